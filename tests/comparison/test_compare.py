@@ -113,7 +113,7 @@ def test_slices_are_compared_where_they_are_named_or_declared(tmp_path: Path) ->
     assert [each.title for each in trackperm.compare(*runs, spec, slices=())] == titles
     assert [each.title for each in trackperm.compare(*runs, [spec])] == titles
     explored = trackperm.compare(*runs, "accuracy", slices=["language"])
-    assert [each.part is not None and not each.part.declared for each in explored] == [False, True, True]
+    assert [each.slice is not None and not each.slice.declared for each in explored] == [False, True, True]
 
 
 def test_test_sets_of_other_names_are_named(tmp_path: Path):

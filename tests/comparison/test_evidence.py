@@ -148,7 +148,8 @@ def test_runs_that_count_the_same_have_an_interval_where_no_prediction_moves_wha
         assert found.interval is not None
     else:
         assert (
-            found.no_interval == "no example tells the runs apart, which says nothing of how much one would"
+            found.interval_unavailable
+            == "no example tells the runs apart, which says nothing of how much one would"
         )
         assert found.decision.equivalent, "0.68 % of 440 are 3"
 
@@ -165,7 +166,7 @@ def test_bounds_hold_in_every_case_of_missing_predictions() -> None:
     baseline = answers([True] * 300)
     candidate = answers([True] * 290)
     found = trackperm.compare(baseline, candidate, "accuracy", missing="bounds", margin=0.06)
-    sizes = [outcome.size for outcome in found.outcomes]
+    sizes = [outcome.size for outcome in found.bounds]
     assert found.size.low == min(size.low for size in sizes) < -0.03
     assert found.size.high == max(size.high for size in sizes)
     assert found.decision.equivalent == is_within(found.size, 0.06)
@@ -179,7 +180,7 @@ def test_a_statistic_without_scores_is_bounded_by_no_count(tmp_path: Path) -> No
     )
     runs = answers([True] * 50 + [False] * 4), answers([True] * 49 + [False] * 5)
     found = trackperm.compare(*runs, spec, margin=1e9)
-    assert found.no_interval is not None
+    assert found.interval_unavailable is not None
     assert found.size.high == math.inf
     assert found.decision.equivalent is None
 

@@ -28,7 +28,7 @@ def of(comparison: Comparison) -> Verdict:
         alternative=comparison.test.alternative,
         greater_is_better=comparison.statistic.greater_is_better,
         alpha=comparison.alpha,
-        is_open=comparison.is_open,
+        depends_on_missing=comparison.depends_on_missing,
     )
 
 
@@ -58,9 +58,9 @@ def test_missing_predictions_that_could_turn_it(better: int, verdict: str):
         prediction=pl.when(pl.col("id") >= f"dev-{better + 18:04d}").then(None).otherwise("prediction")
     )
     comparison = trackperm.compare(baseline, candidate, missing="bounds")
-    assert comparison.is_open == (verdict == "undecided")
+    assert comparison.depends_on_missing == (verdict == "undecided")
     assert of(comparison).sign == comparison.verdict == verdict
-    assert ("depends on the missing predictions" in str(of(comparison))) == comparison.is_open
+    assert ("depends on the missing predictions" in str(of(comparison))) == comparison.depends_on_missing
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ BEYOND = (0.001, 0.011)
 
 
 @pytest.mark.parametrize(
-    ("pvalue", "margin", "interval", "is_open", "word", "sentence"),
+    ("pvalue", "margin", "interval", "depends_on_missing", "word", "sentence"),
     [
         (0.01, None, None, False, "better", "better"),
         (0.01, 0.01, WITHIN, False, "better", "better, and equivalent within 0.01"),
@@ -126,7 +126,7 @@ def test_what_a_reader_is_told(
     pvalue: float,
     margin: float | None,
     interval: tuple[float, float] | None,
-    is_open: bool,
+    depends_on_missing: bool,
     word: str,
     sentence: str,
 ):
@@ -137,7 +137,7 @@ def test_what_a_reader_is_told(
         margin=margin,
         interval=interval,
         lack=None if interval else "WHY",
-        is_open=is_open,
+        depends_on_missing=depends_on_missing,
         detectable=DETECTABLE,
     )
     assert found.word == word
@@ -151,18 +151,20 @@ def test_what_a_reader_is_told(
     low=st.floats(-1, 1),
     width=st.floats(0, 1),
     margin=st.none() | st.floats(1e-6, 1),
-    is_open=st.booleans(),
+    depends_on_missing=st.booleans(),
 )
-def test_laws(pvalue: float, observed: float, low: float, width: float, margin: float | None, is_open: bool):
+def test_laws(
+    pvalue: float, observed: float, low: float, width: float, margin: float | None, depends_on_missing: bool
+):
     interval = (low, low + width)
-    options = {"margin": margin, "is_open": is_open}
+    options = {"margin": margin, "depends_on_missing": depends_on_missing}
     found = decide(pvalue, observed, **TWO_SIDED, **options, interval=interval)
     # p > alpha alone never says that runs are the same
     if pvalue > 0.05 and margin is None:
         assert found.word == "undecided"
     assert (found.word == "equivalent") == (found.sign == "undecided" and bool(found.equivalent))
     # the size says nothing of the sign, nor the sign of the size
-    assert found.sign == decide(pvalue, observed, **TWO_SIDED, is_open=is_open).sign
+    assert found.sign == decide(pvalue, observed, **TWO_SIDED, depends_on_missing=depends_on_missing).sign
     assert found.equivalent == decide(1.0, observed, **TWO_SIDED, **options, interval=interval).equivalent
     # exchanging the runs exchanges better and worse
     if observed:

@@ -103,7 +103,7 @@ def ranking(path: Path) -> None:
     for run, judged, other in ((path, beside, QRELS), (beside, path, RANKING)):
         beside.write_text(other)
         try:
-            read_examples(run, part="AP", gold=trackperm.tables.Gold(judged))
+            read_examples(run, part="AP", references=trackperm.tables.References(judged))
         except TrackpermError as error:
             assert str(error)
 
@@ -115,7 +115,7 @@ def labels(path: Path) -> None:
     for run, gold in ((beside, path), (path, beside)):
         for by_position in (False, True):
             try:
-                read_examples(run, gold=trackperm.tables.Gold(gold, by_position=by_position))
+                read_examples(run, references=trackperm.tables.References(gold, by_position=by_position))
             except TrackpermError as error:
                 assert str(error)
 

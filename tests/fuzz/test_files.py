@@ -8,7 +8,7 @@ import pytest
 from fuzz import fuzz_files
 from support.processes import run
 
-from trackperm.tables import Gold, SourceFile, read_examples
+from trackperm.tables import References, SourceFile, read_examples
 from trackperm.tables.registry import detect_format, sources
 
 FUZZER = Path(__file__).with_name("fuzz_files.py")
@@ -32,11 +32,11 @@ def test_each_format_is_fuzzed(tmp_path: Path) -> None:
         if check is fuzz_files.table:
             source = detect_format(SourceFile.opened(path))
             found.add(source.name)
-            assert source.needs_gold or len(read_examples(path)) > 0
+            assert source.needs_references or len(read_examples(path)) > 0
         else:
             check(path)
     assert found | {"parquet-parts", "wandb-run"} == {source.name for source in sources()}
     ranking = tmp_path / "ranking"
     ranking.write_text(fuzz_files.RANKING)
     (tmp_path / "qrels").write_text(fuzz_files.QRELS)
-    assert len(read_examples(ranking, part="AP", gold=Gold(tmp_path / "qrels"))) == 2
+    assert len(read_examples(ranking, part="AP", references=References(tmp_path / "qrels"))) == 2

@@ -10,7 +10,7 @@ import pytest
 
 from trackperm.choices import EngineName
 from trackperm.errors import TrackpermError
-from trackperm.pairing import PairedRuns, Pairing, joined
+from trackperm.pairing import Pairing, PairingResult, joined
 from trackperm.pairing.pair import pair, pair_in_memory
 from trackperm.statistic import Statistic
 from trackperm.tables.table import ExampleTable
@@ -26,7 +26,7 @@ def pair_alike(
 ) -> Pairing:
     """Pair two runs in memory in both ways, and by another engine where it can: same result or refusal."""
 
-    def outcome(way: Callable[..., PairedRuns], **more: Any) -> PairedRuns | TrackpermError:
+    def outcome(way: Callable[..., PairingResult], **more: Any) -> PairingResult | TrackpermError:
         try:
             return way(baseline, candidate, statistic, **options, **more)
         except TrackpermError as error:
@@ -38,7 +38,7 @@ def pair_alike(
         patch.setattr(joined, "_FIRST", 2**30)
         require_same(outcome(pair_in_memory), whole)
     can = not options.get("by_position") and all(
-        table.has_witnesses(table.columns) and len(table) for table in (baseline, candidate)
+        table.has_representatives(table.columns) and len(table) for table in (baseline, candidate)
     )
     if can:
         require_same(outcome(pair, engine=engine), whole)
@@ -48,7 +48,7 @@ def pair_alike(
     return whole
 
 
-def require_same(found: PairedRuns | TrackpermError, expected: PairedRuns | TrackpermError) -> None:
+def require_same(found: PairingResult | TrackpermError, expected: PairingResult | TrackpermError) -> None:
     """Compare two results, or two refusals."""
     if isinstance(expected, TrackpermError):
         assert isinstance(found, TrackpermError)
@@ -67,7 +67,7 @@ def require_same(found: PairedRuns | TrackpermError, expected: PairedRuns | Trac
             assert counts[0].tolist() == counts[1].tolist()
 
 
-def assert_same(found: PairedRuns, expected: PairedRuns) -> None:
+def assert_same(found: PairingResult, expected: PairingResult) -> None:
     """Compare all that results say of two runs; only in memory are predictions read that no count reads."""
     report = expected.report
     if expected.statistic.columns.get("prediction", "prediction") not in expected.statistic.used_columns:

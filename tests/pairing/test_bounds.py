@@ -80,7 +80,7 @@ def test_no_way_to_fill_in_lies_outside(name: str, seed: int) -> None:
         filled_in = [pl.DataFrame({"id": range(n), "prediction": side, "label": label}) for side in sides]
         comparison = trackperm.compare(*filled_in, name)
         assert low - 1e-12 <= comparison.difference <= high + 1e-12
-        assert found.is_open or comparison.verdict == found.verdict
+        assert found.depends_on_missing or comparison.verdict == found.verdict
 
 
 def runs(n_missing: int, n: int = 40) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -111,7 +111,7 @@ def test_the_verdict_is_what_both_agree_on(
     assert comparison.verdict == verdict
     noted = [line for line in text.lines(comparison) if line.startswith("missing predictions: worst case ")]
     assert [note.rpartition(": ")[2] for note in noted] == ([] if said is None else [said])
-    assert ("do not decide it" in description.markdown(comparison)) == comparison.is_open
+    assert ("do not decide it" in description.markdown(comparison)) == comparison.depends_on_missing
     assert comparison.to_dict()["cases"][0]["verdict"] == verdicts[0]
     assert comparison.to_dict()["options"]["missing"] == "bounds"
     other = trackperm.compare(*runs(n_missing), missing="worst")

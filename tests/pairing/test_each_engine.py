@@ -286,7 +286,7 @@ def test_files(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         else:
             frame.write_csv(path)
         tables.append(read_examples(path, table.origin))
-    assert all(table.has_witnesses(table.columns) for table in tables)
+    assert all(table.has_representatives(table.columns) for table in tables)
     found = pair(tables[0], tables[1], load_statistic("accuracy"))
     assert_same(found, pair_by(*runs(text, text), load_statistic("accuracy")))
 

@@ -106,12 +106,12 @@ def test_without_an_interval_it_is_said_why(tmp_path: Path):
     for reason, comparison in reasons.items():
         assert comparison.interval is None
         assert comparison.interval_at(0.1) is None
-        assert (comparison.no_interval or "").startswith(reason)
+        assert (comparison.interval_unavailable or "").startswith(reason)
         data = comparison.to_dict()
-        assert (data["interval"], data["no_interval"]) == (None, comparison.no_interval)
+        assert (data["interval"], data["no_interval"]) == (None, comparison.interval_unavailable)
         assert all(f"o interval: {reason}" in said for said in everything(comparison))
     found = accuracy(3, 1)
-    assert found.no_interval is found.to_dict()["no_interval"] is None
+    assert found.interval_unavailable is found.to_dict()["no_interval"] is None
     assert not any("o interval" in said for said in everything(found))
 
 

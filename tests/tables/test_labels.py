@@ -12,7 +12,7 @@ import pytest
 from support.cli_comparison import compared
 
 from trackperm.errors import InputError, InputTypeError, PairingError, SourceError
-from trackperm.tables import Gold, read_examples
+from trackperm.tables import References, read_examples
 from trackperm.tables.labels import with_labels
 from trackperm.tables.table import ExampleTable
 
@@ -46,7 +46,7 @@ def run(path: Path, *predictions: Any, **others: Any) -> Path:
 class TestRows:
     def test_those_left_out_stand_behind_the_others(self, tmp_path: Path, gold: Path) -> None:
         file = text(tmp_path / "p.csv", "id,prediction\n3,1\n1,0\n")
-        assert columns(read_examples(file, gold=Gold(gold))) == {
+        assert columns(read_examples(file, references=References(gold))) == {
             "id": ["3", "1", "2"],
             "prediction": ["1", "0", None],
             "label": ["1", "0", "1"],
@@ -66,10 +66,10 @@ class TestRows:
     def test_strangers_and_repeated_ids(self, tmp_path: Path, gold: Path) -> None:
         file = run(tmp_path / "p.jsonl", 0, 1, 1, 0)
         with pytest.raises(SourceError, match=r"has no label for 1 of 4 examples of .*\(first: '4'\)"):
-            read_examples(file, gold=Gold(gold))
+            read_examples(file, references=References(gold))
         gold.write_text(GOLD + "3,0\n,1\n")
         with pytest.raises(SourceError, match=r"are missing or repeat \(first: '3', '3', None\)"):
-            read_examples(file, gold=Gold(gold))
+            read_examples(file, references=References(gold))
 
 
 class TestOwnLabels:
@@ -86,19 +86,19 @@ class TestOwnLabels:
     @pytest.mark.parametrize("own", [[0, 1, 1], [0.0, 1.0, 1.0], [False, True, True], ["0", "1", None]])
     def test_that_agree(self, tmp_path: Path, gold: Path, own: list[Any]) -> None:
         rows = ({"id": i, "prediction": 1, "label": label} for i, label in enumerate(own, start=1))
-        table = read_examples(lines(tmp_path / "p.jsonl", *rows), gold=Gold(gold))
+        table = read_examples(lines(tmp_path / "p.jsonl", *rows), references=References(gold))
         assert columns(table)["label"] == ["0", "1", "1"]
 
     def test_of_another_type(self, tmp_path: Path) -> None:
         file = run(tmp_path / "p.jsonl", 1, label=1)
         answers = lines(tmp_path / "gold.jsonl", {"id": 1, "label": "yes"})
         with pytest.raises(SourceError, match="'1', and 'yes' in the labels"):
-            read_examples(file, gold=Gold(answers))
+            read_examples(file, references=References(answers))
 
     def test_of_no_type_give_way(self, tmp_path: Path, gold: Path) -> None:
         rows = ({"id": i, "prediction": 1, "label": label} for i, label in ((1, 0), (2, "x"), (3, [1])))
         file = lines(tmp_path / "p.jsonl", *rows)
-        table = read_examples(file, gold=Gold(gold))
+        table = read_examples(file, references=References(gold))
         assert table.unusable == {}
         (note,) = table.notes
         assert note.startswith("its own `label` gave way to the labels, and was not compared: column `label`")
@@ -127,7 +127,7 @@ class TestTypes:
     def test_mixed_labels_are_refused_with_the_reason(self, tmp_path: Path) -> None:
         file = run(tmp_path / "p.jsonl", 0, 1)
         answers = lines(tmp_path / "gold.jsonl", {"id": 1, "label": 0}, {"id": 2, "label": "x"})
-        assert "label" in read_examples(file, gold=Gold(answers)).unusable
+        assert "label" in read_examples(file, references=References(answers)).unusable
         with pytest.raises(
             InputTypeError, match=r"`label` of .*p.jsonl` is that of .*gold.jsonl`, which mixes"
         ):
@@ -183,13 +183,13 @@ class TestByPosition:
 
     def test_other_ids(self, tmp_path: Path, gold: Path) -> None:
         file = text(tmp_path / "p.csv", "id,prediction\na,1\nb,1\nc,0\n")
-        (note,) = read_examples(file, gold=Gold(gold, by_position=True)).notes
+        (note,) = read_examples(file, references=References(gold, by_position=True)).notes
         assert note.startswith("look: `id` of ")
         assert note.endswith("do the rows belong together?")
 
     def test_no_ids(self, tmp_path: Path, gold: Path) -> None:
         file = text(tmp_path / "p.csv", "prediction,n\n1,1\n1,1\n0,1\n")
-        assert read_examples(file, gold=Gold(gold, by_position=True)).notes == ()
+        assert read_examples(file, references=References(gold, by_position=True)).notes == ()
 
 
 def test_inputs_of_another_type(tmp_path: Path) -> None:
@@ -198,7 +198,7 @@ def test_inputs_of_another_type(tmp_path: Path) -> None:
     answers.write_text(json.dumps({"data": [{"title": "t", "paragraphs": [paragraph]}]}))
     file = lines(tmp_path / "p.jsonl", {"id": "q1", "prediction": "I", "question": 7})
     with pytest.raises(SourceError, match=r"column `question` is integer in .* but text in"):
-        read_examples(file, gold=Gold(answers))
+        read_examples(file, references=References(answers))
 
 
 @pytest.mark.parametrize("id_", ["", " ", "id,", ","])

@@ -66,16 +66,16 @@ class TestColumns:
     @pytest.mark.parametrize("name", ROWS.column_names)
     def test_witnesses_tell_the_type_that_all_values_do(self, kind: str, name: str) -> None:
         found = query(kind)
-        assert found.has_witnesses([name])
+        assert found.has_representatives([name])
         whole = ExampleTable(found.read([name]), "whole")
-        few = ExampleTable(nw.from_native(found.witnesses([name], ()), eager_only=True), "few")
+        few = ExampleTable(nw.from_native(found.type_representatives([name], ()), eager_only=True), "few")
         assert len(few) <= 3
         assert typed_columns(few, few, [name])[2] == typed_columns(whole, whole, [name])[2]
 
     def test_a_type_by_one_value_alone(self, kind: str) -> None:
         values = [0.0] * 50 + [0.5] + [1.0] * 50
         found = query(kind, pa.table({"x": values}))
-        assert 0.5 in found.witnesses(["x"], ())["x"].to_list()
+        assert 0.5 in found.type_representatives(["x"], ())["x"].to_list()
 
     def test_values_and_repeats(self, kind: str) -> None:
         found = query(kind)

@@ -18,7 +18,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from trackperm.errors import InputTypeError, SourceError
-from trackperm.tables import Gold, SourceFile, is_readable, read_examples, text_parts
+from trackperm.tables import References, SourceFile, is_readable, read_examples, text_parts
 from trackperm.tables.column_types import ColumnType, typed_columns
 from trackperm.tables.formats import json_lines
 from trackperm.tables.formats.delimited import exact, fast, scan_delimited
@@ -174,7 +174,7 @@ class TestCompressed:
 
     def test_reference_answers(self, write: Any) -> None:
         gold = write("gold.csv.gz", gzip.compress(b"id,label\n1,a\n2,b\n"))
-        table = read_examples(write("a.csv", "id,prediction\n1,a\n2,b\n"), gold=Gold(gold))
+        table = read_examples(write("a.csv", "id,prediction\n1,a\n2,b\n"), references=References(gold))
         assert columns(table)["label"] == ["a", "b"]
 
 

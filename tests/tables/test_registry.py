@@ -154,7 +154,7 @@ def test_one_format_reads_it_whatever_it_is_called(case: tuple[Maker, str], tmp_
     make(path)
     source = detect_format(SourceFile(path))
     assert source.name == name
-    if source.needs_gold:
+    if source.needs_references:
         with pytest.raises(SourceError, match="makes no table without reference answers"):
             read_examples(path)
     else:
@@ -171,7 +171,7 @@ def test_compressed_it_reads_the_same(case: tuple[Maker, str], tmp_path: Path) -
     compressed.write_bytes(gzip.compress(path.read_bytes()))
     source = detect_format(SourceFile.opened(compressed))
     assert source.name == name
-    if not source.needs_gold:
+    if not source.needs_references:
         assert columns(read_examples(compressed)) == columns(read_examples(path))
 
 

@@ -93,7 +93,7 @@ def keep(tracker: Tracker, experiment: str, *comparisons: Comparison) -> list[Tr
     kept = []
     for each in comparisons:
         tags = {"trackperm.statistic": each.statistic.name, "trackperm.test_set": each.pairing.test_set}
-        tags |= {} if each.part is None else {"trackperm.slice": str(each.part)}
+        tags |= {} if each.slice is None else {"trackperm.slice": str(each.slice)}
         made = Publication(each.key, each.title, {}, {}, evidence(each), tags, "")
         kept.append(tracker.publish(made, experiment).run)
     return kept

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from trackperm.comparison import Comparison, RunData
     from trackperm.comparison.reproductions import Reproduction
     from trackperm.exact import TestOptions
-    from trackperm.tables import Gold
+    from trackperm.tables import References
 
 # Runs and their locations.
 
@@ -267,7 +267,7 @@ def read_pair(
     baseline: str,
     candidate: str,
     artifact: str | None,
-    gold: Gold | None,
+    references: References | None,
     tracking_uri: str | None,
     begin: Callable[[str], object] = lambda _: None,
 ) -> tuple[RunData, RunData]:
@@ -277,9 +277,13 @@ def read_pair(
     paths = artifacts(artifact)
     require_artifacts_of_runs(artifact, baseline, candidate)
     begin("reading the baseline")
-    first = load_run(baseline, "baseline", artifact=paths[0], gold=gold, tracking_uri=tracking_uri)
+    first = load_run(
+        baseline, "baseline", artifact=paths[0], references=references, tracking_uri=tracking_uri
+    )
     begin("reading the candidate")
-    second = load_run(candidate, "candidate", artifact=paths[1], gold=gold, tracking_uri=tracking_uri)
+    second = load_run(
+        candidate, "candidate", artifact=paths[1], references=references, tracking_uri=tracking_uri
+    )
     return first, second
 
 

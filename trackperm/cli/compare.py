@@ -84,10 +84,10 @@ def compare(
         allow_unseen=allow_unseen,
     )
     question.require_loadable()
-    gold = reference_answers(labels, columns, by_position=by_position)
+    references = reference_answers(labels, columns, by_position=by_position)
     how: dict[str, Any] = {"margin": margin, "missing": missing, "by_position": by_position, "engine": engine}
     with Steps(3) as steps:
-        runs = a.read_pair(baseline, candidate, artifact, gold, tracking_uri, steps.begin)
+        runs = a.read_pair(baseline, candidate, artifact, references, tracking_uri, steps.begin)
         destination.require_options(runs[1])
         specs = question.statistics_of([run.table for run in runs])
         _require_one_page(format_, output, specs, slices)

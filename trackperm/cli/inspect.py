@@ -73,9 +73,9 @@ def inspect(
     require_formats(output, ("text", "json"))
     shown = shown_locator(run) if is_remote(run) else run
     require_artifacts_of_runs(artifact, run, run)
-    gold = reference_answers(labels, {}, by_position=False)
+    references = reference_answers(labels, {}, by_position=False)
     try:
-        data = load_run(run, "run", artifact=artifact, gold=gold, tracking_uri=tracking_uri)
+        data = load_run(run, "run", artifact=artifact, references=references, tracking_uri=tracking_uri)
     except ChoiceError as error:
         parts = _PartList(shown, _format(run, None), error.what, tuple(error.parts))
         emit(parts.renderers(), format_, output)

@@ -114,18 +114,18 @@ def leaderboard(
     )
     question.require_loadable()
     with Steps(4 * len(runs or []) + 1) as steps:
-        entrants = load_runs(
+        loaded = load_runs(
             runs or [],
             baseline=baseline,
             experiment=experiment,
             artifact=artifact,
-            gold=reference_answers(labels, columns, by_position=by_position),
+            references=reference_answers(labels, columns, by_position=by_position),
             tracking_uri=tracking_uri,
             progress=steps.begin,
         )
         board = leaderboard_of_runs(
-            entrants,
-            question.statistic_of([run.table for run in entrants.runs], check_labels=False),
+            loaded,
+            question.statistic_of([run.table for run in loaded.runs], check_labels=False),
             options,
             correction=correction,
             intervals=intervals,

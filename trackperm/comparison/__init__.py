@@ -1,6 +1,6 @@
 """Comparison of two runs: reading, pairing, testing, verdict and correction."""
 
-from trackperm.comparison.context import AdjustedPValue, Case, Slice
+from trackperm.comparison.context import AdjustedPValue, MissingDataCase, Slice
 from trackperm.comparison.corrections import CORRECTIONS, corrected
 from trackperm.comparison.dependence import Dependence
 from trackperm.comparison.question import Question
@@ -13,9 +13,9 @@ from trackperm.comparison.slices import runs_of_slice
 __all__ = [
     "CORRECTIONS",
     "AdjustedPValue",
-    "Case",
     "Comparison",
     "Dependence",
+    "MissingDataCase",
     "Question",
     "RunData",
     "Slice",

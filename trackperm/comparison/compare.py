@@ -266,11 +266,11 @@ def compare(
         by_position=by_position,
         allow_unseen=allow_unseen,
     )
-    gold = reference_answers(labels, columns or {}, by_position=by_position)
+    references = reference_answers(labels, columns or {}, by_position=by_position)
     first, second = (artifact, artifact) if artifact is None or isinstance(artifact, str) else artifact
     runs = (
-        load_run(baseline, "baseline", artifact=first, gold=gold, tracking_uri=tracking_uri),
-        load_run(candidate, "candidate", artifact=second, gold=gold, tracking_uri=tracking_uri),
+        load_run(baseline, "baseline", artifact=first, references=references, tracking_uri=tracking_uri),
+        load_run(candidate, "candidate", artifact=second, references=references, tracking_uri=tracking_uri),
     )
     tables = [run.table for run in runs]
     if slices is None and not isinstance(statistic, list | tuple) and not isinstance(metric, list | tuple):

@@ -10,7 +10,7 @@ from trackperm.exact.result import format_pvalue
 
 
 @dataclass(frozen=True)
-class Case:
+class MissingDataCase:
     """Result of two runs under one assumption about the missing predictions.
 
     Attributes

@@ -146,7 +146,7 @@ def _attainable(comparison: Comparison) -> AttainablePvalues:
 
 
 def _require_disjoint(comparisons: Sequence[Comparison], rule: Correction) -> None:
-    parts = [comparison.part for comparison in comparisons]
+    parts = [comparison.slice for comparison in comparisons]
     columns = {None if part is None else part.column for part in parts}
     statistics = {comparison.statistic.document() for comparison in comparisons}
     if None in columns or len(columns) > 1 or len(statistics) > 1:

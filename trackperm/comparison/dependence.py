@@ -27,7 +27,7 @@ from trackperm.errors import InputError
 from trackperm.exact import RationalStatistic
 from trackperm.exact.result import format_pvalue
 from trackperm.pairing import Pairing
-from trackperm.pairing.checks.suspicions import shared_input
+from trackperm.pairing.checks.pairing_warnings import shared_input
 from trackperm.pairing.cluster_columns import ClusterColumn, cluster_columns
 from trackperm.pairing.many_runs import PairedRun
 

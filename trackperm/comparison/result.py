@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 
 from trackperm.choices import Alternative
-from trackperm.comparison.context import AdjustedPValue, Case, Slice
+from trackperm.comparison.context import AdjustedPValue, MissingDataCase, Slice
 from trackperm.comparison.dependence import Dependence
 from trackperm.comparison.effect import detectable_effect_of, effect_sizes_of, interval_of
 from trackperm.comparison.evidence import SizeBounds, size_bounds
@@ -26,7 +26,7 @@ from trackperm.comparison.second_opinions import (
     second_opinions,
     studentized_opinion,
 )
-from trackperm.comparison.verdict import Verdict, Word, decide
+from trackperm.comparison.verdict import Conclusion, Verdict, decide
 from trackperm.errors import InputError, TrackpermError, UndefinedError
 from trackperm.exact import CountTable, NullDistribution, PermutationTest, RationalStatistic
 from trackperm.exact.intervals import EffectSizes, Interval
@@ -62,13 +62,13 @@ class Comparison:
         The examples whose counts differ, ordered by id.
     options : mapping of str to str
         The options that identify this comparison, as they enter `key`.
-    cases : tuple of Case
+    cases : tuple of MissingDataCase
         Results in the worst and the best case of missing predictions, with ``missing="bounds"``.
-    outcomes : tuple of Comparison
+    bounds : tuple of Comparison
         The comparisons in these cases; empty if the result was read from a log.
     margin : float or None
         The smallest difference that matters.
-    part : Slice or None
+    slice : Slice or None
         The slice of the examples that was compared; None for all examples.
     corrected : AdjustedPValue or None
         The p-value corrected for the family of tests; None if there was one test or no correction.
@@ -98,10 +98,10 @@ class Comparison:
     pairing: PairingReport
     discordant: pl.DataFrame = field(repr=False)
     options: Mapping[str, str]
-    cases: tuple[Case, ...] = ()
-    outcomes: tuple[Comparison, ...] = field(default=(), repr=False, compare=False)
+    cases: tuple[MissingDataCase, ...] = ()
+    bounds: tuple[Comparison, ...] = field(default=(), repr=False, compare=False)
     margin: float | None = None
-    part: Slice | None = None
+    slice: Slice | None = None
     corrected: AdjustedPValue | None = None
     second_opinions: tuple[SecondOpinion, ...] = ()
     dependence: tuple[Dependence, ...] = ()
@@ -109,7 +109,7 @@ class Comparison:
     @property
     def title(self) -> str:
         """Name of the statistic, with the slice if there is one."""
-        return self.statistic.name if self.part is None else f"{self.statistic.name} [{self.part}]"
+        return self.statistic.name if self.slice is None else f"{self.statistic.name} [{self.slice}]"
 
     @property
     def baseline(self) -> str:
@@ -224,7 +224,7 @@ class Comparison:
         return int(self.options["n_tests"]) if self.options.get("correction") == "none" else None
 
     @property
-    def is_open(self) -> bool:
+    def depends_on_missing(self) -> bool:
         """Whether the sign depends on what the missing predictions would have been."""
         return len({case.verdict for case in self.cases}) > 1
 
@@ -247,14 +247,14 @@ class Comparison:
             alternative=self.test.alternative,
             greater_is_better=self.statistic.greater_is_better,
             alpha=self.alpha,
-            is_open=self.is_open,
+            depends_on_missing=self.depends_on_missing,
             margin=self.margin,
             interval=None if size is None or lack is not None else (size.low, size.high),
             lack=lack,
         )
 
     @property
-    def verdict(self) -> Word:
+    def verdict(self) -> Conclusion:
         """The verdict on the candidate in one word: better, worse, equivalent or undecided."""
         return self.decision.word
 
@@ -272,7 +272,7 @@ class Comparison:
         return None if isinstance(self._own_interval, str) else self._own_interval
 
     @property
-    def no_interval(self) -> str | None:
+    def interval_unavailable(self) -> str | None:
         """Reason why the interval is unavailable; None if there is one."""
         return self._own_interval if isinstance(self._own_interval, str) else None
 
@@ -293,8 +293,8 @@ class Comparison:
 
     def _interval(self, alpha: float, alternative: Alternative) -> Interval | str:
         """Return the interval, or the reason why it is unavailable."""
-        if self.outcomes:
-            each_case = [outcome._interval(alpha, alternative) for outcome in self.outcomes]
+        if self.bounds:
+            each_case = [outcome._interval(alpha, alternative) for outcome in self.bounds]
             hull = [each for each in each_case if not isinstance(each, str)]
             if len(hull) < len(each_case):
                 return next(each for each in each_case if isinstance(each, str))
@@ -311,8 +311,8 @@ class Comparison:
 
         If missing predictions are bounded, the bounds cover both cases.
         """
-        if self.outcomes:
-            return reduce(SizeBounds.joined, [outcome.size for outcome in self.outcomes])
+        if self.bounds:
+            return reduce(SizeBounds.joined, [outcome.size for outcome in self.bounds])
         return size_bounds(self.statistic, self.count_table, self.alpha)
 
     @cached_property
@@ -399,7 +399,7 @@ class Comparison:
             "method": self.method,
             "ties": self.test.ties,
             **({"p": "mid"} if self.test.mid_p else {}),
-            **({"slice": str(self.part)} if self.part is not None else {}),
+            **({"slice": str(self.slice)} if self.slice is not None else {}),
             **({"margin": repr(self.margin)} if self.margin is not None else {}),
             **(
                 {"corrected": f"{self.corrected.method}/{self.corrected.n_tests}"}
@@ -444,9 +444,9 @@ class Comparison:
             "sign": self.decision.sign,
             "equivalent": self.decision.equivalent,
             "no_equivalence": self.decision.lack,
-            "slice": None if self.part is None else asdict(self.part),
+            "slice": None if self.slice is None else asdict(self.slice),
             "interval": _plain_interval(self.interval),
-            "no_interval": self.no_interval,
+            "no_interval": self.interval_unavailable,
             "effect_sizes": _plain_effect_sizes(self.effect_sizes),
             "minimum_detectable_effect": None if self.detectable is None else asdict(self.detectable),
             "method": self.method,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from trackperm.errors import DisjointError, InputError, InputTypeError, PairingError, TrackerError
-from trackperm.tables import Gold, labelled, split_part
+from trackperm.tables import References, labelled, split_part
 from trackperm.tables.remote import shown_locator
 from trackperm.tables.table import ExampleTable
 from trackperm.trackers.base import Tracker, open_tracker
@@ -42,7 +42,7 @@ class RunData:
     tracker: Tracker | None = field(default=None, compare=False, repr=False)
 
 
-def reference_answers(labels: Any, columns: Mapping[str, str], *, by_position: bool) -> Gold | None:
+def reference_answers(labels: Any, columns: Mapping[str, str], *, by_position: bool) -> References | None:
     """Locate separate reference answers, if there are any; options as in :func:`compare`.
 
     Raises
@@ -53,10 +53,10 @@ def reference_answers(labels: Any, columns: Mapping[str, str], *, by_position: b
     if labels is None:
         return None
     id_, label, prediction = (columns.get(role, role) for role in ("id", "label", "prediction"))
-    gold = Gold("labels", None, id_, label, by_position, prediction)
+    references = References("labels", None, id_, label, by_position, prediction)
     if isinstance(labels, str | Path):
         path, part = split_part(str(labels))
-        return replace(gold, path=path, part=part)
+        return replace(references, path=path, part=part)
     try:
         table = ExampleTable.from_native(labels, "labels")
     except InputTypeError as error:
@@ -65,7 +65,7 @@ def reference_answers(labels: Any, columns: Mapping[str, str], *, by_position: b
             hint="its columns are those of ids and labels: `polars.DataFrame({'id': ..., 'label': ...})`."
             " Labels in the order of the rows are a column of each run, in place of `labels`.",
         ) from error
-    return replace(gold, table=table)
+    return replace(references, table=table)
 
 
 def require_artifacts_of_runs(artifact: object, baseline: object, candidate: object) -> None:
@@ -88,7 +88,7 @@ def load_run(
     role: str,
     *,
     artifact: str | None = None,
-    gold: Gold | None = None,
+    references: References | None = None,
     tracking_uri: str | None = None,
 ) -> RunData:
     """Read the per-example table of one run.
@@ -101,21 +101,21 @@ def load_run(
         Name of a data frame in messages, ``baseline`` or ``candidate``.
     artifact : str, optional
         Artifact path in the run.
-    gold : Gold, optional
+    references : References, optional
         Separate reference answers.
     tracking_uri : str, optional
         Tracking server or store.
     """
     if isinstance(source, TrackedRun):
-        return _of_tracked_run(source, artifact, gold, tracking_uri)
+        return _of_tracked_run(source, artifact, references, tracking_uri)
     if not isinstance(source, str | Path):
         table = ExampleTable.from_native(source, role)
-        return RunData(table if gold is None else labelled(table, gold), role)
+        return RunData(table if references is None else labelled(table, references), role)
     reference = RunReference.parse(source) if isinstance(source, str) else RunReference("file", str(source))
     if reference.scheme == "file":
-        return RunData(read_file(reference.locator, gold), Path(shown_locator(reference.locator)).name)
+        return RunData(read_file(reference.locator, references), Path(shown_locator(reference.locator)).name)
     tracker = open_tracker(reference.scheme, tracking_uri)
-    return _read(tracker, tracker.find(reference.locator), artifact, gold)
+    return _read(tracker, tracker.find(reference.locator), artifact, references)
 
 
 @contextmanager
@@ -183,13 +183,15 @@ def is_tracked(source: object) -> bool:
 
 
 def _of_tracked_run(
-    run: TrackedRun, artifact: str | None, gold: Gold | None, tracking_uri: str | None
+    run: TrackedRun, artifact: str | None, references: References | None, tracking_uri: str | None
 ) -> RunData:
     if run.reference.scheme == "file":
-        return RunData(read_file(run.reference.locator, gold), run.name, run)
-    return _read(open_tracker(run.reference.scheme, run.tracking_uri or tracking_uri), run, artifact, gold)
+        return RunData(read_file(run.reference.locator, references), run.name, run)
+    return _read(
+        open_tracker(run.reference.scheme, run.tracking_uri or tracking_uri), run, artifact, references
+    )
 
 
-def _read(tracker: Tracker, run: TrackedRun, artifact: str | None, gold: Gold | None) -> RunData:
+def _read(tracker: Tracker, run: TrackedRun, artifact: str | None, references: References | None) -> RunData:
     table = tracker.read(run, artifact)
-    return RunData(table if gold is None else labelled(table, gold), run.name, run, tracker)
+    return RunData(table if references is None else labelled(table, references), run.name, run, tracker)

@@ -94,7 +94,7 @@ def compare_statistics(
             except TrackpermError as error:
                 error.message = f"slice {part}: {error.message}"
                 raise
-            found.append(replace(one, part=part, options={**one.options, "slice": str(part)}))
+            found.append(replace(one, slice=part, options={**one.options, "slice": str(part)}))
     if len(found) < 2:
         return found
     return uncorrected(found) if correction == "none" else corrected(found, correction)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from trackperm.choices import EngineName, Missing, MissingRule
-from trackperm.comparison.context import Case
+from trackperm.comparison.context import MissingDataCase
 from trackperm.comparison.dependence import Dependence, dependence_of
 from trackperm.comparison.result import Comparison, score_of
 from trackperm.comparison.runs import RunData, named_test_sets
@@ -17,7 +17,7 @@ from trackperm.errors import InputError, TrackpermError, UndefinedStatisticError
 from trackperm.exact import CountTable, PermutationTest, RationalStatistic, TestOptions
 from trackperm.exact.attempts import attempts_test_of
 from trackperm.exact.permutation import structured_test_of
-from trackperm.pairing import PairedRuns, Pairing
+from trackperm.pairing import Pairing, PairingResult
 from trackperm.pairing.pair import pair
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.definition import ATTEMPTS
@@ -92,14 +92,15 @@ def compare_runs(
         return compared(missing)
     both = [compared("worst"), compared("best")]
     cases = tuple(
-        Case(each.pairing.missing, each.difference, each.pvalue, each.decision.sign) for each in both
+        MissingDataCase(each.pairing.missing, each.difference, each.pvalue, each.decision.sign)
+        for each in both
     )
     weaker = max(both, key=lambda comparison: comparison.pvalue)
-    return replace(weaker, options={**weaker.options, "missing": "bounds"}, cases=cases, outcomes=tuple(both))
+    return replace(weaker, options={**weaker.options, "missing": "bounds"}, cases=cases, bounds=tuple(both))
 
 
 def _tested(
-    baseline: RunData, candidate: RunData, pairing: PairedRuns, options: TestOptions, margin: float | None
+    baseline: RunData, candidate: RunData, pairing: PairingResult, options: TestOptions, margin: float | None
 ) -> Comparison:
     statistic, table = pairing.statistic, pairing.count_table
     _require_defined_scores(statistic, table)

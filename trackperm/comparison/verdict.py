@@ -30,9 +30,9 @@ from trackperm.errors import InputError
 from trackperm.exact.power.detectable import MinimumDetectableEffect
 
 Sign = Literal["better", "worse", "undecided"]
-Word = Literal["better", "worse", "equivalent", "undecided"]
+Conclusion = Literal["better", "worse", "equivalent", "undecided"]
 
-MARKERS: Mapping[Word, str] = {"better": "▲", "worse": "▼", "equivalent": "≡", "undecided": "≈"}
+MARKERS: Mapping[Conclusion, str] = {"better": "▲", "worse": "▼", "equivalent": "≡", "undecided": "≈"}
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Verdict:
         valid bounds of the difference.
     margin : float or None
         The smallest difference that matters, in units of the statistic.
-    is_open : bool
+    depends_on_missing : bool
         Whether the sign depends on the missing predictions.
     detectable : MinimumDetectableEffect or None
         The smallest difference that the comparison could detect; shown if the sign is undecided.
@@ -59,12 +59,12 @@ class Verdict:
     sign: Sign
     equivalent: bool | None = None
     margin: float | None = None
-    is_open: bool = False
+    depends_on_missing: bool = False
     detectable: MinimumDetectableEffect | None = None
     lack: str | None = None
 
     @property
-    def word(self) -> Word:
+    def word(self) -> Conclusion:
         """Verdict in one word: the sign if it is decided, else the size."""
         return "equivalent" if self.sign == "undecided" and self.equivalent else self.sign
 
@@ -82,7 +82,7 @@ class Verdict:
             parts = [f"{within}; the sign is undecided"]
         else:
             parts = ["undecided"]
-        if self.is_open:
+        if self.depends_on_missing:
             parts.append("it depends on the missing predictions")
         if within and not self.equivalent:
             why = "" if self.lack is None else f": {self.lack}"
@@ -128,7 +128,7 @@ def decide(
     alternative: Alternative,
     greater_is_better: bool,
     alpha: float,
-    is_open: bool = False,
+    depends_on_missing: bool = False,
     margin: float | None = None,
     interval: tuple[float, float] | None = None,
     lack: str | None = None,
@@ -140,7 +140,7 @@ def decide(
     ----------
     pvalue_upper, observed, alternative, greater_is_better, alpha
         As in :func:`decide_sign`.
-    is_open : bool
+    depends_on_missing : bool
         Whether the worst and the best case of missing predictions have different signs.
     margin : float, optional
         The smallest difference that matters, in units of the statistic.
@@ -165,10 +165,10 @@ def decide(
         pvalue_upper, observed, alternative=alternative, greater_is_better=greater_is_better, alpha=alpha
     )
     return Verdict(
-        sign="undecided" if is_open else sign,
+        sign="undecided" if depends_on_missing else sign,
         equivalent=equivalent,
         margin=margin,
-        is_open=is_open,
+        depends_on_missing=depends_on_missing,
         detectable=detectable,
         lack=None if margin is None else lack,
     )

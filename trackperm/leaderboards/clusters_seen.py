@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from trackperm.comparison.dependence import MOST_EXAMPLES, above_noise, shares_of
 from trackperm.comparison.intraclass import Intraclass
-from trackperm.leaderboards.paired_runs import Field
+from trackperm.leaderboards.paired_runs import PairedRuns
 from trackperm.pairing.cluster_columns import cluster_columns
 
 MOST_RUNS = 20
@@ -14,20 +14,20 @@ Dependence belongs to the examples: more runs cost time and level, and rarely sh
 """
 
 
-def clusters_seen(field: Field) -> list[str]:
+def clusters_seen(paired: PairedRuns) -> list[str]:
     """Return notes on columns whose groups of examples are dependent, with the number of pairs that show it.
 
     The columns are those that the reference run shares with another run. Each run is compared with the
     reference run by the rules of :mod:`trackperm.comparison.dependence`; all runs share its level.
     """
-    others = [entry for entry in field.entries if entry.data.name != field.reference.name][:MOST_RUNS]
-    statistic = field.statistic
+    others = [entry for entry in paired.entries if entry.data.name != paired.reference.name][:MOST_RUNS]
+    statistic = paired.statistic
     if not others or statistic.cluster is not None or others[0].pairing.report.by != "id":
         return []
     ids = others[0].pairing.counts.frame.get_column("id").unique(maintain_order=True)
     if len(ids) > MOST_EXAMPLES:
         return []
-    columns = cluster_columns(field.reference.table, others[0].data.table, statistic, ids)
+    columns = cluster_columns(paired.reference.table, others[0].data.table, statistic, ids)
     if not columns:
         return []
     shares = [found for entry in others if (found := shares_of(entry.pairing)) is not None]
@@ -38,7 +38,7 @@ def clusters_seen(field: Field) -> list[str]:
         f"look: examples of one `{name}` are alike in what tells runs apart (intra-class correlation up to"
         f" {max(each.icc for each in found):.2f}, design effect up to"
         f" {max(each.design_effect for each in found):.1f}, in {len(found)} of {len(shares)} pairs with"
-        f" `{field.reference.name}`), and the p-values take them for independent; `--cluster {name}` tests by"
-        f" `{name}`"
+        f" `{paired.reference.name}`), and the p-values take them for independent; `--cluster {name}` tests"
+        f" by `{name}`"
         for name, found in seen.items()
     ]

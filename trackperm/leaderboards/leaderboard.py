@@ -30,13 +30,13 @@ from trackperm.exact.multiplicity import ADJUSTMENTS, Adjustment, adjustment
 from trackperm.exact.options import N_SAMPLES
 from trackperm.exact.scores.resolution import Resolution
 from trackperm.leaderboards.clusters_seen import clusters_seen
-from trackperm.leaderboards.counts import Counted
-from trackperm.leaderboards.entrants import Entrants, load_runs
 from trackperm.leaderboards.intervals import agreeing, interval_level
-from trackperm.leaderboards.paired_runs import Field, Incomplete, Progress, pair_all
+from trackperm.leaderboards.loaded_runs import LoadedRuns, load_runs
+from trackperm.leaderboards.paired_runs import ExcludedRun, PairedRuns, Progress, pair_all
 from trackperm.leaderboards.pairs import PairTester
 from trackperm.leaderboards.ranking import best_first, ranked_rows, tested_pairs
 from trackperm.leaderboards.result import Leaderboard
+from trackperm.leaderboards.run_counts import RunCounts
 from trackperm.messages import listed
 from trackperm.statistic import Statistic
 
@@ -143,7 +143,7 @@ def leaderboard(
     0.00335
     """
     options = TestOptions(alternative=alternative, alpha=alpha, method=method, n_samples=n_samples, seed=seed)
-    gold = reference_answers(labels, columns or {}, by_position=by_position)
+    references = reference_answers(labels, columns or {}, by_position=by_position)
     question = Question(
         statistics=() if statistic is None else (statistic,),
         metrics=() if metric is None else (metric,),
@@ -157,17 +157,17 @@ def leaderboard(
         allow_unseen=allow_unseen,
     )
     question.require_loadable()
-    entrants = load_runs(
+    loaded = load_runs(
         runs,
         baseline=baseline,
         experiment=experiment,
         artifact=artifact,
-        gold=gold,
+        references=references,
         tracking_uri=tracking_uri,
     )
     return leaderboard_of_runs(
-        entrants,
-        question.statistic_of([run.table for run in entrants.runs], check_labels=False),
+        loaded,
+        question.statistic_of([run.table for run in loaded.runs], check_labels=False),
         options,
         correction=correction,
         intervals=intervals,
@@ -178,7 +178,7 @@ def leaderboard(
 
 
 def leaderboard_of_runs(
-    entrants: Entrants,
+    loaded: LoadedRuns,
     statistic: Statistic,
     options: TestOptions | None = None,
     *,
@@ -195,23 +195,23 @@ def leaderboard_of_runs(
     _require_bundles(statistic)
     options = (TestOptions() if options is None else options).with_default(statistic.alternative)
     tested, alpha = options.tested, options.alpha
-    _require_two_sided(statistic, tested, all_pairs=entrants.baseline is None)
-    field = pair_all(
-        entrants.runs,
+    _require_two_sided(statistic, tested, all_pairs=loaded.baseline is None)
+    paired = pair_all(
+        loaded.runs,
         statistic,
-        baseline=entrants.baseline,
+        baseline=loaded.baseline,
         missing=missing,
         by_position=by_position,
         allow_unseen=allow_unseen,
         progress=progress,
     )
-    test_set = _test_set(field)
-    field, counted = _with_scores(field, entrants)
+    test_set = _test_set(paired)
+    paired, counted = _with_scores(paired, loaded)
     order = best_first(counted)
     reference = None
-    if entrants.baseline is not None:
+    if loaded.baseline is not None:
         reference = next(
-            place for place, i in enumerate(order) if counted.entries[i].data.name == entrants.baseline.name
+            place for place, i in enumerate(order) if counted.entries[i].data.name == loaded.baseline.name
         )
     if progress is not None:
         progress("testing pairs")
@@ -235,35 +235,35 @@ def leaderboard_of_runs(
         statistic=counted.statistic,
         rows=rows,
         pairs=pairs,
-        incomplete=(*field.incomplete, *entrants.unreadable),
+        incomplete=(*paired.incomplete, *loaded.unreadable),
         baseline=reference,
         correction=rule,
         alpha=alpha,
         alternative=tested,
         interval_level=level,
-        n_examples=field.n_examples,
-        n_largest=field.n_largest,
+        n_examples=paired.n_examples,
+        n_largest=paired.n_largest,
         missing=missing,
         paired_by="position" if by_position else "id",
         test_set=test_set,
         notes=(
             *([] if letters_note is None else [letters_note]),
-            *_notes(field, {counted.entries[order[place]].data.name: why for place, why in found.items()}),
-            *clusters_seen(field),
+            *_notes(paired, {counted.entries[order[place]].data.name: why for place, why in found.items()}),
+            *clusters_seen(paired),
         ),
         options=used,
         digests=tuple(counted.entries[i].pairing.report.candidate_digest for i in order),
     )
 
 
-def _test_set(field: Field) -> str:
+def _test_set(paired: PairedRuns) -> str:
     """Return the digest of the examples of the reference run, with the columns that other runs share.
 
     The pairing of the reference run with itself checks its labels even if no other run has any. Its digest is
     therefore used only if another run had the same checks.
     """
-    reports = [entry.pairing.report for entry in field.entries if entry.data.name != field.reference.name]
-    own = [entry.pairing.report for entry in field.entries if entry.data.name == field.reference.name]
+    reports = [entry.pairing.report for entry in paired.entries if entry.data.name != paired.reference.name]
+    own = [entry.pairing.report for entry in paired.entries if entry.data.name == paired.reference.name]
     checked = {(report.labels_checked, report.inputs_checked) for report in reports}
     alike = [report for report in own if (report.labels_checked, report.inputs_checked) in checked]
     return (alike or reports or own)[0].test_set
@@ -305,7 +305,7 @@ def _require_two_sided(statistic: Statistic, tested: Alternative, *, all_pairs: 
         )
 
 
-def _with_scores(field: Field, entrants: Entrants) -> tuple[Field, Counted]:
+def _with_scores(paired: PairedRuns, loaded: LoadedRuns) -> tuple[PairedRuns, RunCounts]:
     """Exclude runs whose score is undefined, or is 0/0 like that of another run.
 
     Raises
@@ -313,10 +313,10 @@ def _with_scores(field: Field, entrants: Entrants) -> tuple[Field, Counted]:
     InputError
         If the baseline is excluded, or if fewer than two runs remain.
     """
-    counted = Counted.of(field)
-    statistic = field.statistic
+    counted = RunCounts.of(paired)
+    statistic = paired.statistic
     empty = [i for i in range(len(counted)) if counted.is_empty(i)]
-    base = entrants.baseline
+    base = loaded.baseline
     reasons: dict[int, str] = {}
     for i, score in enumerate(counted.scores):
         if score is None or not math.isfinite(score):
@@ -325,38 +325,38 @@ def _with_scores(field: Field, entrants: Entrants) -> tuple[Field, Counted]:
             reasons[i] = f"its score is {score:.4g}, of which `contrast: log ratio` takes no logarithm"
         elif i in empty and len(empty) > 1:
             reasons[i] = f"`{statistic.name}` is 0/0 in it and in others, so that they cannot be compared"
-    is_base = [base is not None and entry.data.name == base.name for entry in field.entries]
+    is_base = [base is not None and entry.data.name == base.name for entry in paired.entries]
     if any(is_base) and is_base.index(True) in reasons:
         place = is_base.index(True)
         if place not in empty:
             raise InputError(
-                f"the baseline `{field.entries[place].data.name}` cannot be used: {reasons[place]}"
+                f"the baseline `{paired.entries[place].data.name}` cannot be used: {reasons[place]}"
             )
         del reasons[place]
     elif base is not None:
         reasons = {i: reason for i, reason in reasons.items() if i not in empty or _unscored(counted, i)}
     if not reasons:
-        return field, counted
+        return paired, counted
     lost = tuple(
-        Incomplete(field.entries[i].data.name, field.entries[i].data.table.origin, reason)
+        ExcludedRun(paired.entries[i].data.name, paired.entries[i].data.table.origin, reason)
         for i, reason in reasons.items()
     )
-    kept = tuple(entry for i, entry in enumerate(field.entries) if i not in reasons)
+    kept = tuple(entry for i, entry in enumerate(paired.entries) if i not in reasons)
     if len(kept) < 2:
-        listed = "\n".join(f"    {run.name}: {run.reason}" for run in (*field.incomplete, *lost))
+        listed = "\n".join(f"    {run.name}: {run.reason}" for run in (*paired.incomplete, *lost))
         raise InputError(f"a leaderboard needs two runs with a score\n\n{listed}")
-    field = replace(field, entries=kept, incomplete=(*field.incomplete, *lost))
-    return field, Counted.of(field)
+    paired = replace(paired, entries=kept, incomplete=(*paired.incomplete, *lost))
+    return paired, RunCounts.of(paired)
 
 
-def _unscored(counted: Counted, i: int) -> bool:
+def _unscored(counted: RunCounts, i: int) -> bool:
     score = counted.scores[i]
     return score is None or not math.isfinite(score)
 
 
-def _notes(field: Field, intervals: Mapping[str, Interval | str]) -> list[str]:
+def _notes(paired: PairedRuns, intervals: Mapping[str, Interval | str]) -> list[str]:
     """Return notes: those of all runs once, the others with the name of their run."""
-    others = [entry for entry in field.entries if entry.data.name != field.reference.name]
+    others = [entry for entry in paired.entries if entry.data.name != paired.reference.name]
     of_run = [dict.fromkeys(entry.pairing.report.notes) for entry in others]
     shared = [note for note in of_run[0] if all(note in notes for notes in of_run)]
     notes = list(shared)

@@ -32,7 +32,7 @@ Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Incomplete:
+class ExcludedRun:
     """Run that is excluded from the comparisons, with the reason.
 
     Attributes
@@ -65,7 +65,7 @@ class Entry:
 
 
 @dataclass(frozen=True, eq=False)
-class Field:
+class PairedRuns:
     """Paired runs on the same examples.
 
     Attributes
@@ -76,7 +76,7 @@ class Field:
         The run with which all runs were paired; one of the entries.
     entries : tuple of Entry
         The complete runs, including the reference, in input order.
-    incomplete : tuple of Incomplete
+    incomplete : tuple of ExcludedRun
         The excluded runs.
     n_examples : int
         Number of examples, or of clusters, that are tested.
@@ -87,7 +87,7 @@ class Field:
     statistic: Statistic
     reference: RunData
     entries: tuple[Entry, ...]
-    incomplete: tuple[Incomplete, ...]
+    incomplete: tuple[ExcludedRun, ...]
     n_examples: int
     n_largest: int
 
@@ -101,7 +101,7 @@ def pair_all(
     by_position: bool = False,
     allow_unseen: bool = False,
     progress: Progress | None = None,
-) -> Field:
+) -> PairedRuns:
     """Pair all runs with a reference run: the baseline, or the run that agrees with most others.
 
     Parameters
@@ -167,7 +167,7 @@ def pair_all(
         except (InputError, InputTypeError) as error:
             failures[i] = error
     incomplete = tuple(
-        Incomplete(runs[i].name, runs[i].table.origin, error.message)
+        ExcludedRun(runs[i].name, runs[i].table.origin, error.message)
         for i, error in sorted(failures.items())
         if error is not None
     )
@@ -178,7 +178,7 @@ def pair_all(
     _require_one_reading(entries)
     n_examples = entries[0].pairing.counts.frame.get_column("id").n_unique()
     n_largest = max(len(entry.data.table) for entry in entries)
-    return Field(statistic, reference, tuple(entries), incomplete, n_examples, n_largest)
+    return PairedRuns(statistic, reference, tuple(entries), incomplete, n_examples, n_largest)
 
 
 Failures = dict[int, InputError | InputTypeError | None]
@@ -388,7 +388,7 @@ def _on_common_examples(entries: Sequence[Entry]) -> list[Entry]:
     return kept
 
 
-def _too_few(incomplete: Sequence[Incomplete], failures: Failures) -> InputError:
+def _too_few(incomplete: Sequence[ExcludedRun], failures: Failures) -> InputError:
     reasons = "\n\n".join(f"`{run.name}`: {run.reason}" for run in incomplete)
     error = next((error for error in failures.values() if error is not None), None)
     hint = getattr(error, "hint", None)

@@ -26,8 +26,8 @@ from trackperm.exact.counts import LARGEST
 from trackperm.exact.permutation import difference_test_of, structured_test_of, sum_test_of
 from trackperm.exact.scores.scaling import scale_scores
 from trackperm.exact.types import IntArray
-from trackperm.leaderboards.counts import Counted
 from trackperm.leaderboards.cross_tables import MOST_CODES, CrossTables
+from trackperm.leaderboards.run_counts import RunCounts
 
 Array = npt.NDArray[Any]
 
@@ -48,7 +48,7 @@ class LinearScores:
     unit: Fraction
 
     @classmethod
-    def of(cls, counted: Counted) -> LinearScores | None:
+    def of(cls, counted: RunCounts) -> LinearScores | None:
         """Find the scores, with counts that are equal in all runs as constants; None if not linear."""
         statistic, varying = counted.statistic, counted.varying
         names, score = statistic.count_names, statistic.score
@@ -169,12 +169,12 @@ def exact_sum(column: Array) -> int:
 class PairTester:
     """Tester of pairs of the runs of a leaderboard."""
 
-    counted: Counted
+    counted: RunCounts
     linear: LinearScores | None
     options: TestOptions
 
     @classmethod
-    def of(cls, counted: Counted, options: TestOptions) -> PairTester:
+    def of(cls, counted: RunCounts, options: TestOptions) -> PairTester:
         """Choose the fast tests for linear scores, if the statistic has them."""
         return cls(counted, LinearScores.of(counted), options)
 

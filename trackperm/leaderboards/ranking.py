@@ -15,15 +15,15 @@ from trackperm.exact.intervals import Interval
 from trackperm.exact.multiplicity import Adjustment, adjust, adjust_log10
 from trackperm.exact.ranking.letters import letter_display
 from trackperm.exact.ranking.ranks import clones, rank_ranges, significantly_better
-from trackperm.leaderboards.counts import Counted
 from trackperm.leaderboards.pairs import PairTester
 from trackperm.leaderboards.result import Pair, Row
+from trackperm.leaderboards.run_counts import RunCounts
 from trackperm.statistic import Statistic
 
 _UNDERFLOW = 1e-300
 
 
-def best_first(counted: Counted) -> list[int]:
+def best_first(counted: RunCounts) -> list[int]:
     """Order runs by score, best first; ties by name and data, independently of the input order."""
     sign = -1.0 if counted.statistic.greater_is_better else 1.0
 
@@ -89,7 +89,7 @@ def _verdict(test: PermutationTest, adjusted: float, alpha: float, statistic: St
 
 
 def ranked_rows(
-    counted: Counted,
+    counted: RunCounts,
     order: Sequence[int],
     pairs: Sequence[Pair],
     reference: int | None,
@@ -139,7 +139,7 @@ def ranked_rows(
     return tuple(rows), note
 
 
-def _clones(counted: Counted, order: Sequence[int], pairs: Sequence[Pair]) -> Sequence[tuple[int, ...]]:
+def _clones(counted: RunCounts, order: Sequence[int], pairs: Sequence[Pair]) -> Sequence[tuple[int, ...]]:
     """Return groups of runs, by their places, with the same counts on every example.
 
     Counts of classes are not stored by run; for them, tested pairs without discordant examples are used.

@@ -16,7 +16,7 @@ from trackperm.comparison.verdict import MARKERS, Sign
 from trackperm.exact import PermutationTest
 from trackperm.exact.intervals import Interval
 from trackperm.exact.multiplicity import Correction
-from trackperm.leaderboards.paired_runs import Incomplete
+from trackperm.leaderboards.paired_runs import ExcludedRun
 from trackperm.statistic import Statistic
 from trackperm.version import __version__
 
@@ -126,7 +126,7 @@ class Leaderboard:
         The complete runs, best first.
     pairs : tuple of Pair
         All comparisons, which form the family that p-values are corrected for.
-    incomplete : tuple of Incomplete
+    incomplete : tuple of ExcludedRun
         Excluded runs, with the reasons.
     baseline : int or None
         Index of the row of the baseline; None if all pairs are compared.
@@ -171,7 +171,7 @@ class Leaderboard:
     statistic: Statistic
     rows: tuple[Row, ...]
     pairs: tuple[Pair, ...]
-    incomplete: tuple[Incomplete, ...]
+    incomplete: tuple[ExcludedRun, ...]
     baseline: int | None
     correction: Correction
     alpha: float

@@ -74,15 +74,15 @@ def publication(comparison: Comparison, look: int | None = None, in_leaderboards
             "trackperm.signature": comparison.signature,
             TEST_SET_TAG: comparison.pairing.test_set,
             LOG10_P_TAG: repr(comparison.log10_pvalue),
-            **({} if comparison.part is None else {"trackperm.slice": str(comparison.part)}),
+            **({} if comparison.slice is None else {"trackperm.slice": str(comparison.slice)}),
             **_opinions_tags(comparison),
         },
         description=rendered.description(remarks),
         baseline=comparison.baseline_run,
         candidate=comparison.candidate_run,
         # tags of the runs are named by the statistic alone, so a slice gets none
-        candidate_tags={} if comparison.part else candidate_tags,
-        baseline_tags={} if comparison.part else baseline_tags,
+        candidate_tags={} if comparison.slice else candidate_tags,
+        baseline_tags={} if comparison.slice else baseline_tags,
         charts=rendered.charts,
     )
 

@@ -22,16 +22,16 @@ from trackperm.errors import InputError, InputTypeError, PairingError
 from trackperm.exact import CountTable
 from trackperm.pairing.by_unit import CountsByUnit
 from trackperm.pairing.checks.differences import Differences, RunDifferences, disagree
-from trackperm.pairing.checks.refusals import require_distinct_ids
-from trackperm.pairing.checks.suspicions import (
+from trackperm.pairing.checks.pairing_warnings import (
     ENOUGH,
     Evidence,
     compared,
+    pairing_warnings,
     pairs_of_values,
     questions,
     shared_inputs,
-    suspicions,
 )
+from trackperm.pairing.checks.refusals import require_distinct_ids
 from trackperm.pairing.columns import PairedColumns
 from trackperm.pairing.counting import CountedRows, count_columns, count_of, outcomes_of, scaled
 from trackperm.pairing.digests import digests_of, with_sums
@@ -212,7 +212,7 @@ class _Group:
                 *rewritten_ids(self._run.table, member.table, member.columns, self._types),
                 *scores.notes,
                 *shared,
-                *suspicions(evidence, self._columns, self._types),
+                *pairing_warnings(evidence, self._columns, self._types),
             )
             report = reported(
                 self._no_differences(member),

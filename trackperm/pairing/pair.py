@@ -13,13 +13,13 @@ from trackperm.errors import InputError, PairingError
 from trackperm.exact import CountTable
 from trackperm.pairing.by_unit import CountsByUnit
 from trackperm.pairing.checks.differences import Differences, differences, ids_of
+from trackperm.pairing.checks.pairing_warnings import Evidence, other_ids, pairing_warnings
 from trackperm.pairing.checks.refusals import (
     refuse_differences,
     require_distinct_ids,
     require_same_length,
     require_unique_ids,
 )
-from trackperm.pairing.checks.suspicions import Evidence, other_ids, suspicions
 from trackperm.pairing.classes import DIFFERS, KIND, ClassCounts, class_types, counted_by_class
 from trackperm.pairing.columns import PairedColumns
 from trackperm.pairing.counting import count_columns, counted
@@ -54,7 +54,7 @@ in twenty times.
 
 
 @dataclass(frozen=True, eq=False)
-class PairedRuns:
+class PairingResult:
     """Result of pairing two runs.
 
     Attributes
@@ -80,7 +80,7 @@ class PairedRuns:
 
 
 @dataclass(frozen=True, eq=False)
-class Pairing(PairedRuns):
+class Pairing(PairingResult):
     """Result of pairing two runs in memory, with the counts of every example.
 
     Attributes
@@ -117,7 +117,7 @@ def pair(
     missing: Missing = "error",
     by_position: bool = False,
     engine: EngineName = "auto",
-) -> PairedRuns:
+) -> PairingResult:
     """Match the examples of two runs and count the outcomes of each.
 
     Parameters
@@ -138,7 +138,7 @@ def pair(
 
     Returns
     -------
-    PairedRuns
+    PairingResult
         A :class:`Pairing` if the rows are in memory.
 
     Raises
@@ -181,7 +181,7 @@ def _paired(
     statistic: Statistic,
     columns: PairedColumns,
     missing: Missing,
-) -> PairedRuns:
+) -> PairingResult:
     runs, types = keyed_runs(engine, *tables, columns)
     outcomes, read_types = OUTCOMES.get(missing), {**types, **class_types(statistic, columns, types)}
     for outcome in outcomes or ():
@@ -228,7 +228,7 @@ def _paired(
         found,
         columns,
         missing,
-        (*notes, *suspicions(evidence, columns, types)),
+        (*notes, *pairing_warnings(evidence, columns, types)),
         digests(rows),
         n_changed(rows, statistic, evidence.n_different),
     )
@@ -242,12 +242,12 @@ def _paired(
     )
     if len(discordant) < table.n_discordant and not engine.is_local and has_values:
         report = replace(report, n_shown=len(discordant))
-    result = PairedRuns(statistic, table, report, discordant)
+    result = PairingResult(statistic, table, report, discordant)
     return _with_counts(engine, frame, result, by_class, has_strata=has_strata) if engine.is_local else result
 
 
 def _with_counts(
-    engine: Engine, frame: Frame, found: PairedRuns, by_class: ClassCounts | None, *, has_strata: bool
+    engine: Engine, frame: Frame, found: PairingResult, by_class: ClassCounts | None, *, has_strata: bool
 ) -> Pairing:
     names = found.statistic.count_names
     order = ["id", STRATUM] if has_strata else ["id"]

@@ -87,7 +87,7 @@ def explanation(comparison: Comparison) -> list[str]:
         f"{text.pvalue_name(comparison.test)} {_share(comparison.test)} in which {quantity} is {extreme}"
         " the observed one" + (", those equal to it counted half." if comparison.test.mid_p else "."),
     ]
-    if comparison.is_open:
+    if comparison.depends_on_missing:
         sentences.append(
             "The data do not decide it: what the missing predictions would have been changes the verdict."
         )

@@ -10,7 +10,7 @@ from trackperm.comparison import Comparison
 from trackperm.exact import PermutationTest
 from trackperm.exact.engines.monte_carlo import exact_interval
 from trackperm.exact.intervals import Interval
-from trackperm.pairing.checks.suspicions import shared_input
+from trackperm.pairing.checks.pairing_warnings import shared_input
 from trackperm.statistic import Statistic
 
 SCOPE = "these two runs on these examples; not other seeds, prompts or test sets"
@@ -207,8 +207,8 @@ def notes(comparison: Comparison) -> list[str]:
         found.append(f"Monte Carlo: {test.why}")
         if least_drawn(comparison) >= comparison.alpha:
             found.append(f"no verdict possible: {test.n_samples} swaps are too few; draw more")
-    if comparison.no_interval is not None:
-        found.append(f"no interval: {comparison.no_interval}")
+    if comparison.interval_unavailable is not None:
+        found.append(f"no interval: {comparison.interval_unavailable}")
     if comparison.n_discordant > 0 and not is_within_reach(comparison):
         found.append(f"no verdict possible: {smallest_p_sentence(comparison)}")
     if (
@@ -223,7 +223,7 @@ def notes(comparison: Comparison) -> list[str]:
             found.append(f"equivalence rests on how few examples can differ: {comparison.size.unseen}")
         elif basis.method != "paired proportions":
             found.append(f"equivalence rests on the {basis.method} interval: {basis.note}")
-    if comparison.part is not None and not comparison.part.declared:
+    if comparison.slice is not None and not comparison.slice.declared:
         found.append("exploratory: the spec does not declare these slices, so their number is unknown")
     seen = comparison.dependence
     said = {f"look: {shared_input(each.n_shared, each.n_examples, each.column)}" for each in seen}
@@ -263,7 +263,7 @@ def _cases(comparison: Comparison) -> str:
         f" {case.verdict})"
         for case in comparison.cases
     )
-    return f"{cases}: {'not decided by the data' if comparison.is_open else 'the same verdict'}"
+    return f"{cases}: {'not decided by the data' if comparison.depends_on_missing else 'the same verdict'}"
 
 
 def smallest_p_sentence(comparison: Comparison) -> str:

@@ -10,7 +10,7 @@ import polars as pl
 from trackperm.errors import SourceError, StorageError
 from trackperm.messages import printable
 from trackperm.tables.formats.parquet import tables_in_parts
-from trackperm.tables.labels import Gold, with_labels
+from trackperm.tables.labels import References, with_labels
 from trackperm.tables.panics import panics_unprinted
 from trackperm.tables.registry import detect_format
 from trackperm.tables.remote import is_remote, read_remote, shown_locator
@@ -20,7 +20,7 @@ from trackperm.tables.systems import of_system
 from trackperm.tables.table import ExampleTable, require_plain_names
 
 __all__ = [
-    "Gold",
+    "References",
     "Source",
     "SourceFile",
     "is_readable",
@@ -78,7 +78,11 @@ def _expanded(path: str) -> Path:
 
 
 def read_examples(
-    path: Path | str, origin: str | None = None, *, part: str | None = None, gold: Gold | None = None
+    path: Path | str,
+    origin: str | None = None,
+    *,
+    part: str | None = None,
+    references: References | None = None,
 ) -> ExampleTable:
     """Read the per-example table in a file.
 
@@ -92,7 +96,7 @@ def read_examples(
     part : str, optional
         Part of the file, as the format defines it, such as a filter or a scorer. If the format defines no
         parts, it is the column of one system among several.
-    gold : Gold, optional
+    references : References, optional
         Reference answers from another place.
 
     Raises
@@ -104,14 +108,14 @@ def read_examples(
         table = read_remote(path, path if origin is None else origin)
         require_plain_names(table)
         table = table if part is None else of_system(table, part)
-        return table if gold is None else labelled(table, gold)
+        return table if references is None else labelled(table, references)
     called = printable(path if origin is None else origin)
     try:
         file = SourceFile.opened(path, origin, part)
         with panics_unprinted():
             source = _source(file)
-            if source.needs_gold:
-                file.gold = _gold(file, source, gold)
+            if source.needs_references:
+                file.references = _references(file, source, references)
             table = file.keep_for(source.read(file))
             require_plain_names(table)
     except StorageError:
@@ -124,29 +128,36 @@ def read_examples(
         ) from error
     if part is not None and source.part is None:
         table = of_system(table, part)
-    return table if gold is None or source.needs_gold else labelled(table, gold)
+    return table if references is None or source.needs_references else labelled(table, references)
 
 
-def labelled(table: ExampleTable, gold: Gold) -> ExampleTable:
+def labelled(table: ExampleTable, references: References) -> ExampleTable:
     """Read reference answers and add them, as :func:`~trackperm.tables.labels.with_labels` does."""
-    answers = read_examples(gold.path, part=gold.part) if gold.table is None else gold.table
+    answers = (
+        read_examples(references.path, part=references.part) if references.table is None else references.table
+    )
     return with_labels(
-        table, answers, gold.id, gold.label, by_position=gold.by_position, prediction=gold.prediction
+        table,
+        answers,
+        references.id,
+        references.label,
+        by_position=references.by_position,
+        prediction=references.prediction,
     )
 
 
-def _gold(file: SourceFile, source: Source, gold: Gold | None) -> SourceFile:
-    if gold is None:
+def _references(file: SourceFile, source: Source, references: References | None) -> SourceFile:
+    if references is None:
         raise SourceError(
             f"`{file.origin}` ({source.title}) makes no table without reference answers",
             hint="`--labels FILE` names their file.",
         )
-    if isinstance(gold.path, str) or gold.table is not None:
+    if isinstance(references.path, str) or references.table is not None:
         raise SourceError(
             f"`{file.origin}` ({source.title}) needs its reference answers in a file of their own",
-            hint=f"copy `{shown_locator(str(gold.path))}` to a file.",
+            hint=f"copy `{shown_locator(str(references.path))}` to a file.",
         )
-    answers = SourceFile.opened(gold.path, part=gold.part)
+    answers = SourceFile.opened(references.path, part=references.part)
     _require_file(answers)
     return answers
 

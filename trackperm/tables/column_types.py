@@ -48,8 +48,8 @@ def unusable(table: ExampleTable, name: str) -> str | None:
     """Return the reason why the values of column `name` cannot be used; None if they can be used."""
     try:
         _require_types(table, [name])
-        if isinstance(table.data, LazyTable) and table.has_witnesses([name]):
-            table = table.with_rows(table.witnesses([name]))
+        if isinstance(table.data, LazyTable) and table.has_representatives([name]):
+            table = table.with_rows(table.type_representatives([name]))
         _Column.read(table.only([name]), name)
     except InputTypeError as error:
         return error.message
@@ -187,7 +187,7 @@ class _Column:
         )
 
     def example(self) -> object:
-        """Return the least value, which is among :func:`~trackperm.tables.witnesses.witnesses` too."""
+        """Return the least value, which :mod:`~trackperm.tables.type_representatives` contain too."""
         values = self.values.drop_nulls()
         return values.head(1).to_list()[0] if self.type in LISTS else values.min()
 

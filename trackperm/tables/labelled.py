@@ -9,7 +9,7 @@ import narwhals as nw
 import polars as pl
 
 from trackperm.tables.lazy_table import COUNT, LazyTable
-from trackperm.tables.witnesses import witnesses
+from trackperm.tables.type_representatives import type_representatives
 
 
 class Labelled(LazyTable):
@@ -84,9 +84,9 @@ class Labelled(LazyTable):
         """Count how often each value of the column `name` occurs."""
         return self._with([name]).group_by(name).agg(pl.len().cast(pl.Int64).alias(COUNT))
 
-    def witnesses(self, names: Collection[str], untyped: Collection[str]) -> pl.DataFrame:
+    def type_representatives(self, names: Collection[str], untyped: Collection[str]) -> pl.DataFrame:
         """Return a few values of each of the columns `names` that determine its type."""
-        return witnesses(self._with(names).select(names), untyped)
+        return type_representatives(self._with(names).select(names), untyped)
 
     def _changed(self, join: Callable[[Collection[str]], pl.DataFrame]) -> Labelled:
         return Labelled(join, self._schema, join(()), is_query=self.is_query)

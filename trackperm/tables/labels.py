@@ -22,7 +22,7 @@ _SHOWN = 5
 
 
 @dataclass(frozen=True)
-class Gold:
+class References:
     """Location of reference answers, and the columns by which they are joined.
 
     Attributes

@@ -9,7 +9,7 @@ from typing import Any
 import narwhals as nw
 import polars as pl
 
-from trackperm.tables.witnesses import has_witnesses
+from trackperm.tables.type_representatives import has_representatives
 
 COUNT = "trackperm.count"
 """Column of :meth:`LazyTable.value_counts` with the number of rows that have a value."""
@@ -71,7 +71,7 @@ class LazyTable(ABC):
         """
 
     @abstractmethod
-    def witnesses(self, names: Collection[str], untyped: Collection[str]) -> pl.DataFrame:
+    def type_representatives(self, names: Collection[str], untyped: Collection[str]) -> pl.DataFrame:
         """Return a few values of each of the columns `names`, from which the same type follows as from all.
 
         Parameters
@@ -80,6 +80,6 @@ class LazyTable(ABC):
             Columns of text that may be numbers.
         """
 
-    def has_witnesses(self, names: Collection[str]) -> bool:
-        """Whether :meth:`witnesses` determine the types of the columns `names`."""
-        return all(map(has_witnesses, self.dtypes(names).values()))
+    def has_representatives(self, names: Collection[str]) -> bool:
+        """Whether :meth:`type_representatives` determine the types of the columns `names`."""
+        return all(map(has_representatives, self.dtypes(names).values()))

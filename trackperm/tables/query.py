@@ -20,7 +20,7 @@ from trackperm.tables.panics import panics_unprinted
 from trackperm.tables.scan import Scan
 from trackperm.tables.spark_failures import spark_failure
 from trackperm.tables.spark_session import stack_traces_unlogged
-from trackperm.tables.witnesses import witnesses
+from trackperm.tables.type_representatives import type_representatives
 
 if TYPE_CHECKING:
     import duckdb
@@ -134,10 +134,10 @@ class Query(LazyTable):
         n_both, n_same = self._collected(self._anonymous.select(counts)).row(0)
         return int(n_both or 0), int(n_same or 0)
 
-    def witnesses(self, names: Collection[str], untyped: Collection[str] = ()) -> pl.DataFrame:
+    def type_representatives(self, names: Collection[str], untyped: Collection[str] = ()) -> pl.DataFrame:
         """Return a few values that determine the types of columns, by aggregates in the engine."""
         if untyped:
-            return witnesses(self.read(names).to_polars(), untyped)
+            return type_representatives(self.read(names).to_polars(), untyped)
         dtypes = self.dtypes(names)
         expressions = {
             (name, i): values

@@ -15,7 +15,7 @@ from trackperm.errors import TrackpermError
 from trackperm.tables.expansion import Expansion
 from trackperm.tables.lazy_table import COUNT, LazyTable
 from trackperm.tables.panics import panics_unprinted
-from trackperm.tables.witnesses import witnesses
+from trackperm.tables.type_representatives import type_representatives
 
 UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError)
 """Exceptions that polars raises for a broken file."""
@@ -133,10 +133,12 @@ class Scan(LazyTable):
                 break
         return total.head(most + 1)
 
-    def witnesses(self, names: Collection[str], untyped: Collection[str]) -> pl.DataFrame:
+    def type_representatives(self, names: Collection[str], untyped: Collection[str]) -> pl.DataFrame:
         """Return a few values that determine the types of columns, read slice by slice."""
         none = pl.DataFrame(schema=self.dtypes(names))
-        return pl.concat([none, *(witnesses(part, untyped) for part in self.slices(names, _SLICE))])
+        return pl.concat(
+            [none, *(type_representatives(part, untyped) for part in self.slices(names, _SLICE))]
+        )
 
     def _require_held(self, names: Collection[str]) -> None:
         if self.expansion is None or self.held is None:

@@ -46,7 +46,7 @@ class SourceFile:
         Name of the file in messages; by default the path.
     part : str, optional
         The part that ``FILE::PART`` names, for a format that has parts.
-    gold : SourceFile, optional
+    references : SourceFile, optional
         The file of reference answers, for a format that cannot be read without them.
 
     Raises
@@ -56,12 +56,16 @@ class SourceFile:
     """
 
     def __init__(
-        self, path: Path, origin: str | None = None, part: str | None = None, gold: SourceFile | None = None
+        self,
+        path: Path,
+        origin: str | None = None,
+        part: str | None = None,
+        references: SourceFile | None = None,
     ) -> None:
         self.path = path
         self.origin = printable(path if origin is None else origin)
         self.part = part
-        self.gold = gold
+        self.references = references
         self._is_inflated = False
         if special := special_kind(path):
             raise SourceError(f"`{self.origin}` is {special}; expected an ordinary file", hint=HINT)
@@ -208,8 +212,8 @@ class Source:
     part : str, optional
         The kind of part that ``FILE::PART`` names, such as ``filter``; `read` finds the chosen part in
         :attr:`SourceFile.part`. If it is None, a part is a column, which is taken from the table afterwards.
-    needs_gold : bool
-        Whether `read` needs reference answers, whose file is :attr:`SourceFile.gold`.
+    needs_references : bool
+        Whether `read` needs reference answers, whose file is :attr:`SourceFile.references`.
     """
 
     name: str
@@ -217,7 +221,7 @@ class Source:
     recognises: Callable[[SourceFile], bool]
     read: Callable[[SourceFile], ExampleTable]
     part: str | None = None
-    needs_gold: bool = False
+    needs_references: bool = False
 
 
 def chosen_part(file: SourceFile, there: Sequence[str], what: str) -> str:

@@ -15,7 +15,7 @@ from trackperm.tables.lazy_table import COUNT, LazyTable
 from trackperm.tables.named_frame import named_frame
 from trackperm.tables.query import Query
 from trackperm.tables.scan import Scan
-from trackperm.tables.witnesses import has_witnesses, witnesses
+from trackperm.tables.type_representatives import has_representatives, type_representatives
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,26 +149,28 @@ class ExampleTable:
         else:
             yield from self.data.select(list(names)).to_polars().iter_slices(size)
 
-    def witnesses(self, names: Iterable[str]) -> pl.DataFrame:
-        """Return a few values that determine the types of columns; see :meth:`has_witnesses`.
+    def type_representatives(self, names: Iterable[str]) -> pl.DataFrame:
+        """Return a few values that determine the types of columns; see :meth:`has_representatives`.
 
-        :func:`~trackperm.tables.witnesses.witnesses` describes these values.
+        :func:`~trackperm.tables.type_representatives.type_representatives` describes these values.
         """
         names = list(names)
         untyped = [name for name in names if self.is_untyped(name)]
         if isinstance(self.data, LazyTable):
-            return self.data.witnesses(names, untyped)
-        return witnesses(self.data.select(names).to_polars(), untyped)
+            return self.data.type_representatives(names, untyped)
+        return type_representatives(self.data.select(names).to_polars(), untyped)
 
-    def has_witnesses(self, names: Iterable[str]) -> bool:
+    def has_representatives(self, names: Iterable[str]) -> bool:
         """Whether a few values determine the types of the columns `names`, which can be read in slices."""
         names = list(names)
         if any(name in self.unusable for name in names):
             return False
         if isinstance(self.data, LazyTable):
-            return self.data.has_witnesses(names)
+            return self.data.has_representatives(names)
         schema = self.data.schema
-        return all(map(has_witnesses, nw.Schema({name: schema[name] for name in names}).to_polars().values()))
+        return all(
+            map(has_representatives, nw.Schema({name: schema[name] for name in names}).to_polars().values())
+        )
 
     def repeats(self, names: Sequence[str]) -> bool:
         """Whether two rows have the same values in all of the columns `names`.

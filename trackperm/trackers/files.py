@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from trackperm.tables import Gold, read_examples, split_part
+from trackperm.tables import References, read_examples, split_part
 from trackperm.tables.table import ExampleTable
 
 
-def read_file(locator: str, gold: Gold | None = None) -> ExampleTable:
+def read_file(locator: str, references: References | None = None) -> ExampleTable:
     """Read the per-example table at a path, which may end in ``::PART``.
 
     Parameters
     ----------
     locator : str
         ``FILE``, ``FILE::PART`` for one system, filter or scorer in it, or ``spark:TABLE``.
-    gold : Gold, optional
+    references : References, optional
         Reference answers in another file.
 
     Raises
@@ -23,4 +23,4 @@ def read_file(locator: str, gold: Gold | None = None) -> ExampleTable:
     """
     path, part = split_part(locator)
     origin = locator if part is None else locator.removesuffix(f"::{part}")
-    return read_examples(path, origin, part=part, gold=gold)
+    return read_examples(path, origin, part=part, references=references)

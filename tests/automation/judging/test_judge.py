@@ -119,7 +119,7 @@ def bounded(worse: int, **options: Any) -> Comparison:
 
 def test_what_missing_predictions_decide_is_undecided(policy: Any):
     comparison = bounded(0)
-    assert comparison.is_open
+    assert comparison.depends_on_missing
     found = judge(policy(), [comparison])
     assert found.outcome == "undecided"
     assert "missing predictions" in found.reasons[0]
@@ -193,7 +193,7 @@ def test_an_interval_above_the_margin_passes_where_the_test_looks_for_the_worse_
 
 def test_non_inferiority_that_missing_predictions_decide_is_undecided(policy: Any):
     comparison = bounded(0, margin=0.05)
-    assert comparison.is_open
+    assert comparison.depends_on_missing
     found = judge(policy(**NON_INFERIOR, missing="bounds"), [comparison])
     assert found.outcome == "undecided"
     assert found.reasons[0].endswith("; the result depends on the missing predictions")
@@ -228,7 +228,8 @@ def test_runs_that_count_the_same_are_as_close_as_so_many_examples_could_tell(po
     comparison = trackperm.compare(frame, frame, mcc, margin=0.05)
     assert comparison.interval_at(0.1) is None
     assert (
-        comparison.no_interval == "no example tells the runs apart, which says nothing of how much one would"
+        comparison.interval_unavailable
+        == "no example tells the runs apart, which says nothing of how much one would"
     )
     # 1 - 0.05**(1/60) is 4.9 %, so that 3 may be wrong: MCC falls by 0.1; of 600 so many as well, by 0.01
     shown = "pass" if n == 600 else "undecided"

@@ -21,7 +21,7 @@ from trackperm.comparison import Comparison, RunData, compare_runs, compare_stat
 from trackperm.comparison.second_opinions import STUDENTIZED
 from trackperm.errors import InputError
 from trackperm.ledger.comparison_publication import evidence
-from trackperm.ledger.verification import Verification, references, verify_files, verify_from_runs
+from trackperm.ledger.verification import Verification, run_references, verify_files, verify_from_runs
 from trackperm.statistic import load_statistic
 from trackperm.tables.table import ExampleTable
 
@@ -328,7 +328,7 @@ class TestFromRuns:
     def test_the_same_runs_give_the_same(self, name: str, tmp_path: Path):
         comparison = CASES[name](tmp_path)
         files = evidence(comparison)
-        assert references(files) == ("baseline", "candidate")
+        assert run_references(files) == ("baseline", "candidate")
         found = verify_from_runs(files, comparison.baseline_data, comparison.candidate_data)
         assert not failures(found)
 

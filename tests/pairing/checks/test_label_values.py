@@ -470,7 +470,7 @@ class TestSlices:
         wrong = pl.when(pl.col("language") == "de").then(pl.lit("yes")).otherwise("prediction")
         frames[0] = frames[0].with_columns(prediction=wrong)
         found = compared(frames, "precision", parameters={"positive": "yes"}, slices=["language"])
-        assert [str(each.part) for each in found[1:]] == ["language = de", "language = en"]
+        assert [str(each.slice) for each in found[1:]] == ["language = de", "language = en"]
         assert compared(frames, "accuracy", slices=["language"])[1].verdict == "better"
 
     def test_the_text_is_that_of_the_whole(self) -> None:

@@ -8,7 +8,7 @@ from support import reference_data
 from support.cli_comparison import check_reference, compared
 
 from trackperm.errors import SourceError
-from trackperm.tables import Gold, read_examples
+from trackperm.tables import References, read_examples
 
 WNUT = reference_data.DATA / "structured_counts/wnut17"
 GOLD = WNUT / "emerging.test.annotated"
@@ -115,11 +115,11 @@ def test_other_tokens_than_those_of_the_labels(tmp_path: Path) -> None:
     gold = write(tmp_path / "gold", SENTENCES)
     other = [SENTENCES[0], [("Peter", "B-PER"), ("Black", "I-PER"), ("burn.", "O")]]
     with pytest.raises(SourceError, match=r"`tokens` differs .* first in example 2"):
-        read_examples(write(tmp_path / "run", other), gold=Gold(gold))
-    table = read_examples(write(tmp_path / "run", other[:1]), gold=Gold(gold))
+        read_examples(write(tmp_path / "run", other), references=References(gold))
+    table = read_examples(write(tmp_path / "run", other[:1]), references=References(gold))
     assert table.frame["prediction"].to_list() == [["B-ORG", "O"], None]
     with pytest.raises(SourceError, match="no label for 1 of 3 examples"):
-        read_examples(write(tmp_path / "run", [*SENTENCES, SENTENCES[0]]), gold=Gold(gold))
+        read_examples(write(tmp_path / "run", [*SENTENCES, SENTENCES[0]]), references=References(gold))
 
 
 @needs_data

@@ -9,7 +9,7 @@ import pytest
 from support.cli_comparison import compared
 
 from trackperm.errors import SourceError
-from trackperm.tables import Gold, read_examples
+from trackperm.tables import References, read_examples
 
 
 def line(*fields: object) -> str:
@@ -65,7 +65,7 @@ def test_other_words_are_refused(gold: Path, tmp_path: Path) -> None:
     run = tmp_path / "run.dat"
     run.write_text(TEXT.replace("\tSue\t", "\tSu\t"))
     with pytest.raises(SourceError, match=r"`tokens` differs .* first in example 's-2'"):
-        read_examples(run, gold=Gold(gold))
+        read_examples(run, references=References(gold))
 
 
 def test_sentences_without_ids_are_numbered(gold: Path) -> None:

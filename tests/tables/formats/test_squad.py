@@ -12,7 +12,7 @@ from support.broken_files import check_refused
 from support.cli_comparison import check_reference, compared
 
 from trackperm.errors import InputError, SourceError
-from trackperm.tables import Gold, read_examples
+from trackperm.tables import References, read_examples
 
 SQUAD = reference_data.DATA / "structured_counts/squad2_cs224n"
 GOLD = SQUAD / "dev-v2.0.json"
@@ -54,7 +54,7 @@ def gold(tmp_path: Path) -> Path:
 
 
 def of(path: Path, gold: Path) -> list[Any]:
-    frame = read_examples(path, gold=Gold(gold)).frame
+    frame = read_examples(path, references=References(gold)).frame
     assert frame["id"].to_list() == ["q1", "q2", "q3"]
     return frame["prediction"].to_list()
 
@@ -83,7 +83,7 @@ class TestPredictions:
         path = tmp_path / "x.csv"
         path.write_text("id,prediction,model\nq1,France,\nq2,,\n")
         assert of(path, gold) == ["France", "", None]
-        table = read_examples(path, gold=Gold(gold))
+        table = read_examples(path, references=References(gold))
         (note,) = table.notes
         assert note.startswith("1 empty fields of `prediction` are empty answers")
         assert table.frame["model"].to_list() == [None, None, None]
@@ -185,7 +185,7 @@ class TestPublished:
 
     @pytest.mark.parametrize("file", FILES, ids=lambda path: path.stem)
     def test_5951_of_6078_are_predicted(self, file: Path) -> None:
-        frame = read_examples(file, gold=Gold(GOLD, id="Id", prediction="Predicted")).frame
+        frame = read_examples(file, references=References(GOLD, id="Id", prediction="Predicted")).frame
         found = dict(zip(frame["Id"], frame["Predicted"], strict=True))
         predicted = {name: text for name, text in found.items() if text is not None}
         with file.open(encoding="utf-8", newline="") as rows:

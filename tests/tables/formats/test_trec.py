@@ -11,7 +11,7 @@ import pytest
 from support.cli_comparison import compared
 
 from trackperm.errors import MissingDependencyError, SourceError
-from trackperm.tables import Gold, read_examples
+from trackperm.tables import References, read_examples
 
 QRELS = "1 0 d1 1\n1 0 d2 0\n1 0 d3 2\n2 0 d1 1\n3 0 d1 0\n4\t0\td1\t1\n"
 RUN = """\
@@ -50,7 +50,7 @@ def run(tmp_path: Path) -> Path:
     ],
 )
 def test_scores(run: Path, gold: Path, measure: str, first: float) -> None:
-    table = read_examples(run, part=measure, gold=Gold(gold))
+    table = read_examples(run, part=measure, references=References(gold))
     columns = table.frame.to_dict(as_series=False)
     assert columns["id"] == ["1", "2", "3", "4"]
     assert columns["score"][0] == pytest.approx(first)
@@ -79,13 +79,13 @@ def test_two_measures_are_not_compared(run: Path, gold: Path) -> None:
 
 def test_a_measure_is_chosen(run: Path, gold: Path) -> None:
     with pytest.raises(SourceError, match="is a ranking, which needs a measure") as caught:
-        read_examples(run, gold=Gold(gold))
+        read_examples(run, references=References(gold))
     assert f"`{run}::AP`" in str(caught.value.hint)
     with pytest.raises(SourceError, match="makes no table without reference answers"):
         read_examples(run, part="AP")
     for measure in ("MAP@", "foo", "P"):
         with pytest.raises(SourceError, match=f"ir_measures does not compute `{measure}`"):
-            read_examples(run, part=measure, gold=Gold(gold))
+            read_examples(run, part=measure, references=References(gold))
 
 
 @pytest.mark.parametrize(
@@ -105,17 +105,17 @@ def test_broken_lines_are_named(run: Path, gold: Path, file: str, line: str, mes
     path = {"run": run, "gold": gold}[file]
     path.write_text(path.read_text() + line + "\n")
     with pytest.raises(SourceError, match=message):
-        read_examples(run, part="AP", gold=Gold(gold))
+        read_examples(run, part="AP", references=References(gold))
 
 
 def test_blank_qrels(run: Path, gold: Path) -> None:
     gold.write_text("\n\n")
     with pytest.raises(SourceError, match="contains no judgement"):
-        read_examples(run, part="AP", gold=Gold(gold))
+        read_examples(run, part="AP", references=References(gold))
 
 
 def test_without_the_library(run: Path, gold: Path, monkeypatch: Any) -> None:
     monkeypatch.setitem(sys.modules, "ir_measures", None)
     with pytest.raises(MissingDependencyError, match="ir_measures") as caught:
-        read_examples(run, part="AP", gold=Gold(gold))
+        read_examples(run, part="AP", references=References(gold))
     assert "trackperm[trec]" in str(caught.value.hint)

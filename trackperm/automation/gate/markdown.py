@@ -108,7 +108,7 @@ def _table(rows: Sequence[Row]) -> str:
             values.get("baseline", ""),
             values.get("candidate", ""),
             values.get("difference", values.get("observed", "")),
-            f"none: {_prose(comparison.no_interval or '')}"
+            f"none: {_prose(comparison.interval_unavailable or '')}"
             if interval is None
             else f"{text.ends(interval)} ({text.confidence(interval)})",
             _pvalue(comparison),

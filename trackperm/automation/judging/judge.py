@@ -160,7 +160,7 @@ def _regression(comparison: Comparison, smallest: float) -> Finding:
         return Finding(title, "pass", f"the candidate is better ({numbers})")
     if comparison.verdict == "equivalent":
         return Finding(title, "pass", f"equivalent within {comparison.margin:g} ({numbers})")
-    if comparison.is_open:
+    if comparison.depends_on_missing:
         return Finding(title, "undecided", _OPEN)
     lack = _lack(comparison, smallest)
     if lack is not None and _is_non_inferior(comparison, comparison.margin):
@@ -226,7 +226,7 @@ def _non_inferiority(comparison: Comparison, margin: float) -> Finding:
         shown = f"{shown}; too few examples to tell: {basis if isinstance(basis, str) else lack}"
     else:
         shown = f"{shown} ({where})"
-    if comparison.is_open:
+    if comparison.depends_on_missing:
         return Finding(title, "undecided", f"{shown}; {_OPEN}")
     if lack is not None:
         return Finding(title, "undecided", shown)
@@ -243,8 +243,8 @@ def _is_non_inferior(comparison: Comparison, margin: float | None) -> bool:
 
 def _is_better(comparison: Comparison) -> bool:
     """Whether a one-sided test at alpha shows that the candidate is better, for all missing predictions."""
-    if comparison.outcomes:
-        return all(map(_is_better, comparison.outcomes))
+    if comparison.bounds:
+        return all(map(_is_better, comparison.bounds))
     rises = comparison.observed > 0.0
     if comparison.decision.sign != "undecided" or rises != comparison.statistic.greater_is_better:
         return comparison.decision.sign == "better"

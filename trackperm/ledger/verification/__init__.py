@@ -5,7 +5,7 @@ comparison follows from its logged files, without the predictions and without a 
 """
 
 from trackperm.ledger.verification.checks import Check, Verification
-from trackperm.ledger.verification.files import COUNTS, references
+from trackperm.ledger.verification.files import COUNTS, run_references
 from trackperm.ledger.verification.recomputation import verify_files, verify_from_runs
 
-__all__ = ["COUNTS", "Check", "Verification", "references", "verify_files", "verify_from_runs"]
+__all__ = ["COUNTS", "Check", "Verification", "run_references", "verify_files", "verify_from_runs"]

@@ -10,9 +10,9 @@ import polars as pl
 
 from trackperm.comparison import (
     AdjustedPValue,
-    Case,
     Comparison,
     Dependence,
+    MissingDataCase,
     RunData,
     Slice,
     count_table_test,
@@ -44,7 +44,7 @@ UNREADABLE = (
 """Errors of reading and recomputing from files that anybody may have changed."""
 
 
-def references(files: Mapping[str, bytes]) -> tuple[str, str]:
+def run_references(files: Mapping[str, bytes]) -> tuple[str, str]:
     """Return the references of baseline and candidate.
 
     Raises
@@ -129,7 +129,7 @@ def rebuilt(data: Mapping[str, Any], statistic: Statistic, table: CountTable) ->
         pairing=PairingReport(**pairing),
         discordant=pl.DataFrame(),
         options=options,
-        cases=tuple(Case(**case) for case in data["cases"]),
+        cases=tuple(MissingDataCase(**case) for case in data["cases"]),
         dependence=tuple(Dependence(**each) for each in data.get("dependence") or ()),
         **of_family(data),
     )
@@ -140,7 +140,7 @@ def of_family(data: Mapping[str, Any]) -> dict[str, Any]:
     margin, part, corrected = data["margin"], data["slice"], data["corrected"]
     return {
         "margin": None if margin is None else float(margin),
-        "part": None if part is None else Slice(**part),
+        "slice": None if part is None else Slice(**part),
         "corrected": None if corrected is None else AdjustedPValue(**corrected),
     }
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from trackperm.comparison import load_run, reference_answers
 from trackperm.errors import InputError, SourceError
 from trackperm.ledger.verification.checks import Check, Verification
-from trackperm.ledger.verification.files import COUNTS, references
+from trackperm.ledger.verification.files import COUNTS, run_references
 from trackperm.ledger.verification.recomputation import verify_files, verify_from_runs
 from trackperm.trackers.opened import opened
 from trackperm.trackers.publication import COMPARISON, LoggedComparison
@@ -108,9 +108,9 @@ def _from_runs(
     tracking_uri: str | None,
 ) -> Verification:
     paths = artifact if isinstance(artifact, tuple) else (artifact, artifact)
-    gold = reference_answers(labels, {}, by_position=False)
+    references = reference_answers(labels, {}, by_position=False)
     baseline, candidate = (
-        load_run(run, role, artifact=path, gold=gold, tracking_uri=tracking_uri)
-        for run, role, path in zip(references(files), ("baseline", "candidate"), paths, strict=True)
+        load_run(run, role, artifact=path, references=references, tracking_uri=tracking_uri)
+        for run, role, path in zip(run_references(files), ("baseline", "candidate"), paths, strict=True)
     )
     return verify_from_runs(files, baseline, candidate)

@@ -49,7 +49,7 @@ def types_of(tables: Sequence[ExampleTable], columns: Sequence[str], texts: Sequ
         If a column's values cannot be used, or its types in the two runs are not compatible.
     """
     names = list(dict.fromkeys(columns))
-    baseline, candidate = (table.with_rows(table.witnesses(names)) for table in tables)
+    baseline, candidate = (table.with_rows(table.type_representatives(names)) for table in tables)
     return typed_columns(baseline, candidate, names, text=texts)[2]
 
 

@@ -26,7 +26,7 @@ def engine_for(
     """
     if name == "auto":
         name = _suiting(tables)
-    if name == "polars" or not all(table.has_witnesses(columns) for table in tables):
+    if name == "polars" or not all(table.has_representatives(columns) for table in tables):
         return InMemory()
     return Spark(tables) if name == "spark" else DuckDB()
 

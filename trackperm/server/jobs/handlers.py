@@ -132,7 +132,7 @@ def _leaderboard(request: LeaderboardRequest, base: str, steps: Steps) -> dict[s
         name = _experiment_name(Store(base), request.experiment)
         n_runs = _number_of_runs(MlflowTracker(base), name)
     steps.expect(3 * n_runs + 4)
-    entrants = load_runs(
+    loaded = load_runs(
         [f"mlflow:{run_id}" for run_id in request.runs],
         baseline=None if request.baseline is None else f"mlflow:{request.baseline}",
         experiment=None if name is None else f"mlflow:{name}",
@@ -140,12 +140,12 @@ def _leaderboard(request: LeaderboardRequest, base: str, steps: Steps) -> dict[s
         tracking_uri=base,
         progress=steps.begin,
     )
-    tracked = next((run.run for run in entrants.runs if run.run is not None), None)
+    tracked = next((run.run for run in loaded.runs if run.run is not None), None)
     experiment = request.experiment or ("" if tracked is None else tracked.container)
     question = _question(request, base, experiment)
     board = leaderboard_of_runs(
-        entrants,
-        question.statistic_of([run.table for run in entrants.runs], check_labels=False),
+        loaded,
+        question.statistic_of([run.table for run in loaded.runs], check_labels=False),
         TestOptions(alternative=request.alternative, alpha=request.alpha),
         correction=request.correction,
         missing=request.missing,

@@ -41,9 +41,9 @@ def read_trec(file: SourceFile) -> ExampleTable:
             f"`{file.origin}` is a ranking, which needs a measure",
             hint=f"choose one, as in `{file.origin}::{_COMMON[0]}`; common ones are {listed(_COMMON)}.",
         )
-    if file.gold is None:
+    if file.references is None:
         raise SourceError(f"`{file.origin}` is a ranking without qrels", hint="`--labels QRELS` names them.")
-    run, qrels = _run(file), _qrels(file.gold)
+    run, qrels = _run(file), _qrels(file.references)
     name, scores = _scored(file, qrels, run)
     ids = list(qrels)
     columns: dict[str, list[str] | list[float]] = {
@@ -144,4 +144,4 @@ def _is_number(field: str) -> bool:
     return True
 
 
-TREC = Source("trec", "TREC runs", _recognises, read_trec, part="measure", needs_gold=True)
+TREC = Source("trec", "TREC runs", _recognises, read_trec, part="measure", needs_references=True)

@@ -309,7 +309,7 @@ def read_table(
 
 def _read_any_format(file: SourceFile, detect: Detect) -> ExampleTable:
     source = detect(file)
-    if source.needs_gold:
+    if source.needs_references:
         raise SourceError(
             f"`{file.origin}` ({source.title}) needs reference answers to make a table",
             hint="log the answers with the predictions, in a column `label`.",

@@ -184,7 +184,7 @@ def _ne_missing(a: nw.Expr, b: nw.Expr) -> nw.Expr:
     return (a != b).fill_null(False) | (a.is_null() != b.is_null())
 
 
-def suspicions(found: Evidence, columns: PairedColumns, types: Mapping[str, ColumnType]) -> list[str]:
+def pairing_warnings(found: Evidence, columns: PairedColumns, types: Mapping[str, ColumnType]) -> list[str]:
     """Return the warnings about a pairing.
 
     Returns

@@ -10,8 +10,8 @@ from typing import Any
 from trackperm.comparison import RunData, load_run
 from trackperm.comparison.runs import is_tracked
 from trackperm.errors import InputError
-from trackperm.leaderboards.paired_runs import Incomplete, Progress
-from trackperm.tables import Gold, labelled
+from trackperm.leaderboards.paired_runs import ExcludedRun, Progress
+from trackperm.tables import References, labelled
 from trackperm.tables.remote import shown_locator
 from trackperm.tables.table import ExampleTable
 from trackperm.trackers.base import Tracker, open_tracker
@@ -19,21 +19,21 @@ from trackperm.trackers.references import RunReference, TrackedRun
 
 
 @dataclass(frozen=True, eq=False)
-class Entrants:
+class LoadedRuns:
     """Loaded runs of a leaderboard.
 
     Attributes
     ----------
     runs : tuple of RunData
         The runs, with distinct names.
-    unreadable : tuple of Incomplete
+    unreadable : tuple of ExcludedRun
         Runs of an experiment whose tables cannot be read.
     baseline : RunData or None
         The baseline, one of `runs`.
     """
 
     runs: tuple[RunData, ...]
-    unreadable: tuple[Incomplete, ...] = ()
+    unreadable: tuple[ExcludedRun, ...] = ()
     baseline: RunData | None = None
 
 
@@ -43,10 +43,10 @@ def load_runs(
     baseline: Any = None,
     experiment: str | None = None,
     artifact: str | None = None,
-    gold: Gold | None = None,
+    references: References | None = None,
     tracking_uri: str | None = None,
     progress: Progress | None = None,
-) -> Entrants:
+) -> LoadedRuns:
     """Read the per-example tables of runs.
 
     Parameters
@@ -59,7 +59,7 @@ def load_runs(
         ``mlflow:EXPERIMENT`` or ``wandb:ENTITY/PROJECT``; all of its finished runs are added.
     artifact : str, optional
         Artifact path in the runs.
-    gold : Gold, optional
+    references : References, optional
         Separate reference answers.
     tracking_uri : str, optional
         Tracking server or store.
@@ -73,10 +73,10 @@ def load_runs(
     TrackerError
         If a tracker cannot be reached.
     """
-    read = _Reader(artifact, gold, tracking_uri, progress or (lambda _: None))
+    read = _Reader(artifact, references, tracking_uri, progress or (lambda _: None))
     named = list(sources.items()) if isinstance(sources, Mapping) else [(None, source) for source in sources]
     runs = read.sources(named)
-    unreadable: list[Incomplete] = []
+    unreadable: list[ExcludedRun] = []
     if experiment is not None:
         found, unreadable = read.experiment(experiment)
         if not (found or unreadable or runs):
@@ -90,7 +90,7 @@ def load_runs(
             runs.insert(0, *read.sources([(None, baseline)], first=0))
             chosen = 0
     runs = _told_apart(runs)
-    return Entrants(tuple(runs), tuple(unreadable), None if chosen is None else runs[chosen])
+    return LoadedRuns(tuple(runs), tuple(unreadable), None if chosen is None else runs[chosen])
 
 
 _Identity = tuple[str, str | None]
@@ -99,7 +99,7 @@ _Identity = tuple[str, str | None]
 @dataclass(frozen=True)
 class _Reader:
     artifact: str | None
-    gold: Gold | None
+    references: References | None
     tracking_uri: str | None
     progress: Callable[[str], None]
 
@@ -113,17 +113,19 @@ class _Reader:
             else:
                 shown = shown_locator(source) if isinstance(source, str) else f"run {number}"
                 self.progress(f"reading: {name or shown}")
-                run = load_run(source, name or (f"run {number}" if number else "baseline"), gold=self.gold)
+                run = load_run(
+                    source, name or (f"run {number}" if number else "baseline"), references=self.references
+                )
             found.append(run if name is None else replace(run, name=name))
         return found
 
-    def experiment(self, experiment: str) -> tuple[list[RunData], list[Incomplete]]:
+    def experiment(self, experiment: str) -> tuple[list[RunData], list[ExcludedRun]]:
         """Read all runs of an experiment or project; return also those that cannot be read."""
         tracker, found = experiment_runs(experiment, self.tracking_uri)
         runs, unreadable = [], []
         for run, read in self._tables(tracker, found):
             if isinstance(read, InputError):
-                unreadable.append(Incomplete(run.name, str(run.reference), read.message))
+                unreadable.append(ExcludedRun(run.name, str(run.reference), read.message))
             else:
                 runs.append(RunData(read, run.name, run, tracker))
         return runs, unreadable
@@ -161,10 +163,10 @@ class _Reader:
             yield run
 
     def _labelled(self, table: ExampleTable | InputError) -> ExampleTable | InputError:
-        if self.gold is None or isinstance(table, InputError):
+        if self.references is None or isinstance(table, InputError):
             return table
         try:
-            return labelled(table, self.gold)
+            return labelled(table, self.references)
         except InputError as error:
             return error
 

@@ -16,20 +16,20 @@ _DECIMAL_TEXT = r"^-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9
 _MOST_DIGITS = 25  # digits up to which the length of integers is distinguished; int64 has at most 19
 
 
-def has_witnesses(dtype: pl.DataType) -> bool:
-    """Whether :func:`witnesses` determine the type of a column of data type `dtype`."""
+def has_representatives(dtype: pl.DataType) -> bool:
+    """Whether :func:`type_representatives` determine the type of a column of data type `dtype`."""
     if isinstance(dtype, pl.List):
         return dtype.inner in _PLAIN
     return dtype.is_decimal() or dtype in _WITNESSED
 
 
-def witnesses(frame: pl.DataFrame, untyped: Collection[str] = ()) -> pl.DataFrame:
+def type_representatives(frame: pl.DataFrame, untyped: Collection[str] = ()) -> pl.DataFrame:
     """Return a few values of each column, from which the same type follows as from all values.
 
     They are the first value, the smallest and the largest number or text, the first number that is not
     integral, and the first list that is not empty. For untyped columns they also include the smallest and the
     largest text of each kind: integers of each sign and length, decimals, NaN, infinities, and others. The
-    concatenated witnesses of all slices of a frame are witnesses of the frame.
+    concatenated type_representatives of all slices of a frame are type_representatives of the frame.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ from trackperm.exact.counts import exact_column_sums, group_rows
 from trackperm.exact.scores.scaling import scale_scores
 from trackperm.exact.types import IntArray
 from trackperm.leaderboards.cross_tables import MOST_CODES, CrossTables
-from trackperm.leaderboards.paired_runs import Entry, Field, side_values
+from trackperm.leaderboards.paired_runs import Entry, PairedRuns, side_values
 from trackperm.pairing.counting import count_of
 from trackperm.pairing.engines.in_memory import InMemory
 from trackperm.pairing.grouping import STRATUM, count_table
@@ -35,7 +35,7 @@ MOST_CELLS = 2**20
 
 
 @dataclass(frozen=True, eq=False)
-class Counted:
+class RunCounts:
     """Counts of k runs on N examples.
 
     Attributes
@@ -58,7 +58,7 @@ class Counted:
     _with_units: dict[tuple[Fraction, ...], Statistic] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, runs: Field) -> Counted:
+    def of(cls, runs: PairedRuns) -> RunCounts:
         """Collect the counts of all paired runs."""
         declared, first = runs.statistic.resolution, runs.entries[0].pairing.statistic
         read = {name for entry in runs.entries for name in _units(entry.pairing.statistic)}

@@ -8,8 +8,8 @@ import pytest
 
 from trackperm.comparison import RunData
 from trackperm.leaderboards import counts
-from trackperm.leaderboards.counts import Counted
 from trackperm.leaderboards.paired_runs import pair_all
+from trackperm.leaderboards.run_counts import RunCounts
 from trackperm.pairing.pair import pair_in_memory
 from trackperm.statistic import load_statistic
 from trackperm.tables.table import ExampleTable
@@ -24,7 +24,7 @@ def test_of_classes_every_run_is_counted_once(monkeypatch: pytest.MonkeyPatch) -
         frame = pl.DataFrame({"id": np.arange(60), "label": label, "prediction": prediction})
         table = ExampleTable.from_native(frame[rng.permutation(60)], f"run {i}")
         runs.append(RunData(table, f"run {i}"))
-    counted = Counted.of(pair_all(runs, load_statistic("macro_f1")))
+    counted = RunCounts.of(pair_all(runs, load_statistic("macro_f1")))
     pairs = [(i, j) for i in range(4) for j in range(4)]
     wanted = [
         pair_in_memory(runs[j].table, runs[i].table, load_statistic("macro_f1")).count_table for i, j in pairs
