@@ -225,7 +225,7 @@ def test_a_report_that_cannot_be_written_keeps_no_other_from_being_written(
     assert "Hint: set `GITHUB_STEP_SUMMARY` to a file in an existing folder" in str(result.exception)
     monkeypatch.setenv("GITHUB_OUTPUT", str(folder))
     result = gate("--name", "none", "--candidate", "worse.parquet", "--github")
-    assert "Hint: `GITHUB_OUTPUT` names a file" in str(result.exception)
+    assert "Hint: set `GITHUB_OUTPUT` to a file" in str(result.exception)
     assert result.stdout.startswith("::error title=trackperm gate::`trackperm.yaml` has no policy `none`")
 
 
