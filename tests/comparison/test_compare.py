@@ -33,14 +33,6 @@ def test_the_key_is_of_the_data_and_the_options_not_of_paths(
     assert trackperm.compare(baseline, baseline).key != compared.key
 
 
-@pytest.mark.parametrize(
-    ("alternative", "verdict"), [("two-sided", "worse"), ("less", "worse"), ("greater", "undecided")]
-)
-def test_the_verdict_follows_the_alternative(alternative: str, verdict: str) -> None:
-    baseline, candidate = answers([True] * 20), answers([False] * 12 + [True] * 8)
-    assert trackperm.compare(baseline, candidate, alternative=alternative).verdict == verdict
-
-
 def test_one_class_that_nobody_has_does_not_stop_a_macro_average(tmp_path: Path) -> None:
     """0/0 in one part of a sum has its declared value; only where every part is 0/0 is there nothing."""
     part = "tp_{0} / (tp_{0} + incorrect_{0} / 2)"
@@ -62,13 +54,6 @@ def test_one_class_that_nobody_has_does_not_stop_a_macro_average(tmp_path: Path)
     strangers = [frame.with_columns(label=pl.lit("z"), prediction=pl.lit("z")) for frame in frames]
     with pytest.raises(InputError, match="0/0 in both runs"):
         trackperm.compare(*strangers, spec)
-
-
-def test_a_comparison_introduces_itself_on_one_line() -> None:
-    comparison = trackperm.compare(answers([True] * 20), answers([False] * 12 + [True] * 8))
-    assert repr(comparison) == (
-        "<Comparison of `candidate` with `baseline` by accuracy: p = 0.000488, worse>"
-    )
 
 
 def test_artifact_paths_are_of_tracked_runs(tmp_path: Path) -> None:

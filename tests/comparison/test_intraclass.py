@@ -83,14 +83,6 @@ def test_cumulants_against_all_signs(data: list[tuple[int, int]]) -> None:
     assert found[1] == pytest.approx(((q - q.mean()) ** 3).mean(), abs=1e-7)
 
 
-def test_twins_that_are_equal() -> None:
-    values = np.repeat([0.0, 1.0, -1.0, 0.5, 0.0, 0.0], 2)
-    found = Intraclass.of(values, np.repeat(np.arange(6), 2))
-    assert found is not None
-    assert found.icc == 1.0
-    assert found.design_effect == 2.0
-
-
 def test_what_has_no_correlation() -> None:
     values = np.array([1.0, 2.0, 4.0])
     assert Intraclass.of(np.ones(4), np.array([0, 0, 1, 1])) is None, "all values are equal"

@@ -115,23 +115,3 @@ def test_the_command(runs: tuple[Path, Path]) -> None:
     )
     assert found["needed"] is None
     assert found["simulated"]["n_resamples"] == 50
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ([], "expected one of: a pilot"),
-        (["a.csv", "--discordance", "0.1"], "expected one of: a pilot"),
-        (["--discordance", "0.1"], "needs a `difference`"),
-        (["a.csv"], "a pilot needs two runs"),
-        (["a.csv", "b.csv", "-s", "f1", "-s", "mean"], "a pilot takes one statistic"),
-        (["--experiment", "mlflow:e", "--discordance", "0.1"], "expected one of: a pilot"),
-        (["--experiment", "mlflow:e"], "`experiment` needs a `difference`"),
-        (["--experiment", "e", "--difference", "0.1"], "`e` names no tracker"),
-        (["--discordance", "0.1", "--difference", "0.1", "--test-set", "a"], "needs an experiment"),
-        (["--discordance", "0.1", "--difference", "0.2"], "cannot differ"),
-    ],
-)
-def test_what_does_not_go_together_is_refused(arguments: list[str], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        power(*arguments)

@@ -108,12 +108,6 @@ def test_mcnemar_against_statsmodels():
     assert not found[CHI2].overturns
 
 
-def test_mcnemar_against_agresti():
-    """Approval of the prime minister (Agresti 2002, section 10.1.1): z = -4.17, chi-squared 17.36."""
-    found = opinions(accuracy(86, 150, 794, 570))
-    assert found[CHI2].pvalue == pytest.approx(stats.chi2.sf(17.356, 1), rel=1e-3)
-
-
 @pytest.mark.parametrize(("better", "worse"), [(10, 3), (3, 10), (7, 7), (1, 0)])
 def test_one_sided_mcnemar_corrects_towards_the_middle(better: int, worse: int):
     n = better + worse

@@ -48,10 +48,6 @@ def test_the_ranking(runs: list[str]) -> None:
     assert "▼" in rows[2]
 
 
-def test_the_order_of_runs_does_not_matter(runs: list[str]) -> None:
-    assert printed(*runs) == printed(*reversed(runs))
-
-
 def test_against_a_baseline_there_are_fewer_comparisons(runs: list[str]) -> None:
     found = json.loads(printed(*runs[1:], "--baseline", runs[0], "--format", "json"))
     assert len(found["pairs"]) == 2
