@@ -1,4 +1,4 @@
-"""What older programs print, against plain Python, the program itself, and all shuffles."""
+"""Reproductions of older programs, against plain Python, the program itself, and all shuffles."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def all_one_tailed(swap: bool) -> float:
 
 
 @pytest.mark.parametrize("swap", [False, True])
-def test_bikel_estimates_one_tail_of_what_two_decimals_give(swap: bool) -> None:
+def test_bikel_estimates_one_tail_from_two_decimals(swap: bool) -> None:
     found = reproduce("bikel", compared(swap=swap), n_shuffles=200_000, seed=3)
     assert found is not None
     expected = all_one_tailed(swap)
@@ -107,7 +107,7 @@ def test_unusable_numbers_of_shuffles(options: dict[str, int], said: str) -> Non
         reproduce("sacrebleu", compared(), **options)
 
 
-def test_what_shuffling_single_examples_is_not(tmp_path: Path) -> None:
+def test_other_contrasts_are_refused(tmp_path: Path) -> None:
     spec = tmp_path / "ratio.yaml"
     spec.write_text("counts: {m: matched, g: gold}\nscore: m / g\ncontrast: log ratio\n")
     comparison = compare(pl.DataFrame(BASELINE), pl.DataFrame(CANDIDATE), spec)

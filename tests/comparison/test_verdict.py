@@ -1,4 +1,4 @@
-"""The rules of verdicts: sign, size, their order, and what a reader is told."""
+"""Rules of verdicts: sign, size, and the sentence that describes them."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ BEYOND = (0.001, 0.011)
         (0.01, None, None, True, "undecided", "undecided; it depends on the missing predictions"),
     ],
 )
-def test_what_a_reader_is_told(
+def test_sentence_of_the_verdict(
     pvalue: float,
     margin: float | None,
     interval: tuple[float, float] | None,

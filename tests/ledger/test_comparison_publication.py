@@ -91,7 +91,7 @@ def test_viewable_table_is_cut_and_the_parquet_is_whole():
     )
 
 
-def test_a_count_table_that_is_too_large_is_left_out_and_that_is_said(monkeypatch):
+def test_a_count_table_that_is_too_large_is_left_out_with_a_note(monkeypatch):
     monkeypatch.setattr(comparison_publication, "MAX_COUNT_ROWS", 2)
     result = publication(accuracy(20, 4, both=10))
     assert "trackperm/count_table.parquet" not in result.files
@@ -100,7 +100,7 @@ def test_a_count_table_that_is_too_large_is_left_out_and_that_is_said(monkeypatc
     )
 
 
-def test_a_chart_that_is_too_large_is_left_out_and_that_is_said(monkeypatch):
+def test_a_chart_that_is_too_large_is_left_out_with_a_note(monkeypatch):
     def refuse(comparison):
         raise CapacityError("needs 7 TiB")
 
@@ -124,7 +124,7 @@ def test_equal_comparisons_give_equal_publications():
     assert publication(accuracy(20, 4, both=10)) == publication(accuracy(20, 4, both=10))
 
 
-def test_the_tag_of_a_monte_carlo_result_says_so():
+def test_the_tag_of_a_monte_carlo_result_is_labelled():
     drawn = accuracy(20, 4, both=10, method="monte-carlo", n_samples=2000)
     tags = publication(drawn).candidate_tags
     assert tags["sig.accuracy"] == f"▲ p≈{drawn.format_pvalue(2)} MC"
@@ -140,8 +140,8 @@ def test_the_tag_of_a_monte_carlo_result_says_so():
             assert "Monte Carlo" in title[1]
 
 
-def test_an_exact_p_that_is_adjusted_by_a_drawn_one_says_so():
-    """Holm's steps take over the larger adjusted p-value of a smaller one."""
+def test_an_exact_p_that_is_adjusted_by_a_drawn_one_is_labelled():
+    """A step of Holm's procedure can take the adjusted p-value of another test."""
     exact, drawn = accuracy(12, 4, both=10), accuracy(14, 4, both=10, method="monte-carlo", n_samples=200)
     assert exact.pvalue > drawn.test.interval[1] / 2
     found = corrected([exact, drawn], "holm")

@@ -1,4 +1,4 @@
-"""The ledger of a test set: numbers that stay, p-values adjusted for all that was logged."""
+"""Ledger of a test set: stable numbers, and p-values adjusted for all logged comparisons."""
 
 from __future__ import annotations
 
@@ -117,13 +117,13 @@ class TestAdjusted:
             assert all((10**value < 0.05) == (factor < 1) for value in found.spent().values())
 
     @pytest.mark.parametrize("log10_p", ["nan", "-inf", "0.5", "much", ""])
-    def test_what_cannot_be_read_counts_as_one(self, log10_p: str):
+    def test_unreadable_pvalues_count_as_1(self, log10_p: str):
         found = family(logged("a", 0, -3), logged("b", 1, log10_p))
         assert [look.number for look in found.unreadable] == [2]
         assert found.adjusted("bonferroni") == pytest.approx({1: -3 + math.log10(2), 2: 0.0})
         assert "the p-values of 2 cannot be read" in found.notes()[-1]
 
-    def test_mid_p_is_said(self):
+    def test_mid_p_is_noted(self):
         signature = accuracy(9, 2, mid_p=True).signature
         found = family(
             logged("a", 0, signature=signature), logged("b", 1, signature=accuracy(9, 2).signature)
@@ -143,7 +143,7 @@ def board(
 
 
 class Files:
-    """As much of a tracker as the ledger reads pairs from."""
+    """Tracker with the files of pairs of leaderboards."""
 
     def __init__(self, **pairs: list[Any]) -> None:
         self.pairs = pairs
@@ -158,7 +158,7 @@ class Files:
 
 
 class TestLeaderboards:
-    """One look of as many hypotheses as it has pairs."""
+    """A leaderboard is one look with one hypothesis per pair."""
 
     PAIRS = (-4.0, -0.5, -2.0)
 
@@ -187,7 +187,7 @@ class TestLeaderboards:
         assert found.adjusted_pairs(method) == {1: expected[:1], 2: expected[1:4], 5: expected[4:]}
         assert found.adjusted(method)[2] == min(expected[1:4])
 
-    def test_spending_takes_as_many_shares_and_no_order_of_pairs(self):
+    def test_a_leaderboard_spends_equal_shares_on_its_pairs(self):
         found = self.read()
         shares = spending_levels(5, 0.05) / 0.05
         each = math.log10(sum(shares[1:4]) / 3)
@@ -274,7 +274,7 @@ class TestInMlflow:
             raise result.exception
         return result.stdout
 
-    def test_looks_are_counted_and_said(self, store: tuple[MlflowStore, list[Any]]):
+    def test_looks_are_counted_and_shown(self, store: tuple[MlflowStore, list[Any]]):
         tracked, published = store
         assert [each.look for _, each in published] == [1, 2, 3, 1]
         for _, each in published:

@@ -102,14 +102,14 @@ def test_long_form_prints_the_observed_value_and_no_scores(tmp_path):
     assert "9 discordant" in second
 
 
-def test_what_was_left_out_is_said():
+def test_dropped_examples_are_reported():
     baseline, candidate = answers([True] * 8), answers([True, False] * 3)
     lines = text.lines(trackperm.compare(baseline, candidate, "accuracy", missing="drop"))
     expected = "dropped: 2 examples without a complete row in both runs (baseline 8, candidate 6, tested 6)"
     assert lines[3:] == [expected, "no verdict possible: with 3 discordant examples no p is below 0.25"]
 
 
-def test_labels_that_were_not_compared_are_said(tmp_path):
+def test_labels_that_were_not_compared_are_reported(tmp_path):
     document = "{name: mean, counts: {total: score, all: 1}, score: total / all}"
     frames = [pl.DataFrame({"id": ["a", "b"], "score": scores}) for scores in ([1, 2], [2, 3])]
     lines = text.lines(trackperm.compare(*frames, spec(tmp_path, document)))
@@ -118,7 +118,7 @@ def test_labels_that_were_not_compared_are_said(tmp_path):
     assert lines[5].startswith("labels were not compared")
 
 
-def test_ties_that_are_not_exact_and_mid_p_are_said():
+def test_ties_that_are_not_exact_and_mid_p_are_labelled():
     comparison = gold_standard()
     approximate = replace(comparison, test=replace(comparison.test, ties="approximate"))
     assert text.lines(approximate)[3].startswith("ties approximate: ")
@@ -130,7 +130,7 @@ def test_ties_that_are_not_exact_and_mid_p_are_said():
     assert "(mid-p = " in description.markdown(comparison)
 
 
-def test_monte_carlo_says_so_everywhere():
+def test_monte_carlo_is_labelled_everywhere():
     comparison = accuracy(better=30, worse=20, both=40, method="monte-carlo", n_samples=999)
     (first,) = [line for line in text.lines(comparison) if line.startswith("p ≈ ")]
     assert "exact" not in first
@@ -142,13 +142,13 @@ def test_monte_carlo_says_so_everywhere():
     assert comparison.key != accuracy(better=30, worse=20, both=40).key
 
 
-def test_too_few_random_swaps_are_said():
+def test_too_few_random_swaps_are_reported():
     lines = text.lines(accuracy(12, 0, method="monte-carlo", n_samples=50))
     assert "no verdict possible: 50 swaps are too few; increase `--samples`" in lines
     assert not any("too few" in x for x in text.lines(accuracy(12, 0, method="monte-carlo", n_samples=500)))
 
 
-def test_a_pvalue_next_to_the_level_is_written_apart_from_it():
+def test_a_pvalue_near_the_level_has_more_digits():
     comparison = accuracy(9, 2)  # p = 0.0654296875
     assert comparison.format_pvalue() == "0.0654"
     assert replace(comparison, alpha=0.06542).format_pvalue() == "0.06543"
@@ -171,7 +171,7 @@ def test_no_verdict_is_possible_on_few_discordant_examples():
         (math.inf, "not certified,"),
     ],
 )
-def test_exact_is_said_only_where_it_is_certified(error_bound, words):
+def test_only_certified_pvalues_are_called_exact(error_bound, words):
     assert f"p = 0.00335  {words}" in text.lines(certified(gold_standard(), error_bound))[1]
 
 
@@ -254,7 +254,7 @@ def test_odds_where_no_example_is_worse():
         ),
     ],
 )
-def test_explanation_says_what_is_exchanged_as_a_whole(tmp_path, line, exchanged, floor):
+def test_explanation_names_the_exchanged_unit(tmp_path, line, exchanged, floor):
     spec = tmp_path / "share.yaml"
     spec.write_text(
         f"counts: {{right: prediction == label, n: 1}}\nscore: right / n\n{line}\n", encoding="utf-8"

@@ -1,4 +1,4 @@
-"""``verify`` in Python and on the command line: of folders, of files that are read again, of runs."""
+"""``verify`` in Python and on the command line, for folders, files and runs."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class TestInPython:
 
     @pytest.mark.tracker
     def test_a_run_as_it_was_logged(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-        """By its reference or as an object, with the predictions read again from artifacts of two names."""
+        """By reference and as an object, with predictions in artifacts of two names."""
         store = MlflowStore.local(tmp_path)
         right = {"old": [True] * 6 + [False] * 8, "new": [True] * 14}
         for name, each in right.items():
@@ -87,7 +87,7 @@ class TestInPython:
 
 
 class TestWhatWasTakenAsLogged:
-    """The words say what was computed again, and from what."""
+    """Notes on recomputed values and on values taken as logged."""
 
     @pytest.fixture
     def folder(self, tmp_path: Path) -> Path:
@@ -148,7 +148,7 @@ class TestCommand:
         assert self.run(folder).exit_code == 0
         assert self.run(folder, "--from-runs").exit_code == 4
 
-    def test_what_cannot_be_verified_is_bad_input(self, tmp_path: Path):
+    def test_folders_without_a_comparison_are_refused(self, tmp_path: Path):
         with pytest.raises(InputError, match="names no tracker"):
             raise self.run(tmp_path).exception
         with pytest.raises(InputError, match="from_runs=True"):
