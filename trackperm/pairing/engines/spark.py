@@ -213,9 +213,7 @@ class Spark(SqlEngine):
     def n_distinct(self, frame: Frame, name: str) -> int:
         """Count the distinct values of a column, to within a fifth."""
         own: DataFrame = frame.to_native()
-        return int(
-            self.collected(_lazy(own.selectExpr(f"approx_count_distinct({name}) AS n"))).item()
-        )
+        return int(self.collected(_lazy(own.selectExpr(f"approx_count_distinct({name}) AS n"))).item())
 
 
 def _mapped(
