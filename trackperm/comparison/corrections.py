@@ -34,21 +34,10 @@ CORRECTIONS: Mapping[str, Correction] = MappingProxyType(
 
 
 def corrected(comparisons: Sequence[Comparison], method: str = "holm") -> list[Comparison]:
-    """Correct comparisons of the same two runs for each other.
+    """Correct comparisons of the same two runs for each other; their verdicts use the adjusted p-values.
 
-    All of `comparisons` form the family; tests that are left out are not corrected for.
-
-    Parameters
-    ----------
-    comparisons : sequence of Comparison
-        Comparisons by several statistics, or on several slices.
-    method : str
-        A key of CORRECTIONS.
-
-    Returns
-    -------
-    list of Comparison
-        The comparisons in the same order; their verdicts use the adjusted p-values.
+    All of `comparisons` form the family; tests that are left out are not corrected for. `method` is a key of
+    :data:`CORRECTIONS`.
 
     Raises
     ------
@@ -62,7 +51,9 @@ def corrected(comparisons: Sequence[Comparison], method: str = "holm") -> list[C
         return []
     levels = {comparison.alpha for comparison in comparisons}
     if len(levels) > 1:
-        raise InputError(f"the comparisons have the levels {listed(map(str, sorted(levels)))}")
+        raise InputError(
+            f"the comparisons have several levels: {listed(map(str, sorted(levels)))}; expected one"
+        )
     if rule is AHSD:
         _require_disjoint(comparisons, rule)
     adjusted = _adjusted(comparisons, rule)
@@ -151,7 +142,7 @@ def _require_disjoint(comparisons: Sequence[Comparison], rule: Correction) -> No
     statistics = {comparison.statistic.document() for comparison in comparisons}
     if None in columns or len(columns) > 1 or len(statistics) > 1:
         raise InputError(
-            f"`{rule.name}` is proven for independent tests alone, such as those of one statistic on the"
-            " slices of one column",
+            f"`{rule.name}` is proven only for independent tests; expected one statistic on the slices of one"
+            " column",
             hint="`holm`, `tarone-holm` and `by` are valid under any dependence.",
         )
