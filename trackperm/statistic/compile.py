@@ -23,9 +23,8 @@ from trackperm.statistic.declared_parts import (
 from trackperm.statistic.definition import ATTEMPTS, CLASS, ClassValue, ParameterValue, Statistic
 from trackperm.statistic.direction import direction_word
 from trackperm.statistic.document import Document
+from trackperm.statistic.expressions.exact_functions import exact_function
 from trackperm.statistic.expressions.parts import first_not_additive, in_part, in_parts, weighted_mean
-from trackperm.statistic.expressions.rational import is_rational, rational
-from trackperm.statistic.expressions.real import real
 from trackperm.statistic.expressions.tree import (
     MAX_NAME,
     RESERVED,
@@ -129,7 +128,7 @@ class _Compiler:
         weights = weights_of(document, spec, name, self.known_strata, classes)
         require_moderate_size(h if score is None else score, len(weights))
         names, total = tuple(counts), score
-        part_score = None if score is None else _function(with_units(score, units), names, undefined)
+        part_score = None if score is None else exact_function(with_units(score, units), names, undefined)
         if weights:
             names = in_parts(counts, weights)
             units = dict(zip(names, [*units.values()] * len(weights), strict=True))
@@ -154,7 +153,7 @@ class _Compiler:
             resolution=resolution,
             g_names=tuple(scaled_g),
             h=compiled,
-            score=None if total is None else _function(with_units(total, units), names, undefined),
+            score=None if total is None else exact_function(with_units(total, units), names, undefined),
             part_score=part_score,
             contrast=spec.contrast if isinstance(spec, ShortSpec) else "difference",
             repeats=spec.repeats,
@@ -475,12 +474,4 @@ def _compiled(
     scaled = {key: in_units(expression, lambda node: units[node.name]) for key, expression in g.items()}
     real_h = with_units(h, {key: unit for key, (_, unit) in scaled.items()})
     integers = {key: expression for key, (expression, _) in scaled.items()}
-    return integers, _function(real_h, tuple(g), undefined)
-
-
-def _function(
-    expression: Expression, names: tuple[str, ...], undefined: Fraction | None
-) -> RationalStatistic | RealStatistic:
-    if is_rational(expression):
-        return rational(expression, names, undefined)
-    return real(expression, names, undefined)
+    return integers, exact_function(real_h, tuple(g), undefined)
