@@ -95,9 +95,7 @@ def test_what_is_none(name: str, values: Any, why: str) -> None:
 def test_what_the_statistic_reads_is_none() -> None:
     runs = [table(document=ROW // 5), table(ORDER, document=ROW // 5)]
     statistic = load_statistic("accuracy", columns={"label": "document"})
-    assert (
-        cluster_columns(runs[0], runs[1], statistic, pl.Series(ROW)) == []
-    )
+    assert cluster_columns(runs[0], runs[1], statistic, pl.Series(ROW)) == []
 
 
 def test_what_differs_between_the_runs_is_none() -> None:
