@@ -19,7 +19,8 @@ from typing import Any
 
 from flask import Flask, Response, request
 
-from trackperm.automation.policy.policy import Policy, load_policies
+from trackperm.automation.policy.load import load_policies
+from trackperm.automation.policy.policy import Policy
 from trackperm.automation.queue.database import default_folder
 from trackperm.automation.queue.queue import Queue, Task
 from trackperm.errors import TrackpermError

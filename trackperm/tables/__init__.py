@@ -170,7 +170,7 @@ def _source(file: SourceFile) -> Source:
 def _require_file(file: SourceFile) -> None:
     if not file.path.exists():
         raise SourceError(
-            f"there is no file `{file.origin}`",
+            f"`{file.origin}` does not exist",
             hint=f"a run of a tracker is written with its name in front: `mlflow:{file.origin}`.",
         )
     if file.path.is_file() and not file.path.stat().st_size:

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from trackperm.automation.policy.policy import Policy, policy_tracker
+from trackperm.automation.policy.policy import Policy
+from trackperm.automation.policy.resolve import policy_path, policy_tracker
 from trackperm.errors import InputError, IsBaselineError, NoBaselineError, NoSuchAliasError
 from trackperm.tables import split_part
-from trackperm.tables.remote import is_remote, shown_locator
+from trackperm.tables.remote import shown_locator
 from trackperm.trackers.base import Tracker
 from trackperm.trackers.history import History, RunRecord, history_of
 from trackperm.trackers.references import RunReference, TrackedRun
@@ -82,11 +83,6 @@ def file_run(path: str) -> TrackedRun:
     return TrackedRun(RunReference("file", path), Path(shown_locator(path)).name, "")
 
 
-def policy_path(policy: Policy, path: str) -> str:
-    """Return a path relative to the folder of the policy file as a whole path; URLs stay unchanged."""
-    return path if is_remote(path) else str(policy.folder / Path(path).expanduser())
-
-
 def _is_same(first: RunReference, second: RunReference) -> bool:
     """Whether two references name the same run, or the same file by different paths."""
     if first == second or {first.scheme, second.scheme} != {"file"}:
@@ -104,7 +100,7 @@ def _named(policy: Policy, tracker: Tracker | None, text: str) -> TrackedRun:
         file, _ = split_part(path)
         if isinstance(file, Path) and not file.exists():
             raise NoBaselineError(
-                f"no baseline: there is no file `{reference.locator}`",
+                f"no baseline: `{reference.locator}` does not exist",
                 hint="its path starts at the folder of the policy file.",
             )
         return file_run(path)

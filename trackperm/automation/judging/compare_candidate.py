@@ -15,7 +15,8 @@ from trackperm.automation.judging.duplicates import (
     withdraw_duplicates,
 )
 from trackperm.automation.judging.judge import Judgement, judge
-from trackperm.automation.policy.policy import Policy, policy_tracker
+from trackperm.automation.policy.policy import Policy
+from trackperm.automation.policy.resolve import policy_tracker, question_of
 from trackperm.comparison import Comparison, RunData, compare_statistics
 from trackperm.errors import InputError
 from trackperm.exact import TestOptions
@@ -108,7 +109,7 @@ def compare_and_log(
     comparisons = compare_statistics(
         first,
         second,
-        policy.question.statistics_of([first.table, second.table]),
+        question_of(policy).statistics_of([first.table, second.table]),
         TestOptions(alternative=policy.alternative, alpha=policy.alpha),
         slices=policy.slices,
         correction=policy.correction,

@@ -19,7 +19,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from datetime import datetime, timezone
 
-from trackperm.automation.policy.policy import Policy, policy_tracker
+from trackperm.automation.policy.policy import Policy
+from trackperm.automation.policy.resolve import policy_tracker
 from trackperm.trackers.base import Tracker
 from trackperm.trackers.history import history_of
 from trackperm.trackers.publication import KEY_TAG, LoggedComparison

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from trackperm.automation.policy.policy import Policy, load_policies
+from trackperm.automation.policy.load import load_policies
+from trackperm.automation.policy.policy import Policy
+from trackperm.automation.policy.resolve import policy_files
 from trackperm.errors import InputError
 
 Stamp = tuple[int, int, int]
@@ -43,7 +45,7 @@ class EditedPolicies:
         # among them until the policies are valid, because a missing spec may be created in it.
         self._seen = {file: _stamp(file) for file in (path, path.parent, *self._seen)}
         found = load_policies(self._path)
-        files = {path, *(file for policy in found.policies for file in policy.files)}
+        files = {path, *(file for policy in found.policies for file in policy_files(policy))}
         self._seen = {file: self._seen.get(file) or _stamp(file) for file in files}
         return list(found.policies) if self._name is None else [found.find(self._name)]
 

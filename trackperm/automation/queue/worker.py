@@ -34,7 +34,9 @@ from trackperm.automation.decision_log import DecisionLog, scrubbed
 from trackperm.automation.judging.baseline import Baseline, file_run, find_baseline, is_selected
 from trackperm.automation.judging.compare_candidate import JudgedComparison, compare_and_log, read_run
 from trackperm.automation.judging.duplicates import RULE_TAG, Group, baseline_of, withdraw_duplicates
-from trackperm.automation.policy.policy import Policy, hint_for_policies, in_policies, policy_tracker
+from trackperm.automation.policy.policy import Policy
+from trackperm.automation.policy.resolve import policy_tracker
+from trackperm.automation.policy.wording import hint_for_policies, in_policies
 from trackperm.automation.queue.backoff import MOST_SECONDS, delay, retry_after
 from trackperm.automation.queue.queue import LONGEST_WAIT, Entry, Queue, Task
 from trackperm.errors import (

@@ -16,7 +16,8 @@ from typing import Any
 
 import polars as pl
 
-from trackperm.automation.policy.policy import Policy, PolicyFile, load_policies
+from trackperm.automation.policy.load import PolicyFile, load_policies
+from trackperm.automation.policy.policy import Policy
 from trackperm.automation.queue.database import default_folder
 from trackperm.automation.training.on_exit import BUDGET_SECONDS, budget_of, compare_on_exit, warn
 from trackperm.errors import InputError
