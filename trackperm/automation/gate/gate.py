@@ -96,10 +96,7 @@ def choose_policy(
 ) -> Policy:
     """Return the policy called `name`, with another baseline if `baseline` is given.
 
-    Raises
-    ------
-    InputError
-        If the file is not valid, or has no such policy.
+    Raise InputError if the file is not valid, or has no such policy.
     """
     if not isinstance(policy, Policy):
         chosen = load_policies(policy).find(name)

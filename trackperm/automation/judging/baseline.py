@@ -34,25 +34,10 @@ class Baseline:
 
 
 def find_baseline(policy: Policy, tracker: Tracker | None, candidate: TrackedRun) -> Baseline:
-    """Find the baseline of `candidate` by the rule of its policy.
+    """Find the baseline of a run or a file by the rule of its policy; `tracker` is None for a file.
 
-    Parameters
-    ----------
-    policy : Policy
-        Policy with the rule.
-    tracker : Tracker or None
-        Tracker of the candidate; None for a file.
-    candidate : TrackedRun
-        A run, or what :func:`file_run` returned.
-
-    Raises
-    ------
-    NoBaselineError
-        If the rule finds no run, or finds the candidate itself.
-    InputError
-        If the tracker does not support the rule, or the named run does not exist.
-    TrackerError
-        If a tracker cannot be reached or refuses.
+    Raise NoBaselineError if the rule finds no run, or finds the candidate itself; InputError if the tracker
+    does not support the rule, or the named run does not exist.
     """
     rule = policy.baseline
     if rule.run is not None:

@@ -14,15 +14,7 @@ Stamp = tuple[int, int, int]
 
 
 class EditedPolicies:
-    """Policies of a file, read again when the file or the spec of a statistic has changed.
-
-    Parameters
-    ----------
-    path : Path
-        Policy file.
-    name : str, optional
-        Name of the only policy to follow.
-    """
+    """Policies of a file, or the one called `name`, read again when the file or a spec in it has changed."""
 
     def __init__(self, path: Path, name: str | None = None) -> None:
         self._path = path
@@ -33,12 +25,7 @@ class EditedPolicies:
     def load(self) -> list[Policy]:
         """Read the policies, and remember the state of their files.
 
-        Raises
-        ------
-        SpecError
-            If the file is not valid.
-        InputError
-            If it has no policy of that name.
+        Raise SpecError if the file is not valid, and InputError if it has no policy of that name.
         """
         path = self._path.absolute()
         # Stamps are taken before the files are read, so that an edit during reading is noticed. The folder is
@@ -52,10 +39,7 @@ class EditedPolicies:
     def edited(self) -> Sequence[Policy] | None:
         """Return the policies if a file has changed since they were read last, else None.
 
-        Raises
-        ------
-        InputError
-            As :meth:`load`, once per change.
+        Raise the errors of :meth:`load`, once per change.
         """
         changed = {file for file, stamp in self._seen.items() if _stamp(file) != stamp}
         if not changed:

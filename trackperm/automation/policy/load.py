@@ -38,10 +38,7 @@ class PolicyFile:
     def find(self, name: str | None = None) -> Policy:
         """Return the policy called `name`, or the only policy of the file.
 
-        Raises
-        ------
-        InputError
-            If no policy has that name, or there are several and no name is given.
+        Raise InputError if no policy has that name, or there are several and no name is given.
         """
         names = [policy.name for policy in self.policies]
         if name is None and len(names) > 1:

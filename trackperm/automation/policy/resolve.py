@@ -13,15 +13,7 @@ from trackperm.trackers.references import RunReference
 
 
 def policy_tracker(policy: Policy, reference: RunReference, opened: Tracker | None = None) -> Tracker:
-    """Return `opened` if it has runs of the scheme of `reference`, else open the tracker of the policy.
-
-    Raises
-    ------
-    InputError
-        If no tracker has that scheme.
-    TrackerError
-        If the tracker cannot be reached.
-    """
+    """Return `opened` if it has runs of the scheme of `reference`, else open the tracker of the policy."""
     if opened is not None and opened.scheme == reference.scheme:
         return opened
     return open_tracker(reference.scheme, policy.tracking_uri)

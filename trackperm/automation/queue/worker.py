@@ -95,16 +95,8 @@ def is_artifact(reference: RunReference) -> bool:
 class Worker:
     """Worker that processes the rows of some policies, one at a time.
 
-    Parameters
-    ----------
-    policies : sequence of Policy
-        Policies that it knows; rows of other policies are not claimed.
-    queue : Queue
-        Queue with the rows.
-    log : DecisionLog
-        Receives every decision.
-    owner : str, optional
-        Name of the worker in the rows; by default host and process id.
+    Rows of other policies are not claimed. `owner` is the name of the worker in the rows, by default host and
+    process id.
     """
 
     def __init__(
@@ -120,12 +112,7 @@ class Worker:
     ) -> WorkerStep | None:
         """Claim the next due row and process it; None if no row is due.
 
-        Parameters
-        ----------
-        policies : sequence of Policy, optional
-            Policies whose rows may be claimed; by default all.
-        candidates : sequence of str, optional
-            Candidates that may be claimed; by default all.
+        Only rows of `policies`, by default all, and of the `candidates` if given, are claimed.
         """
         chosen = self.policies if policies is None else policies
         keys = list(dict.fromkeys(policy.queue_key for policy in chosen))
