@@ -45,6 +45,23 @@ def parsed(text: str) -> Any:
         raise ValueError("nested too deeply") from error
 
 
+def member(value: object, *path: str) -> Any:
+    """Return the member at a path of names in nested objects; None if it is missing."""
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def has_members(value: object, *names: str) -> bool:
+    """Whether a value is an object with members of all these names."""
+    return isinstance(value, dict) and value.keys() >= set(names)
+
+
+def is_score(value: object) -> bool:
+    """Whether a value of a metric is a number or missing; some formats log tuples to be aggregated."""
+    return value is None or isinstance(value, bool | int | float)
+
+
 def member_names(rows: Sequence[Mapping[str, Any]], origin: str) -> list[str]:
     """List the names of all members of objects, in order of first appearance.
 

@@ -57,13 +57,10 @@ class History(Protocol):
 
     Attributes
     ----------
-    baselines : frozenset of str
-        Supported ways to find a baseline: ``run``, ``newest``, ``alias``, ``champion``, ``branch``.
     branch_tag : str
         Tag that holds the Git branch of a run.
     """
 
-    baselines: ClassVar[frozenset[str]]
     branch_tag: ClassVar[str]
 
     def record(self, run: TrackedRun) -> RunRecord:

@@ -12,7 +12,7 @@ from typing import Any
 
 from trackperm.errors import MissingDependencyError, SourceError
 from trackperm.tables.expansion import Expansion
-from trackperm.tables.json_values import member_names, parsed, table
+from trackperm.tables.json_values import member, member_names, parsed, table
 from trackperm.tables.source import BROKEN_ARCHIVE, Source, SourceFile, chosen_part, decoded
 from trackperm.tables.table import ExampleTable
 
@@ -36,7 +36,7 @@ def read_inspect_log(file: SourceFile) -> ExampleTable:
     installed.
     """
     header, samples = _archive(file) if file.members else (file.document, file.document.get("samples"))
-    claimed = _member(header, "results", "total_samples")
+    claimed = member(header, "results", "total_samples")
     if not isinstance(samples, list) or not samples:
         raise SourceError(
             f"`{file.origin}` is an Inspect log without samples"
@@ -67,8 +67,8 @@ def read_inspect_log(file: SourceFile) -> ExampleTable:
             _score(value, scorer, sample, file.origin) for value, sample in zip(values, samples, strict=True)
         ]
     facts = {
-        "task": _member(header, "eval", "task"),
-        "dataset": _member(header, "eval", "dataset", "name"),
+        "task": member(header, "eval", "task"),
+        "dataset": member(header, "eval", "dataset", "name"),
         "scorer": ", ".join(chosen),
     }
     return replace(
@@ -202,12 +202,6 @@ def _input_hash(sample: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _member(value: object, *path: str) -> Any:
-    for name in path:
-        value = value.get(name) if isinstance(value, dict) else None
-    return value
-
-
 def _recognises(file: SourceFile) -> bool:
     if file.members:
         return bool(file.members & {_HEADER, _START})
@@ -215,8 +209,7 @@ def _recognises(file: SourceFile) -> bool:
     return (
         isinstance(document, dict)
         and {"status", "eval", "plan"} <= document.keys()
-        and isinstance(document["eval"], dict)
-        and "task" in document["eval"]
+        and member(document, "eval", "task") is not None
     )
 
 
