@@ -51,11 +51,8 @@ MissingOfMany = Literal["error", "drop", "wrong"]
 """What to do with examples that only some of many runs have: list the run as incomplete, leave the examples
 out of all runs, or count a missing prediction."""
 
-CorrectionName = Literal["holm", "tarone-holm", "hommel", "bonferroni", "bh", "by", "ahsd", "none"]
+CorrectionName = Literal["holm", "tarone-holm", "hommel", "bonferroni", "bh", "by", "none"]
 """Corrections of several tests of the same two runs for each other."""
-
-CorrectionInPolicy = Literal["holm", "tarone-holm", "hommel", "bonferroni", "bh", "by", "none"]
-"""As `CorrectionName`, without those that need independent tests: statistics and slices share examples."""
 
 CorrectionOfLogged = Literal["holm", "by", "bh", "hommel", "bonferroni"]
 """Corrections that need p-values alone, as they were logged."""

@@ -107,7 +107,7 @@ def test_check_reports_all_at_once(call: Call, tmp_path: Path):
     (tmp_path / "good.yaml").write_text(GOOD, encoding="utf-8")
     code, printed, errors = call("check", "bad.yaml", "good.yaml")
     assert (code, printed) == (2, "good.yaml: ok\n")
-    assert errors.endswith("bad.yaml: 9 problems\n")
+    assert errors.endswith("bad.yaml: 10 problems\n")
     check_golden(errors, GOLDEN / "cli_statistic_check.txt")
 
 

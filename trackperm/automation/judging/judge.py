@@ -242,7 +242,7 @@ def _is_better(comparison: Comparison) -> bool:
     """Whether a one-sided test at alpha shows that the candidate is better, for all missing predictions."""
     if comparison.bounds:
         return all(map(_is_better, comparison.bounds))
-    rises = comparison.observed > 0.0
+    rises = comparison.difference > 0.0
     if comparison.decision.sign != "undecided" or rises != comparison.statistic.greater_is_better:
         return comparison.decision.sign == "better"
     # Swapping all outputs negates a difference of scores, so its null distribution is symmetric.

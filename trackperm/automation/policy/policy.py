@@ -20,7 +20,7 @@ from trackperm.automation.policy.keys import (
     Texts,
     as_tuple,
 )
-from trackperm.choices import Alternative, CorrectionInPolicy, EngineName, MissingRule, Repeats, Unit
+from trackperm.choices import Alternative, CorrectionName, EngineName, MissingRule, Repeats, Unit
 from trackperm.messages import without_credentials
 from trackperm.statistic import Statistic
 
@@ -84,7 +84,7 @@ class PolicyKeys(Part, title="Policy"):
     margin: Annotated[float, Field(gt=0.0, allow_inf_nan=False)] | None = None
     """The smallest difference that matters, in units of the statistics."""
 
-    correction: CorrectionInPolicy = "holm"
+    correction: CorrectionName = "holm"
     """Correction over several statistics and slices, which depend on each other."""
 
     alternative: Alternative | None = None
