@@ -83,8 +83,8 @@ def table(columns: Mapping[str, Sequence[Any]], place: Callable[[int], str], ori
     for name, values in columns.items():
         if _SURROGATE.search(name):
             raise SourceError(
-                f"`{origin}` has a column named {name!r}, with half a surrogate pair, which is no text",
-                hint="rename it.",
+                f"the column name {name!r} of `{origin}` is not valid Unicode: it has half a surrogate pair",
+                hint="rename the column.",
             )
         try:
             series.append(_typed(name, values, place))
@@ -132,7 +132,9 @@ def _texts(name: str, values: Sequence[Any], place: Callable[[int], str]) -> pl.
         return pl.Series(name, values, dtype=pl.String)
     except UnicodeEncodeError as error:
         index = values.index(error.object)
-        raise UnusableColumnError(f"has half a surrogate pair ({place(index)}), which is no text") from error
+        raise UnusableColumnError(
+            f"is not valid Unicode: it has half a surrogate pair ({place(index)})"
+        ) from error
 
 
 def _lists(name: str, values: Sequence[Any]) -> pl.Series:

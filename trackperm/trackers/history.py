@@ -81,7 +81,7 @@ class History(Protocol):
         Raises
         ------
         InputError
-            If there is no such experiment or project.
+            If the experiment or project does not exist.
         """
 
     def newest(
@@ -103,7 +103,7 @@ class History(Protocol):
         Raises
         ------
         InputError
-            If there is no such experiment or project, or the tracker cannot search for these tags.
+            If the experiment or project does not exist, or the tracker cannot search for these tags.
         """
 
     def aliased(self, alias: str) -> TrackedRun:

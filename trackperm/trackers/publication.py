@@ -258,7 +258,7 @@ def logged_by_trackperm(reference: object, kind: str) -> InputError:
 def nowhere_to_log(kind: str, tracker: str, hint: str) -> InputError:
     """Return the error for a publication without a run in the tracker, whose place nothing determines."""
     who = "no run is" if kind == LEADERBOARD else "the candidate is not"
-    return InputError(f"{who} in {tracker}, so nothing says where to log the {kind}", hint=hint)
+    return InputError(f"{who} in {tracker}, so the place for the {kind} is unknown", hint=hint)
 
 
 def is_safe_path(path: str) -> bool:

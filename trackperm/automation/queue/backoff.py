@@ -1,4 +1,4 @@
-"""Delays between attempts: full jitter, and what a server asks for."""
+"""Delays between attempts: full jitter, or what a server requests."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def delay(attempts: int, most: float = MOST_SECONDS) -> float:
 
 
 def retry_after(error: BaseException) -> float | None:
-    """Return the seconds that a server asked to wait (``Retry-After``), or None.
+    """Return the seconds that a server requests to wait (``Retry-After``), or None.
 
     The header is looked up in the HTTP responses that `error` and its causes carry; it has seconds or a date
     (RFC 9110, section 10.2.3).

@@ -31,7 +31,7 @@ def read_inspect_log(file: SourceFile) -> ExampleTable:
     Scores are converted as by Inspect's ``value_to_float`` (C 1, I 0, P 0.5, N 0), except that other text is
     refused and not 0. A scorer with several values has a part ``scorer/value`` for each. ``input_hash`` is
     the SHA-256 of the input, in which chat messages count by role and content; pairing checks it. Raise
-    SourceError if there are no samples, there is no such scorer, or a value is not a score, and
+    SourceError if samples or the chosen scorer are missing, or a value is not a score, and
     MissingDependencyError if the archive is compressed with Zstandard and no library that reads it is
     installed.
     """
@@ -40,7 +40,7 @@ def read_inspect_log(file: SourceFile) -> ExampleTable:
     if not isinstance(samples, list) or not samples:
         raise SourceError(
             f"`{file.origin}` is an Inspect log without samples"
-            + (f", although it claims {claimed}" if claimed else ""),
+            + (f", although its header claims {claimed}" if claimed else ""),
             hint="was it written with `--no-log-samples`, or reduced to its header?",
         )
     scores = [_scores(sample, index, file.origin) for index, sample in enumerate(samples)]
@@ -91,7 +91,7 @@ def _notes(header: Mapping[str, Any], n_samples: int, claimed: object) -> list[s
     if header.get("status") != "success":
         notes.append(f"the run did not succeed: its status is `{header.get('status')}`")
     if isinstance(claimed, int) and claimed != n_samples:
-        notes.append(f"the header claims {claimed} samples, but there are {n_samples}")
+        notes.append(f"the header claims {claimed} samples, but the log has {n_samples}")
     return notes
 
 

@@ -20,7 +20,7 @@ _ERROR = 2  # `failureReason` of a failed call; that of a failed assertion is 1
 def read_promptfoo(file: SourceFile) -> ExampleTable:
     """Read the results of one provider and prompt: ``id``, ``passed``, ``score``, ``prediction``, metrics.
 
-    The id is the index of the test, or the values of its variables where there is no index. Variables are
+    The id is the index of the test, or the values of its variables if it has no index. Variables are
     columns under their own names. ``--repeat`` produces identical tests, which promptfoo numbers like others:
     they have the id of the first of them, and the column ``repeat`` numbers them. ``input_hash`` is the
     SHA-256 of the variables, which pairing checks. Raise SourceError if there are several providers or

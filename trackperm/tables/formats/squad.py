@@ -43,7 +43,7 @@ def read_questions(file: SourceFile) -> ExampleTable:
 
 
 def read_predictions(file: SourceFile) -> ExampleTable:
-    """Read the answers to questions, ``{id: text}``; empty text means that there is no answer.
+    """Read the answers to questions, ``{id: text}``; empty text means that the question has no answer.
 
     Its columns are ``id`` and ``prediction``.
     """

@@ -223,8 +223,8 @@ class Store:
 
     def _nothing_there(self, path: Path) -> InputError:
         return InputError(
-            f"there is no MLflow store at `{self.label}` (looked for `{path.absolute()}`), "
-            "and trackperm does not create one",
+            f"`{self.label}` is not an MLflow store, and trackperm does not create one (looked for"
+            f" `{path.absolute()}`)",
             hint="check `--tracking-uri` and `MLFLOW_TRACKING_URI`; a relative path starts at the "
             "current directory.",
         )

@@ -95,7 +95,7 @@ class Store:
             raise self._failure(error, doing, writes=writes) from error
 
     def run_or_none(self, path: str) -> Any:
-        """Read the run at ``entity/project/id`` as it is now; None where there is no such run."""
+        """Read the run at ``entity/project/id`` as it is now; None if it does not exist."""
         try:
             return self.fresh_api().run(path)
         except (wandb.Error, ValueError) as error:
@@ -140,7 +140,7 @@ class Store:
 
 
 def newest_version(artifacts: Iterable[Any]) -> Any:
-    """Return the artifact with the highest version; None if there are none."""
+    """Return the artifact with the highest version; None if the list is empty."""
     return max(artifacts, key=lambda artifact: int(artifact.version.removeprefix("v")), default=None)
 
 
