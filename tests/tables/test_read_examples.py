@@ -81,7 +81,7 @@ class TestPlaces:
         folder = write("a.csv", "id,p\n1,2\n").parent
         write("b.txt", "notes")
         with pytest.raises(
-            SourceError, match=r"is a directory, .*\n\nHint: name one file in it: `a\.csv`, `b\.txt`"
+            SourceError, match=r"is a directory .*\n\nHint: name one file in it: `a\.csv`, `b\.txt`"
         ):
             read_examples(folder)
 
