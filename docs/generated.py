@@ -68,7 +68,9 @@ def built_in_statistics() -> str:
     parts = []
     for name in builtin_names():
         statistic = load_statistic(name)
-        parts.append(f"## `{name}`\n\n{statistic.description}\n\n```yaml\n{statistic.document().rstrip()}\n```\n")
+        parts.append(
+            f"## `{name}`\n\n{statistic.description}\n\n```yaml\n{statistic.document().rstrip()}\n```\n"
+        )
     return "\n".join(parts)
 
 

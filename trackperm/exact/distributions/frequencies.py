@@ -114,7 +114,9 @@ class FrequencySearch:
             -ENOUGH * log_threshold,
             key=lambda index: float(self._expected(self._reach(index)).sum()),
         )
-        self._shape: list[int] = (-(-self._extents // self._sizes[self._first])).tolist()  # their numbers by axis
+        self._shape: list[int] = (
+            -(-self._extents // self._sizes[self._first])
+        ).tolist()  # their numbers by axis
 
     @cached_property
     def least_factors(self) -> int:
