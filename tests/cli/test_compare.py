@@ -75,7 +75,8 @@ def test_studentized_is_printed_below(folder: Path):
     result = call_trackperm(folder, *arguments)
     assert result.stdout == PRINTED + (
         "studentised permutation test: p = 0.00335 beside the exact p = 0.00335. It is the same test:"
-        " `accuracy` adds up one difference for each of the examples, whose squares no swap changes.\n"
+        " `accuracy` is a sum of one difference for each of the examples, and no swap changes the squares of"
+        " these differences.\n"
     )
     (found,) = json.loads(call_trackperm(folder, *arguments, "--format", "json").stdout)
     assert [each["name"] for each in found["second_opinions"]] == ["studentised permutation test"]
@@ -103,7 +104,7 @@ def test_several_statistics(folder: Path):
     )
     assert result.returncode == 2
     assert "`f1` is 0/0 in both runs" in result.stderr
-    assert "`positive` is 'never': does it occur in the data" in result.stderr
+    assert "check that the data contain it: `positive` is 'never'" in result.stderr
     result = call_trackperm(
         folder, "compare", "base.parquet", "cand.csv", "-s", "accuracy", "-s", "errors.yaml", "--no-log"
     )

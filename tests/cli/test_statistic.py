@@ -288,4 +288,4 @@ def test_check_names_columns_that_the_data_lacks(call: Call, tmp_path: Path):
     assert "own.yaml: 2 problems" in said
     code, _, said = call("check", "own.yaml", "--data", "nowhere.csv")
     assert code == 2
-    assert said.startswith("error: there is no file `nowhere.csv`")
+    assert said.startswith("error: `nowhere.csv` does not exist")

@@ -167,7 +167,7 @@ def test_a_slice_without_a_score_is_named() -> None:
 
 
 def test_two_statistics_of_one_name_are_refused() -> None:
-    with pytest.raises(InputError, match="two statistics are called `accuracy`"):
+    with pytest.raises(InputError, match="two statistics have the name `accuracy`"):
         compare_statistics(*runs(), [load_statistic("accuracy"), load_statistic("accuracy")])
 
 
@@ -175,7 +175,7 @@ def test_a_column_that_makes_no_slices_is_refused(sliced: Statistic) -> None:
     with pytest.raises(InputError, match="`candidate` has no column `language`"):
         compare_statistics(*runs(TABLES[0], TABLES[1].drop("language")), [sliced])
     many = [table.with_columns(language=pl.col("id")) for table in by_language({"x": ([True] * 120,) * 2})]
-    with pytest.raises(InputError, match="has 120 values; slices are made of 1 to 100"):
+    with pytest.raises(InputError, match="has 120 values; expected 1 to 100 slices"):
         compare_statistics(*runs(*many), [sliced])
 
 

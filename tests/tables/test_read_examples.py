@@ -74,7 +74,7 @@ def test_origin_is_the_path_unless_given(write: Any) -> None:
 
 class TestPlaces:
     def test_missing(self, tmp_path: Path) -> None:
-        with pytest.raises(SourceError, match=r"there is no file `.*a\.csv`"):
+        with pytest.raises(SourceError, match=r"`.*a\.csv` does not exist"):
             read_examples(tmp_path / "a.csv")
 
     def test_directory(self, write: Any) -> None:

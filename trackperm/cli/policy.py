@@ -41,7 +41,7 @@ def check(
     output: OutputFiles = None,
 ) -> None:
     """Print what policies are understood to say, or all that is wrong with them; then exit code 2."""
-    from trackperm.automation.policy.policy import read_policies
+    from trackperm.automation.policy.load import read_policies
 
     require_formats(output, ("text", "json"))
     found = {path: read_policies(path) for path in files}

@@ -151,7 +151,7 @@ def policies(path: Path, name: str | None) -> list[Policy]:
     InputError
         If the file is not valid, or does not contain the named policy.
     """
-    from trackperm.automation.policy.policy import load_policies
+    from trackperm.automation.policy.load import load_policies
 
     found = load_policies(path)
     return list(found.policies) if name is None else [found.find(name)]

@@ -28,21 +28,10 @@ CORRECTIONS: Mapping[str, Correction] = MappingProxyType({**ADJUSTMENTS, TARONE_
 
 
 def corrected(comparisons: Sequence[Comparison], method: str = "holm") -> list[Comparison]:
-    """Correct comparisons of the same two runs for each other.
+    """Correct comparisons of the same two runs for each other; their verdicts use the adjusted p-values.
 
-    All of `comparisons` form the family; tests that are left out are not corrected for.
-
-    Parameters
-    ----------
-    comparisons : sequence of Comparison
-        Comparisons by several statistics, or on several slices.
-    method : str
-        A key of CORRECTIONS.
-
-    Returns
-    -------
-    list of Comparison
-        The comparisons in the same order; their verdicts use the adjusted p-values.
+    All of `comparisons` form the family; tests that are left out are not corrected for. `method` is a key of
+    :data:`CORRECTIONS`.
 
     Raises
     ------
@@ -55,7 +44,9 @@ def corrected(comparisons: Sequence[Comparison], method: str = "holm") -> list[C
         return []
     levels = {comparison.alpha for comparison in comparisons}
     if len(levels) > 1:
-        raise InputError(f"the comparisons have the levels {listed(map(str, sorted(levels)))}")
+        raise InputError(
+            f"the comparisons have several levels: {listed(map(str, sorted(levels)))}; expected one"
+        )
     adjusted = _adjusted(comparisons, rule)
     drawn = _drawn(comparisons, adjusted)
     names = _names(comparisons)

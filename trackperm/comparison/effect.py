@@ -42,13 +42,13 @@ def interval_of(
     needs is infinite, if some resamples leave the statistic undefined, or if it does not fit into memory.
     """
     if statistic.repeats == "attempts":
-        return "none is known where attempts are exchanged within examples"
+        return "no interval is known for attempts that are exchanged within examples"
     observed, swapped = statistic.pairs(table.candidate, table.baseline)
     unit = "example" if statistic.cluster is None else "cluster"
     scores = additive_scores(observed, swapped, statistic.h, table.multiplicities)
     if scores is not None and not scores.moves.any() and not statistic.divides_by_labels:
         # Without differences, every function of sums counts as linear.
-        return f"no {unit} tells the runs apart, which says nothing of how much one would"
+        return f"exchanging outputs never changes `{statistic.name}`, so the size of a difference is unknown"
     if scores is not None and scores.gap is not None and scores.equally_weighted:
         return binary_interval(scores, alpha=alpha, alternative=alternative)
     if scores is not None and scores.gap is None:
@@ -67,7 +67,7 @@ def interval_of(
         return why
     n_resamples = max(N_RESAMPLES, math.ceil(DRAWN_BEYOND / tail_level(alpha, alternative)))
     if n_resamples > N_RESAMPLES and n_resamples * observed.size > MOST_DRAWN:
-        return f"at the level {alpha:.2g} it takes {n_resamples:,} resamples, which would take long"
+        return f"the level {alpha:.2g} needs {n_resamples:,} resamples, which take too long"
     try:
         return bootstrap_interval(
             observed,

@@ -120,7 +120,7 @@ def scores(comparison: Comparison) -> list[tuple[str, str]]:
     """Return names and values: both scores and their difference, or the observed statistic."""
     baseline, candidate = comparison.baseline_score, comparison.candidate_score
     if baseline is None or candidate is None:
-        return [("observed", format_number(comparison.observed, sign=True))]
+        return [("observed", format_number(comparison.difference, sign=True))]
     return [
         ("baseline", format_number(baseline)),
         ("candidate", format_number(candidate)),
@@ -233,7 +233,7 @@ def notes(comparison: Comparison) -> list[str]:
         *comparison.remarks,
         *(note for note in report.notes if note not in said),
         *(
-            f"look: {each.sentence(name, comparison.alpha)}; `--cluster {each.column}` tests so"
+            f"look: {each.sentence(name, comparison.alpha)}; `--cluster {each.column}` tests whole clusters"
             for each in seen
         ),
     ]

@@ -50,12 +50,8 @@ def split_part(locator: str) -> tuple[Path | str, str | None]:
 
     If a file has the whole text as its name, there is no part. Of several ``::``, the first that follows the
     name of an existing file separates the part. A URL is returned as text, and ends at the first ``::``. A
-    table of Spark is returned as text too, and has no part.
-
-    Raises
-    ------
-    SourceError
-        If the text does not name a file.
+    table of Spark is returned as text too, and has no part. Raise SourceError if the text does not name a
+    file.
     """
     if is_spark_table(locator):
         return locator, None
@@ -170,7 +166,7 @@ def _source(file: SourceFile) -> Source:
 def _require_file(file: SourceFile) -> None:
     if not file.path.exists():
         raise SourceError(
-            f"there is no file `{file.origin}`",
+            f"`{file.origin}` does not exist",
             hint=f"a run of a tracker is written with its name in front: `mlflow:{file.origin}`.",
         )
     if file.path.is_file() and not file.path.stat().st_size:

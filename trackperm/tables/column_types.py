@@ -140,10 +140,7 @@ def numbers_in_two_ways(
 def _require_types(table: ExampleTable, names: Collection[str]) -> None:
     """Refuse column types whose values cannot be used, before a file or a query is read.
 
-    Raises
-    ------
-    InputTypeError
-        If a column has such a type.
+    Raise InputTypeError if a column has such a type.
     """
     if isinstance(table.data, LazyTable):
         for name, dtype in table.data.dtypes(names).items():

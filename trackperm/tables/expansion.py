@@ -40,10 +40,7 @@ _MEMBER_CHUNK = 2**12  # bytes read at once: some compression methods expand a f
 def require_columns(n_columns: int, origin: str) -> None:
     """Refuse a table of more than :data:`MOST_COLUMNS` columns.
 
-    Raises
-    ------
-    SourceError
-        If `n_columns` is larger.
+    Raise SourceError if `n_columns` is larger.
     """
     if n_columns > MOST_COLUMNS:
         raise SourceError(
@@ -71,10 +68,7 @@ class Expansion:
     def of(cls, origin: str) -> Expansion:
         """Return the limit that the environment sets.
 
-        Raises
-        ------
-        InputError
-            If the environment variable is not a positive number.
+        Raise InputError if the environment variable is not a positive number.
         """
         return cls(origin, positive_setting(VARIABLE, MEGABYTES) * 2**20)
 
@@ -88,10 +82,7 @@ class Expansion:
     def require(self, n_bytes: int) -> None:
         """Refuse a file whose expanded size exceeds the limit.
 
-        Raises
-        ------
-        SourceError
-            If `n_bytes` exceeds the limit; the hint names the variable that raises it.
+        Raise SourceError if `n_bytes` exceeds the limit; the hint names the variable that raises it.
         """
         if n_bytes > self.most_bytes:
             raise SourceError(
@@ -103,10 +94,7 @@ class Expansion:
     def require_dense(self, n_rows: int, n_columns: int, n_values: int) -> None:
         """Refuse objects whose table would be large but almost empty, because each has different members.
 
-        Raises
-        ------
-        SourceError
-            If the table would exceed the limit, and most of its cells would be empty.
+        Raise SourceError if the table would exceed the limit, and most of its cells would be empty.
         """
         n_cells = n_rows * n_columns
         if n_cells * CELL_BYTES > self.most_bytes and n_cells > COLUMNAR_RATIO * n_values:
@@ -120,12 +108,8 @@ class Expansion:
     def inflated(self, compressed: BinaryIO) -> Iterator[bytes]:
         """Decompress gzip in chunks.
 
-        Raises
-        ------
-        SourceError
-            If the decompressed size exceeds the limit.
-        gzip.BadGzipFile, EOFError, zlib.error
-            If the compressed data are broken.
+        Raise SourceError if the decompressed size exceeds the limit, and gzip.BadGzipFile, EOFError,
+        zlib.error if the compressed data are broken.
         """
         n_bytes = 0
         with gzip.open(compressed) as stream:

@@ -36,10 +36,8 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_object)
 def parsed(text: str) -> Any:
     """Parse a JSON document, with integers of any size; NaN is allowed, because Python writes it.
 
-    Raises
-    ------
-    ValueError
-        If `text` is not exactly one JSON document, or an object has two members of the same name.
+    Raise ValueError if `text` is not exactly one JSON document, or an object has two members of the same
+    name.
     """
     try:
         return _DECODER.decode(text)
@@ -50,10 +48,7 @@ def parsed(text: str) -> Any:
 def member_names(rows: Sequence[Mapping[str, Any]], origin: str) -> list[str]:
     """List the names of all members of objects, in order of first appearance.
 
-    Raises
-    ------
-    SourceError
-        If there are too many names, or their table would be large but almost empty.
+    Raise SourceError if there are too many names, or their table would be large but almost empty.
     """
     names = list(dict.fromkeys(chain.from_iterable(rows)))
     require_columns(len(names), origin)
@@ -64,19 +59,8 @@ def member_names(rows: Sequence[Mapping[str, Any]], origin: str) -> list[str]:
 def table(columns: Mapping[str, Sequence[Any]], place: Callable[[int], str], origin: str) -> ExampleTable:
     """Build a table of typed columns; a column of several types is kept, but marked as unusable.
 
-    Parameters
-    ----------
-    columns : mapping of str to sequence
-        JSON values by column, all of the same length.
-    place : callable
-        Function that returns the name of a row in messages, such as ``line 3``, given its index.
-    origin : str
-        Name of the table in messages.
-
-    Raises
-    ------
-    SourceError
-        If the name of a column is not text.
+    `place` returns the name of a row in messages, such as ``line 3``, given its index. Raise SourceError if
+    the name of a column is not text.
     """
     series, unusable = [], {}
     for name, values in columns.items():

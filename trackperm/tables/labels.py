@@ -61,36 +61,18 @@ def with_labels(
 ) -> ExampleTable:
     """Add the reference answer of every example, and the examples that a run lacks.
 
-    Columns of files and queries are read and joined when they are used; by position, all are read at once.
-    If some labels are empty, because their questions have no answer, then an empty field of an untyped table
-    means the prediction that there is no answer; it becomes the empty text.
+    Columns of files and queries are read and joined when they are used; by position, all are read at once. If
+    some labels are empty, because their questions have no answer, then an empty field of an untyped table
+    means the prediction that the question has no answer; it becomes the empty text.
 
-    Parameters
-    ----------
-    table : ExampleTable
-        Predictions.
-    gold : ExampleTable
-        Reference answers, in the column `label`, or else ``label`` or ``prediction``.
-    id_, label : str
-        Names of both columns in `table`; in `gold` they may have these names or ``id`` and ``label``. Of
-        several columns of ids, such as ``id,epoch``, `gold` needs at least one.
-    by_position : bool
-        Whether rows are matched by their order.
-    prediction : str
-        Name of the column of predictions in `table`.
+    `id_` and `label` are the names of both columns in `table`; in `gold` they may have these names or ``id``
+    and ``label`` (or ``prediction``). Of several columns of ids, such as ``id,epoch``, `gold` needs at least
+    one. The result has the rows of `table`, followed by a row with nulls for every example that only `gold`
+    has. Rows without an id are kept, without a label.
 
-    Returns
-    -------
-    ExampleTable
-        The rows of `table`, followed by a row with nulls for every example that only `gold` has. Rows without
-        an id are kept, without a label.
-
-    Raises
-    ------
-    SourceError
-        If a column is missing, an id repeats in `gold`, `gold` lacks examples that have predictions, or
-        inputs or labels differ; or, by position, if the numbers of rows differ or their ids are in different
-        orders.
+    Raise SourceError if a column is missing, an id repeats in `gold`, `gold` lacks examples that have
+    predictions, or inputs or labels differ; or, by position, if the numbers of rows differ or their ids are
+    in different orders.
     """
     ids = id_columns(id_, (table,))
     names = {label: (label, "label", "prediction")} | ({id_: (id_, "id")} if len(ids) == 1 else {})
@@ -169,15 +151,7 @@ def _joined(
 def _answers(
     gold: ExampleTable, names: Mapping[str, Sequence[str]], ids: Sequence[str], required: Collection[str]
 ) -> ExampleTable:
-    """Read the columns of reference answers that are used: `names`, `ids` and those of the input.
-
-    Parameters
-    ----------
-    names : mapping of str to sequence of str
-        Columns, with the names that they may have in the file.
-    required : collection of str
-        Columns that must not be missing.
-    """
+    """Read the used columns of reference answers; `names` gives the names that each may have in the file."""
     renamed: dict[str, str] = {}
     for name, candidates in names.items():
         found = next((each for each in candidates if each in gold.columns), None)

@@ -74,10 +74,7 @@ class LazyTable(ABC):
     def type_representatives(self, names: Collection[str], untyped: Collection[str]) -> pl.DataFrame:
         """Return a few values of each of the columns `names`, from which the same type follows as from all.
 
-        Parameters
-        ----------
-        untyped : collection of str
-            Columns of text that may be numbers.
+        Columns in `untyped` are text that may be numbers.
         """
 
     def has_representatives(self, names: Collection[str]) -> bool:

@@ -40,10 +40,7 @@ GROUP = "trackperm.sources"
 def sources() -> tuple[Source, ...]:
     """Return all formats: those of installed packages before the built-in ones.
 
-    Raises
-    ------
-    SourceError
-        If an entry point is not a :class:`~trackperm.tables.source.Source`.
+    Raise SourceError if an entry point is not a :class:`~trackperm.tables.source.Source`.
     """
     installed = []
     for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
@@ -60,10 +57,7 @@ def sources() -> tuple[Source, ...]:
 def detect_format(file: SourceFile) -> Source:
     """Return the format of a file.
 
-    Raises
-    ------
-    SourceError
-        If no format recognises it.
+    Raise SourceError if no format recognises it.
     """
     found = next((source for source in sources() if source.recognises(file)), None)
     if found is not None:

@@ -87,10 +87,7 @@ class Scan(LazyTable):
     def read(self, names: Iterable[str]) -> nw.DataFrame[Any]:
         """Read the columns `names`, all at once.
 
-        Raises
-        ------
-        SourceError
-            If they are broken, or exceed the limit on the expanded size of a file.
+        Raise SourceError if they are broken, or exceed the limit on the expanded size of a file.
         """
         names = list(names)
         if self.expansion is not None:
@@ -101,10 +98,7 @@ class Scan(LazyTable):
     def slices(self, names: Iterable[str], size: int) -> Iterator[pl.DataFrame]:
         """Read the columns `names`, `size` rows at a time.
 
-        Raises
-        ------
-        SourceError
-            If they are broken, or exceed the limit on the expanded size of a file.
+        Raise SourceError if they are broken, or exceed the limit on the expanded size of a file.
         """
         names = list(names)
         self._require_held(names)

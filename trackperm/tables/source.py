@@ -225,21 +225,9 @@ class Source:
 
 
 def chosen_part(file: SourceFile, there: Sequence[str], what: str) -> str:
-    """Return the chosen part of a file, or the only one.
+    """Return the chosen part of a file, or the only one; `what` is the noun for a part, such as ``filter``.
 
-    Parameters
-    ----------
-    file : SourceFile
-        The file, with the part that was chosen.
-    there : sequence of str
-        Names of the parts of the file.
-    what : str
-        Noun for a part, such as ``filter``.
-
-    Raises
-    ------
-    SourceError
-        If there is no such part, or there are several and none was chosen.
+    Raise SourceError if the file does not have the chosen part, or has several and none was chosen.
     """
     if file.part is None and len(there) == 1:
         return there[0]

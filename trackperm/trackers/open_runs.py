@@ -196,10 +196,7 @@ def _started_in_wandb(run: Any, *_: object) -> OpenRun | None:
 def open_run(run: object) -> OpenRun:
     """Describe a run that is given as a reference, or as ``start_run`` or ``wandb.init`` returned it.
 
-    Raises
-    ------
-    InputTypeError
-        If `run` is not a run of MLflow or W&B.
+    Raise InputTypeError if `run` is not a run of MLflow or W&B.
     """
     if isinstance(run, OpenRun):
         return run
@@ -229,15 +226,7 @@ def _last_of_mlflow() -> str | None:
 
 
 def mlflow_run(run_id: str, uri: str | None = None) -> OpenRun:
-    """Describe a run of MLflow.
-
-    Parameters
-    ----------
-    run_id : str
-        Its id.
-    uri : str, optional
-        Where it is recorded; by default MLflow's tracking URI.
-    """
+    """Describe a run of MLflow, recorded at `uri` or else at MLflow's tracking URI."""
     if uri is None:
         uri = str(sys.modules["mlflow"].get_tracking_uri()) if "mlflow" in sys.modules else ""
     reference = RunReference("mlflow", run_id)

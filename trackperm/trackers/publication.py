@@ -127,11 +127,8 @@ class Publication:
     def check(self) -> None:
         """Refuse content that no tracker can store.
 
-        Raises
-        ------
-        InputError
-            If the key is not hexadecimal, a path leaves the run, a metric is not finite, or a table is too
-            long.
+        Raise InputError if the key is not hexadecimal, a path leaves the run, a metric is not finite, or a
+        table is too long.
         """
         if not re.fullmatch(r"[0-9a-f]{8,}", self.key):
             raise InputError(f"`{self.key}` is not a comparison key; expected hexadecimal digits")
@@ -160,10 +157,7 @@ class Publication:
     def run_tags(self, scheme: str) -> list[tuple[TrackedRun, Mapping[str, str]]]:
         """List the runs that ``--tag-runs`` tags, with their tags.
 
-        Raises
-        ------
-        InputError
-            If one of them is not in the tracker `scheme`.
+        Raise InputError if one of them is not in the tracker `scheme`.
         """
         if self.kind == LEADERBOARD:
             tagged = [(run, tags) for run, tags in self.entrants if tags]

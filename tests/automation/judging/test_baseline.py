@@ -11,7 +11,8 @@ import yaml
 from support.mlflow_stores import MlflowStore
 
 from trackperm.automation.judging.baseline import file_run, find_baseline, is_selected
-from trackperm.automation.policy.policy import Policy, load_policies
+from trackperm.automation.policy.load import load_policies
+from trackperm.automation.policy.policy import Policy
 from trackperm.errors import InputError, NoBaselineError, SpecError
 from trackperm.trackers.history import history_of
 from trackperm.trackers.references import TrackedRun

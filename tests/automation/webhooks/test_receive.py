@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from support.budget import cases
 from support.receivers import MLFLOW, WANDB, Site, created, listening
 
-from trackperm.automation.policy.policy import load_policies
+from trackperm.automation.policy.load import load_policies
 from trackperm.automation.queue.queue import Queue
 from trackperm.automation.webhooks.receive import MLFLOW_SECRET, WANDB_SECRET, Receiver, Secrets
 from trackperm.errors import InputError

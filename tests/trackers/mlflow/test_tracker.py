@@ -438,7 +438,7 @@ def test_runs_of_different_experiments_are_told_so_by_name(local: MlflowStore, i
         local.run_with_predictions(experiment, "forest", columns)
     with pytest.raises(InputError) as caught:
         trackperm.compare("mlflow:gsm8k/forest", "mlflow:mmlu/forest", "accuracy", tracking_uri=local.uri)
-    assert "is of the experiment `gsm8k`" in str(caught.value)
-    assert "of `mmlu`, whose test sets seem to differ" in str(caught.value)
+    assert "is in the experiment `gsm8k`" in str(caught.value)
+    assert "in `mmlu`, whose test sets seem to differ" in str(caught.value)
     assert "Hint: compare runs on one test set." in str(caught.value)
     assert "store the column" not in str(caught.value)

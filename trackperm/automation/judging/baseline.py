@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from trackperm.automation.policy.policy import Policy, policy_tracker
+from trackperm.automation.policy.policy import Policy
+from trackperm.automation.policy.resolve import policy_path, policy_tracker
 from trackperm.errors import InputError, IsBaselineError, NoBaselineError, NoSuchAliasError
 from trackperm.tables import split_part
-from trackperm.tables.remote import is_remote, shown_locator
+from trackperm.tables.remote import shown_locator
 from trackperm.trackers.base import Tracker
 from trackperm.trackers.history import History, RunRecord, history_of
 from trackperm.trackers.references import RunReference, TrackedRun
@@ -33,25 +34,10 @@ class Baseline:
 
 
 def find_baseline(policy: Policy, tracker: Tracker | None, candidate: TrackedRun) -> Baseline:
-    """Find the baseline of `candidate` by the rule of its policy.
+    """Find the baseline of a run or a file by the rule of its policy; `tracker` is None for a file.
 
-    Parameters
-    ----------
-    policy : Policy
-        Policy with the rule.
-    tracker : Tracker or None
-        Tracker of the candidate; None for a file.
-    candidate : TrackedRun
-        A run, or what :func:`file_run` returned.
-
-    Raises
-    ------
-    NoBaselineError
-        If the rule finds no run, or finds the candidate itself.
-    InputError
-        If the tracker does not support the rule, or the named run does not exist.
-    TrackerError
-        If a tracker cannot be reached or refuses.
+    Raise NoBaselineError if the rule finds no run, or finds the candidate itself; InputError if the tracker
+    does not support the rule, or the named run does not exist.
     """
     rule = policy.baseline
     if rule.run is not None:
@@ -82,11 +68,6 @@ def file_run(path: str) -> TrackedRun:
     return TrackedRun(RunReference("file", path), Path(shown_locator(path)).name, "")
 
 
-def policy_path(policy: Policy, path: str) -> str:
-    """Return a path relative to the folder of the policy file as a whole path; URLs stay unchanged."""
-    return path if is_remote(path) else str(policy.folder / Path(path).expanduser())
-
-
 def _is_same(first: RunReference, second: RunReference) -> bool:
     """Whether two references name the same run, or the same file by different paths."""
     if first == second or {first.scheme, second.scheme} != {"file"}:
@@ -104,7 +85,7 @@ def _named(policy: Policy, tracker: Tracker | None, text: str) -> TrackedRun:
         file, _ = split_part(path)
         if isinstance(file, Path) and not file.exists():
             raise NoBaselineError(
-                f"no baseline: there is no file `{reference.locator}`",
+                f"no baseline: `{reference.locator}` does not exist",
                 hint="its path starts at the folder of the policy file.",
             )
         return file_run(path)

@@ -18,16 +18,9 @@ _RANDOM = random.Random()  # noqa: S311 - delays are not secret
 
 
 def delay(attempts: int, most: float = MOST_SECONDS) -> float:
-    """Draw a delay in seconds, uniform below a bound that doubles with each failed attempt.
+    """Draw a delay in seconds, uniform below a bound that doubles with each failed attempt, up to `most`.
 
     This "full jitter" spreads clients that failed at the same moment.
-
-    Parameters
-    ----------
-    attempts : int
-        Number of failures, at least 0.
-    most : float
-        Largest bound.
     """
     bound = min(most, BASE_SECONDS * 2.0 ** min(max(attempts, 0), 32))
     return _RANDOM.uniform(0.0, bound)

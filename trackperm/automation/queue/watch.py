@@ -20,7 +20,9 @@ from datetime import datetime, timedelta, timezone
 from trackperm.automation.decision_log import DecisionLog
 from trackperm.automation.judging.baseline import is_selected
 from trackperm.automation.policy.edits import EditedPolicies
-from trackperm.automation.policy.policy import Policy, hint_for_policies, policy_tracker
+from trackperm.automation.policy.policy import Policy
+from trackperm.automation.policy.resolve import policy_tracker
+from trackperm.automation.policy.wording import hint_for_policies
 from trackperm.automation.queue.backoff import delay, retry_after
 from trackperm.automation.queue.health import Health
 from trackperm.automation.queue.queue import LONGEST_WAIT, Queue, Task

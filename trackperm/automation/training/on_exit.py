@@ -21,7 +21,8 @@ from types import TracebackType
 from typing import Any
 
 from trackperm.automation.decision_log import scrubbed
-from trackperm.automation.policy.policy import Policy, PolicyFile, load_policies
+from trackperm.automation.policy.load import PolicyFile, load_policies
+from trackperm.automation.policy.policy import Policy
 from trackperm.automation.queue.database import default_folder
 from trackperm.automation.queue.queue import Queue, Task
 from trackperm.automation.training.subprocess_worker import WorkRequest, run_in_subprocess

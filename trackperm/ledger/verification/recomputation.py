@@ -146,7 +146,7 @@ def verify_from_runs(files: Mapping[str, bytes], baseline: RunData, candidate: R
         statistic = read_spec(files[SPEC], data)
         options, of_logged = data["options"], of_family(data)
         by_position = data["pairing"]["by"] == "position"
-        if (part := of_logged["part"]) is not None:
+        if (part := of_logged["slice"]) is not None:
             baseline, candidate = runs_of_slice(baseline, candidate, statistic, part, by_position=by_position)
         again = compare_runs(
             baseline,

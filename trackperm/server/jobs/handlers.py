@@ -48,26 +48,8 @@ class Steps(Protocol):
 def run_job(request: JobRequest, base: str, folder: Path, steps: Steps) -> Callable[[], None] | None:
     """Compute what a page requested, and write the result to the folder of the job.
 
-    Parameters
-    ----------
-    request : JobRequest
-        Request of the page.
-    base : str
-        URL of the tracking server.
-    folder : Path
-        Folder of the job.
-    steps : Steps
-        Receives the progress.
-
-    Returns
-    -------
-    callable or None
-        For a comparison, a function that writes the table of changed examples, which takes longer.
-
-    Raises
-    ------
-    TrackpermError
-        If the result cannot be computed.
+    `base` is the URL of the tracking server. For a comparison, return a function that writes the table of
+    changed examples, which takes longer. Raise TrackpermError if the result cannot be computed.
     """
     comparison = None
     if isinstance(request, ChoicesRequest):

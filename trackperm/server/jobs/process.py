@@ -41,15 +41,7 @@ _CHUNK = 2**20
 
 
 class ServerAdapter(BaseAdapter):
-    """Transport adapter of ``requests`` that sends one request at a time through a pipe to the server.
-
-    Parameters
-    ----------
-    pipe : Pipe
-        Connection to the server.
-    lock : Lock
-        Held while the pipe is in use.
-    """
+    """Transport adapter of ``requests`` that sends one request at a time through a pipe to the server."""
 
     def __init__(self, pipe: Pipe, lock: threading.Lock) -> None:
         super().__init__()

@@ -28,12 +28,8 @@ def read_helm(file: SourceFile) -> ExampleTable:
 
     A metric that was computed several times on an instance counts by its mean, and one that was never
     computed is null. A sub-split follows the name of its metric, as in ``toxic_frac/non-toxic``. Instances
-    under a perturbation are the part with its name; unperturbed ones are the part ``original``.
-
-    Raises
-    ------
-    SourceError
-        If there are perturbations and none was chosen, or an instance is not in HELM's format.
+    under a perturbation are the part with its name; unperturbed ones are the part ``original``. Raise
+    SourceError if there are perturbations and none was chosen, or an instance is not in HELM's format.
     """
     rows = file.document
     for index, row in enumerate(rows):

@@ -30,14 +30,10 @@ def read_inspect_log(file: SourceFile) -> ExampleTable:
 
     Scores are converted as by Inspect's ``value_to_float`` (C 1, I 0, P 0.5, N 0), except that other text is
     refused and not 0. A scorer with several values has a part ``scorer/value`` for each. ``input_hash`` is
-    the SHA-256 of the input, in which chat messages count by role and content; pairing checks it.
-
-    Raises
-    ------
-    SourceError
-        If there are no samples, there is no such scorer, or a value is not a score.
-    MissingDependencyError
-        If the archive is compressed with Zstandard and no library that reads it is installed.
+    the SHA-256 of the input, in which chat messages count by role and content; pairing checks it. Raise
+    SourceError if there are no samples, there is no such scorer, or a value is not a score, and
+    MissingDependencyError if the archive is compressed with Zstandard and no library that reads it is
+    installed.
     """
     header, samples = _archive(file) if file.members else (file.document, file.document.get("samples"))
     claimed = _member(header, "results", "total_samples")

@@ -28,12 +28,8 @@ def read_lighteval(file: SourceFile) -> ExampleTable:
     """Read details: a column for every metric, and ``prediction`` and ``label`` where each is a single text.
 
     ``score`` is the only metric, where there is one. ``input_hash`` is the SHA-256 of the query, which
-    pairing checks. The layout before 0.10 has no ids: use `--id input_hash` or `--by-position`.
-
-    Raises
-    ------
-    SourceError
-        If the file is truncated, or metrics are not a mapping.
+    pairing checks. The layout before 0.10 has no ids: use `--id input_hash` or `--by-position`. Raise
+    SourceError if the file is truncated, or metrics are not a mapping.
     """
     frame = read_parquet(file).frame.to_polars()
     is_new = set(frame.columns) >= _NEW

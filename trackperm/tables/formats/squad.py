@@ -19,16 +19,9 @@ _HINT = 'SQuAD is {"data": [{"paragraphs": [{"qas": [{"id": ..., "question": ...
 def read_questions(file: SourceFile) -> ExampleTable:
     """Read questions and their answers, of version 1.1 or 2.0.
 
-    Returns
-    -------
-    ExampleTable
-        Columns ``id``, ``question``, ``title`` (of the article) and ``label``, the list of accepted answers,
-        which is empty for a question without an answer.
-
-    Raises
-    ------
-    SourceError
-        If the document is not in SQuAD's format, or contains no question.
+    Its columns are ``id``, ``question``, ``title`` (of the article) and ``label``, the list of accepted
+    answers, which is empty for a question without an answer. Raise SourceError if the document is not in
+    SQuAD's format, or contains no question.
     """
     columns: dict[str, list[Any]] = {name: [] for name in ("id", "question", "title", "label")}
     places = []
@@ -52,10 +45,7 @@ def read_questions(file: SourceFile) -> ExampleTable:
 def read_predictions(file: SourceFile) -> ExampleTable:
     """Read the answers to questions, ``{id: text}``; empty text means that there is no answer.
 
-    Returns
-    -------
-    ExampleTable
-        Columns ``id`` and ``prediction``.
+    Its columns are ``id`` and ``prediction``.
     """
     answers: dict[str, str] = file.document
     columns = {"id": list(answers), "prediction": list(answers.values())}

@@ -19,10 +19,7 @@ _HINT = (
 def read_wandb_table(file: SourceFile) -> ExampleTable:
     """Read a table that contains all the rows that it claims.
 
-    Raises
-    ------
-    SourceError
-        If it was truncated, or is not in W&B's format.
+    Raise SourceError if it was truncated, or is not in W&B's format.
     """
     table, claimed = read_split(file), file.document.get("nrows", None)
     if claimed is not None and claimed != len(table):

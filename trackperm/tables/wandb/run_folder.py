@@ -77,10 +77,7 @@ class RunFolder:
     def open(cls, path: Path, origin: str) -> RunFolder:
         """Read the log in a folder; `path` may be the log itself.
 
-        Raises
-        ------
-        SourceError
-            If there is no log or more than one, or it is empty or damaged.
+        Raise SourceError if the folder has no log or several, or the log is empty or damaged.
         """
         logs = sorted(path.glob("run-*.wandb")) if path.is_dir() else [path]
         if len(logs) != 1:
@@ -99,19 +96,9 @@ class RunFolder:
     def read(self, choice: str | None, chosen_by: str, detect: Detect) -> ExampleTable:
         """Read the table that `choice` names, or the only one.
 
-        Parameters
-        ----------
-        choice : str or None
-            Key under which the table was logged, or ``<artifact>/<file>``; ``::PART`` may follow.
-        chosen_by : str
-            Text that a user writes before it.
-        detect : callable
-            Returns the format of a file.
-
-        Raises
-        ------
-        SourceError
-            If there is no such table, or several and none was named, or files or rows are missing.
+        `choice` is the key under which the table was logged, or ``<artifact>/<file>``; ``::PART`` may follow.
+        Hints write `chosen_by` before it. Raise SourceError if the run has no such table, or has several and
+        none was named, or if files or rows are missing.
         """
         called = f"`{self.origin}`" + (f" ({self.log.name})" if self.log.name else "")
         if self.log.exit_code is None:
@@ -225,10 +212,7 @@ class RunFolder:
     def staged(self, artifact: LoggedArtifact, path: str) -> Path:
         """Return the path of a file of an artifact, unchanged since it was logged.
 
-        Raises
-        ------
-        SourceError
-            If the file is missing, was changed, or is not a local file.
+        Raise SourceError if the file is missing, was changed, or is not a local file.
         """
         entry = self._entries(artifact)[path]
         what = f"file `{path}` of artifact `{artifact.name}` of `{self.origin}`"

@@ -63,15 +63,8 @@ class Board:
 def describe_experiment(store: Store, experiment_id: str) -> tuple[str, ...]:
     """Write the newest finished leaderboard of each statistic into the description of the experiment.
 
-    Returns
-    -------
-    tuple of str
-        What could not be shown, with the reason.
-
-    Raises
-    ------
-    TrackerError
-        If MLflow failed; the next call completes it.
+    Return the reasons why leaderboards could not be shown. Raise TrackerError if MLflow failed; the next call
+    completes the description.
     """
     read: dict[tuple[str, str], str] = {}
     limits = list(LIMITS)
@@ -92,16 +85,9 @@ def describe_experiment(store: Store, experiment_id: str) -> tuple[str, ...]:
 
 
 def described(held: str, boards: Sequence[Board], limit: int) -> str:
-    """Replace the leaderboards in a description by `boards`; leave them out where there is no room.
+    """Replace the leaderboards in a description by `boards`, which share the room equally.
 
-    Parameters
-    ----------
-    held : str
-        The description so far.
-    boards : sequence of Board
-        Leaderboards in the order of display; each gets an equal share of the room.
-    limit : int
-        Maximum number of characters.
+    Leave them out if they do not fit into `limit` characters.
     """
     found = _BLOCK.search(held)
     if found is None:

@@ -57,10 +57,7 @@ def is_comparison(run: Run) -> bool:
 def logged_files(store: Store, run: TrackedRun) -> dict[str, bytes]:
     """Download the files from which a comparison can be verified, by artifact path.
 
-    Raises
-    ------
-    SourceError
-        If the run has no such files.
+    Raise SourceError if the run has no such files.
     """
     run_id, found = run.reference.locator, {}
     doing = f"downloading the files of comparison `{run.reference}`"

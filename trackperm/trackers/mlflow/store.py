@@ -59,20 +59,10 @@ _ADVICE = Advice(
 
 
 class Store:
-    """An MLflow tracking store that exists.
+    """MLflow tracking store that exists; by default the one that MLflow or ``MLFLOW_TRACKING_URI`` names.
 
-    Parameters
-    ----------
-    tracking_uri : str, optional
-        Where runs are recorded; by default what ``mlflow.set_tracking_uri`` or
-        ``MLFLOW_TRACKING_URI`` says.
-
-    Raises
-    ------
-    InputError
-        If no URI is configured, or there is no store at it.
-    TrackerError
-        If a database does not answer.
+    Raise InputError if no URI is configured or the store does not exist, and TrackerError if a database does
+    not answer.
     """
 
     def __init__(self, tracking_uri: str | None = None) -> None:
@@ -95,14 +85,8 @@ class Store:
     def calls(self, doing: str, *, writes: bool = False, once: bool = False) -> Iterator[MlflowClient]:
         """Lend the client, with bounded waiting and errors that name the operation.
 
-        Parameters
-        ----------
-        doing : str
-            Completes "MLflow failed while ...", with the run named.
-        writes : bool
-            Whether the operation writes, so that hints are about writing.
-        once : bool
-            Whether requests must not be repeated.
+        `doing` completes "MLflow failed while ...", with the run named. Hints are about writing if the
+        operation `writes`, and requests are not repeated if they may be sent `once` only.
         """
         with self._translated(doing, writes=writes):
             if self._is_shared and not once:
@@ -143,20 +127,10 @@ class Store:
         *,
         per_page: int = _PAGE,
     ) -> Iterator[Run]:
-        """Yield the active runs of experiments that a filter selects, a page at a time.
+        """Yield the active runs of experiments that a filter in MLflow's language selects, a page at a time.
 
-        Parameters
-        ----------
-        doing : str
-            Completes "MLflow failed while ...".
-        experiment_ids : sequence of str
-            Where to search.
-        wanted : str
-            Filter in MLflow's language; by default all runs.
-        order : {'ASC', 'DESC'}
-            Order of their start times.
-        per_page : int
-            Runs that a request returns at most.
+        Runs are in the order of their start times, ``ASC`` or ``DESC``. `doing` completes "MLflow failed
+        while ...".
         """
         token: str | None = None
         while True:
@@ -200,13 +174,7 @@ class Store:
         return experiment if experiment is not None and experiment.lifecycle_stage == "active" else None
 
     def experiment_id(self, name: str) -> str:
-        """Return the id of the active experiment called `name`.
-
-        Raises
-        ------
-        InputError
-            If there is no such experiment.
-        """
+        """Return the id of the active experiment called `name`; raise InputError if it does not exist."""
         experiment = self.experiment(name)
         if experiment is not None:
             return str(experiment.experiment_id)

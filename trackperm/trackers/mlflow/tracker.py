@@ -62,20 +62,11 @@ _SHOWN = 20  # references in a hint
 class MlflowTracker:
     """Adapter of MLflow, over HTTP or on a local store; see :class:`trackperm.trackers.base.Tracker`.
 
-    A run is named ``<run id>`` or ``<experiment>/<run name>``. Where a name contains several ``/``, the split
-    is the one at which an experiment and a run of it exist. ``models:/<name>/<version>`` and
-    ``models:/<name>@<alias>`` name the run that made a version of a registered model.
-
-    Parameters
-    ----------
-    tracking_uri : str, optional
-        Where runs are recorded; by default what ``mlflow.set_tracking_uri`` or ``MLFLOW_TRACKING_URI`` says.
-        There is no further default, as a store is never created.
-
-    Raises
-    ------
-    InputError
-        If no URI is configured, or there is no store at it.
+    A run is named ``<run id>`` or ``<experiment>/<run name>``. If a name contains several ``/``, the split is
+    the one at which an experiment and a run of it exist. ``models:/<name>/<version>`` and
+    ``models:/<name>@<alias>`` name the run that made a version of a registered model. Without `tracking_uri`,
+    the store is the one that ``mlflow.set_tracking_uri`` or ``MLFLOW_TRACKING_URI`` names; a store is never
+    created.
     """
 
     scheme: ClassVar[str] = "mlflow"

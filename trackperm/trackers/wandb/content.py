@@ -74,10 +74,7 @@ class Content:
     def of(cls, publication: Publication) -> Content:
         """Convert `publication` to what W&B stores.
 
-        Raises
-        ------
-        InputError
-            If W&B would refuse, truncate or change any of it.
+        Raise InputError if W&B would refuse, truncate or change any of it.
         """
         publication.check()
         for name in publication.metrics:
@@ -122,13 +119,7 @@ class Content:
         return (*self.tables, *(stem for stem, suffix in drawn if suffix in _DRAWN))
 
     def artifact(self, folder: Path) -> wandb.Artifact:
-        """Build the result artifact, whose metadata name what was compared; offline runs have no lineage.
-
-        Parameters
-        ----------
-        folder : Path
-            An empty folder.
-        """
+        """Build the result artifact, whose metadata name what was compared; offline runs have no lineage."""
         made = wandb.Artifact(self.run_id, type=self.kind, description=self.name, metadata=dict(self.config))
         for number, (path, data) in enumerate(sorted(self.files.items())):
             file = folder / f"{number}{posixpath.splitext(path)[1]}"

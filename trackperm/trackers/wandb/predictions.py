@@ -30,12 +30,8 @@ _LOGGED_OFFLINE: WeakKeyDictionary[wandb.Run, dict[str, Path]] = WeakKeyDictiona
 def require_open_run(run: object) -> wandb.Run:
     """Return `run` if it accepts artifacts.
 
-    Raises
-    ------
-    InputTypeError
-        If it is not a run that :func:`wandb.init` returned.
-    InputError
-        If W&B is disabled.
+    Raise InputTypeError if it is not a run that :func:`wandb.init` returned, and InputError if W&B is
+    disabled.
     """
     if not isinstance(run, wandb.Run):
         kind = f"{type(run).__module__}.{type(run).__qualname__}"
@@ -54,12 +50,8 @@ def require_open_run(run: object) -> wandb.Run:
 def write_predictions(store: Store, run: wandb.Run, predictions: Predictions) -> RunReference:
     """Log a file of predictions to `run`, unless it is there, and read it back.
 
-    Raises
-    ------
-    InputError
-        If the run holds other predictions under that name.
-    TrackerError
-        If W&B failed, or did not store the file unchanged.
+    Raise InputError if the run holds other predictions under that name, and TrackerError if W&B failed, or
+    did not store the file unchanged.
     """
     name = re.sub(r"[^A-Za-z0-9_.-]", "-", f"{predictions.name}-{run.id}")
     with TemporaryDirectory(prefix="trackperm-", ignore_cleanup_errors=True) as folder:

@@ -27,10 +27,7 @@ _FOLDER = "trackperm/"
 def logged_comparison(store: Store, locator: str) -> LoggedComparison:
     """Find the comparison at ``entity/project/id``, or at the address of its page.
 
-    Raises
-    ------
-    InputError
-        If there is no such run, or it is not a comparison.
+    Raise InputError if the run does not exist or is not a comparison.
     """
     run = find_comparison(store, locator)
     with store.calls(f"reading comparison `wandb:{locator}`"):
@@ -50,10 +47,7 @@ def logged_comparisons(store: Store, container: str, test_set: str | None) -> li
 def logged_files(store: Store, run: TrackedRun) -> dict[str, bytes]:
     """Download the files from which a comparison can be verified, by their path in its artifact.
 
-    Raises
-    ------
-    SourceError
-        If the run has no such files.
+    Raise SourceError if the run has no such files.
     """
     doing = f"downloading the files of comparison `{run.reference}`"
     with store.calls(doing), TemporaryDirectory(prefix="trackperm-") as folder:

@@ -49,13 +49,7 @@ _ADVICE = Advice(
 
 
 class Store:
-    """A W&B server.
-
-    Parameters
-    ----------
-    base_url : str, optional
-        Address of its API; by default as wandb decides, by ``WANDB_BASE_URL`` and its settings.
-    """
+    """W&B server at `base_url`, or as wandb decides, by ``WANDB_BASE_URL`` and its settings."""
 
     def __init__(self, base_url: str | None = None) -> None:
         self._base_url = base_url or None
@@ -84,21 +78,10 @@ class Store:
 
     @contextmanager
     def calls(self, doing: str, *, writes: bool = False) -> Iterator[wandb.Api]:
-        """Lend the connection, with errors that name the operation.
+        """Lend the connection, with errors that name the operation: `doing` completes "W&B failed while ...".
 
-        Parameters
-        ----------
-        doing : str
-            Completes "W&B failed while ...", with the run named.
-        writes : bool
-            Whether the operation writes, so that hints are about writing.
-
-        Raises
-        ------
-        TrackerError
-            If wandb raised an exception.
-        StorageError
-            If there is no room for downloaded files.
+        Hints are about writing if the operation `writes`. Raise TrackerError if wandb raised an exception,
+        and StorageError if the disk has no room for downloaded files.
         """
         try:
             yield self.api
@@ -130,13 +113,7 @@ class Store:
         )
 
     def start(self, **options: Any) -> Any:
-        """Start an online run beside the run that may be active in this process.
-
-        Parameters
-        ----------
-        **options
-            Arguments of :func:`wandb.init`.
-        """
+        """Start an online run beside the run that may be active in this process."""
         settings = {} if self._base_url is None else {"base_url": self._base_url}
         return start_run("online", settings, **options)
 
@@ -163,14 +140,8 @@ class Store:
 def start_run(mode: str, settings: Mapping[str, Any], **options: Any) -> Any:
     """Start a run that sends no data about this process, beside the run that may be active in it.
 
-    Parameters
-    ----------
-    mode : {'online', 'offline'}
-        Whether it is written to a server or to a folder.
-    settings : mapping
-        Settings of wandb for this run.
-    **options
-        Arguments of :func:`wandb.init`.
+    It is written to a server (`mode` ``online``) or to a folder (``offline``), with `settings` of wandb;
+    `options` are arguments of :func:`wandb.init`.
     """
     # Without `create_new`, `wandb.init` returns the run that is being trained.
     return wandb.init(

@@ -44,13 +44,8 @@ class WandbTracker:
 
     A run is named ``<entity>/<project>/<run id>``, ``<entity>/<project>/<run name>``, by the address of its
     page, or by the folder of an offline run. An artifact is named ``<entity>/<project>/<name>:<alias>``.
-    Whatever needs a server raises :class:`~trackperm.errors.MissingDependencyError` where wandb is not
-    installed.
-
-    Parameters
-    ----------
-    base_url : str, optional
-        Address of the server's API; by default as wandb decides, by ``WANDB_BASE_URL`` and its settings.
+    Whatever needs a server raises :class:`~trackperm.errors.MissingDependencyError` if wandb is not
+    installed. Without `base_url`, wandb decides, by ``WANDB_BASE_URL`` and its settings.
     """
 
     scheme: ClassVar[str] = "wandb"
@@ -143,12 +138,8 @@ class WandbTracker:
     def install_chart(self, entity: str) -> str:
         """Store trackperm's chart of the null distribution with a user or team, and return its name.
 
-        Comparisons use it where the environment variable ``TRACKPERM_WANDB_CHART`` holds that name.
-
-        Raises
-        ------
-        InputError
-            If `entity` is not the name of a user or team.
+        Comparisons use it where the environment variable ``TRACKPERM_WANDB_CHART`` holds that name. Raise
+        InputError if `entity` is not the name of a user or team.
         """
         with _wandb():
             from trackperm.trackers.wandb.charts import install_chart

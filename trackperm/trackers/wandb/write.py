@@ -47,20 +47,10 @@ def write_online(
     used: Sequence[str] = (),
     alert: bool = False,
 ) -> Published:
-    """Write `publication` to the run with its key in a project, creating the run if necessary.
+    """Write `publication` to the run with its key in an existing project, creating the run if necessary.
 
-    Parameters
-    ----------
-    store : Store
-        Server to write to.
-    publication : Publication
-        Comparison or leaderboard.
-    container : str
-        ``entity/project``, which exists.
-    used : sequence of str
-        Names of the compared artifacts, which become the lineage of the run.
-    alert : bool
-        Whether a candidate that is worse raises an alert when the run is first written.
+    The artifacts `used` become the lineage of the run. With `alert`, a candidate that is worse raises an
+    alert when the run is first written.
     """
     content = Content.of(publication)
     path = f"{container}/{content.run_id}"
@@ -101,23 +91,10 @@ def write_online(
 def write_offline(
     publication: Publication, folder: Path, container: str = "", *, alert: bool = False
 ) -> Published:
-    """Write `publication` as an offline run in `folder`, unless it is there.
+    """Write `publication` as an offline run in `folder`, unless the folder has it already.
 
-    Parameters
-    ----------
-    publication : Publication
-        Comparison or leaderboard.
-    folder : Path
-        Folder of offline runs, mostly called ``wandb``.
-    container : str
-        ``entity/project`` or ``project`` to which ``wandb sync`` uploads it; by default as wandb decides.
-    alert : bool
-        Whether a candidate that is worse raises an alert when the run is synced.
-
-    Raises
-    ------
-    TrackerError
-        If the content cannot be read back.
+    ``wandb sync`` uploads it to `container`, ``entity/project`` or ``project``, or as wandb decides, and
+    raises its `alert`. Raise TrackerError if the content cannot be read back.
     """
     content = Content.of(publication)
     earlier = folders_of_comparisons(folder, content.run_id)
@@ -204,10 +181,7 @@ def _alert(run: Any, publication: Publication) -> None:
 def _verify(store: Store, path: str, content: Content, *, final: bool) -> Any:
     """Read the run back until it has the expected content; a server may take a moment to show it.
 
-    Raises
-    ------
-    TrackerError
-        If the content still differs in the end.
+    Raise TrackerError if the content still differs in the end.
     """
     differences: list[str] = []
     for seconds in SETTLING_SECONDS:
