@@ -51,11 +51,8 @@ MissingOfMany = Literal["error", "drop", "wrong"]
 """Treatment of examples that only some of many runs have: list the run as incomplete, leave the examples out
 of all runs, or count a missing prediction."""
 
-CorrectionName = Literal["holm", "tarone-holm", "hommel", "bonferroni", "bh", "by", "ahsd", "none"]
+CorrectionName = Literal["holm", "tarone-holm", "hommel", "bonferroni", "bh", "by", "none"]
 """Corrections for several tests of the same two runs."""
-
-CorrectionInPolicy = Literal["holm", "tarone-holm", "hommel", "bonferroni", "bh", "by", "none"]
-"""As `CorrectionName`, without ``ahsd``, which needs independent tests: statistics share examples."""
 
 CorrectionOfLogged = Literal["holm", "by", "bh", "hommel", "bonferroni"]
 """Corrections that need only p-values, as they were logged."""

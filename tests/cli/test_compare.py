@@ -185,7 +185,7 @@ REFUSED = {
     "unknown format": (["notes.docx"], "Parquet"),
     "empty file": (["empty.csv"], "empty"),
     "no rows": (["norows.csv"], "no examples"),
-    "truncated lines": (["cut.jsonl"], "begins as JSON does, and is none"),
+    "truncated lines": (["cut.jsonl"], "begins like JSON, but is not valid"),
     "truncated Parquet": (["cut.parquet"], "Parquet"),
     "missing example": (["short.csv"], "--missing drop"),
     "example twice": (["twice.csv"], "'dev-1317'"),

@@ -198,7 +198,7 @@ def test_truth_values_as_text_are_not_scores(tmp_path: Path) -> None:
 
 
 def test_refuses_as_compare_does(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match="there is no file"):
+    with pytest.raises(SourceError, match="does not exist"):
         invoke("inspect", str(tmp_path / "a"))
 
 

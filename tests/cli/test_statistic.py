@@ -98,7 +98,7 @@ def test_check_reports_all_at_once(call: Call, tmp_path: Path):
     (tmp_path / "good.yaml").write_text(GOOD, encoding="utf-8")
     code, printed, errors = call("check", "bad.yaml", "good.yaml")
     assert (code, printed) == (2, "good.yaml: ok\n")
-    assert errors.endswith("bad.yaml: 9 problems\n")
+    assert errors.endswith("bad.yaml: 10 problems\n")
     check_golden(errors, GOLDEN / "cli_statistic_check.txt")
 
 
@@ -264,4 +264,4 @@ def test_check_names_columns_that_the_data_lacks(call: Call, tmp_path: Path):
     assert "own.yaml: 2 problems" in said
     code, _, said = call("check", "own.yaml", "--data", "nowhere.csv")
     assert code == 2
-    assert said.startswith("error: there is no file `nowhere.csv`")
+    assert said.startswith("error: `nowhere.csv` does not exist")

@@ -50,8 +50,7 @@ CONCERNED = {
     "exact/engines/lattice statistic/test_symmetry.py",
     "exact/intervals": "",
     "exact/multiplicity": "ledger/test_entries.py",
-    "exact/null_distribution.py": "exact/multiplicity/test_attainable.py exact/test_generated.py "
-    "exact/engines",
+    "exact/null_distribution.py": "exact/multiplicity/test_tarone.py exact/test_generated.py exact/engines",
     "exact/outcome.py": "exact/certificates exact/test_oracles.py exact/test_generated.py exact/engines",
     "exact/permutation.py": "exact/certificates/test_results.py exact/test_oracles.py "
     "exact/test_generated.py exact/test_limits.py exact/test_options.py exact/engines",

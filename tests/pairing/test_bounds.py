@@ -148,7 +148,7 @@ def test_what_is_worst_and_best_has_to_be_known(tmp_path: Path) -> None:
     [
         ("best: {hits: 1}", "`best` does not define `n`"),
         ("worst: {hits: rank, n: 1}", "`rank` cannot be used in `worst`"),
-        ("best: {hits: 1, n: 1, m: 1}", "there is no count `m`"),
+        ("best: {hits: 1, n: 1, m: 1}", "`m` is not a count"),
     ],
 )
 def test_wrong_declarations(tmp_path: Path, declared: str, said: str) -> None:

@@ -41,7 +41,7 @@ def check(
     output: OutputFiles = None,
 ) -> None:
     """Describe policies, or print all of their errors and exit with code 2."""
-    from trackperm.automation.policy.policy import read_policies
+    from trackperm.automation.policy.load import read_policies
 
     require_formats(output, ("text", "json"))
     found = {path: read_policies(path) for path in files}

@@ -143,7 +143,7 @@ def watch(
 
 def policies(path: Path, name: str | None) -> list[Policy]:
     """Load the policies of a file, or only the one with a name."""
-    from trackperm.automation.policy.policy import load_policies
+    from trackperm.automation.policy.load import load_policies
 
     found = load_policies(path)
     return list(found.policies) if name is None else [found.find(name)]

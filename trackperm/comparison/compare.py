@@ -160,8 +160,7 @@ def compare(
         declared slices are added. Without `slices`, one statistic or metric is compared on all examples only.
     correction : str
         Correction of the p-values of several statistics and slices for each other: ``holm``, which is valid
-        under any dependence, ``tarone-holm``, ``hommel``, ``bonferroni``, ``bh``, ``by``, ``ahsd`` or
-        ``none``.
+        under any dependence, ``tarone-holm``, ``hommel``, ``bonferroni``, ``bh``, ``by`` or ``none``.
     alternative : {'two-sided', 'less', 'greater'}, optional
         By default that of the spec. ``greater``: the candidate's score is greater.
     alpha : float

@@ -13,7 +13,7 @@ from support.command_line import call_trackperm
 from support.document_effects import documents, sides
 
 import trackperm
-from trackperm.automation.policy.policy import load_policies
+from trackperm.automation.policy.load import load_policies
 from trackperm.errors import InputError
 
 SPEC = """

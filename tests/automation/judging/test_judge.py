@@ -12,7 +12,8 @@ from support.comparisons import accuracy, answers
 
 import trackperm
 from trackperm.automation.judging.judge import judge
-from trackperm.automation.policy.policy import Policy, load_policies
+from trackperm.automation.policy.load import load_policies
+from trackperm.automation.policy.policy import Policy
 from trackperm.comparison import Comparison, RunData, compare_statistics, corrected
 from trackperm.errors import InputError
 from trackperm.exact.intervals import Interval

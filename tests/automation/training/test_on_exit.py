@@ -345,7 +345,7 @@ def test_without_a_process_it_stays_queued(
 def test_policies_pass_between_processes(runs: HookedStore):
     policy = runs.policy()
     same = pickle.loads(pickle.dumps(policy))
-    assert (same.digest, same.question) == (policy.digest, policy.question)
+    assert (same, same.digest) == (policy, policy.digest)
 
 
 def test_runs_of_wandb_without_a_server():

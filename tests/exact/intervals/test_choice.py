@@ -16,7 +16,14 @@ from trackperm.choices import Alternative
 from trackperm.errors import InputError
 from trackperm.exact import CountTable, RationalStatistic, RealStatistic, structured_test
 from trackperm.exact.engines.lattice.statistic import Statistic
-from trackperm.exact.intervals import Interval, additive_scores, difference_interval
+from trackperm.exact.intervals import (
+    Interval,
+    additive_scores,
+    binary_interval,
+    bootstrap_interval,
+    shift_interval,
+    strata_of_rows,
+)
 
 
 def joint(table: CountTable) -> tuple[np.ndarray, np.ndarray]:
@@ -40,9 +47,18 @@ def table_of(u: np.ndarray, v: np.ndarray, sizes: np.ndarray | None = None) -> C
     return CountTable.from_counts(("total", "n"), np.stack([u, n], axis=1), np.stack([v, n], axis=1))
 
 
-def interval_of(table: CountTable, h: Statistic, **options: object) -> Interval:
+def interval_of(
+    table: CountTable, h: Statistic, *, alpha: float = 0.05, alternative: Alternative = "two-sided"
+) -> Interval:
+    """The interval that agrees with the test if there is one, else resampled rows."""
     observed, swapped = joint(table)
-    return difference_interval(observed, swapped, h, multiplicities=table.multiplicities, **options)
+    scores = additive_scores(observed, swapped, h, table.multiplicities)
+    if scores is not None and scores.gap is None:
+        return shift_interval(scores, alpha=alpha, alternative=alternative)
+    if scores is not None and scores.equally_weighted:
+        return binary_interval(scores, alpha=alpha, alternative=alternative)
+    strata, counts = strata_of_rows(h, observed), table.multiplicities
+    return bootstrap_interval(observed, h, multiplicities=counts, strata=strata, n_resamples=500)
 
 
 def check_agreement(table: CountTable, h: Statistic, alpha: float, alternative: Alternative) -> Interval:
@@ -129,7 +145,7 @@ def test_clusters_of_binary_scores_are_no_paired_proportions() -> None:
     assert scores is not None
     assert Counter(np.repeat(scores.weights, scores.multiplicities).tolist()) == Counter(sizes.tolist())
     with pytest.raises(InputError, match="one example a row"):
-        interval_of(table, mean_difference(), method="paired-proportions")
+        binary_interval(scores, alpha=0.05, alternative="two-sided")
     # Whole clusters right or wrong: no shift leaves that, so clusters are resampled.
     right = rng.integers(0, 2, (2, 40)) * sizes
     assert interval_of(table_of(*right, sizes), mean_difference()).method == "bootstrap BCa"
@@ -181,27 +197,18 @@ def test_ratios_are_resampled() -> None:
     h = tp.divide(tp + wrong / 2, undefined=0) - tp_v.divide(tp_v + wrong_v / 2, undefined=0)
     table = CountTable.from_counts(("tp", "incorrect"), counts[:, :2], counts[:, 2:])
     for statistic in (h, RealStatistic.from_rational(h), lambda x: x[..., 0] - x[..., 2]):
-        found = interval_of(table, statistic, n_resamples=500)
+        found = interval_of(table, statistic)
         assert (found.method, found.relation) == ("bootstrap BCa", "may disagree")
-    with pytest.raises(InputError, match="is not a mean of scores"):
-        interval_of(table, h, method="shift")
 
 
-def test_methods_by_name() -> None:
-    rng = np.random.default_rng(5)
-    binary, graded = table_of(*rng.integers(0, 2, (2, 60))), table_of(*rng.integers(0, 5, (2, 60)))
-    h = mean_difference()
-    assert interval_of(graded, h, method="bootstrap").method == "bootstrap BCa"
+def test_binary_scores_have_no_shift() -> None:
+    binary = joint(table_of(*np.random.default_rng(5).integers(0, 2, (2, 60))))
+    scores = additive_scores(*binary, mean_difference(), np.ones(len(binary[0]), dtype=np.int64))
+    assert scores is not None
     with pytest.raises(InputError, match="0 or 1"):
-        interval_of(binary, h, method="shift")
-    with pytest.raises(InputError, match="expected one of"):
-        interval_of(binary, h, method="wald")
+        shift_interval(scores)
     with pytest.raises(InputError, match="`alpha` is 0"):
-        interval_of(binary, h, alpha=0.0)
-    with pytest.raises(InputError, match="same shape"):
-        difference_interval([[1, 0]], [[1]], h)
-    with pytest.raises(InputError, match="at least 1"):
-        difference_interval([[1, 1, 0, 1]], [[0, 1, 1, 1]], h, multiplicities=[0])
+        binary_interval(scores, alpha=0.0, alternative="two-sided")
 
 
 def test_what_an_interval_says_of_itself() -> None:

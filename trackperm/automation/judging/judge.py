@@ -108,10 +108,7 @@ class Judgement:
 def judge(policy: Policy, comparisons: Sequence[Comparison]) -> Judgement:
     """Judge the comparisons of one candidate by the rules of this module.
 
-    Raises
-    ------
-    InputError
-        If there are no comparisons, or the rule needs a margin and the policy has none.
+    Raise InputError if there are no comparisons, or the rule needs a margin and the policy has none.
     """
     if not comparisons:
         raise InputError("no comparison was made; expected at least one to judge")
