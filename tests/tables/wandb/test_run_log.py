@@ -249,7 +249,7 @@ def test_every_flipped_bit_is_noticed_or_changes_nothing(tmp_path: Path, offline
         (framed([history(field(1, "t") + field(8, '{"_type": '))]), "damaged"),
     ],
 )
-def test_what_is_no_log_or_damaged(tmp_path: Path, content: bytes, message: str):
+def test_other_files_and_damaged_logs(tmp_path: Path, content: bytes, message: str):
     with pytest.raises(SourceError, match=message):
         read(tmp_path, content)
 

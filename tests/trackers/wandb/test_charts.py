@@ -63,7 +63,7 @@ def test_our_chart_is_used_once_it_is_installed(
         tracker.install_chart("team")
 
 
-def test_what_is_no_entity_is_refused(standin: Standin):
+def test_an_invalid_entity_is_refused(standin: Standin):
     for entity in ("", "a/b", "https://wandb.ai/team"):
         with pytest.raises(InputError, match="is not a user or team"):
             WandbTracker(standin.url).install_chart(entity)
