@@ -86,7 +86,7 @@ def test_messages_say_what_batches_hold(compression: str | None, tmp_path: Path)
 def test_an_invalid_length_takes_no_memory(tmp_path: Path) -> None:
     path = tmp_path / "x.stream"
     path.write_bytes(b"\xff\xff\xff\xff\xf8\xff\xff\x7f" + bytes(100))
-    with pytest.raises(ValueError, match="a message longer than the file"):
+    with pytest.raises(ValueError, match="a message is longer than the file"):
         arrow_messages.held_bytes(path)
 
 
