@@ -195,7 +195,7 @@ def test_a_report_that_cannot_be_written(folder: Path):
         assert "Hint: name a file in a folder that is there" in str(result.exception)
         assert result.stdout.startswith("pull-request: pass")
     result = gate(*policy, "-o", "out.png")
-    assert "`out.png` does not say its format" in str(result.exception)
+    assert "the suffix of `out.png` is not a format" in str(result.exception)
     assert result.stdout == "", "before anything is compared"
 
 

@@ -394,9 +394,7 @@ def local(tmp_path: Path) -> MlflowStore:
 def test_an_empty_experiment(local: MlflowStore):
     """Regression: a leaderboard of it was a fault in trackperm itself."""
     local.experiment("empty")
-    with pytest.raises(
-        InputError, match="`mlflow:empty` has no finished run yet, so there is nothing to rank"
-    ):
+    with pytest.raises(InputError, match="`mlflow:empty` has no finished run; expected at least two"):
         trackperm.leaderboard(experiment="mlflow:empty", tracking_uri=local.uri)
     with pytest.raises(InputError, match="`empty` is an experiment without a finished run"):
         trackperm.compare("mlflow:empty", "mlflow:empty", tracking_uri=local.uri)
