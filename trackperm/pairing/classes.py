@@ -201,7 +201,7 @@ def counted_by_class(
         value = classes[int(np.argmin(occurs))]
         raise InputError(
             f"the class {value!r} of `{statistic.name}` counts 0 on every example of both runs",
-            hint="does it occur in the data as written?",
+            hint="check how the class is written in the data.",
         )
     notes = (*own.notes, *_predicted_alone(rows, classes, statistic, types))
     counts = ClassCounts(baseline, candidate, kinds[_SIZE].to_numpy(), statistic, notes)
@@ -276,4 +276,4 @@ def _predicted_alone(
     if not others:
         return []
     names = ", ".join(map(shown, others[:_SHOWN])) + (" …" if len(others) > _SHOWN else "")
-    return [f"classes: {len(others)} that only predictions have are not in the mean ({names})"]
+    return [f"classes: {len(others)} that occur in predictions only are not in the mean ({names})"]

@@ -244,10 +244,10 @@ def _require_known(rows: JoinedRows, frame: Frame, statistic: Statistic, decimal
         first = rows.first(wrong[side, name], 1, count_of(side, name), frame=frame)
         key, value = first.row(0)
         if name in decimals:
-            said, hint = "undefined or infinite", "decimal counts are finite numbers, on every example."
+            said, hint = "undefined or infinite", "decimal counts must be finite on every example."
         else:
             said = "undefined or beyond 64 bits" if value in (None, OUT_OF_RANGE) else value
-            hint = "counts are integers below 2^62 in magnitude, on every example."
+            hint = "counts must be integers below 2^62 in magnitude on every example."
         raise InputError(
             f"the count `{name}` of `{statistic.name}` is {said} on example {shown(key)} of"
             f" `{rows.runs[SIDES.index(side)].origin}`",

@@ -57,7 +57,7 @@ def require_small_sums(largest: int, n: int, statistic: Statistic) -> None:
     if largest * n >= _LARGEST:
         raise InputError(
             f"the counts of `{statistic.name}` may add up to 2^62 and more",
-            hint="give them in a larger unit: `resolution`.",
+            hint="`resolution` in the file of the statistic sets a larger unit.",
         )
 
 

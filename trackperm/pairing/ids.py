@@ -36,9 +36,9 @@ def require_ids(table: ExampleTable, id_: str) -> None:
         could = listed(name for name in table.columns if _identifies(table, name))
         raise InputError(
             f"`{table.origin}` has no column {listed(absent)}, only {listed(table.columns)}",
-            hint=f"of these, {could} would identify the examples: `--id NAME` names it."
+            hint=f"{could} could identify the examples: `--id NAME` names the column."
             if could
-            else "none of these would identify the examples: add the ids of the data set.",
+            else "no column identifies the examples: add the ids of the data set.",
         )
     _require(table, ids, id_)
 

@@ -139,8 +139,8 @@ def _require_group_types(columns: PairedColumns, types: Mapping[str, ColumnType]
     for name in columns.groups:
         if types[name] not in (ColumnType.INTEGER, ColumnType.TEXT, ColumnType.BOOLEAN):
             raise PairingError(
-                f"column `{name}` is {types[name].value}, which names no clusters, strata or classes",
-                hint="they are integers, text or booleans.",
+                f"column `{name}` is {types[name].value}; clusters, strata and classes must be integers,"
+                " text or booleans"
             )
 
 
@@ -155,6 +155,6 @@ def require_id_types(ids: Sequence[str], types: Mapping[str, ColumnType]) -> Non
     for name in ids:
         if types[name] not in (ColumnType.INTEGER, ColumnType.TEXT):
             raise PairingError(
-                f"column `{name}` is {types[name].value}, which identifies no examples",
+                f"column `{name}` is {types[name].value}; ids must be integers or text",
                 hint="`--id NAME` names a column of integers or text.",
             )

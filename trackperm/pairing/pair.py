@@ -307,8 +307,9 @@ def _joined(
         changed = [run.origin for side, run in zip(SIDES, runs, strict=True) if n[side] != run.n_keyed]
         if changed:
             raise PairingError(
-                f"`{changed[0]}` does not have the same rows each time that it is read",
-                hint="a sample, or a limit without an order, is drawn anew: write the table, and read that.",
+                f"`{changed[0]}` does not have the same rows each time it is read",
+                hint="a sample, or a limit without an order, changes with every read: write the table to a"
+                " file.",
             )
     return rows
 
@@ -386,8 +387,8 @@ def require_usable(
             raise PairingError(f"`{table.origin}` has no examples")
         if by_position and not table.ordered:
             raise PairingError(
-                f"the rows of `{table.origin}` have no certain order, so they cannot be paired by position",
-                hint="pair them by an id, or collect the table in an order that you know.",
+                f"the rows of `{table.origin}` have no fixed order, so they cannot be paired by position",
+                hint="pair them by id, or collect the table in a known order.",
             )
 
 
@@ -430,14 +431,14 @@ def _require_takeable(numbers: RowNumbers, columns: PairedColumns, statistic: St
     """
     if columns.repeats == "attempts" and (columns.groups or statistic.has_classes):
         raise InputError(
-            f"the attempts within each example are exchanged, and `{statistic.name}` has clusters, strata or"
-            " classes",
+            "attempts cannot be exchanged within examples with the clusters, strata or classes of"
+            f" `{statistic.name}`",
             hint="`--repeats mean` exchanges the means of examples.",
         )
     if not statistic.has_classes or (columns.repeats in ADDED and numbers.is_equal):
         return
     raise InputError(
-        f"`{statistic.name}` has classes, whose counts are added up over as many rows of an example in both"
-        f" runs; here there are {numbers}, to be taken by `{columns.repeats}`",
-        hint="`--repeats sum`, or a statistic without classes.",
+        f"`{statistic.name}` has classes, which need the sum of the same number of rows of an example in both"
+        f" runs; found {numbers}, and the rule `{columns.repeats}`",
+        hint="use `--repeats sum`, or a statistic without classes.",
     )

@@ -70,5 +70,5 @@ def _differ(column: str, n: int, where: str, first: object, second: object) -> P
     return PairingError(
         f"column `{column}` differs between the runs on {n} examples: first{where},"
         f" {first!r} in the baseline and {second!r} in the candidate",
-        hint="slices are those of the examples, the same in both runs.",
+        hint="slices belong to the examples and must be the same in both runs.",
     )

@@ -1,4 +1,4 @@
-"""What engines have in common that understand SQL."""
+"""Base class of the engines that understand SQL."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from trackperm.pairing.row_hashes import NULL_WORD, hash_names, row_hash_sql
 
 
 class SqlEngine(Engine):
-    """An engine that computes columns by SQL, which takes fewer operations than narwhals' expressions.
+    """Engine that computes columns by SQL, which takes fewer operations than expressions of narwhals.
 
     Names in SQL are those of :mod:`~trackperm.pairing.internal_names` and need no quotes.
     """
