@@ -226,8 +226,8 @@ def _with_kinds(
         kinds = kinds.with_columns(pl.col(KIND).cast(pl.Int64), pl.col(SIZE).alias(_SIZE))
         return engine.local(kinds.drop(_SIZE)), kinds
     first = "first_of_kind"
-    alike = [of(side, name) for side in SIDES for name in read]
-    frame = engine.kept(frame.with_columns(f.col(KEY).min().over(*alike).alias(first)))
+    values = [of(side, name) for side in SIDES for name in read]
+    frame = engine.kept(frame.with_columns(f.col(KEY).min().over(*values).alias(first)))
     require_few_kinds(int(engine.collected(frame.select(f.col(first).n_unique())).item()))
     sizes = engine.collected(frame.group_by(first).agg(f.col(SIZE).sum().cast(f.Int64).alias(_SIZE)))
     sizes = sizes.sort(first).with_row_index(KIND).with_columns(pl.col(KIND).cast(pl.Int64))

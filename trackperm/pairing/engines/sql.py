@@ -17,7 +17,7 @@ class SqlEngine(Engine):
 
     @abstractmethod
     def with_sql(self, frame: Frame, *steps: Mapping[str, str]) -> Frame:
-        """Add columns: each step has expressions by their names, and reads the steps before it."""
+        """Add columns of SQL expressions by name; a step reads the columns of the steps before it."""
 
     @abstractmethod
     def is_integer_text(self, name: str) -> str:
@@ -25,7 +25,7 @@ class SqlEngine(Engine):
 
     @abstractmethod
     def text_hash(self, name: str) -> str:
-        """Return the expression of :func:`~trackperm.pairing.row_hashes.text_word` of a column of text."""
+        """Return the SQL of :func:`~trackperm.pairing.row_hashes.text_word` of a column of text."""
 
     def with_text_words(self, frame: Frame, words: Mapping[str, str]) -> Frame:
         """Add the words of columns of text."""
