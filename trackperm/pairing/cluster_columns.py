@@ -191,7 +191,7 @@ def _names(tables: Tables, statistic: Statistic, ids: tuple[str, ...]) -> Iterat
 
 
 def _whole(ids: tuple[str, ...]) -> str | None:
-    """Return the first column of an id of several columns: the whole, of which the examples are parts."""
+    """Return the first column of an id of several columns, which names the whole that contains examples."""
     return ids[0] if len(ids) > 1 else None
 
 

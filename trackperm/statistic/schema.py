@@ -18,7 +18,7 @@ Contrast = Literal["difference", "log ratio"]
 
 
 def _one_of(*types: type, expected: str) -> AfterValidator:
-    """Accept values of `types` alone, of which a boolean is not an integer."""
+    """Accept values of `types` only; a boolean does not count as an integer."""
 
     def check(value: object) -> object:
         if type(value) in types:

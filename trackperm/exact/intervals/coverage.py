@@ -90,7 +90,7 @@ def why_not_resampled(
     effects, counts = swap_effects(observed, swapped, h, multiplicities)
     z = _quantile(alpha, alternative)
     needed = max(FEWEST_RESAMPLED, z**4 / TAIL)
-    return _too_few(effects, counts, needed, unit, "resampling {} covers less than it says")
+    return _too_few(effects, counts, needed, unit, "a resampled interval")
 
 
 def why_not_shifted(
@@ -115,7 +115,7 @@ def why_not_shifted(
         scores.multiplicities[moved],
         FEWEST_SHIFTED,
         unit,
-        "an interval by shifts covers less than it says",
+        "an interval by shifts",
     )
     if few is not None:
         return few
@@ -125,8 +125,8 @@ def why_not_shifted(
     if found <= most:
         return None
     return (
-        f"the differences of {scores.n_rows} {unit}s are skewed; an interval by shifts covers less than it"
-        f" says (their skewness over root n is {found:.2g}; the limit is {most:.2g})"
+        f"the differences of {scores.n_rows} {unit}s are skewed; an interval by shifts would be too"
+        f" short (skewness over root n is {found:.2g}; the limit is {most:.2g})"
     )
 
 
@@ -178,8 +178,9 @@ def _too_few(
     if found >= needed:
         return None
     if n == 0:
-        return f"no {unit} tells the runs apart, which says nothing of how much one would"
-    takes = f"{what.format('it' if n == 1 else 'them')} (it takes {math.ceil(needed)})"
+        return f"no {unit} differs between the runs, so the size of a difference is unknown"
+    takes = f"{what} needs {math.ceil(needed)}"
     if n < needed:
-        return f"only {n} {unit if n == 1 else unit + 's'} tell{'s' * (n == 1)} the runs apart; {takes}"
-    return f"the {n} {unit}s that tell the runs apart weigh as much as {found:.2g} equal ones; {takes}"
+        they = f"{unit} differs" if n == 1 else f"{unit}s differ"
+        return f"only {n} {they} between the runs; {takes}"
+    return f"the {n} {unit}s that differ between the runs weigh as much as {found:.2g} equal ones; {takes}"

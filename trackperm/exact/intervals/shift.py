@@ -65,7 +65,7 @@ NOTE = "all shifts of the scores that the exact test does not reject, in a model
 CLOSE_NOTE = f"{NOTE}; its ends are at most a hundred-thousandth of a standard deviation too far out"
 ROUNDED_NOTE = f"{NOTE}; differences were rounded, and the ends moved outwards to make up for it"
 INFINITE_NOTE = f"{NOTE}; too few examples to reject any shift at this level"
-IDENTICAL_NOTE = "no example differs, which says nothing of how much one would"
+IDENTICAL_NOTE = "no example differs, so the size of a difference is unknown"
 TIED_NOTE = "most examples tie, which a shift would have moved: it may be too short"
 """Notes of intervals."""
 

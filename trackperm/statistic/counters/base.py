@@ -153,7 +153,7 @@ def numbered(*columns: Items) -> tuple[list[Integers], int]:
 
 
 def same_rows(first: Items, numbers: Integers, second: Items, others: Integers) -> npt.NDArray[np.bool_]:
-    """Return whether rows of two columns, whose items are numbered alike, are equal lists."""
+    """Return whether rows of two columns, whose items have common numbers, are equal lists."""
     same: npt.NDArray[np.bool_] = first.lengths == second.lengths
     rows = np.flatnonzero(same)
     lengths = first.lengths[rows]

@@ -194,7 +194,7 @@ _FOREIGN = {
     "^": "powers are written `**`.",
     "&&": "write `&` or `and`.",
     "||": "write `|` or `or`.",
-    "[": "there is no indexing.",
+    "[": "indexing is not supported.",
     "#": "an expression cannot contain comments; put them on lines of their own outside of it.",
     ".": "the only prefixes of names are `u.` and `v.`, without spaces.",
     "'": "the closing quote is missing.",

@@ -57,7 +57,7 @@ class Checker:
     Attributes
     ----------
     integers : bool
-        Whether the expression uses only operations of integers and decimals alike (counts and g), or any real
+        Whether the expression uses only operations that integers have, too (counts and g), or any real
         function (score and h).
     name_type : callable
         Returns the type of a name; None where only the data determine it, which then matches every type.

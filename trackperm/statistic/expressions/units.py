@@ -93,7 +93,7 @@ def _binary(node: Binary, left: Quantity, right: Quantity) -> Quantity:
 
 
 def _aligned(quantities: Sequence[Quantity]) -> tuple[list[Node], Fraction]:
-    """Convert quantities to the largest unit of which all their units are multiples."""
+    """Convert quantities to the largest common divisor of their units."""
     units = [unit for _, unit in quantities]
     denominator = math.lcm(*(unit.denominator for unit in units))
     common = Fraction(math.gcd(*(int(unit * denominator) for unit in units)), denominator)
