@@ -66,15 +66,9 @@ class ClassCounts:
     def summed(self, units: Integers, kinds: Integers, sizes: Integers) -> ClassCounts:
         """Add up the counts of the examples of each unit.
 
-        Parameters
-        ----------
-        units, kinds, sizes : ndarray of int64, shape (L,)
-            Number of a unit and of a kind, each from 0, and the number of examples of this kind in this unit.
-
-        Raises
-        ------
-        InputError
-            If sums may reach 2^62, or the counts of all units and classes would not fit in memory.
+        Row l of `units`, `kinds` and `sizes` is the number of a unit and of a kind, each from 0, and the
+        number of examples of this kind in this unit. Refused are sums that may reach 2^62, or counts that
+        would not fit in memory.
         """
         n_units = int(units.max()) + 1
         self.require_few_units(n_units)
@@ -91,23 +85,11 @@ class ClassCounts:
         return replace(self, baseline=baseline, candidate=candidate, sizes=np.ones(n_units, dtype=np.int64))
 
     def require_few_units(self, n_units: int) -> None:
-        """Refuse units whose counts of every class would not fit in memory.
-
-        Raises
-        ------
-        InputError
-            If there are too many units.
-        """
+        """Refuse units whose counts of every class would not fit in memory."""
         require_few(n_units, "units that are exchanged together", self.statistic, self.baseline.shape[1])
 
     def pooled(self) -> pl.DataFrame:
-        """Return the counts of each kind, added up over the classes, and :data:`DIFFERS`.
-
-        Raises
-        ------
-        InputError
-            If sums may reach 2^62.
-        """
+        """Return the counts of each kind, added up over the classes, and :data:`DIFFERS`."""
         columns: dict[str, npt.NDArray[np.int64]] = {}
         for side, counts in zip(SIDES, (self.baseline, self.candidate), strict=True):
             require_small_sums(int(np.abs(counts).max()), counts.shape[1], self.statistic)
@@ -147,23 +129,9 @@ def counted_by_class(
 ) -> tuple[Frame, ClassCounts]:
     """Count the outcomes of both runs for every class.
 
-    Parameters
-    ----------
-    rows : JoinedRows
-        Baseline and candidate.
-    statistic : Statistic
-        A statistic with classes.
-    types : mapping of str to ColumnType
-        Types of the columns, including those of :func:`class_types`.
-    outcomes : (Outcome, Outcome), optional
-        Outcomes that replace missing predictions of baseline and candidate; None where they are not counted.
-
-    Returns
-    -------
-    frame : narwhals.LazyFrame
-        The rows in the test with the number of their kind and the columns of :meth:`ClassCounts.pooled`.
-    counts : ClassCounts
-        Counts of the kinds.
+    `types` includes those of :func:`class_types`; `outcomes` replace missing predictions of baseline and
+    candidate. It returns the rows in the test, with the number of their kind and the columns of
+    :meth:`ClassCounts.pooled`, and the counts of the kinds.
 
     Raises
     ------
@@ -244,13 +212,7 @@ def _for_every(classes: tuple[ClassValue, ...], kinds: pl.DataFrame) -> pl.DataF
 
 
 def require_few(n: int, what: str, statistic: Statistic, n_classes: int) -> None:
-    """Refuse more counts of classes than fit in memory.
-
-    Raises
-    ------
-    InputError
-        If there are more counts than :data:`~trackperm.pairing.grouping.MAX_CELLS`.
-    """
+    """Refuse more counts of classes than :data:`~trackperm.pairing.grouping.MAX_CELLS`."""
     if n * n_classes * 2 * len(statistic.count_names) > MAX_CELLS:
         raise InputError(
             f"{n} {what} are too many for the counts of {n_classes} classes",

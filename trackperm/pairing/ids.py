@@ -12,14 +12,7 @@ from trackperm.tables.table import ExampleTable, id_columns
 
 
 def require_ids(table: ExampleTable, id_: str) -> None:
-    """Refuse a table whose examples are not identified by `id_`.
-
-    Parameters
-    ----------
-    table : ExampleTable
-        A table with one row per example.
-    id_ : str
-        A column, or several separated by commas, such as ``id,epoch``.
+    """Refuse a table whose examples are not identified by `id_`: a column, or several separated by commas.
 
     Raises
     ------

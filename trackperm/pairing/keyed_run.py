@@ -145,13 +145,7 @@ def _require_group_types(columns: PairedColumns, types: Mapping[str, ColumnType]
 
 
 def require_id_types(ids: Sequence[str], types: Mapping[str, ColumnType]) -> None:
-    """Refuse ids that are neither integers nor text.
-
-    Raises
-    ------
-    PairingError
-        If a column of `ids` has another type.
-    """
+    """Refuse ids that are neither integers nor text."""
     for name in ids:
         if types[name] not in (ColumnType.INTEGER, ColumnType.TEXT):
             raise PairingError(

@@ -155,20 +155,9 @@ def rewritten_ids(
 def n_changed(rows: JoinedRows, statistic: Statistic, n_different: Mapping[str, int]) -> int | None:
     """Count the rows in the test whose predictions differ; a prediction of only one run differs.
 
-    Parameters
-    ----------
-    rows : JoinedRows
-        Baseline and candidate.
-    statistic : Statistic
-        The statistic, which names the column of predictions.
-    n_different : mapping of str to int
-        Number of rows in which the runs differ, by column that the statistic reads from each run.
-
-    Returns
-    -------
-    int or None
-        None if a run has no predictions, their types are not compatible, they are many and were not read, or
-        an example has several rows, whose predictions have no partners.
+    `n_different` has the number of rows in which the runs differ, by column that the statistic reads from
+    each run. None if a run has no predictions, their types are not compatible, they are many and were not
+    read, or an example has several rows, whose predictions have no partners.
     """
     name, columns, engine = statistic.columns.get("prediction", "prediction"), rows.columns, rows.engine
     if columns.repeats:

@@ -331,16 +331,9 @@ def _by_unit(
 ) -> tuple[Frame, Statistic, bool, ClassCounts | None]:
     """Combine the counts of each exchangeable unit into one row for each of its strata.
 
-    Returns
-    -------
-    frame : narwhals.LazyFrame
-        Rows with ``id``, the stratum where there are strata, and the counts.
-    statistic : Statistic
-        The statistic, with the units of the counts.
-    is_unit : bool
-        Whether an id may be in several strata.
-    by_class : ClassCounts or None
-        The counts of every class on the same rows.
+    It returns rows with ``id``, the stratum where there are strata, and the counts; the statistic with the
+    units of the counts; whether an id may be in several strata; and the counts of every class on the same
+    rows.
     """
     engine, columns, f = rows.engine, rows.columns, rows.functions
     has_strata = columns.strata is not None
@@ -372,15 +365,7 @@ def _by_unit(
 def require_usable(
     baseline: ExampleTable, candidate: ExampleTable, missing: Missing, *, by_position: bool
 ) -> None:
-    """Refuse runs that cannot be paired, as far as this is known before any column is read.
-
-    Raises
-    ------
-    InputError
-        If `missing` has an unknown value.
-    PairingError
-        If a run has no examples, or its rows have no order and `by_position` is true.
-    """
+    """Refuse runs that cannot be paired, as far as this is known before any column is read."""
     require_choice("missing", missing, get_args(Missing))
     for table in (baseline, candidate):
         if not len(table):
@@ -421,14 +406,7 @@ def reported(
 
 
 def _require_takeable(numbers: RowNumbers, columns: PairedColumns, statistic: Statistic) -> None:
-    """Refuse treatments of several rows that cannot be combined with classes, strata or clusters.
-
-    Raises
-    ------
-    InputError
-        If there are classes, and rows are not added up or their numbers differ between the runs; or if there
-        are classes, strata or clusters, and attempts are exchanged within examples.
-    """
+    """Refuse treatments of several rows that cannot be combined with classes, strata or clusters."""
     if columns.repeats == "attempts" and (columns.groups or statistic.has_classes):
         raise InputError(
             "attempts cannot be exchanged within examples with the clusters, strata or classes of"

@@ -86,13 +86,7 @@ def _span(numbers: tuple[int, int]) -> str:
 
 
 def require_equal_rows(rows: JoinedRows) -> None:
-    """Refuse examples that have more rows in one run than in the other, unless the rule allows them.
-
-    Raises
-    ------
-    PairingError
-        If there are such examples; the message shows the first.
-    """
+    """Refuse examples with more rows in one run than in the other, unless the rule allows them."""
     if rows.columns.repeats in UNEQUAL:
         return
     f = rows.functions
@@ -123,28 +117,11 @@ def require_equal_rows(rows: JoinedRows) -> None:
 def combined(
     rows: JoinedRows, frame: Frame, statistic: Statistic, *, strata: bool
 ) -> tuple[Frame, Statistic]:
-    """Combine the counts of all rows of an example by a rule other than their sum.
+    """Combine the counts of all rows of an example by the rule of the statistic, other than their sum.
 
-    Parameters
-    ----------
-    frame : narwhals.LazyFrame
-        Counts by row, with :data:`STRATUM` where there are strata.
-    statistic : Statistic
-        The statistic, which names the rule and has the units of the counts.
-    strata : bool
-        Whether there are strata.
-
-    Returns
-    -------
-    frame : narwhals.LazyFrame
-        A row for every example and stratum: the key, the stratum, and the counts.
-    statistic : Statistic
-        The statistic, with the units of the new counts.
-
-    Raises
-    ------
-    InputError
-        If the rule needs rows that pass or fail, or more rows than there are, or a unit that is too small.
+    It returns a row for every example and stratum, with the key, the stratum and the counts, and the
+    statistic with the units of the new counts. It raises InputError if the rule needs rows that pass or fail,
+    more rows than there are, or a unit that is too small.
 
     References
     ----------
@@ -237,13 +214,7 @@ _SHARES: Mapping[RepeatsInSpec | None, Callable[[Statistic], Share]] = {
 
 
 def _require_passes(rows: JoinedRows, frame: Frame, names: Sequence[str], statistic: Statistic) -> None:
-    """Refuse statistics whose counts do not say whether a row passes or fails.
-
-    Raises
-    ------
-    InputError
-        If a count has values other than 0 and 1, more than one count varies, or a lower score is better.
-    """
+    """Refuse counts other than 0 and 1, several counts that vary, and statistics where lower is better."""
     values: list[set[int]] = []
     for name in names:
         found: set[int] = set()

@@ -72,20 +72,7 @@ def why_not_resampled(
 ) -> str | None:
     """Return the reason against an interval by resampling; None if its coverage is nearly nominal.
 
-    Parameters
-    ----------
-    observed, swapped : ndarray of int, shape (K, m)
-        Contributions of rows as observed, and with outputs exchanged.
-    h : RationalStatistic, RealStatistic or callable
-        Statistic of their sums.
-    multiplicities : ndarray of int64, shape (K,)
-        Number of examples of each row.
-    alpha : float
-        Approximate probability of missing.
-    alternative : {'two-sided', 'less', 'greater'}
-        Alternative of the corresponding test.
-    unit : str
-        Noun for a row.
+    Rows are those of :func:`~trackperm.exact.structured_test`; `unit` is the noun for one of them.
     """
     effects, counts = swap_effects(observed, swapped, h, multiplicities)
     z = _quantile(alpha, alternative)
@@ -100,15 +87,7 @@ def why_not_shifted(
     alternative: Alternative = "two-sided",
     unit: str = "example",
 ) -> str | None:
-    """Return the reason against an interval by shifts; None if its coverage is nearly nominal.
-
-    Parameters
-    ----------
-    scores : AdditiveScores
-        Differences of the scores.
-    alpha, alternative, unit
-        As in :func:`why_not_resampled`.
-    """
+    """Return the reason against an interval by shifts; None if its coverage is nearly nominal."""
     moved = scores.moves != 0
     few = _too_few(
         scores.moves[moved].astype(np.float64),

@@ -42,16 +42,8 @@ def require_label_values(
     """Refuse an ambiguous or absent positive class, and predictions that never equal a label.
 
     Only the columns of labels and predictions are read, and usually only a part of their rows. Columns that
-    cannot be read, or whose types are not compatible, are not refused here but by the pairing.
-
-    Parameters
-    ----------
-    tables : sequence of ExampleTable
-        The runs.
-    statistic : Statistic
-        The statistic that will be computed.
-    allow_unseen : bool
-        Whether to accept predictions that never equal a label, and a chosen `positive` that is not a label.
+    cannot be read, or whose types are not compatible, are refused by the pairing instead. `allow_unseen`
+    accepts predictions that never equal a label, and a chosen `positive` that is not a label.
 
     Returns
     -------
@@ -62,9 +54,8 @@ def require_label_values(
     Raises
     ------
     InputError
-        If the statistic has a parameter `positive` that is not a label, or that the user did not choose
-        although there are more than two labels; or if labels repeat and no prediction of a run is one of
-        them.
+        If the parameter `positive` is not a label, or was not chosen although there are more than two labels;
+        or if labels repeat and no prediction of a run is one of them.
     """
     statistic = with_positive(tables, statistic, allow_unseen=allow_unseen)
     if not allow_unseen:

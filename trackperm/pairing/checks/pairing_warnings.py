@@ -68,13 +68,7 @@ class Evidence:
 
     @classmethod
     def of(cls, rows: JoinedRows) -> Evidence:
-        """Collect evidence from the rows in the test.
-
-        Parameters
-        ----------
-        rows : JoinedRows
-            Baseline and candidate.
-        """
+        """Collect evidence from the rows in the test."""
         asked, names = questions(rows), rows.columns.of_runs
         answers = rows.engine.collected(
             rows.in_test.select(value.alias(f"answer_{i}") for i, value in enumerate(asked.values()))
@@ -185,13 +179,7 @@ def _ne_missing(a: nw.Expr, b: nw.Expr) -> nw.Expr:
 
 
 def pairing_warnings(found: Evidence, columns: PairedColumns, types: Mapping[str, ColumnType]) -> list[str]:
-    """Return the warnings about a pairing.
-
-    Returns
-    -------
-    list of str
-        Sentences that begin with ``look:``.
-    """
+    """Return the warnings about a pairing: sentences that begin with ``look:``."""
     sentences = list(found.inputs)
     if found.n >= ENOUGH:
         names = columns.of_runs

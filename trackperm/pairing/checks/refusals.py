@@ -20,13 +20,7 @@ _NORMAL_FORM = "normal_form"
 
 
 def require_same_length(baseline: KeyedRun, candidate: KeyedRun) -> None:
-    """Refuse to pair by position where one run has more rows than the other.
-
-    Raises
-    ------
-    PairingError
-        If the lengths differ.
-    """
+    """Refuse to pair by position where one run has more rows than the other."""
     if baseline.n_rows != candidate.n_rows:
         raise PairingError(
             f"`{baseline.origin}` has {baseline.n_rows} examples and `{candidate.origin}` has"
@@ -37,13 +31,7 @@ def require_same_length(baseline: KeyedRun, candidate: KeyedRun) -> None:
 
 
 def require_unique_ids(runs: Sequence[RunDifferences], id_: str) -> None:
-    """Refuse ids that several rows share.
-
-    Raises
-    ------
-    PairingError
-        If a run has such ids.
-    """
+    """Refuse ids that several rows share."""
     messages = [
         f"{run.repeated.n} of {run.n_keyed} rows of `{run.origin}` share their `{id_}` with another row"
         f" {run.repeated.listed()}"
@@ -60,13 +48,7 @@ def require_unique_ids(runs: Sequence[RunDifferences], id_: str) -> None:
 
 
 def require_distinct_ids(engine: Engine, *runs: KeyedRun, id_: str) -> None:
-    """Refuse ids of one run that are the same text in different Unicode normal forms.
-
-    Raises
-    ------
-    PairingError
-        If a run has such ids.
-    """
+    """Refuse ids of one run that are the same text in different Unicode normal forms."""
     f = engine.functions
     for run in runs:
         if run.frame.collect_schema()[KEY] != f.String:
@@ -100,16 +82,9 @@ def refuse_differences(
 ) -> None:
     """Refuse runs with different examples, or whose examples differ in their labels or inputs.
 
-    Parameters
-    ----------
-    has_wrong : bool
-        Whether the statistic defines what a missing prediction counts.
-
-    Raises
-    ------
-    PairingError
-        If the runs differ; the message lists all differences, and its hint the options that accept them. If
-        no example is left, it is a :class:`~trackperm.errors.DisjointError`.
+    The message lists all differences, and its hint the options that accept them; `has_wrong` states that the
+    statistic defines what a missing prediction counts. If no example is left, the error is a
+    :class:`~trackperm.errors.DisjointError`.
     """
     messages, hints = [], []
     if missing != "drop" or not found.n_paired:

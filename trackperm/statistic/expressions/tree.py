@@ -132,13 +132,7 @@ class Expression:
 
     @classmethod
     def parse(cls, passage: Passage) -> Expression:
-        """Parse the text of `passage`.
-
-        Raises
-        ------
-        SpecError
-            If it is not in the language, with the place.
-        """
+        """Parse the text of `passage`; the SpecError of a mistake shows its place."""
         return cls(_Parser(passage).parse(), passage)
 
     def error(self, node: Node, message: str, *, hint: str | None = None) -> SpecError:

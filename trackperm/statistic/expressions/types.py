@@ -79,11 +79,8 @@ class Checker:
     def result(self, expression: Expression, what: str) -> ColumnType | None:
         """Check a whole expression and return its type.
 
-        Raises
-        ------
-        SpecError
-            If types do not match, the degree is too high, or the result is not a number, or not an integer
-            where it has to be one.
+        It refuses types that do not match, a degree that is too high, and a result that is not a number, or
+        not an integer where it has to be one.
         """
         found = self._type(expression, expression.tree)
         self._degree(expression, expression.tree)
