@@ -201,7 +201,7 @@ def test_macro_precision_differs_in_the_score_alone(tmp_path: Path) -> None:
 
 
 def test_g_and_h(tmp_path: Path) -> None:
-    """The long form, whose g need not add up where every example stands for itself."""
+    """The long form: its g need not be additive where each example is a unit."""
     text = """
 counts: {tp: (prediction == class) & (label == class), wrong: (prediction == class) != (label == class)}
 g: {a: u.tp, b: u.wrong, c: v.tp, d: v.wrong}

@@ -414,7 +414,7 @@ class TestUnseenLabels:
         [("yes", "no", False), ("yes", "Yes", True), (1, 0, False), (1, 0.93, True), (1, 2.0, False)],
     )
     def test_a_class_alone(self, label: Any, prediction: Any, is_refused: bool) -> None:
-        """Of whose examples a run may well get every one wrong; what is no class is refused there too."""
+        """A run may get all examples of a single class wrong; a value that is not a class is refused."""
         frame = pl.DataFrame({"id": range(9), "prediction": [prediction] * 9, "label": [label] * 9})
         right = frame.with_columns(prediction="label")
         if is_refused:
