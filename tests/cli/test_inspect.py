@@ -192,7 +192,7 @@ def test_two_columns_of_counts_are_two_systems(tmp_path: Path) -> None:
 
 def test_truth_values_as_text_are_no_scores(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("id,correct\n1,True\n2,False\n")
-    assert "correct holds 'True' as text, which is no score: write 1 and 0" in invoke(
+    assert "correct holds 'True' as text, which is not a score: write 1 and 0" in invoke(
         "inspect", str(tmp_path / "a")
     )
 

@@ -173,7 +173,7 @@ def test_new_writes_what_runs_and_never_overwrites(call: Call, tmp_path: Path):
     (tmp_path / "mine.yaml").write_text("mine", encoding="utf-8")
     code, printed, errors = call("new", "mine")
     assert (code, printed) == (2, "")
-    assert "`mine.yaml` is there already" in errors
+    assert "`mine.yaml` already exists" in errors
     assert (tmp_path / "mine.yaml").read_text(encoding="utf-8") == "mine"
 
 
@@ -213,8 +213,8 @@ REFUSED = {
     "no such file": (["show", "mine.yaml"], "there is no file `mine.yaml`"),
     "nothing to check": (["check"], "FILE"),
     "a directory to check": (["check", "."], "`.` cannot be read"),
-    "a path for a name": (["new", "../mine"], "`../mine` cannot be the name of a statistic"),
-    "an empty name": (["new", ""], "cannot be the name"),
+    "a path for a name": (["new", "../mine"], "`../mine` is not a name of a statistic"),
+    "an empty name": (["new", ""], "is not a name of a statistic"),
     "no such command": (["shwo"], "shwo"),
 }
 

@@ -71,7 +71,7 @@ def test_what_is_not_corrected_says_so_everywhere(sliced: Statistic) -> None:
     assert "(uncorrected: one of 4 tests)" in text.lines(english)[1]
     assert "uncorrected: one of 4 tests" in text.headline(english)
     assert "uncorrected: one of 4 tests" in description.markdown(english)
-    assert "not corrected although it is one of 4 tests" in description.markdown(english)
+    assert "without correction, although it is one of 4 tests" in description.markdown(english)
     assert ("correction", "none", "uncorrected: one of 4 tests") in page.facts(english)
     assert english.to_dict()["n_uncorrected"] == 4
     assert publication(found[0]).candidate_tags["sig.sliced"].endswith(" uncorrected")

@@ -218,7 +218,9 @@ def _read(caller: Caller, route: str, name: str, value: str) -> dict[str, Any]:
 
 
 def _not_found() -> TrackpermError:
-    return RefusedRequestError(404, "you have no such job; results are kept for an hour", hint=_AGAIN)
+    return RefusedRequestError(
+        404, "this job is not yours or does not exist; results are kept for an hour", hint=_AGAIN
+    )
 
 
 def _number(name: str, default: int, most: int) -> int:

@@ -116,7 +116,7 @@ def numbers_in_two_ways(
     Returns
     -------
     origin, first, second : str
-        The run and both texts, such as ``1.1`` and ``1.10``. The result is None if there are no such texts,
+        The run and both texts, such as ``1.1`` and ``1.10``. The result is None if no such texts exist,
         if column `name` is not read as numbers, or if one of the runs has a type for it.
     """
     tables = (baseline, candidate)

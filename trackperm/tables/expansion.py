@@ -44,8 +44,8 @@ def require_columns(n_columns: int, origin: str) -> None:
     """
     if n_columns > MOST_COLUMNS:
         raise SourceError(
-            f"`{origin}` has {n_columns:,} columns, and at most {MOST_COLUMNS:,} can be read",
-            hint="is it a table with one row an example?",
+            f"`{origin}` has {n_columns:,} columns; expected at most {MOST_COLUMNS:,}",
+            hint="is it a table with one row per example?",
         )
 
 
@@ -86,9 +86,8 @@ class Expansion:
         """
         if n_bytes > self.most_bytes:
             raise SourceError(
-                f"`{self.origin}` is compressed, and holds more than {self.most_bytes / 2**20:,.0f} MB",
-                hint=f"`{VARIABLE}={2 * self.most_bytes // 2**20}` in the environment raises the limit, for"
-                " example.",
+                f"`{self.origin}` has more than {self.most_bytes / 2**20:,.0f} MB after decompression",
+                hint=f"`{VARIABLE}={2 * self.most_bytes // 2**20}` raises the limit, for example.",
             )
 
     def require_dense(self, n_rows: int, n_columns: int, n_values: int) -> None:
@@ -99,10 +98,10 @@ class Expansion:
         n_cells = n_rows * n_columns
         if n_cells * CELL_BYTES > self.most_bytes and n_cells > COLUMNAR_RATIO * n_values:
             raise SourceError(
-                f"`{self.origin}` has {n_columns:,} names of members in {n_rows:,} objects, of which one has"
-                f" {n_values / n_rows:.0f}: their table, almost empty, takes more than"
+                f"`{self.origin}` has {n_columns:,} different members in {n_rows:,} objects, on average"
+                f" {n_values / n_rows:.0f} in each; their table, almost empty, takes more than"
                 f" {self.most_bytes / 2**20:,.0f} MB",
-                hint="give every object the same members; a name is that of a column, and no value.",
+                hint="give every object the same members; their names become column names.",
             )
 
     def inflated(self, compressed: BinaryIO) -> Iterator[bytes]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 import narwhals as nw
@@ -61,10 +61,6 @@ class Labelled(LazyTable):
         """Return the columns `names`."""
         names = list(names)
         return nw.from_native(self._with(names).select(names), eager_only=True)
-
-    def slices(self, names: Iterable[str], size: int) -> Iterator[pl.DataFrame]:
-        """Yield the columns `names`, `size` rows at a time."""
-        yield from self.read(names).to_polars().iter_slices(size)
 
     def repeats(self, names: Sequence[str]) -> bool:
         """Whether two rows have the same values in all of the columns `names`."""

@@ -54,9 +54,9 @@ class LazyTable(ABC):
     def read(self, names: Iterable[str]) -> nw.DataFrame[Any]:
         """Read the columns `names` into memory, all at once."""
 
-    @abstractmethod
     def slices(self, names: Iterable[str], size: int) -> Iterator[pl.DataFrame]:
-        """Read the columns `names`, `size` rows at a time."""
+        """Yield the columns `names`, `size` rows at a time; by default all rows are read at once."""
+        yield from self.read(names).to_polars().iter_slices(size)
 
     @abstractmethod
     def repeats(self, names: Sequence[str]) -> bool:

@@ -98,10 +98,6 @@ class Query(LazyTable):
         """
         return nw.from_native(self._read(self._anonymous, list(names)), eager_only=True)
 
-    def slices(self, names: Iterable[str], size: int) -> Iterator[pl.DataFrame]:
-        """Read the columns `names` at once, and yield `size` rows at a time."""
-        yield from self.read(names).to_polars().iter_slices(size)
-
     def repeats(self, names: Sequence[str]) -> bool:
         """Whether two rows have the same values in all of the columns `names`."""
         sizes = self._anonymous.group_by(*map(self._place, names)).agg(nw.len().alias(_N))

@@ -54,7 +54,7 @@ def read_remote(locator: str, origin: str) -> ExampleTable:
             reasons.append(f"as {kind}: {_first_line(error.__cause__)}")
     raise SourceError(
         f"`{origin}` cannot be read\n\n" + "\n".join(f"    {reason}" for reason in reasons),
-        hint="a URL names Parquet or Arrow IPC; anything else can be read once it is copied to a file.",
+        hint="only Parquet and Arrow IPC are read from a URL; copy a file of another format first.",
     )
 
 

@@ -81,7 +81,7 @@ class SourceFile:
         SourceError
             If the file is compressed, and broken or too large.
         StorageError
-            If there is no room for the decompressed file.
+            If the disk has no room for the decompressed file.
         """
         file = cls(path, origin, part)
         if file.path.is_file():
@@ -100,8 +100,8 @@ class SourceFile:
                     written.write(chunk)
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise SourceError(
-                f"`{self.origin}` is compressed by gzip, and broken: {error}",
-                hint="was it written, or fetched, to its end?",
+                f"`{self.origin}` is a broken gzip file: {error}",
+                hint="was it written or downloaded completely?",
             ) from error
         self.path, self._is_inflated = inside, True
 

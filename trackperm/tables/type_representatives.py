@@ -1,4 +1,4 @@
-"""Witnesses: a few values of a column, from which the same type follows as from all values."""
+"""Representatives of a column: a few values that determine its type as all values do."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ _INSTALL = {
     "azure": "pip install 'trackperm[azure]'",
 }
 _REQUIRED = re.compile(r"requires? the (\w+) library")  # wandb's words
-_COMPLETES = "no run looks finished that is not; once the cause is removed, the next try completes it."
+_COMPLETES = "unfinished runs are marked as such; after the cause is removed, the next try completes them."
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Advice:
                 f"{where} does not accept these credentials, while {doing}: {said}", hint=self.credentials
             )
         if status == 403:
-            read = f"ask for permission to read this {self.container}."
+            read = f"this {self.container} needs the permission to read it."
             return PermissionDeniedError(
                 f"{where} denies permission, while {doing}: {said}",
                 hint=f"`--no-log` writes nothing; {self.elsewhere}" if writes else read,

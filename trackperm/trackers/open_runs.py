@@ -82,10 +82,10 @@ class Snapshot:
 
 
 class RunsOfBlock:
-    """Runs that a block of code is about: those that it starts, or else the run around it.
+    """Runs of a block of code: those that it starts, or else the run around it.
 
-    Each library is asked separately. MLflow stores one active run and one last run, and W&B one active run,
-    so starts are recorded as they happen: from :meth:`open` to :meth:`close`, ``mlflow.ActiveRun`` and
+    The libraries are treated separately. MLflow stores one active run and one last run, and W&B one active
+    run, so starts are recorded as they happen: from :meth:`open` to :meth:`close`, ``mlflow.ActiveRun`` and
     ``wandb.init`` report the runs that this thread starts or resumes. A library that is imported inside the
     block reports nothing; its run is then the one that is active at the end, or was last. Runs that trackperm
     itself logs are ignored.
@@ -114,7 +114,7 @@ class RunsOfBlock:
         self._started.setdefault(str(run.reference), run)
 
     def runs(self) -> list[OpenRun]:
-        """List the runs that the block is about, in the order in which they started."""
+        """List the runs of the block, in the order in which they started."""
         before, now = self._before, Snapshot.taken()
         if not self._hooks_mlflow:
             last = None if now.mlflow_last == before.mlflow_last else now.mlflow_last
@@ -216,7 +216,7 @@ def open_run(run: object) -> OpenRun:
 def _last_of_mlflow() -> str | None:
     """Return the id of the run that was active last in this thread.
 
-    ``mlflow.last_active_run()`` asks the server, for up to four minutes; this reads the id that MLflow has
+    ``mlflow.last_active_run()`` calls the server, for up to four minutes; this reads the id that MLflow has
     stored.
     """
     fluent = sys.modules.get("mlflow.tracking.fluent")

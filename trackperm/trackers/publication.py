@@ -247,6 +247,20 @@ class LoggedComparison:
         return max(int(written), 1) if written.isdecimal() else 1
 
 
+def logged_by_trackperm(reference: object, kind: str) -> InputError:
+    """Return the error for a run that cannot be compared, because it is a comparison or leaderboard."""
+    return InputError(
+        f"run `{reference}` is a {kind} that trackperm logged, not a run to compare",
+        hint="name the runs that made the predictions.",
+    )
+
+
+def nowhere_to_log(kind: str, tracker: str, hint: str) -> InputError:
+    """Return the error for a publication without a run in the tracker, whose place nothing determines."""
+    who = "no run is" if kind == LEADERBOARD else "the candidate is not"
+    return InputError(f"{who} in {tracker}, so the place for the {kind} is unknown", hint=hint)
+
+
 def is_safe_path(path: str) -> bool:
     """Return whether `path` is a plain relative artifact path that stays inside its run."""
     return (

@@ -114,7 +114,7 @@ def test_no_report_has_a_secret(folder: Path, monkeypatch: pytest.MonkeyPatch, q
     result = gate("--name", "strict", "--candidate", "mlflow:e/x", *FILES)
     assert isinstance(result.exception, TrackpermError)
     written = [Path(file).read_text() for file in FILES[1::2]]
-    assert all("there is no MLflow store" in each for each in written)
+    assert all("is not an MLflow store" in each for each in written)
     assert "correct-horse" not in "".join([result.output, str(result.exception), *written])
 
 
@@ -194,7 +194,7 @@ def test_a_report_that_cannot_be_written(folder: Path):
         assert "Hint: name a file in a folder that is there" in str(result.exception)
         assert result.stdout.startswith("pull-request: pass")
     result = gate(*policy, "-o", "out.png")
-    assert "`out.png` does not say its format" in str(result.exception)
+    assert "the suffix of `out.png` is not a format" in str(result.exception)
     assert result.stdout == "", "before anything is compared"
 
 

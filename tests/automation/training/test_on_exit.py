@@ -215,7 +215,7 @@ def test_what_is_queued_under_a_policy_without_runs_a_watcher_compares(
     watch = [*COMMAND, "watch", "--policy", path, "--once", *state]
     refused = run(watch, cwd=runs.folder)
     assert refused.returncode == 2
-    assert "says whose runs are to be compared, and none is queued in" in refused.stderr
+    assert "has `runs`, and none has a run in the queue" in refused.stderr
     with trackperm.compare_on_exit(path, budget_seconds=0):
         candidate = trained(runs)
     assert "`trackperm watch` compares it" in warnings.text

@@ -70,7 +70,7 @@ def test_events_of_mlflow_that_tell_of_no_run(site: Site, document: dict[str, An
 
 def test_a_run_that_no_policy_is_about(site: Site):
     status, answer = site.wandb({"run": "team/unknown/abc123"})
-    assert (status, answer["reason"]) == (200, "no policy is about it")
+    assert (status, answer["reason"]) == (200, "no policy covers it")
 
 
 def test_the_same_again_is_refused_and_adds_nothing(site: Site):

@@ -401,11 +401,3 @@ class TestClustersThatWereSeen:
         found = verify_from_runs(self.changed(files, value), *runs)
         wanted = "columns of dependent examples, from the runs"
         assert [check.what for check in found.checks if not check.matches] == [wanted]
-
-    def test_logs_of_before_have_none(self) -> None:
-        files, runs = self.logged()
-        data = json.loads(files["trackperm/comparison.json"])
-        del data["dependence"]
-        files = {**files, "trackperm/comparison.json": json.dumps(data).encode()}
-        assert verify_files(files).matches
-        assert verify_from_runs(files, *runs).matches

@@ -86,8 +86,8 @@ def _require_one_store(candidate: object, baseline: object) -> None:
     listed = [run for run in (candidate, baseline) if isinstance(run, TrackedRun)]
     if len({run.reference.scheme for run in listed}) == 1 and len({run.tracking_uri for run in listed}) > 1:
         raise InputError(
-            "the candidate and the baseline are in different stores; a policy is about one store",
-            hint="`trackperm.compare` compares them.",
+            "the candidate and the baseline are in different stores; a policy covers one store",
+            hint="`trackperm.compare` compares runs of different stores.",
         )
 
 
@@ -96,7 +96,7 @@ def choose_policy(
 ) -> Policy:
     """Return the policy called `name`, with another baseline if `baseline` is given.
 
-    Raise InputError if the file is not valid, or has no such policy.
+    Raise InputError if the file is not valid, or does not have the policy.
     """
     if not isinstance(policy, Policy):
         chosen = load_policies(policy).find(name)

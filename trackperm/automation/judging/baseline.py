@@ -52,9 +52,7 @@ def find_baseline(policy: Policy, tracker: Tracker | None, candidate: TrackedRun
     else:
         found = _registered(policy, tracker)
     if _is_same(found.run.reference, candidate.reference):
-        raise IsBaselineError(
-            f"the candidate `{candidate.reference}` is itself {rule}, so there is nothing to compare it with"
-        )
+        raise IsBaselineError(f"the candidate `{candidate.reference}` is itself {rule}; expected another run")
     return found
 
 
@@ -86,7 +84,7 @@ def _named(policy: Policy, tracker: Tracker | None, text: str) -> TrackedRun:
         if isinstance(file, Path) and not file.exists():
             raise NoBaselineError(
                 f"no baseline: `{reference.locator}` does not exist",
-                hint="its path starts at the folder of the policy file.",
+                hint="relative paths start at the folder of the policy file.",
             )
         return file_run(path)
     try:
@@ -133,7 +131,7 @@ class _Search:
         if record is None:
             raise NoBaselineError(
                 f"no baseline for `{self.candidate.reference}` ({self.candidate.name}): {rule} is missing",
-                hint="tag a finished run so, or say `if_no_baseline: pass` for the first of all.",
+                hint="give a finished run these tags, or set `if_no_baseline: pass` for the first run.",
             )
         started = "" if record.started is None else f", started {record.started:%Y-%m-%d %H:%M:%S} UTC"
         return Baseline(record.run, f"{rule}{started}")
@@ -146,6 +144,6 @@ def _first_place(policy: Policy) -> RunReference:
     if policy.log_to is not None:
         return policy.log_to
     raise InputError(
-        f"the candidate is a file, and the policy `{policy.name}` does not say where its baseline is",
-        hint="`runs: mlflow:EXPERIMENT` says it, or `among` in `baseline`.",
+        f"the candidate is a file, and the policy `{policy.name}` does not name the place of its baseline",
+        hint="`runs: mlflow:EXPERIMENT`, or `among` in `baseline`, names it.",
     )

@@ -38,7 +38,7 @@ class PolicyFile:
     def find(self, name: str | None = None) -> Policy:
         """Return the policy called `name`, or the only policy of the file.
 
-        Raise InputError if no policy has that name, or there are several and no name is given.
+        Raise InputError if no policy has that name, or the file has several and no name is given.
         """
         names = [policy.name for policy in self.policies]
         if name is None and len(names) > 1:
@@ -49,9 +49,7 @@ class PolicyFile:
         for policy in self.policies:
             if name in (None, policy.name):
                 return policy
-        raise InputError(
-            f"`{printable(self.path)}` has no policy `{name}`", hint=f"there are {listed(names)}."
-        )
+        raise InputError(f"`{printable(self.path)}` has no policy `{name}`", hint=f"it has {listed(names)}.")
 
 
 def load_policies(path: str | Path) -> PolicyFile:

@@ -72,14 +72,14 @@ class WorkerStep:
     Attributes
     ----------
     event : str
-        ``compared``; ``known``: the tracker had the comparisons; ``passed``: the run is itself the baseline,
-        or there is none and the policy lets it pass; ``refused``; ``retry``: the tracker failed; ``waiting``:
-        the run is still in progress; ``skipped``: the policy does not select the run; ``resolved``: the run
-        that logged an artifact was queued instead; ``lease-lost``.
+        ``compared``; ``known``: the tracker has the comparisons already; ``passed``: the run is itself the
+        baseline, or no baseline exists and the policy lets it pass; ``refused``; ``retry``: the tracker
+        failed; ``waiting``: the run is still in progress; ``skipped``: the policy does not select the run;
+        ``resolved``: the run that logged an artifact was queued instead; ``lease-lost``.
     policy : Policy
         Policy of the row.
     told_to_wait : float or None
-        Seconds that the tracker asked to wait.
+        Seconds to wait, as the tracker requested.
     """
 
     event: Event

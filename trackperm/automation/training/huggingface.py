@@ -168,11 +168,7 @@ class ComparisonCallback(TrainerCallback):
                 "the labels of the prediction differ from those of the data set, in its order",
                 hint="does a data loader of yours sort it? `log_predictions` takes ids with predictions.",
             )
-        columns = {**self._examples(output), **described}
-        sizes = {name: len(values) for name, values in columns.items()}
-        if len(set(sizes.values())) > 1:
-            raise InputError(f"the columns of the predictions differ in length: {sizes}")
-        return columns
+        return {**self._examples(output), **described}
 
     def _described(self, examples: Iterable[Any]) -> dict[str, list[Any]]:
         """Return ids and further columns of the examples; the empty name has their labels if numeric."""

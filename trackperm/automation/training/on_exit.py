@@ -115,7 +115,7 @@ class CompareOnExit:
         queue.add(tasks, "on-exit")
         candidates = [str(run.reference) for run in online]
         left = deadline - time.monotonic() - _RESERVE_SECONDS
-        why = "there was no time"
+        why = "its time was over"
         if left >= _LEAST_SECONDS:
             why = self._attempt(queue, candidates, online, left) or why
         _report(queue, tasks, why)

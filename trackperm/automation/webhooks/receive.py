@@ -133,7 +133,7 @@ class Receiver:
             return self.refused(path, 503, error.message, len(body))
         candidate = None if reference is None else str(reference)
         if not tasks:
-            why = _why_no_run(body) if reference is None else "no policy is about it"
+            why = _why_no_run(body) if reference is None else "no policy covers it"
             self.log("delivery-ignored", path=path, candidate=candidate, reason=why)
             return 200, {"status": "ignored", "reason": why}
         policies = [task.policy for task in tasks]

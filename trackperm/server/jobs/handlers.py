@@ -93,9 +93,9 @@ def _logged(result: Comparison | Leaderboard, steps: Steps) -> tuple[Published |
         return log(result), None
     except PermissionDeniedError:
         return None, {
-            "message": "you may read these runs, and not write to their experiment",
-            "hint": "ask whoever manages the experiment for the permission to edit it, and log again; a link"
-            " to this page shows the same result to everybody who may read the runs.",
+            "message": "you may read these runs but not write to their experiment",
+            "hint": "log again with the permission to edit the experiment, which its manager grants; a link"
+            " to this page shows the same result to all users who may read the runs.",
         }
     except TrackerError as error:
         return None, error_values(error)
@@ -207,7 +207,7 @@ def _statistic(name: str, base: str, experiment_id: str) -> Statistic:
     stored = stored_statistics(Store(base), experiment_id) if experiment_id else {}
     if name not in stored:
         raise InputError(
-            f"no statistic is called `{name}`, neither built in nor stored in the experiment",
+            f"`{name}` is not a statistic; expected one that is built in or stored in the experiment",
             hint="`trackperm mlflow store-statistic EXPERIMENT FILE.yaml` stores one.",
         )
     found = stored[name]

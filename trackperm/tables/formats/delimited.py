@@ -76,7 +76,7 @@ def _named(frame: pl.DataFrame, origin: str) -> tuple[pl.DataFrame, str]:
     name = f"column_{1 + frame.columns.index('')}"
     if name in frame.columns:
         raise SourceError(
-            f"`{origin}` has a column without a name, and another is called `{name}`", hint="name it."
+            f"`{origin}` has a column without a name, and another is called `{name}`", hint="name the column."
         )
     return frame.rename({"": name}), name
 
@@ -159,7 +159,7 @@ def exact(text: str, origin: str, separator: str, names: Sequence[str] = ()) -> 
         raise SourceError(f"`{origin}` is empty")
     for name, times in Counter(header).items():
         if not name and times > 1:
-            raise SourceError(f"`{origin}` has several columns without a name", hint="name them.")
+            raise SourceError(f"`{origin}` has several columns without a name", hint="name the columns.")
         if times > 1:
             raise SourceError(f"`{origin}` has more than one column `{name}`", hint="rename all but one.")
     columns = zip(*records, strict=True) if records else [()] * len(header)

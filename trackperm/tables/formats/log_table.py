@@ -9,7 +9,7 @@ from typing import Any
 
 from trackperm.errors import SourceError
 from trackperm.tables.expansion import require_columns
-from trackperm.tables.json_values import table
+from trackperm.tables.json_values import has_members, member, table
 from trackperm.tables.source import Source, SourceFile
 from trackperm.tables.table import ExampleTable
 
@@ -43,11 +43,7 @@ def read_log_table(file: SourceFile) -> ExampleTable:
 
 
 def _recognises(file: SourceFile) -> bool:
-    return _has_rows(file.document)
-
-
-def _has_rows(document: Any) -> bool:
-    return isinstance(document, dict) and {"columns", "data"} <= document.keys()
+    return has_members(file.document, "columns", "data")
 
 
 def columns_and_rows(document: Any, origin: str) -> tuple[list[str], list[list[Any]]]:
@@ -56,9 +52,9 @@ def columns_and_rows(document: Any, origin: str) -> tuple[list[str], list[list[A
     Raise SourceError if the document is not of that layout, or two columns have one name.
     """
     hint = 'MLflow\'s `log_table` writes {"columns": [...], "data": [[...], ...]}.'
-    if not _has_rows(document) or not all(isinstance(document[key], list) for key in ("columns", "data")):
+    names, rows = member(document, "columns"), member(document, "data")
+    if not isinstance(names, list) or not isinstance(rows, list):
         raise SourceError(f"`{origin}` does not have the lists `columns` and `data`", hint=hint)
-    names, rows = document["columns"], document["data"]
     require_columns(len(names), origin)
     for name in names:
         if not isinstance(name, str):

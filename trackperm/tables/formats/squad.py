@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from trackperm.errors import SourceError
-from trackperm.tables.json_values import table
+from trackperm.tables.json_values import has_members, member, table
 from trackperm.tables.source import Source, SourceFile
 from trackperm.tables.table import ExampleTable
 
@@ -43,7 +43,7 @@ def read_questions(file: SourceFile) -> ExampleTable:
 
 
 def read_predictions(file: SourceFile) -> ExampleTable:
-    """Read the answers to questions, ``{id: text}``; empty text means that there is no answer.
+    """Read the answers to questions, ``{id: text}``; empty text means that the question has no answer.
 
     Its columns are ``id`` and ``prediction``.
     """
@@ -76,8 +76,8 @@ def _list(parent: dict[str, Any], member: str, where: str) -> list[Any]:
 
 
 def _is_questions(file: SourceFile) -> bool:
-    data = file.document.get("data") if isinstance(file.document, dict) else None
-    return isinstance(data, list) and bool(data) and isinstance(data[0], dict) and "paragraphs" in data[0]
+    data = member(file.document, "data")
+    return isinstance(data, list) and bool(data) and has_members(data[0], "paragraphs")
 
 
 def _is_predictions(file: SourceFile) -> bool:

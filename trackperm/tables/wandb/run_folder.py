@@ -228,8 +228,8 @@ class RunFolder:
                 hint="files of artifacts are outside the run's folder: also copy `WANDB_DATA_DIR`, which is"
                 " `~/.local/share/wandb` by default, and set it to the copy.",
             )
-        is_unchecked = bool(entry.ref) and entry.digest == _digest(str(file).encode())
-        if not is_unchecked and entry.digest != _digest(file.read_bytes()):
+        is_unchecked = bool(entry.ref) and entry.digest == manifest_digest(str(file).encode())
+        if not is_unchecked and entry.digest != manifest_digest(file.read_bytes()):
             raise SourceError(f"{what} was changed at `{file}` after it was logged")
         return file
 
@@ -250,7 +250,7 @@ def _moved(file: Path, folder: str) -> Path:
     return moved if moved.is_file() else file
 
 
-def _digest(content: bytes) -> str:
+def manifest_digest(content: bytes) -> str:
     """Return the MD5 in the form of manifests.
 
     The digest of a reference that wandb did not read is that of its path.

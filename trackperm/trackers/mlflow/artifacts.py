@@ -21,7 +21,7 @@ from trackperm.errors import InputError, TrackerError
 from trackperm.messages import listed, listing
 from trackperm.tables import is_readable, tables_in_parts
 from trackperm.trackers.mlflow.evaluations import TRACES, has_assessed_traces
-from trackperm.trackers.mlflow.store import Store
+from trackperm.trackers.mlflow.store import Store, downloaded
 from trackperm.trackers.predictions import Predictions
 from trackperm.trackers.publication import is_safe_path
 from trackperm.trackers.references import TrackedRun
@@ -228,14 +228,12 @@ def write_predictions(store: Store, run: TrackedRun, predictions: Predictions) -
         store.calls(f"logging `{name}` to run `{run.reference}`", writes=True) as client,
     ):
         if any(info.path == name for info in client.list_artifacts(run_id)):
-            logged = Path(client.download_artifacts(run_id, name, folder)).read_bytes()
-            predictions.require_same(logged, run.reference)
+            predictions.require_same(downloaded(client, run_id, name), run.reference)
             return
         file = Path(folder, name)
         file.write_bytes(predictions.data)
         client.log_artifact(run_id, str(file))
-        file.unlink()
-        if Path(client.download_artifacts(run_id, name, folder)).read_bytes() != predictions.data:
+        if downloaded(client, run_id, name) != predictions.data:
             raise TrackerError(f"MLflow did not store `{name}` of run `{run.reference}` as it was logged")
 
 

@@ -11,15 +11,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from mlflow import MlflowClient
 from mlflow.entities import Run
 from mlflow.exceptions import MlflowException
 
 from trackperm.trackers.markdown_limit import truncate_leaderboard
-from trackperm.trackers.mlflow.store import Store
+from trackperm.trackers.mlflow.store import Store, downloaded
 from trackperm.trackers.mlflow.write import DIGEST_TAG, DONE, STATE_TAG
 from trackperm.trackers.publication import KIND_TAG, LEADERBOARD, creation
 
@@ -142,7 +140,5 @@ def _board(client: MlflowClient, run: Run, read: dict[tuple[str, str], str]) -> 
     run_id = run.info.run_id
     version = run_id, run.data.tags.get(DIGEST_TAG, "")
     if version not in read:
-        with TemporaryDirectory(prefix="trackperm-") as folder:
-            file = Path(client.download_artifacts(run_id, BOARD_FILE, folder))
-            read[version] = file.read_text(encoding="utf-8")
+        read[version] = downloaded(client, run_id, BOARD_FILE).decode()
     return Board(run_id, run.info.experiment_id, read[version])

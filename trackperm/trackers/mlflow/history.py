@@ -31,7 +31,6 @@ _FAILED = ("FAILED", "KILLED")
 class MlflowHistory:
     """History of the experiments in one store; see :class:`trackperm.trackers.history.History`."""
 
-    baselines: ClassVar[frozenset[str]] = frozenset({"run", "newest", "alias", "champion", "branch"})
     branch_tag: ClassVar[str] = "mlflow.source.git.branch"
 
     def __init__(self, store: Store) -> None:

@@ -24,7 +24,7 @@ from mlflow import MlflowClient
 from mlflow.entities import Metric, Run, RunTag
 
 from trackperm.errors import InputError, TrackerError
-from trackperm.trackers.mlflow.store import Store
+from trackperm.trackers.mlflow.store import Store, downloaded
 from trackperm.trackers.publication import (
     COMPARISON,
     CREATED_TAG,
@@ -261,12 +261,10 @@ def _tag(client: MlflowClient, run_id: str, tags: Mapping[str, str]) -> None:
 
 def _attach(client: MlflowClient, run_id: str, name: str, data: bytes) -> None:
     """Log a file to a run, unless the run holds it unchanged; the run's status and times stay."""
+    is_there = any(info.path == name for info in client.list_artifacts(run_id))
+    if is_there and downloaded(client, run_id, name) == data:
+        return
     with TemporaryDirectory(prefix="trackperm-") as folder:
-        if any(info.path == name for info in client.list_artifacts(run_id)):
-            held = Path(client.download_artifacts(run_id, name, folder))
-            if held.read_bytes() == data:
-                return
-            held.unlink()
         file = Path(folder, name)
         file.write_bytes(data)
         client.log_artifact(run_id, str(file))

@@ -75,7 +75,7 @@ def preset_of(chart: Chart) -> str:
         return _LINES
     if not _ID.fullmatch(wanted):
         raise InputError(
-            f"`{VARIABLE}` is `{wanted}`, which is not a chart; expected `ENTITY/{PRESET}`",
+            f"`{VARIABLE}={wanted}` does not name a chart; expected `ENTITY/{PRESET}`",
             hint="`trackperm install-chart wandb:ENTITY` installs one and prints its name.",
         )
     return wanted

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
 import posixpath
@@ -147,8 +146,3 @@ class Content:
 def _cut(name: str) -> str:
     """Shorten a run's name to the length that W&B stores."""
     return name if len(name) <= _MAX_NAME else name[: _MAX_NAME - 1] + "…"
-
-
-def md5(data: bytes) -> str:
-    """Return the digest of a file in the form of W&B's manifests."""
-    return base64.b64encode(hashlib.md5(data, usedforsecurity=False).digest()).decode()

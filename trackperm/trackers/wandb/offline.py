@@ -18,7 +18,15 @@ from trackperm.tables.registry import detect_format
 from trackperm.tables.table import ExampleTable
 from trackperm.tables.wandb.run_folder import RunFolder, is_run_folder
 from trackperm.tables.wandb.run_log import RunLog, read_run_log
-from trackperm.trackers.publication import GROUP, KINDS, TEST_SET_TAG, LoggedComparison, creation, is_recent
+from trackperm.trackers.publication import (
+    GROUP,
+    KINDS,
+    TEST_SET_TAG,
+    LoggedComparison,
+    creation,
+    is_recent,
+    logged_by_trackperm,
+)
 from trackperm.trackers.references import RunReference, TrackedRun
 
 _QUIET_SECONDS = 1.0  # a log that did not change for this long is complete, or its writer is gone
@@ -38,10 +46,7 @@ def find_offline_run(locator: str) -> TrackedRun:
     """
     folder = _open(locator)
     if _is_ours(folder.log):
-        raise InputError(
-            f"run `wandb:{locator}` is a {folder.log.job_type} that trackperm logged, not a run to compare",
-            hint="name the runs that made the predictions.",
-        )
+        raise logged_by_trackperm(f"wandb:{locator}", folder.log.job_type)
     return _tracked(folder)
 
 

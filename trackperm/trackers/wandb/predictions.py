@@ -16,10 +16,16 @@ from weakref import WeakKeyDictionary
 import wandb
 
 from trackperm.errors import InputError, InputTypeError, TrackerError
+from trackperm.tables.wandb.run_folder import manifest_digest
 from trackperm.trackers.predictions import Predictions
 from trackperm.trackers.references import RunReference
-from trackperm.trackers.wandb.content import md5
-from trackperm.trackers.wandb.store import SETTLING_SECONDS, UPLOAD_SECONDS, Store
+from trackperm.trackers.wandb.store import (
+    SETTLING_SECONDS,
+    UPLOAD_SECONDS,
+    Store,
+    downloaded,
+    newest_version,
+)
 
 _TYPE = "predictions"
 
@@ -69,11 +75,8 @@ def _write_online(
     with store.calls(f"logging `{predictions.file}` to run `{reference}`", writes=True):
         there = _artifact(store, path, name)
         if there is not None:
-            logged = b""
-            if predictions.file in there.manifest.entries:
-                entry = there.get_entry(predictions.file)
-                logged = Path(entry.download(root=str(file.parent / "logged"), skip_cache=True)).read_bytes()
-            predictions.require_same(logged, reference)
+            is_there = predictions.file in there.manifest.entries
+            predictions.require_same(downloaded(there, predictions.file) if is_there else b"", reference)
             return reference
         file.write_bytes(predictions.data)
         run.log_artifact(_new_artifact(name, file)).wait(timeout=UPLOAD_SECONDS)
@@ -81,7 +84,8 @@ def _write_online(
             time.sleep(seconds)
             kept = _artifact(store, path, name)
             entries = {} if kept is None else kept.manifest.entries
-            if predictions.file in entries and entries[predictions.file].digest == md5(predictions.data):
+            entry = entries.get(predictions.file)
+            if entry is not None and entry.digest == manifest_digest(predictions.data):
                 return reference
     raise TrackerError(f"W&B did not store `{predictions.file}` of run `{reference}` as it was logged")
 
@@ -90,8 +94,7 @@ def _artifact(store: Store, path: str, name: str) -> Any:
     """Return the newest version of an artifact that the run at `path` has logged, or None."""
     run = store.run_or_none(path)
     logged = [] if run is None else run.logged_artifacts()
-    versions = [artifact for artifact in logged if artifact.name.partition(":")[0] == name]
-    return max(versions, key=lambda artifact: int(artifact.version.removeprefix("v")), default=None)
+    return newest_version(artifact for artifact in logged if artifact.name.partition(":")[0] == name)
 
 
 def _write_offline(run: wandb.Run, predictions: Predictions, name: str, file: Path) -> RunReference:

@@ -14,8 +14,6 @@ import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr
 from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 with warnings.catch_warnings():
@@ -24,10 +22,11 @@ with warnings.catch_warnings():
 
 from trackperm.errors import InputError
 from trackperm.pairing import PairingReport
+from trackperm.trackers.environment import environment
 from trackperm.trackers.publication import LEADERBOARD, TEST_SET_TAG, creation
 from trackperm.trackers.references import TrackedRun
 from trackperm.trackers.wandb.runs import find_comparison, find_run, is_complete, list_comparisons
-from trackperm.trackers.wandb.store import Store, environment
+from trackperm.trackers.wandb.store import Store, downloaded
 from trackperm.trackers.wandb.write import newest_result
 
 _DRAFT = "runs/draft"
@@ -219,10 +218,7 @@ def _result(run: Any, path: str) -> dict[str, Any]:
     newest = newest_result(run)
     result: dict[str, Any] = {}
     if newest is not None:
-        with TemporaryDirectory(prefix="trackperm-") as folder:
-            entry = newest.get_entry("trackperm/comparison.json")
-            file = Path(entry.download(root=folder, skip_cache=True))
-            result = json.loads(file.read_text(encoding="utf-8"))
+        result = json.loads(downloaded(newest, "trackperm/comparison.json"))
     if result.get("signature") != run.rawconfig["trackperm.signature"]:
         raise InputError(f"comparison `{path}` lacks its result", hint="compare the runs again.")
     return result

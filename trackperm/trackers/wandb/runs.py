@@ -12,7 +12,7 @@ import wandb
 
 from trackperm.errors import InputError
 from trackperm.messages import did_you_mean, listing
-from trackperm.trackers.publication import COMPARISON, GROUP, KINDS
+from trackperm.trackers.publication import COMPARISON, GROUP, KINDS, logged_by_trackperm
 from trackperm.trackers.references import TrackedRun
 from trackperm.trackers.wandb.store import Store
 
@@ -32,11 +32,7 @@ def find_run(store: Store, locator: str) -> TrackedRun:
     if run is None:
         run = _called(store, container, name, locator)
     if is_comparison(run):
-        kind = run.job_type
-        raise InputError(
-            f"run `wandb:{container}/{run.id}` is a {kind} that trackperm logged, not a run to compare",
-            hint="name the runs that made the predictions.",
-        )
+        raise logged_by_trackperm(f"wandb:{container}/{run.id}", run.job_type)
     return store.tracked(run)
 
 

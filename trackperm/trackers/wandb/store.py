@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import requests
@@ -93,7 +95,7 @@ class Store:
             raise self._failure(error, doing, writes=writes) from error
 
     def run_or_none(self, path: str) -> Any:
-        """Read the run at ``entity/project/id`` as it is now; None where there is no such run."""
+        """Read the run at ``entity/project/id`` as it is now; None if it does not exist."""
         try:
             return self.fresh_api().run(path)
         except (wandb.Error, ValueError) as error:
@@ -137,6 +139,17 @@ class Store:
         return _ADVICE.error(where, doing, said, status=status, is_silent=is_silent, writes=writes)
 
 
+def newest_version(artifacts: Iterable[Any]) -> Any:
+    """Return the artifact with the highest version; None if the list is empty."""
+    return max(artifacts, key=lambda artifact: int(artifact.version.removeprefix("v")), default=None)
+
+
+def downloaded(artifact: Any, path: str) -> bytes:
+    """Download a file of an artifact, past wandb's cache."""
+    with TemporaryDirectory(prefix="trackperm-") as folder:
+        return Path(artifact.get_entry(path).download(root=folder, skip_cache=True)).read_bytes()
+
+
 def start_run(mode: str, settings: Mapping[str, Any], **options: Any) -> Any:
     """Start a run that sends no data about this process, beside the run that may be active in it.
 
@@ -162,25 +175,6 @@ def ended(run: Any) -> Iterator[Any]:
             run.finish(exit_code=1)
         raise
     run.finish(exit_code=0)
-
-
-@contextmanager
-def environment(**values: str) -> Iterator[None]:
-    """Set environment variables while the block runs.
-
-    Some parts of wandb read settings from the environment alone: the folder for copies of logged files, whose
-    name manifests contain, and in some versions the server.
-    """
-    before = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
 
 
 def _private() -> dict[str, Any]:

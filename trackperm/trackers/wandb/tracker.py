@@ -17,7 +17,7 @@ from trackperm.tables.table import ExampleTable
 from trackperm.trackers.base import table_or_error
 from trackperm.trackers.history import History
 from trackperm.trackers.predictions import Predictions
-from trackperm.trackers.publication import LEADERBOARD, LoggedComparison, Publication, Published
+from trackperm.trackers.publication import LoggedComparison, Publication, Published, nowhere_to_log
 from trackperm.trackers.references import RunReference, TrackedRun
 from trackperm.trackers.wandb.offline import (
     find_offline_run,
@@ -154,10 +154,10 @@ class WandbTracker:
 
             return require_project(self._store, container)
         if home is None:
-            who = "no run is" if kind == LEADERBOARD else "the candidate is not"
-            raise InputError(
-                f"{who} in W&B, so nothing says where to log the {kind}",
-                hint="`--log-to wandb:ENTITY/PROJECT` names a project, `--log-to wandb:./FOLDER` a folder.",
+            raise nowhere_to_log(
+                kind,
+                "W&B",
+                "`--log-to wandb:ENTITY/PROJECT` names a project, `--log-to wandb:./FOLDER` a folder.",
             )
         if _is_offline(home.reference.locator):
             return Path(home.reference.locator).parent

@@ -20,11 +20,13 @@ from typing import Any
 import wandb
 
 from trackperm.errors import TrackerError
+from trackperm.tables.wandb.run_folder import manifest_digest
 from trackperm.tables.wandb.run_log import read_run_log
+from trackperm.trackers.environment import environment
 from trackperm.trackers.publication import CREATED_TAG, GROUP, KINDS, Publication, Published, now
 from trackperm.trackers.references import RunReference, TrackedRun
 from trackperm.trackers.wandb.charts import presets_in
-from trackperm.trackers.wandb.content import Content, md5
+from trackperm.trackers.wandb.content import Content
 from trackperm.trackers.wandb.offline import folders_of_comparisons
 from trackperm.trackers.wandb.runs import UNFINISHED
 from trackperm.trackers.wandb.store import (
@@ -32,7 +34,7 @@ from trackperm.trackers.wandb.store import (
     UPLOAD_SECONDS,
     Store,
     ended,
-    environment,
+    newest_version,
     start_run,
 )
 
@@ -60,6 +62,7 @@ def write_online(
         if before is not None and not _differences(before, content, final=True):
             return Published(store.tracked(before), created=False)
         entity, project = container.split("/")
+        # some parts of wandb read these settings from the environment alone
         with _scratch() as folder, environment(WANDB_DATA_DIR=folder, WANDB_BASE_URL=store.base_url):
             started = store.start(
                 entity=entity,
@@ -107,6 +110,7 @@ def write_offline(
     if earlier:  # the names of folders contain the second
         time.sleep(1.0 - time.time() % 1.0)
     try:
+        # manifests name the folder for copies of logged files; wandb reads it from the environment alone
         beside = os.environ.get("WANDB_DATA_DIR") or str((folder / "artifacts").resolve())
         with _scratch() as scratch, environment(WANDB_DATA_DIR=beside):
             started = start_run(
@@ -216,9 +220,9 @@ def _stale(run: Any, content: Content) -> list[str]:
 
 
 def newest_result(run: Any) -> Any:
-    """Return the newest artifact with the files of a comparison; None where there is none."""
+    """Return the newest artifact with the files of a comparison; None if it has none."""
     results = [artifact for artifact in run.logged_artifacts() if artifact.type in KINDS]
-    return max(results, key=lambda artifact: int(artifact.version.removeprefix("v")), default=None)
+    return newest_version(results)
 
 
 def _lost_files(run: Any, content: Content) -> list[str]:
@@ -227,7 +231,7 @@ def _lost_files(run: Any, content: Content) -> list[str]:
     if newest is None:
         return ["the result artifact"]
     kept = {path: entry.digest for path, entry in newest.manifest.entries.items()}
-    wanted = {path: md5(data) for path, data in content.files.items()}
+    wanted = {path: manifest_digest(data) for path, data in content.files.items()}
     return [f"file `{path}`" for path in sorted(wanted) if kept.get(path) != wanted[path]]
 
 
