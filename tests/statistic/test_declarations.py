@@ -362,7 +362,7 @@ greater_is_better: false
         assert found.pvalue == pytest.approx(float(wanted), rel=found.error_bound + 1e-12)
         assert found.difference == pytest.approx(np.log(float(self.ratio(candidate, baseline))))
         assert found.test.ties == "exact"
-        assert found.pairing.notes == ("contrast: the difference is that of the logarithms of the scores",)
+        assert found.pairing.notes == ("contrast: difference of the logarithms of the scores",)
         assert found.candidate_score == pytest.approx(float(1 - accuracy(candidate)))
 
     def test_one_sided(self, tmp_path: Path) -> None:

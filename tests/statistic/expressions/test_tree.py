@@ -136,7 +136,7 @@ def test_parameters_become_literals_that_keep_their_names() -> None:
         ),
         ("__class__.__mro__", "unknown prefix `__class__.`", "__class__.", ""),
         ("u . tp", "unexpected character '.'", ".", "without spaces"),
-        ("a[0]", "unexpected character '['", "[", "there is no indexing"),
+        ("a[0]", "unexpected character '['", "[", "indexing is not supported"),
         ("a # b", "unexpected character '#'", "#", "cannot contain comments"),
         ("'a", 'unexpected character "\'"', "'", "closing quote"),
         ("'a\\n'", "unknown escape `\\n`", "\\n", "backslash"),
