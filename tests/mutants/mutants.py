@@ -1,8 +1,9 @@
 """Mutation testing: draw one-line changes of load-bearing modules, and list those that no test notices.
 
 The tests that reach a line are recorded once (`reached.py`). Each mutant then runs in a forked process with
-the tests that reach its line, the quickest test module first, until the first failure; a mutant that no test
-reaches survives at once. Survivors that `survivors.toml` explains are named with their reason and not run.
+the tests that reach its line, until the first failure: test modules near the changed one first, among these
+the quickest, until a sum of seconds. A mutant that no test reaches survives at once. Survivors that
+`survivors.toml` explains are named with their reason and not run.
 
 Constants at the top of a module and estimates of time and memory are not mutated, because they change the
 speed; `tests/exact/certificates` pins those that bound errors.
@@ -39,7 +40,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-from reached import Chosen, Recordings, forked, run
+from reached import Chosen, Recordings, enter, forked, run
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -192,12 +193,17 @@ class Changed(MetaPathFinder, SourceFileLoader):
 
 
 def judged(tree: Path, mutant: Mutant, tests: dict[str, float]) -> tuple[int, bool, str]:
-    """Run the tests of a mutant: the exit code, whether all ran, and the first that failed."""
+    """Run the tests of a mutant: the last exit code, whether all ran, and the first that failed."""
     module = tree / "trackperm" / mutant.path
     name = ".".join(("trackperm", *Path(mutant.path).with_suffix("").parts)).removesuffix(".__init__")
     sys.meta_path.insert(0, Changed(name, module, mutant.applied(module.read_bytes())))
+    enter(tree)
     chosen = Chosen(tests)
-    code = run(tree, list(dict.fromkeys(test.partition("::")[0] for test in tests)), chosen)
+    waiting = list(dict.fromkeys(test.partition("::")[0] for test in tests))
+    n_modules, code = 1, 0
+    while waiting and not code:  # few modules first, so that those that are not needed are not imported
+        code = run(waiting[:n_modules], chosen)
+        waiting, n_modules = waiting[n_modules:], 2 * n_modules
     return code, chosen.ran == len(tests), chosen.failed
 
 
@@ -227,6 +233,7 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--under", default="", help="only modules whose path below trackperm begins so")
+    parser.add_argument("--seconds", type=float, default=60.0, help="of tests for a mutant, as recorded")
     parser.add_argument("--processes", type=int, default=2)
     options = parser.parse_args()
     package = ROOT / "trackperm"
@@ -250,7 +257,9 @@ def main() -> None:
         if recordings.failed:
             print("these fail without any mutation and are left out:", *sorted(recordings.failed), sep="\n  ")
         began = time.monotonic()
-        jobs = [(tree, mutant, recordings.tests(mutant.path, mutant.lines)) for mutant in unknown]
+        jobs = [
+            (tree, mutant, recordings.tests(mutant.path, mutant.lines, options.seconds)) for mutant in unknown
+        ]
         unreached = [mutant for _, mutant, tests in jobs if not tests]
         for (_, mutant, _), answer in forked(judged, [job for job in jobs if job[2]], options.processes):
             print(f"{mutant}\n    {outcome(answer)}", flush=True)

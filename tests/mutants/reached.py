@@ -16,6 +16,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from itertools import accumulate
 from multiprocessing.connection import wait
 from pathlib import Path
 from types import FrameType
@@ -157,17 +158,21 @@ def _module(name: str) -> str:
     return name.partition("::")[0]
 
 
-def run(tree: Path, modules: list[str], plugin: Recorder | Chosen) -> int:
-    """Run test modules of a tree in this process, which is one of its own: the exit code of pytest."""
+def enter(tree: Path) -> None:
+    """Make this process, which is one of its own, run tests of a tree, with little memory and in silence."""
     os.setsid()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
-    silence = os.open(tree.parent / f"{os.getpid()}.log", os.O_WRONLY | os.O_CREAT)
+    silence = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silence, 1)
     os.dup2(silence, 2)
     os.chdir(tree)
     sys.path[:0] = [str(tree), str(tree / "tests")]
     os.environ["PYTHONPATH"] = os.pathsep.join(sys.path[:2])
+
+
+def run(modules: list[str], plugin: Recorder | Chosen) -> int:
+    """Run test modules in this process: the exit code of pytest."""
     quiet = "ignore::pytest.PytestAssertRewriteWarning"  # of plugins that are imported before the fork
     return int(pytest.main([*OPTIONS, "-W", quiet, *modules], plugins=[plugin]))
 
@@ -224,7 +229,8 @@ class Recordings:
 
         def record(part: list[str]) -> None:
             recorder = Recorder(tree / "trackperm")
-            run(tree, ["--maxfail=100000", "--continue-on-collection-errors", *part], recorder)
+            enter(tree)
+            run(["--maxfail=100000", "--continue-on-collection-errors", *part], recorder)
             for module in part:
                 files[module].write_text(json.dumps(recorder.of(module)))
 
@@ -240,8 +246,11 @@ class Recordings:
             self._reached.update(recording["reached"])
             self.failed.update(recording["failed"])
 
-    def tests(self, path: str, lines: range) -> dict[str, float]:
-        """Return the tests that reach one of the lines and their seconds, the quickest module first."""
+    def tests(self, path: str, lines: range, limit: float) -> dict[str, float]:
+        """Return the tests that reach one of the lines and their seconds, by module, up to a sum of seconds.
+
+        Modules in the folder that mirrors the package come first, among these the quickest.
+        """
         reached = {
             name
             for name, files in self._reached.items()
@@ -255,4 +264,18 @@ class Recordings:
         total: dict[str, float] = defaultdict(float)
         for test, seconds in chosen.items():
             total[_module(test)] += seconds
-        return dict(sorted(chosen.items(), key=lambda item: (total[_module(item[0])], _module(item[0]))))
+
+        def place(test: str) -> tuple[int, float, str]:
+            module = _module(test)
+            near = os.path.commonpath([Path(module).parent, Path("tests", path).with_suffix("")]).count(
+                os.sep
+            )
+            return -near, total[module], module
+
+        ordered = sorted(chosen, key=place)
+        sums = accumulate(chosen[test] for test in ordered)
+        return {
+            test: chosen[test]
+            for test, sum_ in zip(ordered, sums, strict=True)
+            if sum_ - chosen[test] < limit
+        }
