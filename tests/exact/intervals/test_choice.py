@@ -213,3 +213,12 @@ def test_what_an_interval_says_of_itself() -> None:
     assert not interval.within(0.02)
     assert interval.approximate
     assert interval.bounded
+
+
+@pytest.mark.parametrize("kind", ["scores", "clusters"])
+def test_paired_proportions_need_0_or_1_and_equal_weights(kind: str) -> None:
+    u, v, sizes = np.array([3, 0, 2, 1]), np.array([1, 1, 2, 0]), np.array([1, 1, 1, 1])
+    if kind == "clusters":
+        u, v, sizes = np.array([2, 0, 1, 1]), np.array([0, 0, 1, 0]), np.array([2, 1, 1, 1])
+    with pytest.raises(InputError, match="`paired-proportions` requires 0/1 scores and one example a row"):
+        interval_of(table_of(u, v, sizes), mean_difference(), method="paired-proportions")

@@ -61,6 +61,20 @@ def test_accuracy() -> None:
     assert found.odds_interval.relation == "agrees"
 
 
+@pytest.mark.parametrize(("n_better", "n_worse", "odds"), [(0, 6, 0.0), (6, 0, math.inf)])
+def test_odds_of_changes_in_one_direction(n_better: int, n_worse: int, odds: float) -> None:
+    observed = np.array([[1, 1, 0, 1], [0, 1, 1, 1]])
+    found = effect_sizes(
+        observed,
+        observed[:, [2, 3, 0, 1]],
+        score_difference(),
+        multiplicities=np.array([n_better, n_worse]),
+        difference=float(np.sign(n_better - n_worse)),
+    )
+    assert (found.n_better, found.n_worse, found.odds) == (n_better, n_worse, odds)
+    assert found.odds_interval == odds_interval(n_better, n_worse)
+
+
 def test_cohens_dz_is_the_t_statistic_over_root_n() -> None:
     rng = np.random.default_rng(0)
     u, v = rng.integers(0, 10, (2, 40))

@@ -262,3 +262,16 @@ def test_arbitrary_text_is_an_expression_or_one_error(text: str) -> None:
     with contextlib.suppress(SpecError):
         expression = parse(text)
         assert parse(str(expression)).tree == expression.tree
+
+
+@pytest.mark.parametrize(
+    ("opening", "closing", "message"),
+    [
+        ("(", ")", "nested more than 100 levels deep"),
+        ("abs(", ")", "nested more than 100 levels deep"),
+        ("", " + a", "an expression of more than 100 levels"),
+    ],
+)
+def test_an_expression_has_at_most_100_levels(opening: str, closing: str, message: str) -> None:
+    assert parse(opening * 99 + "a" + closing * 99) is not None
+    assert message in refusal(opening * 100 + "a" + closing * 100).message
