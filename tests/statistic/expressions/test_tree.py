@@ -161,6 +161,11 @@ def test_refused_with_a_place(text: str, message: str, at: str | None, hint: str
     assert hint in (error.hint or "")
 
 
+@pytest.mark.parametrize(("text", "at"), [("x.tp + 1", "x."), ("where.tp", "where."), ("foo(a) + 1", "foo")])
+def test_the_whole_of_what_is_refused_is_underlined(text: str, at: str) -> None:
+    assert underlined(str(refusal(text))) == at
+
+
 @pytest.mark.parametrize(
     "text",
     [
