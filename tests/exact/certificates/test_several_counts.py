@@ -230,3 +230,5 @@ def test_points_where_the_statistic_is_undefined() -> None:
     found = without_undefined(TailMass(0.0, 0.5, 1e-9), TailMass(-3.0, 0.1, 1.0), (0, 0))
     more = 0.1 * math.exp(-3.0)
     check_band([(0.5 / (0.5 - more) - 1.0, found.error)], 1.01)
+    imprecise = without_undefined(TailMass(0.0, 0.5, 0.25), TailMass(-3.0, 1e-15, 1.0), (0, 0))
+    assert 0.25 <= imprecise.error <= 0.2501
