@@ -29,7 +29,7 @@ VERSIONS = -m "not slow and not extended and not nightly and not spark and not t
     tests/statistic/test_declarations.py tests/exact/test_reference_pvalues.py tests/exact/intervals
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test style test-slow test-spark test-old-mlflow test-new-mlflow test-old-wandb test-training test-environments test-all test-lowest test-newest test-nightly environments audit bench fuzz mutants format clean
+.PHONY: help demo test style test-slow test-spark test-old-mlflow test-new-mlflow test-old-wandb test-training test-environments test-all test-lowest test-newest test-nightly environments audit bench docs fuzz mutants format clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{ printf "make %-16s %s\n", $$1, $$2 }'
@@ -131,6 +131,9 @@ fuzz: $(VENV)/.fuzz ## fuzz files and the statistic language, MINUTES for each o
 	done
 	@! tail -n +1 .fuzz/findings/*.txt 2>/dev/null
 
+docs: $(VENV)/.test ## build the documentation into site/
+	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build -q -f docs/mkdocs.yml
+
 mutants: $(VENV)/.test ## mutate load-bearing modules DRAWS times by SEED, and list what no test notices
 	$(VENV)/bin/python tests/mutants/mutants.py --draws $(DRAWS) --seed $(SEED) --processes $(PROCESSES)
 
@@ -139,7 +142,7 @@ format: $(VENV)/.test ## format the code and mend what ruff can mend
 	$(VENV)/bin/ruff check --fix .
 
 clean: ## remove the environments, caches and the demo's store
-	rm -rf $(VENV) .venv-* demo-store .*_cache .hypothesis .benchmarks .fuzz .mutants
+	rm -rf $(VENV) .venv-* demo-store site .*_cache .hypothesis .benchmarks .fuzz .mutants
 
 # $(call install,environment,what): the package as it lies here, in an environment that is made if need be
 define install

@@ -12,7 +12,7 @@ import typer
 
 import trackperm
 from trackperm import server
-from trackperm.automation.policy.policy import in_policies
+from trackperm.automation.policy.wording import in_policies
 from trackperm.cli import commands
 from trackperm.errors import InputError
 from trackperm.option_names import ARGUMENTS, COLUMNS, LABELS, NAMES, PAIRS, in_python, on_pages

@@ -43,7 +43,7 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path, small_files: None
     old.chmod(0o640)
     link.symlink_to(old)
     for path in (old, new, link):
-        with pytest.raises(StorageError, match=rf"`{path}` cannot be written: .*\s+Hint: its disk is full"):
+        with pytest.raises(StorageError, match=rf"`{path}` cannot be written: .*\s+Hint: the disk is full"):
             write_whole(path, b"x" * 10_000)
     assert sorted(tmp_path.iterdir()) == [link, old]
     assert old.read_text() == "before"

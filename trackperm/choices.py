@@ -1,6 +1,6 @@
-"""Names of the choices that options take, shared by Python, command line, policies and pages.
+"""Values of options, shared by Python, command line, policies and pages.
 
-Without NumPy, so that the command line can name them before anything is loaded.
+The module does not import NumPy, so that the command line starts quickly.
 """
 
 from __future__ import annotations
@@ -18,87 +18,64 @@ Method = Literal["auto", "binomial", "enumerate", "dp", "lattice", "bracket", "m
 """Numerical engines."""
 
 EngineName = Literal["auto", "polars", "duckdb", "spark"]
-"""Where rows are joined and counted; ``auto`` goes by what holds them and by their number."""
+"""Engines that join and count rows; ``auto`` chooses by the type and the number of rows."""
 
 MethodOfResult = Literal[Method, "attempts"]
-"""As `Method`; ``attempts`` is not for choice, for it tests another null hypothesis: that the attempts of an
-example are exchangeable, and not its outputs as a whole."""
+"""As `Method`, and ``attempts``, which cannot be chosen because it tests another null hypothesis: that the
+attempts within each example are exchangeable."""
 
 Missing = Literal["error", "drop", "wrong", "worst", "best"]
-"""What to do with examples that lack a partner or a value. ``error`` refuses them, ``drop`` leaves them out,
-and ``wrong`` counts what the statistic's spec says of a missing prediction. ``worst`` computes the worst case
-of the candidate: its missing predictions count as the worst possible, those of the baseline as the best;
-``best`` is the opposite."""
+"""Treatment of examples that lack a partner or a value. ``error`` refuses them, ``drop`` leaves them out, and
+``wrong`` counts a missing prediction as the spec defines. ``worst`` computes the worst case of the candidate:
+its missing predictions count as the worst possible, those of the baseline as the best; ``best`` is the
+opposite."""
 
 MissingRule = Literal["error", "drop", "wrong", "worst", "best", "bounds"]
-"""As `Missing`, or the worst and the best case beside each other."""
+"""As `Missing`, and ``bounds``, which computes both the worst and the best case."""
 
 Repeats = Literal["sum", "mean", "any", "all", "bundle"]
-"""What becomes of the rows (epochs, samples, seeds) of one example. ``sum`` adds up their counts, ``mean``
-averages them; ``any`` and ``all`` are 1 where any or all of them pass. ``bundle`` adds up, where one rule of
-both runs, such as retries until success, made the number of rows, so that this number is exchanged too."""
+"""Rules that combine the rows (epochs, samples, seeds) of one example. ``sum`` adds up their counts, ``mean``
+averages them; ``any`` and ``all`` are 1 if any or all of them pass. ``bundle`` adds them up and exchanges
+their number as well; it needs one rule in both runs that determines it, such as retries until success."""
 
 RepeatsInSpec = Literal["sum", "mean", "any", "all", "bundle", "pass_at_k", "pass_hat_k", "attempts", "rows"]
-"""As `Repeats`; ``pass_at_k`` estimates the chance that any of `k` attempts passes, ``pass_hat_k`` that all
-do; ``attempts`` are exchanged within their example, whatever their number in each run; ``rows`` are units of
-their own."""
+"""As `Repeats`; ``pass_at_k`` estimates the probability that any of `k` attempts passes, ``pass_hat_k`` that
+all do; ``attempts`` exchanges attempts within each example, for any number in each run; ``rows`` exchanges
+single rows."""
 
 Unit = Literal["example", "row", "attempt"]
-"""What is exchanged between the runs: all rows of an example together, each row as if it were an example, or
-the attempts at an example among themselves."""
+"""Unit that is exchanged between the runs: all rows of an example together, each row as if it were an
+example, or the attempts within each example."""
 
 MissingOfMany = Literal["error", "drop", "wrong"]
-"""What to do with examples that only some of many runs have: list the run as incomplete, leave the examples
-out of all runs, or count a missing prediction."""
+"""Treatment of examples that only some of many runs have: list the run as incomplete, leave the examples out
+of all runs, or count a missing prediction."""
 
-CorrectionName = Literal["holm", "tarone-holm", "hommel", "bonferroni", "bh", "by", "ahsd", "none"]
-"""Corrections of several tests of the same two runs for each other."""
-
-CorrectionInPolicy = Literal["holm", "tarone-holm", "hommel", "bonferroni", "bh", "by", "none"]
-"""As `CorrectionName`, without those that need independent tests: statistics and slices share examples."""
+CorrectionName = Literal["holm", "tarone-holm", "hommel", "bonferroni", "bh", "by", "none"]
+"""Corrections for several tests of the same two runs."""
 
 CorrectionOfLogged = Literal["holm", "by", "bh", "hommel", "bonferroni"]
-"""Corrections that need p-values alone, as they were logged."""
+"""Corrections that need only p-values, as they were logged."""
 
 CorrectionOfPairs = Literal["holm", "by", "bonferroni"]
-"""Corrections that are valid under any dependence, as of pairs that share runs."""
+"""Corrections that are valid under any dependence, such as that of pairs that share runs."""
 
 Compat = Literal["bikel", "sacrebleu"]
 """Older programs whose p-values are reproduced."""
 
-_LEAST_LEVEL = 1e-300  # of which a part is a number as well
+_LEAST_LEVEL = 1e-300  # corrections divide it further, and the result has to be above the smallest float
 
 
 def require_level(alpha: float) -> None:
-    """Refuse what is no level of a test.
-
-    Raises
-    ------
-    InputError
-        If `alpha` is not between 0 and 1, or so small that a part of it is no number any more.
-    """
+    """Refuse a level that is not between 0 and 1, or so small that fractions of it underflow."""
     if not _LEAST_LEVEL <= alpha < 1.0:
         raise InputError(f"`alpha` is {alpha}; expected a number between 0 and 1, such as 0.05")
 
 
 def require_choice(option: str, value: object, choices: Iterable[str], *, hint: str = "") -> None:
-    """Refuse a value that is not one of `choices`.
+    """Refuse a value of an option that is not one of `choices`, such as ``get_args`` of a `Literal`.
 
-    Parameters
-    ----------
-    option : str
-        The argument that has it.
-    value : object
-        What was given, of any type.
-    choices : iterable of str
-        What the argument takes; of a `Literal`, its ``get_args``.
-    hint : str
-        What else there is to say.
-
-    Raises
-    ------
-    InputError
-        If it is none of them; says which one may be meant.
+    The InputError suggests the closest choice, after `hint`.
     """
     known = list(choices)
     if not (isinstance(value, str) and value in known):

@@ -1,7 +1,7 @@
-"""Options in messages, in the words of whoever reads them: the command line, Python, a policy, a page.
+"""Names of options in messages, as each reader knows them: command line, Python, policies or pages.
 
-A message names an option once, as the command line does and in backticks: ``--missing drop``. The command
-line prints it so. ``str(error)`` writes it as an argument of Python; policies write keys, pages their labels.
+A message contains an option as the command line has it, in backticks: ``--missing drop``. ``str(error)``
+writes it as an argument of Python, policies as a key, and pages as the label of a field.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ARGUMENTS = {
     "second-opinions": "comparison.with_second_opinions()",
     "studentized": "comparison.with_studentized()",
 }
-"""Options without a value, by what does the same in Python."""
+"""Equivalents in Python of options without a value."""
 
 NAMES = {
     **{
@@ -43,13 +43,13 @@ NAMES = {
     "examples": "n_examples",
     "samples": "n_samples",
 }
-"""Options with a value, by the argument of Python that takes it."""
+"""Arguments in Python of options with a value."""
 
 COLUMNS = ("id", "label", "prediction")
-"""Options that name a column: Python and policies take it in ``columns``."""
+"""Options that name a column; keys of ``columns`` in Python and in policies."""
 
 PAIRS = {"column": "columns", "set": "parameters"}
-"""Options whose value is ``NAME=VALUE``, by the mapping that takes it in Python and in policies."""
+"""Mappings in Python and in policies of options with the value ``NAME=VALUE``."""
 
 LABELS = {
     "allow-unseen": "Predictions that no label equals",
@@ -71,20 +71,14 @@ LABELS = {
     "statistic": "Statistic",
     "unit": "What is exchanged",
 }
-"""Options that are fields of a page, by the label of the field."""
+"""Labels of the fields of pages, by option."""
 
 
 def rewritten(text: str, write: Callable[[str, str | None], str | None]) -> str:
-    """Return `text` with another form of its options.
+    """Rewrite the options in `text`, which are in backticks and have the form of the command line.
 
-    Parameters
-    ----------
-    text : str
-        In which options stand in backticks, as on the command line.
-    write : callable
-        Takes the name of an option and its value, or None where it has none, and returns what stands in the
-        backticks instead; None leaves the option as it is. Mappings of one name that follow each other are
-        written as one.
+    `write` receives the name of an option and its value (None without one), and returns the new content of
+    the backticks, or None to keep the option. Consecutive mappings with the same name are merged.
     """
 
     def one(option: re.Match[str]) -> str:
@@ -98,12 +92,12 @@ def rewritten(text: str, write: Callable[[str, str | None], str | None]) -> str:
 
 
 def in_python(text: str) -> str:
-    """Return `text` with options as arguments of Python, such as ``missing="drop"``."""
+    """Rewrite options as arguments of Python, such as ``missing="drop"``."""
     return rewritten(_COMMAND.sub(_call, text), _argument)
 
 
 def on_pages(text: str) -> str:
-    """Return `text` with options as fields of a page, such as ``Examples that a run lacks: drop``."""
+    """Rewrite options as fields of a page, such as ``Examples that a run lacks: drop``."""
     return rewritten(text, _field)
 
 
@@ -131,7 +125,7 @@ def _argument_without_value(name: str) -> str | None:
 
 
 def _call(command: re.Match[str]) -> str:
-    """Write a command as a call of the function of its name."""
+    """Rewrite a command as a call of the Python function with its name."""
     words = re.split(r" (?=--)", f" {command[2]}")
     arguments = [_text(word) for word in words[0].split()]
     for option in words[1:]:
@@ -147,7 +141,7 @@ def _field(name: str, value: str | None) -> str | None:
 
 
 def _unquoted(value: str) -> str:
-    """Read a word as a shell does."""
+    """Remove the quotes of a shell word."""
     try:
         words = shlex.split(value)
     except ValueError:
@@ -156,7 +150,7 @@ def _unquoted(value: str) -> str:
 
 
 def _scalar(value: str) -> str:
-    """Write a value, read as YAML reads it, as Python does."""
+    """Convert a YAML scalar to a Python literal."""
     if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":
         return _text(value[1:-1])
     return value if _NUMBER.fullmatch(value) else _CONSTANTS.get(value) or _text(value)

@@ -1,4 +1,4 @@
-"""Ordinary files, told from pipes and devices: those make a reader wait for ever."""
+"""Check for ordinary files, since pipes and devices can block a reader forever."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _KINDS = {
     stat.S_IFSOCK: "a socket",
 }
 
-HINT = "write what it would give to a file, and name that."
+HINT = "write its content to a file, and name that file."
 
 
 def special_kind(path: Path) -> str | None:
-    """Return what is at `path` if it is neither a file nor a folder, such as ``a pipe``; else None."""
+    """Return the kind of a path that is neither a file nor a folder, such as ``a pipe``; else None."""
     try:
         return _KINDS.get(stat.S_IFMT(path.stat().st_mode))
     except (OSError, ValueError):

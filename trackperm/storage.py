@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and what is said where a disk is full."""
+"""Atomic writing of files, and errors of full disks."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def is_full(error: BaseException) -> bool:
-    """Whether a file could not be written for lack of room: of a disk, a quota, or the size of a file."""
+    """Return whether an error is a full disk, an exhausted quota or a limit on the size of a file."""
     return isinstance(error, OSError) and error.errno in _FULL
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file, all of it or nothing; what is no regular file, such as a pipe, is written to as it is.
+    """Write a file atomically; other than regular files, such as pipes, are written directly.
 
     Raises
     ------
     StorageError
-        If it cannot be written; what stood there before still does.
+        If it cannot be written; an existing file stays unchanged.
     """
     try:
         if path.exists() and not path.is_file():
@@ -48,21 +48,15 @@ def write_whole(path: Path, content: bytes) -> None:
 
 def cannot_be_written(path: Path | str, error: OSError) -> StorageError:
     """Describe a file that could not be written."""
-    hint = "name a file in a folder that is there and that you may write to."
+    hint = "name a file in an existing folder in which you may write."
     if is_full(error):
-        hint = "its disk is full, or a limit on it is reached: make room, or name a file elsewhere."
+        hint = "the disk is full, or a quota is exhausted: free space, or name a file on another disk."
     return StorageError(f"`{printable(path)}` cannot be written: {error.strerror or error}", hint=hint)
 
 
 @contextmanager
 def standard_output() -> Iterator[None]:
-    """Say so where standard output takes no more; that its reader has ended is passed on.
-
-    Raises
-    ------
-    StorageError
-        If it takes no more.
-    """
+    """Replace errors of writing to standard output by a StorageError; a broken pipe is raised unchanged."""
     try:
         yield
     except BrokenPipeError:
@@ -70,19 +64,13 @@ def standard_output() -> Iterator[None]:
     except OSError as error:
         raise StorageError(
             f"standard output cannot be written: {error.strerror or error}",
-            hint="it is redirected to a file on a full disk perhaps.",
+            hint="it may be redirected to a file on a full disk.",
         ) from error
 
 
 @contextmanager
 def temporary_files() -> Iterator[None]:
-    """Name the folder of temporary files where it has no room for what is written within.
-
-    Raises
-    ------
-    StorageError
-        If it has none.
-    """
+    """Replace errors of a full disk by a StorageError that names the folder of temporary files."""
     try:
         yield
     except StorageError:
@@ -94,9 +82,9 @@ def temporary_files() -> Iterator[None]:
 
 
 def no_room_for_temporary_files(error: BaseException) -> StorageError:
-    """Describe a temporary file for which there is no room."""
+    """Describe a temporary file that does not fit on its disk."""
     return StorageError(
         f"temporary files in `{tempfile.gettempdir()}` cannot be written:"
         f" {getattr(error, 'strerror', None) or error}",
-        hint="the environment variable `TMPDIR` names a folder that has room for them.",
+        hint="set the environment variable `TMPDIR` to a folder with more space.",
     )

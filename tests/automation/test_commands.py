@@ -67,8 +67,8 @@ def test_exit_codes_of_once(runs: HookedStore):
     ("arguments", "said"),
     [
         (["watch", "--policy", "no-such-file.yaml"], "no-such-file.yaml"),
-        (["watch", "--format", "json"], "`--format` is about `--status`"),
-        (["watch", "-o", "status.json"], "`--output` is about `--status`"),
+        (["watch", "--format", "json"], "`--format` needs `--status`"),
+        (["watch", "-o", "status.json"], "`--output` needs `--status`"),
         pytest.param(["watch", "--name", "other"], "has no policy `other`", marks=pytest.mark.extended),
         (["receive"], "no secret is set"),
     ],

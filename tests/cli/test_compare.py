@@ -75,7 +75,8 @@ def test_studentized_is_printed_below(folder: Path):
     result = call_trackperm(folder, *arguments)
     assert result.stdout == PRINTED + (
         "studentised permutation test: p = 0.00335 beside the exact p = 0.00335. It is the same test:"
-        " `accuracy` adds up one difference for each of the examples, whose squares no swap changes.\n"
+        " `accuracy` is a sum of one difference for each of the examples, and no swap changes the squares of"
+        " these differences.\n"
     )
     (found,) = json.loads(call_trackperm(folder, *arguments, "--format", "json").stdout)
     assert [each["name"] for each in found["second_opinions"]] == ["studentised permutation test"]
@@ -103,7 +104,7 @@ def test_several_statistics(folder: Path):
     )
     assert result.returncode == 2
     assert "`f1` is 0/0 in both runs" in result.stderr
-    assert "`positive` is 'never': does it occur in the data" in result.stderr
+    assert "check that the data contain it: `positive` is 'never'" in result.stderr
     result = call_trackperm(
         folder, "compare", "base.parquet", "cand.csv", "-s", "accuracy", "-s", "errors.yaml", "--no-log"
     )
@@ -207,7 +208,7 @@ REFUSED = {
     "unknown format": (["notes.docx"], "Parquet"),
     "empty file": (["empty.csv"], "empty"),
     "no rows": (["norows.csv"], "no examples"),
-    "truncated lines": (["cut.jsonl"], "begins as JSON does, and is none"),
+    "truncated lines": (["cut.jsonl"], "begins like JSON, but is not valid"),
     "truncated Parquet": (["cut.parquet"], "Parquet"),
     "missing example": (["short.csv"], "--missing drop"),
     "example twice": (["twice.csv"], "'dev-1317'"),
@@ -234,7 +235,7 @@ REFUSED = {
     "log and do not log": (["cand.csv", "--no-log", "--log-to", "mlflow:x"], "contradict"),
     "alert and do not log": (["cand.csv", "--no-log", "--alert"], "`--no-log` and `--alert` contradict"),
     "tags and do not log": (["cand.csv", "--no-log", "--tag-runs"], "`--no-log` and `--tag-runs` contradict"),
-    "alert of nothing": (["cand.csv", "--alert"], "the candidate is not in a tracker, so nothing is logged"),
+    "alert of nothing": (["cand.csv", "--alert"], "need a tracker, and the candidate is not in one"),
     "log to no tracker": (["cand.csv", "--log-to", "x"], "--log-to mlflow:EXPERIMENT"),
     "no candidate": ([], "candidate"),
     "unknown option": (["cand.csv", "--nope"], "--nope"),
@@ -315,10 +316,10 @@ def test_files_are_written_in_the_format_of_their_names(folder: Path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["-o", "c.pdf"], "`c.pdf` does not say its format"),
-        (["-o", "nowhere/c.md"], "is in a folder that does not exist"),
-        (["--format", "html", "-s", "accuracy", "-s", "errors.yaml"], "a page shows one comparison"),
-        (["-o", "c.html", "--slice", "label"], "a page shows one comparison"),
+        (["-o", "c.pdf"], "the suffix of `c.pdf` is not a format"),
+        (["-o", "nowhere/c.md"], "the folder of `nowhere/c.md` does not exist"),
+        (["--format", "html", "-s", "accuracy", "-s", "errors.yaml"], "an HTML page shows one comparison"),
+        (["-o", "c.html", "--slice", "label"], "an HTML page shows one comparison"),
     ],
 )
 def test_files_that_cannot_be_written_are_refused(folder: Path, options: list[str], message: str):

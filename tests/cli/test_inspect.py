@@ -170,12 +170,12 @@ def asked_by_default(path: Path) -> str:
 def test_what_the_format_scores_is_asked(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_text("".join(json.dumps(row) + "\n" for row in eval_logs.LM_EVAL))
-    assert asked_by_default(path) == "mean_exact_match (the log's own metric)"
+    assert asked_by_default(path) == "mean_exact_match (the metric of the log)"
     path.write_text(json.dumps(eval_logs.INSPECT))
-    assert asked_by_default(path) == "match (the log's own metric)"
+    assert asked_by_default(path) == "match (the metric of the log)"
     samples = [{**row, "epoch": epoch} for epoch in (1, 2) for row in eval_logs.INSPECT["samples"]]
     path.write_text(json.dumps({**eval_logs.INSPECT, "samples": samples}))
-    assert asked_by_default(path) == "match (the log's own metric)"
+    assert asked_by_default(path) == "match (the metric of the log)"
 
 
 def test_two_columns_of_counts_are_two_systems(tmp_path: Path) -> None:
@@ -192,13 +192,13 @@ def test_two_columns_of_counts_are_two_systems(tmp_path: Path) -> None:
 
 def test_truth_values_as_text_are_no_scores(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("id,correct\n1,True\n2,False\n")
-    assert "correct holds 'True' as text, which is no score: write 1 and 0" in invoke(
+    assert "correct holds 'True' as text, which is not a score: write 1 and 0" in invoke(
         "inspect", str(tmp_path / "a")
     )
 
 
 def test_refuses_as_compare_does(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match="there is no file"):
+    with pytest.raises(SourceError, match="does not exist"):
         invoke("inspect", str(tmp_path / "a"))
 
 

@@ -41,7 +41,11 @@ def test_half_of_a_surrogate_pair_is_escaped(tmp_path: Path):
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("a.pdf", "does not say its format"), ("a", "does not say"), ("nowhere/a.txt", "does not exist")],
+    [
+        ("a.pdf", "is not a format of this command"),
+        ("a", "is not a format"),
+        ("nowhere/a.txt", "does not exist"),
+    ],
 )
 def test_files_are_refused_before_anything_is_computed(tmp_path: Path, name: str, message: str):
     with pytest.raises(InputError, match=message):

@@ -107,7 +107,7 @@ def test_check_reports_all_at_once(call: Call, tmp_path: Path):
     (tmp_path / "good.yaml").write_text(GOOD, encoding="utf-8")
     code, printed, errors = call("check", "bad.yaml", "good.yaml")
     assert (code, printed) == (2, "good.yaml: ok\n")
-    assert errors.endswith("bad.yaml: 9 problems\n")
+    assert errors.endswith("bad.yaml: 10 problems\n")
     check_golden(errors, GOLDEN / "cli_statistic_check.txt")
 
 
@@ -173,7 +173,7 @@ def test_new_writes_what_runs_and_never_overwrites(call: Call, tmp_path: Path):
     (tmp_path / "mine.yaml").write_text("mine", encoding="utf-8")
     code, printed, errors = call("new", "mine")
     assert (code, printed) == (2, "")
-    assert "`mine.yaml` is there already" in errors
+    assert "`mine.yaml` already exists" in errors
     assert (tmp_path / "mine.yaml").read_text(encoding="utf-8") == "mine"
 
 
@@ -213,8 +213,8 @@ REFUSED = {
     "no such file": (["show", "mine.yaml"], "there is no file `mine.yaml`"),
     "nothing to check": (["check"], "FILE"),
     "a directory to check": (["check", "."], "`.` cannot be read"),
-    "a path for a name": (["new", "../mine"], "`../mine` cannot be the name of a statistic"),
-    "an empty name": (["new", ""], "cannot be the name"),
+    "a path for a name": (["new", "../mine"], "`../mine` is not a name of a statistic"),
+    "an empty name": (["new", ""], "is not a name of a statistic"),
     "no such command": (["shwo"], "shwo"),
 }
 
@@ -288,4 +288,4 @@ def test_check_names_columns_that_the_data_lacks(call: Call, tmp_path: Path):
     assert "own.yaml: 2 problems" in said
     code, _, said = call("check", "own.yaml", "--data", "nowhere.csv")
     assert code == 2
-    assert said.startswith("error: there is no file `nowhere.csv`")
+    assert said.startswith("error: `nowhere.csv` does not exist")

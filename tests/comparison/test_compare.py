@@ -73,7 +73,7 @@ def test_a_comparison_introduces_itself_on_one_line() -> None:
 
 def test_artifact_paths_are_of_tracked_runs(tmp_path: Path) -> None:
     answers([True, False]).write_parquet(tmp_path / "a")
-    with pytest.raises(InputError, match="neither of these is one"):
+    with pytest.raises(InputError, match="needs a run in a tracker; expected"):
         trackperm.compare(str(tmp_path / "a"), answers([True, True]), artifact="predictions.parquet")
 
 
@@ -87,9 +87,9 @@ def test_several_statistics_are_one_family() -> None:
     assert both[0].pvalue == alone.pvalue
     apart = trackperm.compare(*runs, ["accuracy", "error_rate"], correction="none")
     assert [each.corrected for each in apart] == [None, None]
-    with pytest.raises(InputError, match="two statistics are called `accuracy`"):
+    with pytest.raises(InputError, match="two statistics have the name `accuracy`"):
         trackperm.compare(*runs, ["accuracy", "accuracy"])
-    with pytest.raises(InputError, match="no statistic is given"):
+    with pytest.raises(InputError, match="`statistic` is an empty list"):
         trackperm.compare(*runs, [])
     for options, message in (
         ({"statistic": 3}, "`statistic` is a int; expected a name"),

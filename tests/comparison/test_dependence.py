@@ -58,9 +58,9 @@ class TestWhatIsSaid:
         assert seen.verdict == by_cluster.verdict
         assert seen.design_effect == pytest.approx(1 + 9 * seen.icc)
         assert looks(found) == [
-            "look: examples of one `document` are alike in what tells the runs apart (intra-class correlation"
-            f" {seen.icc:.2f}, design effect {seen.design_effect:.1f}): by `document`,"
-            f" p = {by_cluster.format_pvalue()}; `--cluster document` tests so"
+            "look: the differences between the runs are correlated within each `document` (intra-class"
+            f" correlation {seen.icc:.2f}, design effect {seen.design_effect:.1f}): by `document`,"
+            f" p = {by_cluster.format_pvalue()}; `--cluster document` tests whole clusters"
         ]
         assert 0.1 < seen.icc < 0.5
         assert by_cluster.pvalue > 2 * found.pvalue
@@ -190,8 +190,8 @@ class TestInputs:
         assert seen.pvalue == pytest.approx(alone.pvalue), "the test of each input once"
         assert looks(found) == [
             "look: 400 of 400 examples share their `question` with another, and count apart (intra-class"
-            " correlation of what tells the runs apart 1.00, design effect 2.0): by `question`,"
-            f" p = {alone.format_pvalue()}; `--cluster question` tests so"
+            f" correlation 1.00, design effect 2.0): by `question`, p = {alone.format_pvalue()};"
+            " `--cluster question` tests whole clusters"
         ]
 
     def test_twins_that_hardly_differ_are_said_as_well(self) -> None:

@@ -149,7 +149,7 @@ def test_runs_that_count_the_same_have_an_interval_where_no_prediction_moves_wha
     else:
         assert (
             found.interval_unavailable
-            == "no example tells the runs apart, which says nothing of how much one would"
+            == f"exchanging outputs never changes `{name}`, so the size of a difference is unknown"
         )
         assert found.decision.equivalent, "0.68 % of 440 are 3"
 
@@ -158,7 +158,7 @@ def test_a_score_that_no_swap_changes_has_no_interval() -> None:
     """Without true positives F1 is 0 in both runs, whatever else they get wrong."""
     table = f1_table(no_tn=3, tn_no=2, no_no=2, tn_tn=43)
     found = size_bounds(f1(), table, 0.05)
-    assert found.basis == "no example tells the runs apart, which says nothing of how much one would"
+    assert found.basis == "exchanging outputs never changes `f1`, so the size of a difference is unknown"
     assert found.high > 0.5
 
 
@@ -195,7 +195,7 @@ def test_nothing_shows_a_margin_that_what_is_printed_does_not_show() -> None:
     data = found.to_dict()
     assert (data["equivalent"], data["interval"]) == (None, None)
     assert data["no_equivalence"] == (
-        "no interval is shown, 0 of 5 examples tell the runs apart, and up to 45 % may"
+        "no interval is available, 0 of 5 examples are discordant, and up to 45 % may be"
     )
 
 

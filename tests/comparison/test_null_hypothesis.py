@@ -72,9 +72,9 @@ def test_precision_of_runs_that_predict_far_more_positive():
     assert comparison.verdict == "better"
     (remark,) = comparison.remarks
     assert remark == (
-        "look: p can be small although the scores are equal: `precision` divides by 5.5 times as much in one"
-        " run as in the other, and about 14 % of such comparisons with equal scores have p below 0.05;"
-        " `--studentized` adds a test of equal scores"
+        "look: p can be small although the scores are equal: the divisor of `precision` is 5.5 times as"
+        " large in one run as in the other, and about 14 % of such comparisons with equal scores have p below"
+        " 0.05; `--studentized` adds a test of equal scores"
     )
     assert remark in text.lines(comparison)
     assert comparison.to_dict()["remarks"] == [remark]
@@ -115,7 +115,7 @@ def test_a_statistic_without_a_score_of_each_run(tmp_path: Path):
         "g: {a: u.tp, b: u.positive, c: v.tp, d: v.positive}\nh: a / b - c / d\nundefined: 0\n",
     )
     comparison = trackperm.compare(predictions(0.5, 0.5, 1), predictions(0.1, 0.75, 2), spec)
-    assert ": the counts of the two runs are far apart, and about 14 % of such" in comparison.remarks[0]
+    assert ": the counts of the two runs differ much, and about 14 % of such" in comparison.remarks[0]
 
 
 # --- means --------------------------------------------------------------------------------------------

@@ -122,7 +122,7 @@ def test_inspect_archive(tmp_path: Path) -> None:
 def test_two_models_by_the_harness_own_metric(tmp_path: Path, task: str) -> None:
     first, second = sorted((LOGS / "lm_eval_pyfade").glob(f"samples_{task}_2025*.jsonl"))
     (found,) = compared(tmp_path, str(first), str(second))
-    assert (found["statistic"], found["chosen"]) == ("mean_exact_match", "the log's own metric")
+    assert (found["statistic"], found["chosen"]) == ("mean_exact_match", "the metric of the log")
     logged = [
         [json.loads(line)["exact_match"] for line in path.read_text(encoding="utf-8").splitlines()]
         for path in (first, second)

@@ -31,7 +31,7 @@ from tables.test_registry import SAMPLES
 from tables.wandb.test_run_log import field, framed, history
 
 import trackperm
-from trackperm.automation.policy.policy import read_policies
+from trackperm.automation.policy.load import read_policies
 from trackperm.automation.webhooks.receive import _reference
 from trackperm.errors import RefusedRequestError, TrackpermError
 from trackperm.statistic.problems import problems

@@ -25,9 +25,8 @@ with atheris.instrument_imports(include=INSTRUMENTED):
     from trackperm.statistic.compile import _Compiler
     from trackperm.statistic.document import Document, Passage
     from trackperm.statistic.expressions.arrays import integers
+    from trackperm.statistic.expressions.exact_functions import exact_function, is_rational
     from trackperm.statistic.expressions.frames import count_expression
-    from trackperm.statistic.expressions.rational import is_rational, rational
-    from trackperm.statistic.expressions.real import real
     from trackperm.statistic.expressions.tree import Expression
     from trackperm.statistic.expressions.types import Checker
 
@@ -120,8 +119,8 @@ def functions(data: Any) -> None:
     expression = parse(tree)
     try:
         Checker(False, lambda *_: ColumnType.INTEGER).result(expression, "h")
-        h = real(expression, names, undefined)
-        exact = rational(expression, names, undefined) if is_rational(expression) else None
+        h = exact_function(expression, names, undefined, real=True)
+        exact = exact_function(expression, names, undefined) if is_rational(expression) else None
     except SpecError:
         return
     assert conditional or exact is not None

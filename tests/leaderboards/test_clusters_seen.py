@@ -37,9 +37,9 @@ def looks(board: Leaderboard) -> list[str]:
 
 def test_a_document_effect() -> None:
     (line,) = looks(trackperm.leaderboard(runs(1.0), metric="correct"))
-    assert line.startswith("look: examples of one `document` are alike in what tells runs apart")
+    assert line.startswith("look: the differences between runs are correlated within each `document`")
     assert "in 3 of 3 pairs with `m0`" in line
-    assert line.endswith("`--cluster document` tests by `document`")
+    assert line.endswith("`--cluster document` tests whole clusters")
 
 
 def test_no_effect() -> None:

@@ -95,7 +95,7 @@ def test_corrections():
     assert all(row.letters for row in boards["by"].rows)
     assert all(row.ranks for row in boards["bonferroni"].rows)
     for name in ("bh", "hommel"):
-        with pytest.raises(InputError, match=rf"`{name}` needs independence or positive dependence"):
+        with pytest.raises(InputError, match=rf"`correction` is '{name}'; expected one of `holm`"):
             trackperm.leaderboard(runs, correction=name)
     with pytest.raises(InputError, match="'none'; expected one of `holm`, `by`, `bonferroni`"):
         trackperm.leaderboard(runs, correction="none")
@@ -109,7 +109,7 @@ def test_monte_carlo_counts_by_the_upper_end_of_its_interval():
     assert min(ends) > min(pair.test.pvalue for pair in board.pairs)
     assert board.options["seed"] == "7"
     shown = trackperm.report.render(board, "text").decode()
-    assert "is at most 0.05, if these 99 % intervals hold" in shown
+    assert "is at most 0.05, if these intervals contain the p-values" in shown
     intervals = [row.interval for row in board.rows if row.pair is not None]
     assert {interval.relation for interval in intervals} == {"may disagree"}
 
@@ -186,10 +186,10 @@ def test_runs_that_cannot_be_scored_together_are_incomplete():
     ("options", "message"),
     [
         ({"alpha": 0.0}, "`alpha` is 0.0"),
-        ({"alternative": "greater"}, "all pairs are compared two-sided"),
+        ({"alternative": "greater"}, "expected `two-sided` for all pairs"),
         ({"method": "fast"}, "`method` is 'fast'"),
         ({"baseline": "nobody.csv"}, "nobody.csv"),
-        ({"experiment": "digits"}, '`experiment="digits"` names no tracker'),
+        ({"experiment": "digits"}, '`experiment="digits"` does not name a tracker'),
     ],
 )
 def test_what_is_refused(options: dict, message: str):
@@ -200,7 +200,7 @@ def test_what_is_refused(options: dict, message: str):
 def test_a_statistic_without_scores_is_refused(tmp_path: Path):
     spec = tmp_path / "long.yaml"
     spec.write_text("counts: {right: prediction == label}\ng: {a: u.right, b: v.right}\nh: a - b\n")
-    with pytest.raises(InputError, match="gives none of them a score to rank by"):
+    with pytest.raises(InputError, match="has no score of a single run"):
         trackperm.leaderboard(runs_of([0.5, 0.8]), spec)
     with pytest.raises(InputError, match="needs two complete runs"):
         trackperm.leaderboard(runs_of([0.5]))

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from trackperm.comparison import RunData
-from trackperm.leaderboards import counts
+from trackperm.leaderboards import run_counts
 from trackperm.leaderboards.paired_runs import pair_all
 from trackperm.leaderboards.run_counts import RunCounts
 from trackperm.pairing.pair import pair_in_memory
@@ -29,7 +29,7 @@ def test_of_classes_every_run_is_counted_once(monkeypatch: pytest.MonkeyPatch) -
     wanted = [
         pair_in_memory(runs[j].table, runs[i].table, load_statistic("macro_f1")).count_table for i, j in pairs
     ]
-    monkeypatch.setattr(counts, "pair_in_memory", None)
+    monkeypatch.setattr(run_counts, "pair_in_memory", None)
     for (i, j), table in zip(pairs, wanted, strict=True):
         found = counted.count_table(i, j)[0]
         assert found.names == table.names

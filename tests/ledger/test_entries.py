@@ -21,7 +21,7 @@ from trackperm.cli import commands
 from trackperm.errors import InputError, SourceError
 from trackperm.exact.multiplicity import adjust_log10
 from trackperm.exact.multiplicity.alpha_spending import spending_levels
-from trackperm.ledger import TestFamily, families, without_test_set
+from trackperm.ledger import TestFamily, families
 from trackperm.ledger.comparison_publication import look_sentence, looks_sentence, parquet
 from trackperm.ledger.leaderboard_publication import LOG10_COLUMN, PAIRS_FILE
 from trackperm.trackers.publication import LoggedComparison
@@ -91,16 +91,11 @@ class TestNumbers:
         ]
         assert found.entries[0].run.name == "accuracy: z"
 
-    def test_those_of_earlier_versions_are_said_to_be_of_another_kind(self):
-        assert not any("earlier version" in note for note in family(logged("a", 3)).notes())
-        assert any("earlier version" in note for note in family(logged("a", 3, test_set="aa")).notes())
-
     def test_test_sets_are_families_of_their_own(self):
         made = [logged("a", 3), logged("b", 1, test_set="sbb"), logged("c", 4)]
         stray = LoggedComparison(made[0].run, START, True, {"trackperm.key": "s"})
         found = families([*made, stray])
         assert [(each.test_set, len(each.entries)) for each in found] == [("sbb", 1), ("saa", 2)]
-        assert without_test_set([*made, stray]) == [stray]
 
 
 class TestAdjusted:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from trackperm.errors import InputError
 from trackperm.ledger.entries import families
 from trackperm.ledger.family import family as listed
 from trackperm.ledger.family_text import families_csv
-from trackperm.trackers.publication import TEST_SET_TAG, Published
+from trackperm.trackers.publication import Published
 
 pytestmark = pytest.mark.tracker
 
@@ -74,19 +73,6 @@ def test_a_run_and_a_comparison_list_their_own(ledger: Ledger):
             assert trackperm.family(str(run.reference), tracking_uri=uri) == [wanted]
 
 
-def test_what_names_no_test_set_is_counted(ledger: Ledger, monkeypatch: pytest.MonkeyPatch):
-    """As older versions logged it."""
-    tracker = ledger.store.tracker()
-    logged = tracker.comparisons("digits")
-    stray = replace(
-        logged[0], tags={name: tag for name, tag in logged[0].tags.items() if name != TEST_SET_TAG}
-    )
-    monkeypatch.setattr(type(tracker), "comparisons", lambda *_, **__: [stray, *logged[1:]])
-    found = trackperm.family(experiment="mlflow:digits", tracking_uri=ledger.store.uri)
-    assert {each.n_without_test_set for each in found} == {1}
-    assert found[0].notes()[-1] == "in no family: 1 logged by older versions without a test set"
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -118,4 +104,4 @@ def test_the_command_writes_files(ledger: Ledger, tmp_path: Path):
     assert [row["test_set"] for row in rows] == [each.test_set for each in found for _ in each.entries]
     assert float(rows[0]["log10_p_spent"]) == found[0].spent()[1]
     refused = CliRunner().invoke(commands.app, [*where, "-o", "family.html"])
-    assert "`family.html` does not say its format" in str(refused.exception)
+    assert "the suffix of `family.html` is not a format" in str(refused.exception)

@@ -21,7 +21,7 @@ def test_files_do_not_say_where_to_log():
 
 def test_a_leaderboard_has_no_alert():
     board = trackperm.leaderboard({"a": answers([True, False]), "b": answers([True, True])})
-    with pytest.raises(InputError, match="a leaderboard has no alert"):
+    with pytest.raises(InputError, match="`alert` is not supported for a leaderboard"):
         trackperm.log(board, alert=True)
 
 

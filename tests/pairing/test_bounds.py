@@ -100,7 +100,7 @@ def runs(n_missing: int, n: int = 40) -> tuple[pl.DataFrame, pl.DataFrame]:
     [
         (0, ["better", "better"], "better", None),
         (2, ["better", "better"], "better", "the same verdict"),
-        (9, ["undecided", "better"], "undecided", "not decided by the data"),
+        (9, ["undecided", "better"], "undecided", "the verdicts differ"),
     ],
 )
 def test_the_verdict_is_what_both_agree_on(
@@ -111,7 +111,7 @@ def test_the_verdict_is_what_both_agree_on(
     assert comparison.verdict == verdict
     noted = [line for line in text.lines(comparison) if line.startswith("missing predictions: worst case ")]
     assert [note.rpartition(": ")[2] for note in noted] == ([] if said is None else [said])
-    assert ("do not decide it" in description.markdown(comparison)) == comparison.depends_on_missing
+    assert ("do not decide the verdict" in description.markdown(comparison)) == comparison.depends_on_missing
     assert comparison.to_dict()["cases"][0]["verdict"] == verdicts[0]
     assert comparison.to_dict()["options"]["missing"] == "bounds"
     other = trackperm.compare(*runs(n_missing), missing="worst")
@@ -148,7 +148,7 @@ def test_what_is_worst_and_best_has_to_be_known(tmp_path: Path) -> None:
     [
         ("best: {hits: 1}", "`best` does not define `n`"),
         ("worst: {hits: rank, n: 1}", "`rank` cannot be used in `worst`"),
-        ("best: {hits: 1, n: 1, m: 1}", "there is no count `m`"),
+        ("best: {hits: 1, n: 1, m: 1}", "`m` is not a count"),
     ],
 )
 def test_wrong_declarations(tmp_path: Path, declared: str, said: str) -> None:

@@ -20,7 +20,7 @@ from trackperm.tables.table import ExampleTable
 N = 200
 BASELINE = pl.DataFrame({"id": [f"q{i}" for i in range(N)], "prediction": ["x"] * N, "label": ["a"] * N})
 CANDIDATE = BASELINE.with_columns(prediction=pl.Series(["y"] * 100 + ["x"] * 100))
-SAID = "100 of 200 predictions changed, 0 in score"
+SAID = "100 of 200 predictions changed; 0 change the score"
 
 
 def table(frame: pl.DataFrame, origin: str = "run") -> ExampleTable:
@@ -38,7 +38,7 @@ class TestSaid:
     def test_where_the_counts_are_the_same(self) -> None:
         found = trackperm.compare(BASELINE, CANDIDATE, "accuracy")
         identical, said, *_ = text.notes(found)
-        assert identical.startswith("identical: the counts of both runs are the same")
+        assert identical.startswith("identical: both runs have the same counts")
         assert said == SAID
         assert json.loads(found.to_json())["pairing"]["n_changed"] == 100
         assert SAID in page.html(found)
@@ -52,7 +52,7 @@ class TestSaid:
     def test_more_changed_than_the_score_tells(self) -> None:
         better = CANDIDATE.with_columns(prediction=pl.Series(["a"] * 20 + ["y"] * 80 + ["x"] * 100))
         found = trackperm.compare(BASELINE, better, "accuracy")
-        assert "100 of 200 predictions changed, 20 in score" in text.notes(found)
+        assert "100 of 200 predictions changed; 20 change the score" in text.notes(found)
 
     def test_nothing_where_the_score_tells_all(self) -> None:
         right = CANDIDATE.with_columns(prediction=pl.Series(["a"] * 100 + ["x"] * 100))

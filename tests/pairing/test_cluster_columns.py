@@ -36,7 +36,7 @@ def table(
 def found(
     baseline: ExampleTable, candidate: ExampleTable, ids: Sequence[Any] | None = None, id_: str = "id"
 ) -> list[ClusterColumn]:
-    keys = nw.from_native(pl.Series(ROW if ids is None else ids), series_only=True)
+    keys = pl.Series(ROW if ids is None else ids)
     statistic = load_statistic("accuracy", columns={"id": id_})
     return cluster_columns(baseline, candidate, statistic, keys)
 
@@ -95,9 +95,7 @@ def test_what_is_none(name: str, values: Any, why: str) -> None:
 def test_what_the_statistic_reads_is_none() -> None:
     runs = [table(document=ROW // 5), table(ORDER, document=ROW // 5)]
     statistic = load_statistic("accuracy", columns={"label": "document"})
-    assert (
-        cluster_columns(runs[0], runs[1], statistic, nw.from_native(pl.Series(ROW), series_only=True)) == []
-    )
+    assert cluster_columns(runs[0], runs[1], statistic, pl.Series(ROW)) == []
 
 
 def test_what_differs_between_the_runs_is_none() -> None:

@@ -197,7 +197,7 @@ REFUSED = {
         "Hint: `--prediction predictions` names the column.",
     ),
     "no column that it names": (
-        table("cand", qid=["a"], pred=["x"], references=["x"]),
+        table("cand", qid=["a"], pred=["x"], gold=["x"]),
         "Hint: `--id qid`, `--prediction pred`, `--label gold` name the columns; `--by-position` pairs rows",
     ),
 }  # fmt: skip

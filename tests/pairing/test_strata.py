@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -93,8 +94,12 @@ def test_many_strata_of_a_linear_score_are_one_sum(tmp_path: Path) -> None:
     found = trackperm.compare(
         pl.DataFrame(baseline), pl.DataFrame(candidate), load(tmp_path, SHARE + "strata: language\n")
     )
-    correct = [[int(row["prediction"] == row["label"]) for row in side] for side in (candidate, baseline)]
-    wanted = difference_test(*correct, strata=[row["language"] for row in baseline])
+    sizes = Counter(row["language"] for row in baseline)
+    weighted = [
+        [Fraction(row["prediction"] == row["label"], sizes[row["language"]]) for row in side]
+        for side in (candidate, baseline)
+    ]
+    wanted = difference_test(*weighted)
     assert found.method != "monte-carlo"
     assert found.pvalue == pytest.approx(wanted.pvalue, rel=wanted.error_bound + found.error_bound + 1e-9)
     assert found.test.n_better == wanted.n_better

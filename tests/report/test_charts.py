@@ -78,7 +78,7 @@ def test_a_bar_around_the_observed_value_has_a_part_on_either_side(alternative):
     rows = assert_adds_up(comparison)
     tops = {row["from"]: row["top"] for row in rows if row["base"] == 0}
     stacked = [row for row in rows if row["base"] > 0]
-    assert any(row["from"] < comparison.observed < row["to"] for row in stacked)
+    assert any(row["from"] < comparison.difference < row["to"] for row in stacked)
     for row in stacked:
         assert row["base"] == tops[row["from"]]
         assert row["region"].startswith("at least")
@@ -86,7 +86,7 @@ def test_a_bar_around_the_observed_value_has_a_part_on_either_side(alternative):
 
 def test_values_that_tie_but_for_rounding_are_extreme():
     comparison = accuracy(30, 20)
-    tie = comparison.observed * (1 - 1e-13)
+    tie = comparison.difference * (1 - 1e-13)
     rows = bars(with_null(comparison, [-3.0, -tie, 0.1, tie, 3.0], [0.2] * 5))
     assert [row["region"].startswith("at least") for row in rows] == [True, True, False, True, True]
 

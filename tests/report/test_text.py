@@ -116,13 +116,13 @@ def test_identical_runs():
     assert lines[0].endswith("difference 0.0000   95% CI [-0.5218, +0.5218]")
     assert lines[1].startswith("p = 1  exact, two-sided, 5 examples (0 discordant")
     assert lines[1].endswith("≈ undecided")
-    assert lines[3] == "identical: the counts of both runs are the same on every example"
+    assert lines[3] == "identical: both runs have the same counts on every example"
 
 
 def test_what_was_left_out_is_said():
     baseline, candidate = answers([True] * 8), answers([True, False] * 3)
     lines = text.lines(trackperm.compare(baseline, candidate, "accuracy", missing="drop"))
-    expected = "dropped: 2 without a complete row in both runs (baseline 8, candidate 6, tested 6)"
+    expected = "dropped: 2 examples without a complete row in both runs (baseline 8, candidate 6, tested 6)"
     assert lines[3:] == [expected, "no verdict possible: with 3 discordant examples no p is below 0.25"]
 
 
@@ -173,7 +173,7 @@ def test_monte_carlo_says_so_everywhere():
 
 def test_too_few_random_swaps_are_said():
     lines = text.lines(accuracy(12, 0, method="monte-carlo", n_samples=50))
-    assert "no verdict possible: 50 swaps are too few; draw more" in lines
+    assert "no verdict possible: 50 swaps are too few; increase `--samples`" in lines
     assert not any("too few" in x for x in text.lines(accuracy(12, 0, method="monte-carlo", n_samples=500)))
 
 
@@ -272,7 +272,7 @@ def test_explanation_names_the_statistic_and_the_floor():
     assert sentences[1].startswith("The null hypothesis is that outputs are exchangeable on every example: ")
     assert sentences[-2] == f"With 15 discordant examples no p is below {2.0**-14:.3g}."
     assert description.explanation(accuracy(5, 0))[-2] == (
-        "With 5 discordant examples no p is below 0.0625, so that 0.05 is out of reach."
+        "With 5 discordant examples no p is below 0.0625, so no p can be below 0.05."
     )
     assert "with 1 discordant example no p is below 1" in text.smallest_p_sentence(accuracy(1, 0))
     assert text.smallest_p_sentence(accuracy(1100, 0)).endswith("no p is below 1e-331")  # 2^-1099 = 10^-330.8
@@ -283,7 +283,7 @@ def test_odds_where_no_example_is_worse():
     (sentence,) = (
         each for each in description.explanation(accuracy(9, 0)) if "discordant example is" in each
     )
-    assert sentence.startswith("No discordant example is worse, so that the odds of better to worse have no")
+    assert sentence.startswith("No discordant example is worse, so the odds of better to worse cannot")
     assert re.search(r"\(95% CI \d.* or more\)\.$", sentence)
 
 
@@ -293,7 +293,7 @@ def test_odds_where_no_example_is_worse():
         (
             "cluster: passage",
             "all examples with the same `passage` together: exchanging",
-            "With 5 discordant clusters no p is below 0.0625, so that 0.05 is out of reach.",
+            "With 5 discordant clusters no p is below 0.0625, so no p can be below 0.05.",
         ),
         (
             "repeats: sum",

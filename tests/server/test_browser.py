@@ -371,7 +371,7 @@ def test_result_stays_where_it_may_not_be_logged(chrome, tmp_path):
             page.get_by_role("button", name="Log this comparison").click()
             said = page.locator("#logged")
             expect(said).to_contain_text(
-                "Not logged: you may read these runs, and not write to their experiment"
+                "Not logged: you may read these runs but not write to their experiment"
             )
             expect(said).to_contain_text("permission to edit")
             assert "--no-log" not in page.content()

@@ -136,7 +136,7 @@ def test_reader_compares_and_does_not_log(guarded: Guarded) -> None:
     tried = reader.result({**guarded.order, "log": True, "alpha": 0.025})
     assert tried["verdict"] == "better"
     assert tried["logged"] is None
-    assert "you may read these runs, and not write" in tried["not_logged"]["message"]
+    assert "you may read these runs but not write" in tried["not_logged"]["message"]
     assert "permission to edit" in tried["not_logged"]["hint"]
     assert "--no-log" not in str(tried["not_logged"])
     board = reader.result({"kind": "leaderboard", "runs": list(guarded.runs), "log": True})

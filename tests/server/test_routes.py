@@ -137,6 +137,6 @@ def test_a_job_is_shown_to_its_owner_alone(
     for other in others:
         for answer in site.answers(job, **other):
             assert answer.status_code == 404
-            assert "you have no such job" in answer.text
+            assert "this job is not yours" in answer.text
         cancelled = site.app.test_client().delete(f"{API}/jobs?id={job.id}", headers=other)
         assert cancelled.status_code == 404

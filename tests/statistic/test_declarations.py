@@ -163,7 +163,7 @@ class TestMissing:
         ("missing", "at", "message"),
         [
             ("{correct: 0}", "{correct: 0}", "`missing` does not define `n`"),
-            ("{correct: 0, n: 1, m: 1}", "m", "there is no count `m`"),
+            ("{correct: 0, n: 1, m: 1}", "m", "`m` is not a count"),
             ("{correct: prediction == 1, n: 1}", "prediction", "`prediction` cannot be used in `missing`"),
             ("{correct: 0.5, n: 1}", "0.5", "the missing count `correct` is a decimal, not an integer"),
             ("{correct: x y, n: 1}", "y", ""),

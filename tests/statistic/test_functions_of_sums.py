@@ -23,8 +23,7 @@ from trackperm.errors import SpecError, UndefinedError
 from trackperm.exact import structured_test
 from trackperm.statistic import ColumnType
 from trackperm.statistic.expressions.arrays import integers
-from trackperm.statistic.expressions.rational import is_rational, rational
-from trackperm.statistic.expressions.real import real
+from trackperm.statistic.expressions.exact_functions import exact_function, is_rational
 from trackperm.statistic.expressions.types import Checker
 
 U, V = ["u.a", "u.b"], ["v.a", "v.b"]
@@ -109,12 +108,12 @@ def test_rational_functions_against_fractions(
     parsed = parse(expression.ours)
     assert is_rational(parsed)
     try:
-        h = rational(parsed, U + V, undefined)
+        h = exact_function(parsed, U + V, undefined)
     except SpecError as error:
         problem = error.message
         assert "always 0" in problem
         return
-    same = real(parsed, U + V, undefined)
+    same = exact_function(parsed, U + V, undefined, real=True)
     for point in points:
         try:
             wanted = at(expression.python, tuple(map(Fraction, point)), over=over, Fraction=Fraction)
@@ -151,14 +150,14 @@ def test_rational_functions_against_fractions(
 )
 def test_floats(text: str, expected: float) -> None:
     points = np.tile([9, 0, 4, 0], (2, 3, 1))
-    found = real(parse(text), U + V, None)(points)
+    found = exact_function(parse(text), U + V, None, real=True)(points)
     assert found.shape == (2, 3)
     assert found.dtype == np.float64
     np.testing.assert_allclose(found, expected, rtol=1e-15)
 
 
 def test_floats_with_a_declared_value_for_0_over_0() -> None:
-    h = real(parse("sqrt(u.a / u.b)"), U, Fraction(1, 4))
+    h = exact_function(parse("sqrt(u.a / u.b)"), U, Fraction(1, 4))
     np.testing.assert_array_equal(h(np.array([[0, 0], [4, 1], [1, 0]])), [0.5, 2.0, np.nan])
 
 
@@ -173,9 +172,9 @@ def test_is_rational(text: str, holds: bool) -> None:
 @pytest.mark.parametrize("text", ["u.a / (u.b - u.b)", "1 / (u.a * 0)", "(u.a - u.a) ** -1"])
 def test_division_by_what_is_always_zero(text: str) -> None:
     with pytest.raises(SpecError, match="always 0"):
-        rational(parse(text), U, None)
+        exact_function(parse(text), U, None)
     with pytest.raises(SpecError, match="always 0"):
-        real(parse(f"sqrt({text})"), U, None)
+        exact_function(parse(f"sqrt({text})"), U, None)
 
 
 @pytest.mark.parametrize(
@@ -194,7 +193,7 @@ def test_division_by_what_is_always_zero(text: str) -> None:
 def test_conditions_against_python(text: str) -> None:
     expression = parse(text)
     Checker(False, lambda *_: ColumnType.INTEGER).result(expression, "h")
-    function = real(expression, U, None)
+    function = exact_function(expression, U, None)
     words = {
         "where(u.a > u.b, u.a, u.b) == max(u.a, u.b)": lambda a, b: True,
         "abs(u.a - 1/3) < 0.5 and not (u.b / 2 == 1)": lambda a, b: abs(3 * a - 1) < 1.5 and b != 2,

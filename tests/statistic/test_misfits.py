@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel
 from support.command_line import call_trackperm
 
-from trackperm.automation.policy.policy import Policy, PolicyDocument
+from trackperm.automation.policy.policy import PolicyDocument, PolicyKeys
 from trackperm.errors import InputError
 from trackperm.server.jobs.requests import ChoicesRequest, CompareRequest, LeaderboardRequest, read_request
 from trackperm.statistic import schema
@@ -51,7 +51,7 @@ def require_our_words(said: str) -> None:
     assert "is not a valid value" not in said
 
 
-@pytest.mark.parametrize("key", [*Policy.model_fields, "nope"])
+@pytest.mark.parametrize("key", [*PolicyKeys.model_fields, "nope"])
 def test_policies(key: str):
     for value in VALUES:
         document = Document.parse(dump({"policies": [{**POLICY, key: value}]}), "f")

@@ -5,12 +5,6 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-from scipy.stats import binom
-
-
-def sign_test_pvalues(n: int) -> np.ndarray:
-    """The attainable p-values of a two-sided sign test of n discordant examples, ascending."""
-    return np.unique(np.minimum(2 * binom.cdf(np.arange(n // 2 + 1), n, 0.5), 1.0).round(14))
 
 
 def random_supports(rng: np.random.Generator, m: int, most: int) -> list[np.ndarray]:

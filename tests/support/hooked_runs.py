@@ -14,7 +14,8 @@ import yaml
 from support.mlflow_stores import MlflowStore
 from support.server_client import predictions
 from trackperm.automation.decision_log import DecisionLog
-from trackperm.automation.policy.policy import Policy, load_policies
+from trackperm.automation.policy.load import load_policies
+from trackperm.automation.policy.policy import Policy
 from trackperm.automation.queue.queue import Queue
 from trackperm.automation.queue.watch import Watcher
 from trackperm.trackers.publication import KEY_TAG

@@ -18,7 +18,7 @@ from typing import Any
 import yaml
 
 from support.hooked_runs import Heard
-from trackperm.automation.policy.policy import load_policies
+from trackperm.automation.policy.load import load_policies
 from trackperm.automation.queue.queue import Queue
 from trackperm.automation.webhooks.http import ReceiverServer
 from trackperm.automation.webhooks.receive import Receiver, Secrets

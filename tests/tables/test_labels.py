@@ -68,7 +68,7 @@ class TestRows:
         with pytest.raises(SourceError, match=r"has no label for 1 of 4 examples of .*\(first: '4'\)"):
             read_examples(file, references=References(gold))
         gold.write_text(GOLD + "3,0\n,1\n")
-        with pytest.raises(SourceError, match=r"are missing or repeat \(first: '3', '3', None\)"):
+        with pytest.raises(SourceError, match=r"are missing or repeated \(first: '3', '3', None\)"):
             read_examples(file, references=References(gold))
 
 
@@ -101,7 +101,9 @@ class TestOwnLabels:
         table = read_examples(file, references=References(gold))
         assert table.unusable == {}
         (note,) = table.notes
-        assert note.startswith("its own `label` gave way to the labels, and was not compared: column `label`")
+        assert note.startswith(
+            "its own `label` was replaced by the labels without a comparison: column `label`"
+        )
         assert compared(file, file, "--labels", gold)["baseline_score"] == pytest.approx(2 / 3)
 
 
@@ -152,7 +154,7 @@ class TestSeveralIds:
         file = lines(tmp_path / "p.jsonl", *self.ROWS)
         found = compared(file, file, "--labels", gold, "--id", "id,epoch")
         assert (found["n_examples"], found["baseline_score"]) == (3, pytest.approx(1 / 3))
-        assert any("were found by `id` alone" in note for note in found["pairing"]["notes"])
+        assert any("were matched by `id` alone" in note for note in found["pairing"]["notes"])
 
     def test_labels_by_all_of_them(self, tmp_path: Path) -> None:
         file = lines(tmp_path / "p.jsonl", *self.ROWS)
@@ -169,9 +171,9 @@ class TestSeveralIds:
 
     def test_labels_by_none_of_them(self, tmp_path: Path, gold: Path) -> None:
         file = lines(tmp_path / "p.jsonl", {"doc": 1, "epoch": 1, "prediction": 1})
-        with pytest.raises(SourceError, match="has none of the columns `doc`, `epoch` to find labels by"):
+        with pytest.raises(SourceError, match="lacks the columns `doc`, `epoch`"):
             compared(file, file, "--labels", gold, "--id", "doc,epoch")
-        with pytest.raises(SourceError, match="has no column `id` to find its labels by"):
+        with pytest.raises(SourceError, match="lacks the column `id`"):
             compared(file, file, "--labels", gold, "--id", "id,epoch")
 
 
@@ -185,7 +187,7 @@ class TestByPosition:
         file = text(tmp_path / "p.csv", "id,prediction\na,1\nb,1\nc,0\n")
         (note,) = read_examples(file, references=References(gold, by_position=True)).notes
         assert note.startswith("look: `id` of ")
-        assert note.endswith("do the rows belong together?")
+        assert note.endswith("check that the rows belong together")
 
     def test_no_ids(self, tmp_path: Path, gold: Path) -> None:
         file = text(tmp_path / "p.csv", "prediction,n\n1,1\n1,1\n0,1\n")
@@ -207,13 +209,13 @@ def test_an_id_without_a_name(
     tmp_path: Path, gold: Path, monkeypatch: pytest.MonkeyPatch, id_: str, options: list[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError, match=r"`columns=..id.: .*` names no column"):
+    with pytest.raises(InputError, match=r"`columns=..id.: .*` has an empty column name"):
         compared(gold, gold, "--id", id_, *options, "--prediction", "label")
 
 
 @pytest.mark.parametrize("labels", ["", "  "])
 def test_labels_without_a_name(gold: Path, labels: str) -> None:
-    with pytest.raises(SourceError, match=f"'{labels}' names no file"):
+    with pytest.raises(SourceError, match=f"'{labels}' is not the name of a file"):
         compared(gold, gold, "--labels", labels, "--prediction", "label")
 
 

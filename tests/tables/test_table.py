@@ -54,7 +54,7 @@ class TestFromNative:
 
     @pytest.mark.parametrize("value", [[1, 2], {"id": [1]}, "runs.csv", pl.Series([1]), None])
     def test_what_is_no_data_frame_is_refused(self, value: Any) -> None:
-        with pytest.raises(InputTypeError, match=r"`baseline` is of type `\w+`, which is no data frame"):
+        with pytest.raises(InputTypeError, match=r"`baseline` has the type `\w+`; expected a data frame"):
             ExampleTable.from_native(value, "baseline")
 
     @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ class TestParts:
 
     @pytest.mark.parametrize("locator", ["", "  ", "::part"])
     def test_no_file(self, locator: str) -> None:
-        with pytest.raises(SourceError, match=f"'{locator}' names no file"):
+        with pytest.raises(SourceError, match=f"'{locator}' is not the name of a file"):
             read_file(locator)
 
     def test_a_url_ends_at_the_first_colons(self) -> None:

@@ -103,7 +103,7 @@ class TestFrames:
             (FRAME, {"name": "../x"}, "`../x` is not a name for predictions"),
             (FRAME.with_columns(o=pl.Series([{1}] * 4, dtype=pl.Object)), {}, "column `o` .* holds objects"),
             ("predictions.parquet", {}, "the predictions are text"),
-            (3, {}, "which is no data frame"),
+            (3, {}, "expected a data frame"),
         ]
         for frame, options, message in refused:
             with pytest.raises((InputError, InputTypeError), match=message):

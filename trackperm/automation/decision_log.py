@@ -52,19 +52,9 @@ class DecisionLog:
     def __call__(self, event: str, **facts: Any) -> None:
         """Write one line, without facts that are None, and without secrets in text.
 
-        If the encoding of the stream lacks a character, the line is written with escapes.
-
-        Parameters
-        ----------
-        event : str
-            Name of the decision or event.
-        **facts
-            Text, numbers, and lists of these.
-
-        Raises
-        ------
-        OSError, ValueError
-            If the line cannot be written and `broken` is not given.
+        Facts are text, numbers, and lists of these. If the encoding of the stream lacks a character, the line
+        is written with escapes. Raise OSError or ValueError if the line cannot be written and `broken` is not
+        given.
         """
         moment = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
         stream = sys.stdout if self._stream is None else self._stream

@@ -1,4 +1,4 @@
-"""Shared options of commands: their types with names and help, and parsers of their text."""
+"""Shared options of commands: types with names and help, and parsers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Experiment = Annotated[
     str | None,
     typer.Option(
         metavar="mlflow:EXPERIMENT|wandb:ENTITY/PROJECT",
-        help="All finished runs of it, or what is logged there.",
+        help="All finished runs of an experiment or project, or its logged comparisons.",
     ),
 ]
 ArtifactPair = Annotated[
@@ -51,7 +51,7 @@ StatisticName = Annotated[
         "--statistic",
         "-s",
         metavar="NAME|FILE.yaml",
-        help="What runs are scored by. [default: as the runs say]",
+        help="The statistic. [default: inferred from the runs]",
         show_default=False,
     ),
 ]
@@ -61,7 +61,7 @@ StatisticNames = Annotated[
         "--statistic",
         "-s",
         metavar="NAME|FILE.yaml",
-        help="Repeatable. [default: as the runs say]",
+        help="The statistic; repeatable. [default: inferred from the runs]",
         show_default=False,
     ),
 ]
@@ -71,7 +71,7 @@ Metrics = Annotated[
         "--metric",
         metavar="NAME",
         help="A metric of the runs, or a column of scores, whose means are compared; repeatable."
-        " [default: all that the runs call their own]",
+        " [default: the metrics that the runs have logged]",
         show_default=False,
     ),
 ]
@@ -84,21 +84,21 @@ Metric = Annotated[
 Unit = Annotated[
     choices.Unit | None,
     typer.Option(
-        help="What is exchanged: all rows of an example together, each row, or attempts within examples."
+        help="Unit that is exchanged: all rows of an example, each row, or attempts within examples."
         " [default: example]",
         show_default=False,
     ),
 ]
 Repeats = Annotated[
     choices.Repeats | None,
-    typer.Option(help="What several rows of an example come to. [default: sum]", show_default=False),
+    typer.Option(help="Rule that combines several rows of one example. [default: sum]", show_default=False),
 ]
 Cluster = Annotated[
     str | None,
-    typer.Option(metavar="COLUMN", help="Exchange the examples of one value, such as a document, together."),
+    typer.Option(metavar="COLUMN", help="Exchange all examples of one value, such as a document, together."),
 ]
 AllowUnseen = Annotated[
-    bool, typer.Option("--allow-unseen", help="Compare though no prediction is among the labels.")
+    bool, typer.Option("--allow-unseen", help="Compare even if no prediction occurs among the labels.")
 ]
 Settings = Annotated[
     list[str] | None,
@@ -111,7 +111,8 @@ IdColumn = Annotated[
 Prediction = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of predictions.")]
 Label = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of reference labels.")]
 Labels = Annotated[
-    str | None, typer.Option(metavar="FILE", help="Reference labels that lie apart from the predictions.")
+    str | None,
+    typer.Option(metavar="FILE", help="Reference labels, if they are in a separate file."),
 ]
 OtherColumns = Annotated[
     list[str] | None,
@@ -120,53 +121,53 @@ OtherColumns = Annotated[
     ),
 ]
 ByPosition = Annotated[
-    bool, typer.Option("--by-position", help="Pair rows by position where there is no id column.")
+    bool, typer.Option("--by-position", help="Pair rows by position, without an id column.")
 ]
 Engine = Annotated[
     choices.EngineName,
-    typer.Option(help="Where rows are joined and counted, which changes no result."),
+    typer.Option(help="Engine that joins and counts rows; it does not change the result."),
 ]
 Resolution = Annotated[
     str | None,
     typer.Option(metavar="UNIT", help="Round decimal scores to multiples of this, such as 0.001."),
 ]
-Missing = Annotated[choices.MissingRule, typer.Option(help="What to do with examples only one run has.")]
+Missing = Annotated[choices.MissingRule, typer.Option(help="Treatment of examples that only one run has.")]
 MissingOfMany = Annotated[
-    choices.MissingOfMany, typer.Option(help="What to do with examples that only some runs have.")
+    choices.MissingOfMany, typer.Option(help="Treatment of examples that only some runs have.")
 ]
 
 # The test and the correction.
 
 Alternative = Annotated[
-    choices.Alternative | None, typer.Option(help="Which values are extreme; as the spec says by default.")
+    choices.Alternative | None, typer.Option(help="Which values are extreme; by default, as in the spec.")
 ]
 Alpha = Annotated[float, typer.Option(help="Significance level of the verdict.")]
 Margin = Annotated[
     float | None,
-    typer.Option(metavar="SIZE", help="Call runs equivalent that differ by less, in the statistic's units."),
+    typer.Option(metavar="SIZE", help="Smallest difference that matters: tests equivalence within it."),
 ]
 Slices = Annotated[
     list[str] | None,
     typer.Option(
         "--slice",
         metavar="COLUMN",
-        help="Compare on the examples of each value as well; exploratory unless the spec declares it.",
+        help="Compare also the examples of each value; exploratory unless the spec declares the column.",
     ),
 ]
 Correction = Annotated[
-    choices.CorrectionName, typer.Option(help="Correction of several statistics and slices for each other.")
+    choices.CorrectionName, typer.Option(help="Correction for the number of statistics and slices.")
 ]
 CorrectionOfPairs = Annotated[
     choices.CorrectionOfPairs, typer.Option(help="Correction for the number of comparisons.")
 ]
-MidP = Annotated[bool, typer.Option("--mid-p", help="Count ties with the observed value half; says so.")]
+MidP = Annotated[bool, typer.Option("--mid-p", help="Count ties with the observed value half (mid-p).")]
 Method = Annotated[choices.Method, typer.Option(help="Numerical engine.")]
 Samples = Annotated[
     int | None,
     typer.Option(
         "--samples",
         metavar="N",
-        help="Random swaps, for Monte Carlo. [default: 100000; 10000 with --compat]",
+        help="Number of random swaps for Monte Carlo. [default: 100000; 10000 with --compat]",
         show_default=False,
     ),
 ]
@@ -180,17 +181,17 @@ Seed = Annotated[
 ]
 Exceedances = Annotated[
     int | None,
-    typer.Option(metavar="N", help="Stop drawing after so many swaps as extreme as the observed one."),
+    typer.Option(metavar="N", help="Stop drawing after N swaps at least as extreme as the observed one."),
 ]
 SecondOpinions = Annotated[
-    bool, typer.Option("--second-opinions", help="Add what t, Wilcoxon, sign and McNemar tests say.")
+    bool, typer.Option("--second-opinions", help="Add the results of t, Wilcoxon, sign and McNemar tests.")
 ]
 Studentized = Annotated[
-    bool, typer.Option("--studentized", help="Add the studentised test, of equal scores; for ratios.")
+    bool, typer.Option("--studentized", help="Add the studentised test of equal scores, for ratios.")
 ]
 Compat = Annotated[
     choices.Compat | None,
-    typer.Option(help="Print what an older program computes as well, and why it differs."),
+    typer.Option(help="Print also the p-value of an older program, and why it differs."),
 ]
 
 # Logging.
@@ -198,14 +199,15 @@ Compat = Annotated[
 LogTo = Annotated[
     str | None,
     typer.Option(
-        metavar="mlflow:EXPERIMENT|wandb:ENTITY/PROJECT", help="Log here instead of where the candidate is."
+        metavar="mlflow:EXPERIMENT|wandb:ENTITY/PROJECT",
+        help="Log here instead of where the candidate is.",
     ),
 ]
 Alert = Annotated[
     bool, typer.Option("--alert", help="Raise an alert if the candidate is significantly worse (W&B).")
 ]
 TagRuns = Annotated[
-    bool, typer.Option("--tag-runs", help="Tag the runs, which have to be finished, with the verdict.")
+    bool, typer.Option("--tag-runs", help="Tag the runs, which must be finished, with the verdict.")
 ]
 
 
@@ -240,7 +242,7 @@ def artifacts(text: str | None) -> tuple[str | None, str | None]:
     parts = [part.strip() for part in text.split(",")]
     if len(parts) != 2 or not all(parts):
         raise InputError(
-            f"`--artifact {text}` is neither a path nor two paths", hint="`--artifact BASE,CAND`."
+            f"`--artifact {text}` is neither a path nor two paths", hint="write `--artifact BASE,CAND`."
         )
     return parts[0], parts[1]
 
@@ -276,41 +278,36 @@ def read_pair(
 
     paths = artifacts(artifact)
     require_artifacts_of_runs(artifact, baseline, candidate)
-    begin("reading the baseline")
-    first = load_run(
-        baseline, "baseline", artifact=paths[0], references=references, tracking_uri=tracking_uri
-    )
-    begin("reading the candidate")
-    second = load_run(
-        candidate, "candidate", artifact=paths[1], references=references, tracking_uri=tracking_uri
-    )
-    return first, second
+
+    def read(source: str, role: str, path: str | None) -> RunData:
+        begin(f"reading the {role}")
+        return load_run(source, role, artifact=path, references=references, tracking_uri=tracking_uri)
+
+    return read(baseline, "baseline", paths[0]), read(candidate, "candidate", paths[1])
 
 
 def assignments(texts: Sequence[str] | None) -> dict[str, object]:
     """Parse several ``--set NAME=VALUE``; values are parsed as YAML scalars."""
-    return dict(assignment(text) for text in texts or ())
-
-
-def assignment(text: str) -> tuple[str, object]:
-    """Parse one ``NAME=VALUE``; the value is parsed as a YAML scalar."""
     from trackperm.statistic.document import scalar
 
-    name, equals, value = text.partition("=")
-    if not equals or not name:
-        raise InputError(f"`--set {text}` is no assignment", hint="`--set positive=1`, for example.")
-    return name.strip(), scalar(value.strip())
+    parsed: dict[str, object] = {}
+    for text in texts or ():
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise InputError(
+                f"`--set {text}` is not `NAME=VALUE`", hint="write `--set positive=1`, for example."
+            )
+        parsed[name.strip()] = scalar(value.strip())
+    return parsed
 
 
 def columns(others: Sequence[str] | None, **roles: str | None) -> dict[str, str]:
     """Collect column names by role, from ``--column NAME=COLUMN`` and the options of single roles."""
-    named = dict(column(text) for text in others or ())
-    return named | {role: name for role, name in roles.items() if name is not None}
-
-
-def column(text: str) -> tuple[str, str]:
-    """Parse one ``NAME=COLUMN``."""
-    name, equals, column = (part.strip() for part in text.partition("="))
-    if not equals or not name or not column:
-        raise InputError(f"`--column {text}` names no column", hint="`--column score=acc`, for example.")
-    return name, column
+    named = {}
+    for text in others or ():
+        role, _, column = (part.strip() for part in text.partition("="))
+        if not role or not column:
+            hint = "write `--column score=acc`."
+            raise InputError(f"`--column {text}` is not `NAME=COLUMN`", hint=hint)
+        named[role] = column
+    return named | {role: column for role, column in roles.items() if column is not None}

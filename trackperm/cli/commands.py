@@ -120,7 +120,7 @@ def root(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Ask of two logged runs whether their difference is real, by exact paired-permutation tests."""
+    """Test whether the difference of two logged runs is real, by exact paired-permutation tests."""
 
 
 def _print_error(text: str) -> None:
@@ -149,7 +149,7 @@ def run() -> None:
         typer.echo("interrupted", err=True)
         sys.exit(130)
     except UnicodeError as error:
-        _print_error(f"the result could not be written: {error}")
+        _print_error(f"the result cannot be written: {error}")
         sys.exit(2)
     except OSError as error:
         _print_error(_file_system_message(error))

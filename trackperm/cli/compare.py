@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
@@ -11,7 +10,7 @@ import typer
 
 from trackperm.cli import arguments as a
 from trackperm.cli.log import Destination
-from trackperm.cli.output import FORMAT, SUFFIXES, OutputFiles, Renderers, emit, require_formats
+from trackperm.cli.output import FORMAT, SUFFIXES, OutputFiles, Renderers, as_json, emit, require_formats
 from trackperm.errors import InputError
 
 if TYPE_CHECKING:
@@ -63,7 +62,7 @@ def compare(
     format_: Annotated[Format, FORMAT] = "text",
     output: OutputFiles = None,
 ) -> None:
-    """Compare two runs, print the verdict, and log it where the candidate is unless told --no-log."""
+    """Compare two runs, print the verdict, and log it where the candidate is logged."""
     from trackperm.cli.progress import Steps
     from trackperm.comparison import Question, compare_statistics, reference_answers
 
@@ -104,53 +103,29 @@ def compare(
 
 def _renderers(comparisons: Sequence[Comparison], reproductions: Sequence[Reproduction | None]) -> Renderers:
     """Return renderers of the comparisons, each with the result of an older program if there is one."""
+    from trackperm import report
+    from trackperm.report import description, text
+
     rows = list(zip(comparisons, reproductions, strict=True))
     return {
-        "text": lambda: "\n\n".join("\n".join(_lines(*row)) for row in rows),
-        "json": lambda: json.dumps(
-            [_plain(*row) for row in rows], indent=2, ensure_ascii=False, allow_nan=False
+        "text": lambda: "\n\n".join(
+            "\n".join([*text.lines(each), *(older.lines() if older else [])]) for each, older in rows
         ),
-        "markdown": lambda: _markdown(comparisons),
-        "html": lambda: _html(comparisons),
+        "json": lambda: as_json(
+            [each.to_dict() | ({"compat": older.to_dict()} if older else {}) for each, older in rows]
+        ),
+        "markdown": lambda: "\n\n".join(description.markdown(each).rstrip() for each in comparisons),
+        "html": lambda: report.html(comparisons[0]),
     }
-
-
-def _lines(comparison: Comparison, reproduction: Reproduction | None) -> list[str]:
-    from trackperm.report import text
-
-    return [*text.lines(comparison), *(() if reproduction is None else reproduction.lines())]
-
-
-def _plain(comparison: Comparison, reproduction: Reproduction | None) -> dict[str, Any]:
-    return comparison.to_dict() | ({} if reproduction is None else {"compat": reproduction.to_dict()})
-
-
-def _markdown(comparisons: Sequence[Comparison]) -> str:
-    from trackperm.report import description
-
-    return "\n\n".join(description.markdown(comparison).rstrip() for comparison in comparisons)
-
-
-def _html(comparisons: Sequence[Comparison]) -> str:
-    from trackperm.report import html
-
-    (comparison,) = comparisons
-    return html(comparison)
 
 
 def _require_one_page(
     format_: Format, files: Sequence[Path] | None, specs: Sequence[Statistic], slices: Sequence[str] | None
 ) -> None:
-    """Refuse an HTML page of several comparisons, before the tests run.
-
-    Raises
-    ------
-    InputError
-        If HTML is requested for more than one comparison.
-    """
+    """Refuse an HTML page of several comparisons, before the tests run."""
     is_wanted = format_ == "html" or any(SUFFIXES[file.suffix.lower()] == "html" for file in files or ())
     if is_wanted and (len(specs) > 1 or slices or specs[0].slices):
         raise InputError(
-            "a page shows one comparison, and several statistics or slices are compared",
-            hint="`--format markdown` shows several.",
+            "an HTML page shows one comparison, not several statistics or slices",
+            hint="use `--format markdown` for several.",
         )

@@ -17,19 +17,20 @@ def family(
     ] = None,
     experiment: Experiment = None,
     test_set: Annotated[
-        str | None, typer.Option(metavar="DIGEST", help="Only this test set; its first digits are enough.")
+        str | None, typer.Option(metavar="DIGEST", help="First digits of the digest of a test set.")
     ] = None,
     correction: Annotated[
-        CorrectionOfLogged, typer.Option(help="Correction for all that is listed.")
+        CorrectionOfLogged, typer.Option(help="Correction for all listed comparisons.")
     ] = "holm",
     spend: Annotated[
-        bool, typer.Option("--spend", help="Also spend alpha on the comparisons in their order.")
+        bool,
+        typer.Option("--spend", help="Add p-values by alpha spending, in the order of logging."),
     ] = False,
     tracking_uri: TrackingUri = None,
     format_: Annotated[Literal["text", "json", "csv"], FORMAT] = "text",
     output: OutputFiles = None,
 ) -> None:
-    """List the logged comparisons on a test set in their order, with p-values adjusted for all of them."""
+    """List the logged comparisons on a test set in order, with p-values adjusted for all of them."""
     from trackperm.ledger.family import family as listed
     from trackperm.ledger.family_text import families_csv, family_lines
 

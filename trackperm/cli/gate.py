@@ -19,16 +19,17 @@ from trackperm.storage import cannot_be_written
 
 def gate(
     candidate: Annotated[
-        str, typer.Option(metavar="RUN", help="The run to be judged, as in `trackperm compare`.")
+        str, typer.Option(metavar="RUN", help="The run to judge, as in `trackperm compare`.")
     ],
     policy: Annotated[Path, typer.Option("--policy", metavar="FILE", help="Policies in YAML.")] = Path(
         "trackperm.yaml"
     ),
     name: Annotated[
-        str | None, typer.Option(metavar="POLICY", help="Which of them, where there are several.")
+        str | None, typer.Option(metavar="POLICY", help="One policy of the file, if it has several.")
     ] = None,
     baseline: Annotated[
-        str | None, typer.Option(metavar="RUN", help="Compare with this run, whatever the policy says.")
+        str | None,
+        typer.Option(metavar="RUN", help="Compare with this run, not with that of the policy."),
     ] = None,
     log: Annotated[bool, typer.Option("--log/--no-log", help="Log the comparisons, or log nothing.")] = True,
     format_: Annotated[Literal["text", "json", "markdown"], FORMAT] = "text",
@@ -40,7 +41,7 @@ def gate(
         ),
     ] = False,
 ) -> None:
-    """Judge a candidate by a policy, log the comparisons unless told not to, and end with an exit code.
+    """Judge a candidate by a policy, and log the comparisons.
 
     Exit code 0 pass, 1 fail, 4 undecided; 2 bad input, 3 tracker failed.
     """
@@ -52,8 +53,8 @@ def gate(
         require_formats(output, ("text", "json", "markdown", "junit"), check_folders=False)
         if github and format_ != "text":
             raise InputError(
-                f"`--github` prints annotations, which `--format {format_}` has no place for",
-                hint="`-o gate.json` or `-o gate.md` writes a file.",
+                f"`--github` and `--format {format_}` contradict each other: annotations are text",
+                hint="write a file by `-o gate.json` or `-o gate.md`.",
             )
         chosen = choose_policy(policy, name, baseline)
     except TrackpermError as unread:
@@ -97,6 +98,6 @@ def _append(variable: str, content: str) -> StorageError | None:
             file.write(content)
     except OSError as error:
         failure = cannot_be_written(name, error)
-        failure.hint = f"`{variable}` names a file in a folder that is there; what was found stands above."
+        failure.hint = f"set `{variable}` to a file in an existing folder; the result is printed above."
         return failure
     return None

@@ -18,11 +18,12 @@ from trackperm.messages import printable, without_credentials
 if TYPE_CHECKING:
     from trackperm.comparison import RunData
     from trackperm.statistic import Statistic
+    from trackperm.tables import Source
     from trackperm.tables.table import ExampleTable
 
 _WIDEST = 40  # characters of a table cell
 _TRIED = 1_000
-"""Examples on which statistics are tested: all statistics together then take little time."""
+"""Examples on which statistics are tried, so that all statistics together take little time."""
 
 _DESCRIBED = 100_000
 """Rows of a query that are read to describe its columns, so that a large file is not loaded."""
@@ -57,7 +58,7 @@ class _Column:
 def inspect(
     run: Annotated[str, typer.Argument(metavar="FILE|RUN", help="As in `trackperm compare`.")],
     labels: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Reference labels that lie apart from the predictions.")
+        str | None, typer.Option(metavar="FILE", help="Reference labels, if they are in a separate file.")
     ] = None,
     artifact: Annotated[
         str | None, typer.Option(metavar="NAME", help="Artifact PATH or PATH::PART in the run.")
@@ -66,7 +67,7 @@ def inspect(
     format_: TextOrJson = "text",
     output: OutputFiles = None,
 ) -> None:
-    """Say what a file or run holds: its format, examples and columns, and what can be tested with them."""
+    """Describe a file or run: its format, examples and columns, and the statistics that it supports."""
     from trackperm.comparison import load_run, reference_answers, require_artifacts_of_runs
     from trackperm.tables.remote import is_remote, shown_locator
 
@@ -77,33 +78,19 @@ def inspect(
     try:
         data = load_run(run, "run", artifact=artifact, references=references, tracking_uri=tracking_uri)
     except ChoiceError as error:
-        parts = _PartList(shown, _format(run, None), error.what, tuple(error.parts))
-        emit(parts.renderers(), format_, output)
+        emit(_parts(shown, _format(run, None), error), format_, output)
         return
     options = [*_option("--labels", labels and shown_locator(labels)), *_option("--artifact", artifact)]
     options += _option("--tracking-uri", tracking_uri and without_credentials(tracking_uri))
     emit(_Inspection.of(shown, data, options).renderers(), format_, output)
 
 
-@dataclass(frozen=True)
-class _PartList:
-    """Description of a file with several parts, one of which the user has to choose."""
-
-    run: str
-    format: str
-    what: str
-    parts: tuple[str, ...]
-
-    def renderers(self) -> Renderers:
-        return {
-            "text": lambda: "\n".join(map(printable, self._lines())),
-            "json": lambda: as_json(asdict(self)),
-        }
-
-    def _lines(self) -> Iterator[str]:
-        yield f"{self.run}: {self.format}, with {len(self.parts)} {self.what}s"
-        for part in self.parts:
-            yield f"  trackperm inspect {shlex.quote(f'{self.run}::{part}')}"
+def _parts(run: str, format_: str, error: ChoiceError) -> Renderers:
+    """Describe a file with several parts, one of which the user has to choose."""
+    lines = [f"{run}: {format_}, with {len(error.parts)} {error.what}s"]
+    lines += [f"  trackperm inspect {shlex.quote(f'{run}::{part}')}" for part in error.parts]
+    data = {"run": run, "format": format_, "what": error.what, "parts": error.parts}
+    return {"text": lambda: "\n".join(map(printable, lines)), "json": lambda: as_json(data)}
 
 
 @dataclass(frozen=True)
@@ -132,12 +119,12 @@ class _Testable:
         if self.statistics:
             yield f"can be tested: {', '.join(self.statistics)}"
         if not self.command:
-            yield "no built-in statistic reads these columns; `trackperm statistic list` says what each needs"
+            yield "no built-in statistic reads these columns; `trackperm statistic list` lists their columns"
             return
         if self.is_of_systems:
-            yield "for example, if its columns are of two systems:"
+            yield "for example, if its columns belong to two systems:"
         else:
-            yield "for example, with the other run in place of the second:"
+            yield "for example, with the other run as the second argument:"
         yield f"  {shlex.join(self.command)}"
 
 
@@ -198,7 +185,7 @@ def _option(name: str, value: str | None) -> list[str]:
 def _lines(found: _Inspection) -> Iterator[str]:
     run, table, columns = found.run, found.data.table, found.columns
     number = "1 example" if found.n_examples == 1 else f"{found.n_examples:,} examples"
-    described = f", described by {len(table):,} of them" if len(table) < found.n_examples else ""
+    described = f", of which {len(table):,} are described" if len(table) < found.n_examples else ""
     yield f"{run}: {found.format}, {number}{described}"
     yield ""
     yield from _grid(columns)
@@ -218,13 +205,13 @@ def _lines(found: _Inspection) -> Iterator[str]:
             and column.n_distinct <= 2
             and str(column.example).lower() in ("true", "false")
         ):
-            yield f"{column.name} holds {column.example!r} as text, which is no score: write 1 and 0"
+            yield f"{column.name} holds {column.example!r} as text, which is not a score: write 1 and 0"
     if table.metrics:
-        yield f"metrics of its own: {', '.join(table.metrics)}"
+        yield f"metrics of the log: {', '.join(table.metrics)}"
     for name, value in table.facts.items():
         yield f"{name}: {value}"
     if table.identity:
-        yield f"tell of the input, and have to agree between runs: {', '.join(table.identity)}"
+        yield f"identify the input, and have to agree between runs: {', '.join(table.identity)}"
     for note in table.notes:
         yield f"note: {note}"
     yield ""
@@ -232,8 +219,7 @@ def _lines(found: _Inspection) -> Iterator[str]:
 
 
 def _format(run: str, data: RunData | None) -> str:
-    from trackperm.tables import SourceFile, split_part
-    from trackperm.tables.registry import detect_format
+    from trackperm.tables import split_part
     from trackperm.tables.spark_tables import is_spark_table
     from trackperm.trackers.references import RunReference
 
@@ -241,10 +227,10 @@ def _format(run: str, data: RunData | None) -> str:
     if reference.scheme != "file":
         return f"{reference.scheme} run" + (f" `{data.name}`" if data else "")
     path, part = split_part(reference.locator)
-    if isinstance(path, Path):
-        title = detect_format(SourceFile.opened(path)).title
+    if (source := _source(run)) is not None:
+        title = source.title
     else:
-        title = "table of Spark" if is_spark_table(path) else "table at a URL"
+        title = "table of Spark" if is_spark_table(str(path)) else "table at a URL"
     return title if part is None else f"{title}, part `{part}`"
 
 
@@ -275,20 +261,14 @@ def _holds_objects(table: ExampleTable, name: str) -> bool:
     return isinstance(values.dtype, pl.Struct)
 
 
-def _grid(columns: Sequence[_Column]) -> Iterator[str]:
+def _grid(columns: Sequence[_Column]) -> list[str]:
+    from trackperm.report.text import aligned
+
     rows = [("column", "type", "distinct", "null", "example")]
     for column in columns:
-        known = (f"{column.n_distinct:,}", f"{column.n_null:,}", _shown(column.example))
-        rows.append(
-            (column.name, column.type, *(("", f"{column.n_null:,}", "") if column.why_not else known))
-        )
-    widths = [min(_WIDEST, max(len(row[i]) for row in rows)) for i in range(len(rows[0]))]
-    for row in rows:
-        cells = (
-            cell.rjust(width) if i in (2, 3) else cell.ljust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        yield "  ".join(cells).rstrip()
+        known = ("", "") if column.why_not else (f"{column.n_distinct:,}", _shown(column.example))
+        rows.append((column.name, column.type, known[0], f"{column.n_null:,}", known[1]))
+    return aligned(rows, right={2, 3})
 
 
 def _shown(value: object) -> str:
@@ -305,19 +285,18 @@ def _candidates(columns: Sequence[_Column], n_rows: int) -> dict[str, list[str]]
         if column.type in ("integer", "text") and not column.n_null and column.n_distinct == n_rows
     ]
     others = [column for column in usable if column.name not in ids or _is_called(column.name, "score")]
-    named = {role: [c.name for c in usable if _is_called(c.name, role)] for role in ("prediction", "label")}
     numbers = [column.name for column in others if column.is_number]
-    scores = sorted(numbers, key=lambda name: not _is_called(name, "score"))
+
+    def named(role: str) -> list[str]:
+        names = [column.name for column in usable if _is_called(column.name, role)]
+        return sorted(names, key=lambda name: _names(role).index(name.lower()))
+
     return {
         "id": sorted(ids, key=lambda name: not _is_called(name, "id")),
-        **{role: _as_named(names, role) for role, names in named.items()},
-        "score": scores,
+        "prediction": named("prediction"),
+        "label": named("label"),
+        "score": sorted(numbers, key=lambda name: not _is_called(name, "score")),
     }
-
-
-def _as_named(names: Sequence[str], role: str) -> list[str]:
-    """Sort column names by how common they are for a role."""
-    return sorted(names, key=lambda name: _names(role).index(name.lower()))
 
 
 def _is_called(name: str, role: str) -> bool:
@@ -355,13 +334,12 @@ def _tests(run: str, data: RunData, columns: Sequence[_Column], options: Sequenc
         command = ("trackperm", "compare", *systems, "-s", of_systems, "--by-position", *options)
         return _Testable(default, tuple(found), command, is_of_systems=True)
     logs = [] if data.tracker is None else ["--no-log"]
-    if plain is not None:
-        return _Testable(default, tuple(found), ("trackperm", "compare", run, run, *plain, *options, *logs))
-    own = next((name for name in _COMMON if name in found), None)
-    if own is None:
-        return _Testable(default, tuple(found), ())
-    command = ("trackperm", "compare", run, run, "-s", own, *found[own], *options, *logs)
-    return _Testable(default, tuple(found), command)
+    if plain is None:
+        own = next((name for name in _COMMON if name in found), None)
+        if own is None:
+            return _Testable(default, tuple(found), ())
+        plain = ["-s", own, *found[own]]
+    return _Testable(default, tuple(found), ("trackperm", "compare", run, run, *plain, *options, *logs))
 
 
 def _default(data: RunData, *, by_position: bool) -> tuple[str, list[str] | None]:
@@ -372,35 +350,35 @@ def _default(data: RunData, *, by_position: bool) -> tuple[str, list[str] | None
         statistics = Question(by_position=by_position).statistics_of([data.table, data.table])
     except TrackpermError as error:
         return error.message, None
-    said = ", ".join(statistic.name for statistic in statistics)
-    said += f" ({statistics[0].chosen})"
+    default = f"{', '.join(statistic.name for statistic in statistics)} ({statistics[0].chosen})"
     options = ["--by-position"] * by_position
     for missing in ([], ["--missing", "drop"]):
         if all(
             _can_be_tested(data, statistic, {}, by_position, missing[1] if missing else "error", None)
             for statistic in statistics
         ):
-            return said, [*options, *missing]
-    return said, None
+            return default, [*options, *missing]
+    return default, None
 
 
 def _systems(run: str, data: RunData) -> list[str]:
     """Return the parts of the two systems in a file of numbers without a header."""
-    n_columns = len(data.table.columns)
-    if _source(run) != "headerless" or n_columns not in (2, 4) or data.table.origin != run:
+    n_columns, source = len(data.table.columns), _source(run)
+    is_headerless = source is not None and source.name == "headerless"
+    if not is_headerless or n_columns not in (2, 4) or data.table.origin != run:
         return []
     return [f"{run}::{part}" for part in (("1", "2") if n_columns == 2 else ("A", "B"))]
 
 
-def _source(run: str) -> str | None:
-    """Return the name of the format of a file; None for a run of a tracker or a URL."""
+def _source(run: str) -> Source | None:
+    """Return the format of a file; None for a run of a tracker or a URL."""
     from trackperm.tables import SourceFile, split_part
     from trackperm.tables.registry import detect_format
     from trackperm.trackers.references import RunReference
 
     reference = RunReference.parse(run)
     path = split_part(reference.locator)[0] if reference.scheme == "file" else None
-    return detect_format(SourceFile.opened(path)).name if isinstance(path, Path) else None
+    return detect_format(SourceFile.opened(path)) if isinstance(path, Path) else None
 
 
 def _arguments(

@@ -27,15 +27,15 @@ def leaderboard(
         bool | None,
         typer.Option(
             "--log/--no-log",
-            help="Log it where the runs are, which changes the description of an MLflow experiment; each "
-            "pair counts in `trackperm family`. [default: no-log]",
+            help="Log the leaderboard where the runs are logged; this changes the description of an MLflow"
+            " experiment, and each pair counts in `trackperm family`. [default: no-log]",
             show_default=False,
         ),
     ] = None,
     experiment: a.Experiment = None,
     baseline: Annotated[
         str | None,
-        typer.Option(metavar="RUN", help="Compare all others with this run alone, instead of all pairs."),
+        typer.Option(metavar="RUN", help="Compare all other runs with this one only, instead of all pairs."),
     ] = None,
     statistic: a.StatisticName = None,
     metric: a.Metric = None,
@@ -59,14 +59,14 @@ def leaderboard(
     allow_unseen: a.AllowUnseen = False,
     resolution: a.Resolution = None,
     intervals: Annotated[
-        bool, typer.Option("--intervals/--no-intervals", help="Intervals for the differences.")
+        bool, typer.Option("--intervals/--no-intervals", help="Compute intervals for the differences.")
     ] = True,
     n_samples: Annotated[
         int | None,
         typer.Option(
             "--samples",
             metavar="N",
-            help="Random swaps, for Monte Carlo. [default: 100000]",
+            help="Number of random swaps for Monte Carlo. [default: 100000]",
             show_default=False,
         ),
     ] = None,
@@ -74,16 +74,16 @@ def leaderboard(
     tracking_uri: a.TrackingUri = None,
     log_to: Annotated[
         str | None,
-        typer.Option(metavar="mlflow:EXPERIMENT|wandb:ENTITY/PROJECT", help="Log it here instead."),
+        typer.Option(metavar="mlflow:EXPERIMENT|wandb:ENTITY/PROJECT", help="Log to this place instead."),
     ] = None,
     tag_runs: a.TagRuns = False,
     format_: Annotated[Format, FORMAT] = "text",
     output: OutputFiles = None,
-    stars: Annotated[bool, typer.Option("--stars", help="Stars beside adjusted p-values.")] = False,
+    stars: Annotated[bool, typer.Option("--stars", help="Mark small adjusted p-values by stars.")] = False,
 ) -> None:
-    """Rank many runs on the same examples, and log that only if told --log or --log-to.
+    """Rank many runs on the same examples, with tests that are corrected for the number of comparisons.
 
-    Says which differences are real after correction for the number of comparisons.
+    The result is logged only with --log or --log-to.
     """
     from trackperm.cli.progress import Steps
     from trackperm.comparison import Question, reference_answers
@@ -92,7 +92,7 @@ def leaderboard(
 
     if not runs and experiment is None:
         raise InputError(
-            "there is nothing to rank", hint="name runs, or `--experiment mlflow:NAME` for all of its runs."
+            "no runs are named", hint="name runs, or all runs of an experiment by `--experiment mlflow:NAME`."
         )
     destination = _destination(
         log, log_to, tracking_uri, tag_runs=tag_runs, has_baseline=baseline is not None
@@ -145,12 +145,12 @@ def _destination(
     """Return where to log the leaderboard, or None; refuse contradictory options at once."""
     if log is not False and not (log or log_to):
         if tag_runs:
-            raise InputError("`--tag-runs` goes with `--log` or `--log-to`", hint="add one of them.")
+            raise InputError("`--tag-runs` needs `--log` or `--log-to`", hint="add one of them.")
         return None
     if tag_runs and not has_baseline:
         raise InputError(
-            "`--tag-runs` writes the verdict against a baseline, and all pairs are compared",
-            hint="`--baseline RUN` compares with one run.",
+            "`--tag-runs` needs a baseline, because tags have the verdict against it",
+            hint="add `--baseline RUN`.",
         )
     destination = Destination.of(log_to, tracking_uri, log=log is not False, alert=False, tag_runs=tag_runs)
     return destination if destination.wanted else None
@@ -162,7 +162,7 @@ def _log(board: Leaderboard, destination: Destination) -> None:
     from trackperm.ledger.log import log
 
     published = log(board, destination.tracker, destination.container, tag_runs=destination.tag_runs)
-    verb = "logged" if published.created else "already logged, brought up to date"
+    verb = "logged" if published.created else "already logged, updated"
     typer.echo(f"{verb}: {published.run.url or published.run.reference}", err=True)
     if published.look is not None:
         typer.echo(looks_sentence(published.look, len(board.pairs), published.in_leaderboards), err=True)

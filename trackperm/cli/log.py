@@ -42,13 +42,7 @@ class Destination:
     def of(
         cls, log_to: str | None, tracking_uri: str | None, *, log: bool, alert: bool, tag_runs: bool
     ) -> Destination:
-        """Open the tracker that `log_to` names.
-
-        Raises
-        ------
-        InputError
-            If options contradict each other, or `log_to` does not name a tracker.
-        """
+        """Open the tracker that `log_to` names; refuse options that contradict each other."""
         options = {"--log-to": log_to is not None, "--alert": alert, "--tag-runs": tag_runs}
         for name, is_wanted in options.items():
             if not log and is_wanted:
@@ -57,13 +51,7 @@ class Destination:
         return cls(tracker, container, log, alert, tag_runs)
 
     def require_options(self, candidate: RunData) -> None:
-        """Refuse options that the tracker does not support, before the tests run.
-
-        Raises
-        ------
-        InputError
-            If the tracker does not support an option, or if there is no tracker.
-        """
+        """Refuse options that the tracker does not support, before the tests run."""
         from trackperm.trackers.base import require_options
 
         if not (self.alert or self.tag_runs):
@@ -71,9 +59,8 @@ class Destination:
         tracker = self.tracker or candidate.tracker
         if tracker is None:
             raise InputError(
-                "the candidate is not in a tracker, so nothing is logged, and `--alert` and `--tag-runs` have"
-                " no effect",
-                hint="`--log-to` says where to log.",
+                "`--alert` and `--tag-runs` need a tracker, and the candidate is not in one",
+                hint="name a place by `--log-to`.",
             )
         require_options(tracker, alert=self.alert, tag_runs=self.tag_runs)
 
@@ -91,7 +78,7 @@ class Destination:
             published = log(
                 comparison, self.tracker, self.container, alert=self.alert, tag_runs=self.tag_runs
             )
-            verb = "logged" if published.created else "already logged, brought up to date"
+            verb = "logged" if published.created else "already logged, updated"
             typer.echo(f"{verb}: {published.run.url or published.run.reference}", err=True)
             if published.look is not None:
                 typer.echo(look_sentence(published.look, published.in_leaderboards), err=True)
@@ -101,13 +88,13 @@ def install_chart(
     entity: Annotated[str, typer.Argument(metavar="wandb:ENTITY", help="A user or team at W&B.")],
     tracking_uri: Annotated[str | None, typer.Option(metavar="URI", help="W&B's server.")] = None,
 ) -> None:
-    """Install a chart of the null distribution at W&B, once, and print the setting that makes use of it."""
+    """Install a chart of the null distribution at W&B, and print the environment variable that enables it."""
     from trackperm.trackers.references import RunReference
     from trackperm.trackers.wandb.tracker import WandbTracker
 
     reference = RunReference.parse(entity)
     if reference.scheme != "wandb":
-        raise InputError(f"`{entity}` names no user or team at W&B", hint="write `wandb:ENTITY`.")
+        raise InputError(f"`{entity}` is not a user or team at W&B", hint="write `wandb:ENTITY`.")
     echo(f"export TRACKPERM_WANDB_CHART={WandbTracker(tracking_uri).install_chart(reference.locator)}")
 
 
@@ -118,7 +105,7 @@ def _target(log_to: str, tracking_uri: str | None) -> tuple[Tracker, str]:
     target = RunReference.parse(log_to)
     if target.scheme == "file":
         raise InputError(
-            f"`--log-to {log_to}` names no tracker",
-            hint="`--log-to mlflow:EXPERIMENT` or `--log-to wandb:ENTITY/PROJECT`.",
+            f"`--log-to {log_to}` does not name a tracker",
+            hint="write `--log-to mlflow:EXPERIMENT` or `--log-to wandb:ENTITY/PROJECT`.",
         )
     return open_tracker(target.scheme, tracking_uri), target.locator

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 Experiment = Annotated[
-    str, typer.Argument(metavar="EXPERIMENT", help="Name of an experiment; `mlflow:NAME` is the same.")
+    str, typer.Argument(metavar="EXPERIMENT", help="Name of an experiment, or `mlflow:NAME`.")
 ]
 
 
 @app.callback()
 def root() -> None:
-    """Set up an experiment in MLflow: its view of verdicts, and statistics of its own."""
+    """Set up an experiment in MLflow: a view of verdicts, and its own statistics."""
 
 
 @app.command("setup-view")
@@ -35,7 +35,7 @@ def setup_view(
             "--statistic",
             "-s",
             metavar="NAME",
-            help="Whose score and verdict are shown. Repeatable. [default: all that the runs have]",
+            help="Statistic that is shown; repeatable. [default: all that the runs have]",
             show_default=False,
         ),
     ] = None,
@@ -44,7 +44,7 @@ def setup_view(
     """Save the view "Significance" in an experiment, with scores and verdicts as columns of its runs."""
     tracker, name = _opened(experiment, tracking_uri)
     view = tracker.set_up_view(name, statistic or ())
-    echo("saved" if view.is_written else "already there, as it is to be")
+    echo("saved" if view.is_written else "already saved, unchanged")
     for column in view.columns:
         echo(f"  {column}")
     for unused in view.unused:
@@ -56,10 +56,10 @@ def setup_view(
 def store_statistic(
     experiment: Experiment,
     file: Annotated[Path, typer.Argument(metavar="FILE.yaml", help="A spec.")],
-    replace: Annotated[bool, typer.Option("--replace", help="Replace another spec of that name.")] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="Replace another spec with this name.")] = False,
     tracking_uri: TrackingUri = None,
 ) -> None:
-    """Check a spec and store it in an experiment, whose comparison page then offers it."""
+    """Check a spec, and store it in an experiment for its comparison page."""
     tracker, name = _opened(experiment, tracking_uri)
     echo(f"stored as `{tracker.store_statistic(name, file, is_replaced=replace)}`")
 
@@ -71,5 +71,5 @@ def _opened(experiment: str, tracking_uri: str | None) -> tuple[MlflowTracker, s
     tracker = open_tracker("mlflow", tracking_uri)
     reference = RunReference.parse(experiment)
     if reference.scheme not in ("file", "mlflow"):
-        raise InputError(f"`{experiment}` is no experiment of MLflow", hint="give its name alone.")
+        raise InputError(f"`{experiment}` is not an experiment of MLflow", hint="give only its name.")
     return cast("MlflowTracker", tracker), reference.locator

@@ -29,7 +29,7 @@ SUFFIXES = {
 }
 """Formats by the suffix of a file."""
 
-FORMAT = typer.Option("--format", help="Format of what is printed.")
+FORMAT = typer.Option("--format", help="Format of the printed result.")
 """Option ``--format``; ``Annotated[Literal["text", "json"], FORMAT]`` declares the formats of a command."""
 
 TextOrJson = Annotated[Literal["text", "json"], FORMAT]
@@ -41,7 +41,7 @@ OutputFiles = Annotated[
         "--output",
         "-o",
         metavar="FILE",
-        help="Write a file as well, in the format of its suffix. Repeatable.",
+        help="Write the result also to a file, in the format of its suffix; repeatable.",
     ),
 ]
 
@@ -49,46 +49,26 @@ OutputFiles = Annotated[
 def require_formats(
     files: Iterable[Path] | None, formats: Collection[str], *, check_folders: bool = True
 ) -> None:
-    """Refuse files whose suffix is not a format of this command, before the tests run.
+    """Refuse files of ``-o`` whose suffix is not a format of this command, before the tests run.
 
-    Parameters
-    ----------
-    files : iterable of Path, optional
-        The files of ``-o``.
-    formats : collection of str
-        Formats that the command can write.
-    check_folders : bool
-        Whether to check that the folders exist. If the result matters more than its files, the check can be
-        left out; a missing folder is then an error after the result is printed.
-
-    Raises
-    ------
-    InputError
-        If a suffix is not a format of the command, or if a folder does not exist.
+    Without `check_folders`, a missing folder is an error only after the result is printed.
     """
     for file in files or ():
         if SUFFIXES.get(file.suffix.lower()) not in formats:
             known = [suffix for suffix, name in SUFFIXES.items() if name in formats]
             raise InputError(
-                f"`{printable(file)}` does not say its format",
-                hint=f"its name ends in one of {listed(known)}.",
+                f"the suffix of `{printable(file)}` is not a format of this command",
+                hint=f"use one of {listed(known)}.",
             )
         if check_folders and not file.parent.is_dir():
-            raise InputError(f"`{printable(file)}` is in a folder that does not exist", hint="make it first.")
+            raise InputError(f"the folder of `{printable(file)}` does not exist", hint="create it first.")
 
 
 def emit(renderers: Renderers, format_: str, files: Iterable[Path] | None = None) -> None:
-    """Print a result in one format, and write it to `files` in theirs.
-
-    Raises
-    ------
-    StorageError
-        If a file cannot be written; it is raised for the first such file, after all files were tried.
-    """
+    """Print a result in one format, and write it to `files` in theirs; raise the first failure at the end."""
     content = renderers[format_]()
     echo(printable_lines(content) if format_ == "text" and isinstance(content, str) else content)
-    failure = next(iter(write_files(renderers, files)), None)
-    if failure is not None:
+    for failure in write_files(renderers, files):
         raise failure
 
 
@@ -103,27 +83,19 @@ class Block:
 def emit_checks(
     blocks: Sequence[Block], data: object, format_: Literal["text", "json"], files: Iterable[Path] | None
 ) -> None:
-    """Print the results of checking several files, write them to `files`, and exit with 2 for a problem.
-
-    Raises
-    ------
-    StorageError
-        If a file cannot be written.
-    """
+    """Print the results of checking several files, write them to `files`, and exit with 2 for a problem."""
     renderers: Renderers = {
         "text": lambda: "\n".join(block.text for block in blocks),
         "json": lambda: as_json(data),
     }
-    if format_ == "text":
-        for block in blocks:
-            if block.is_error:
-                typer.echo(printable_lines(block.text), err=True)
-            else:
-                echo(printable_lines(block.text))
-    else:
-        echo(renderers[format_]())
-    failure = next(iter(write_files(renderers, files)), None)
-    if failure is not None:
+    if format_ == "json":
+        echo(as_json(data))
+    for block in blocks if format_ == "text" else ():
+        if block.is_error:
+            typer.echo(printable_lines(block.text), err=True)
+        else:
+            echo(printable_lines(block.text))
+    for failure in write_files(renderers, files):
         raise failure
     if any(block.is_error for block in blocks):
         raise typer.Exit(2)

@@ -23,7 +23,7 @@ _DIGEST = 12  # digits that are printed: enough to distinguish the versions of a
 
 @app.callback()
 def root() -> None:
-    """Check policies: what is compared without being asked, and what counts as failure."""
+    """Check policies of automatic comparisons."""
 
 
 @app.command()
@@ -40,8 +40,8 @@ def check(
     format_: TextOrJson = "text",
     output: OutputFiles = None,
 ) -> None:
-    """Print what policies are understood to say, or all that is wrong with them; then exit code 2."""
-    from trackperm.automation.policy.policy import read_policies
+    """Describe policies, or print all of their errors and exit with code 2."""
+    from trackperm.automation.policy.load import read_policies
 
     require_formats(output, ("text", "json"))
     found = {path: read_policies(path) for path in files}
@@ -67,7 +67,7 @@ def check(
 
 @app.command()
 def schema() -> None:
-    """Print the JSON Schema of policy files, with which editors complete and check them."""
+    """Print the JSON Schema of policy files, for completion and checks in editors."""
     from trackperm.automation.policy.policy import json_schema
 
     echo(json.dumps(json_schema(), indent=2, ensure_ascii=False))
@@ -90,7 +90,7 @@ def _said(errors: Sequence[SpecError]) -> list[str]:
 
 def _block(policy: Policy) -> Iterator[str]:
     """Describe a policy, one line for each of its settings."""
-    runs = ", ".join(map(str, policy.runs)) or "none; for `trackperm gate` alone"
+    runs = ", ".join(map(str, policy.runs)) or "no runs; only for `trackperm gate`"
     chosen = "" if str(policy.only) == "any" else f" ({policy.only})"
     yield policy.name
     yield f"  compares    the finished runs of {runs}{chosen}" if policy.runs else f"  compares    {runs}"
@@ -98,7 +98,7 @@ def _block(policy: Policy) -> Iterator[str]:
     if policy.if_no_baseline == "pass":
         yield "              without one, a candidate passes"
     named = [*(spec.name for spec in policy.specs), *(f"metric {name}" for name in policy.metric)]
-    yield f"  by          {', '.join(named) or 'what the runs say'}{_sliced(policy)}"
+    yield f"  by          {', '.join(named) or 'the statistic that the runs imply'}{_sliced(policy)}"
     yield f"  at          alpha {policy.alpha:g}{_options(policy)}"
     yield f"  fails on    {_failure(policy)}"
     yield f"  logs to     {policy.log_to or 'where the candidate is'}{', tags both runs' * policy.tag_runs}"

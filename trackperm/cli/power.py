@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from trackperm.choices import Alternative
-from trackperm.cli.arguments import Experiment, Settings, TrackingUri, assignment
+from trackperm.cli.arguments import Experiment, Settings, TrackingUri, assignments
 from trackperm.cli.output import OutputFiles, Renderers, TextOrJson, as_json, emit, require_formats
 
 
@@ -17,7 +17,7 @@ def power(
     experiment: Experiment = None,
     test_set: Annotated[
         str | None,
-        typer.Option(metavar="DIGEST", help="With --experiment: of the test set; its first digits."),
+        typer.Option(metavar="DIGEST", help="With --experiment: first digits of the digest of a test set."),
     ] = None,
     statistic: Annotated[
         list[str] | None,
@@ -25,23 +25,27 @@ def power(
             "--statistic",
             "-s",
             metavar="NAME|FILE.yaml",
-            help="Of the pilot; with --experiment a name that was logged, repeatable. [default: accuracy]",
+            help="Statistic of the pilot; with --experiment a logged name, repeatable. [default: accuracy]",
             show_default=False,
         ),
     ] = None,
     settings: Settings = None,
     difference: Annotated[
         float | None,
-        typer.Option(help="The true difference to be seen. [default: that of a pilot]", show_default=False),
+        typer.Option(
+            help="True difference to detect. [default: that of the pilot]",
+            show_default=False,
+        ),
     ] = None,
     discordance: Annotated[
         float | None,
-        typer.Option(help="Share of examples on which one run alone is right, in place of a pilot."),
+        typer.Option(help="Share of examples on which exactly one run is right, instead of a pilot."),
     ] = None,
     n_examples: Annotated[
-        int | None, typer.Option("--examples", metavar="N", help="A number of examples to ask about.")
+        int | None,
+        typer.Option("--examples", metavar="N", help="Compute also the power of N examples."),
     ] = None,
-    wanted: Annotated[float, typer.Option("--power", help="The chance of p < alpha to be had.")] = 0.8,
+    wanted: Annotated[float, typer.Option("--power", help="Required probability of p < alpha.")] = 0.8,
     alpha: Annotated[float, typer.Option(help="Level of the test.")] = 0.05,
     alternative: Annotated[Alternative, typer.Option(help="Which values are extreme.")] = "two-sided",
     n_resamples: Annotated[
@@ -52,7 +56,7 @@ def power(
     format_: TextOrJson = "text",
     output: OutputFiles = None,
 ) -> None:
-    """Say how many examples it takes to see a difference: by a pilot, a discordance, or past comparisons."""
+    """Compute how many examples detect a difference, from a pilot, a discordance or past comparisons."""
     from trackperm.ledger.power import power as planned
 
     require_formats(output, ("text", "json"))
@@ -70,14 +74,12 @@ def power(
         alternative=alternative,
         n_resamples=n_resamples,
         seed=seed,
-        parameters=dict(assignment(text) for text in settings or []),
+        parameters=assignments(settings),
         tracking_uri=tracking_uri,
     )
     plans = found if isinstance(found, list) else [found]
     renderers: Renderers = {
         "text": lambda: "\n\n".join("\n".join(plan.lines()) for plan in plans),
-        "json": lambda: as_json(
-            [plan.to_dict() for plan in found] if isinstance(found, list) else found.to_dict()
-        ),
+        "json": lambda: as_json([plan.to_dict() for plan in plans] if experiment else plans[0].to_dict()),
     }
     emit(renderers, format_, output)

@@ -23,20 +23,21 @@ def receive(
     name: PolicyName = None,
     state: StateFolder = None,
     host: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="Listen here; behind a proxy that speaks TLS.")
+        str, typer.Option(metavar="ADDRESS", help="Address to listen on, behind a TLS proxy.")
     ] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option(metavar="N", min=0, max=65535, help="0 takes any that is free, and says which.")
+        int,
+        typer.Option(metavar="N", min=0, max=65535, help="Port; 0 chooses a free one and prints it."),
     ] = 8642,
     queue_only: Annotated[
-        bool, typer.Option("--queue-only", help="Leave the comparing to `trackperm watch`.")
+        bool, typer.Option("--queue-only", help="Only queue runs; `trackperm watch` compares them.")
     ] = False,
 ) -> None:
-    """Receive webhooks: POST /wandb and POST /mlflow, signed with a secret that the environment has.
+    """Receive webhooks at POST /wandb and POST /mlflow, and compare the runs that they announce.
 
-    TRACKPERM_WANDB_WEBHOOK_SECRET and TRACKPERM_MLFLOW_WEBHOOK_SECRET: at least one. What is announced goes
-    to the queue that `trackperm watch` works off as well; a JSON line is printed for every decision.
-    Where none can be written any more, it answers who is waiting, and ends with exit code 2.
+    It needs at least one of TRACKPERM_WANDB_WEBHOOK_SECRET and TRACKPERM_MLFLOW_WEBHOOK_SECRET. Runs are
+    added to the queue of `trackperm watch`, and a JSON line is printed for every decision. If lines can no
+    longer be written, pending requests are answered, and the command ends with exit code 2.
     """
     from trackperm.automation.decision_log import DecisionLog
     from trackperm.automation.queue.database import default_folder
@@ -70,7 +71,7 @@ def receive(
         # Python would flush the rest of the line at exit, and report that failure a second time.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise InputError(
-            "no decision can be written to standard output any more:"
+            "decisions can no longer be written to standard output:"
             f" {getattr(log.failure, 'strerror', None) or log.failure}",
-            hint="what was received before is queued; start it again where its lines are read.",
+            hint="earlier webhooks are queued; start the command again with a working standard output.",
         )

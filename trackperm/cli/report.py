@@ -15,7 +15,7 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 @app.callback()
 def root() -> None:
-    """Make a report of logged comparisons, on the pages of the tracker that has them."""
+    """Write reports of logged comparisons in the tracker that holds them."""
 
 
 @app.command()
@@ -29,23 +29,21 @@ def wandb(
     ],
     candidate: Annotated[
         str | None,
-        typer.Argument(help="Of a baseline: the report is of all comparisons of the two in its project."),
+        typer.Argument(help="With a baseline: report all comparisons of these two runs in its project."),
     ] = None,
     is_saved: Annotated[
         bool,
-        typer.Option(
-            "--save/--no-save", help="Save the draft, or save nothing and print what W&B would be sent."
-        ),
+        typer.Option("--save/--no-save", help="Save the draft, or only print the request to W&B."),
     ] = True,
     output: Annotated[
         list[Path] | None,
         typer.Option(
-            "--output", "-o", metavar="FILE.json", help="Write what W&B is sent as well. Repeatable."
+            "--output", "-o", metavar="FILE.json", help="Write the request to W&B also to a file; repeatable."
         ),
     ] = None,
     tracking_uri: Annotated[str | None, typer.Option(metavar="URI", help="W&B's server.")] = None,
 ) -> None:
-    """Save a W&B report as a draft and print its address; again, it replaces that draft."""
+    """Save a W&B report as a draft, and print its address; the next call replaces the draft."""
     require_formats(output, ("json",))
     references = [_locator(text) for text in (comparison, candidate) if text is not None]
     try:
@@ -64,7 +62,7 @@ def wandb(
         return
     url, created = save(store, draft)
     emit({**renderers, "text": lambda: url}, "text", output)
-    typer.echo("saved as a draft" if created else "the draft that was there is replaced", err=True)
+    typer.echo("saved as a draft" if created else "replaced the earlier draft", err=True)
 
 
 def _locator(text: str) -> str:
@@ -73,7 +71,7 @@ def _locator(text: str) -> str:
 
     reference = RunReference.parse(text)
     if reference.scheme != "wandb":
-        raise InputError(f"`{text}` is no run at W&B", hint="write `wandb:ENTITY/PROJECT/RUN`.")
+        raise InputError(f"`{text}` is not a run at W&B", hint="write `wandb:ENTITY/PROJECT/RUN`.")
     if is_offline_run(reference.locator):
-        raise InputError(f"`{text}` is an offline run", hint="`wandb sync` uploads it; then name it at W&B.")
+        raise InputError(f"`{text}` is an offline run", hint="upload it by `wandb sync` first.")
     return reference.locator

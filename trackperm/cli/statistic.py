@@ -31,7 +31,7 @@ def root() -> None:
 
 @app.command("list")
 def list_() -> None:
-    """List the built-in statistics: what each is, what it counts and the columns that it reads."""
+    """List the built-in statistics, with their counts and columns."""
     from trackperm.statistic import builtin_names, load_statistic
 
     for name in builtin_names():
@@ -46,7 +46,7 @@ def list_() -> None:
 def show(
     name: Annotated[str, typer.Argument(metavar="NAME|FILE", help="A built-in statistic or a file.")],
 ) -> None:
-    """Show a statistic in its long form, with what it needs and how it will be tested; itself a spec."""
+    """Show a statistic as a spec in its long form, with its columns and its engine."""
     from trackperm.statistic import load_statistic
 
     statistic = load_statistic(name)
@@ -63,13 +63,13 @@ def check(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Predictions, FILE or FILE::PART, whose columns the specs are checked against.",
+            help="Predictions, FILE or FILE::PART; the specs are checked against their columns.",
         ),
     ] = None,
     format_: TextOrJson = "text",
     output: OutputFiles = None,
 ) -> None:
-    """Check specs and report all that is wrong with them, by line and column; exit code 2 if anything is."""
+    """Check specs, and print all errors with line and column; exit code 2 if there are any."""
     from trackperm.statistic.problems import problems
     from trackperm.tables import read_examples, split_part
 
@@ -99,14 +99,14 @@ def _checked(path: Path, wrong: Sequence[Problem]) -> str:
 def new(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the statistic.")],
 ) -> None:
-    """Write NAME.yaml, a commented template that runs as it is."""
+    """Write NAME.yaml, a commented template that is a valid spec."""
     from trackperm.statistic.direction import direction_word, lower_is_better_by_name
     from trackperm.statistic.load import TEMPLATE
 
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name):
         raise InputError(
-            f"`{name}` cannot be the name of a statistic",
-            hint="a name has up to 64 letters, digits, `_` and `-`.",
+            f"`{name}` is not a name of a statistic; expected up to 64 letters, digits, `_` and `-`",
+            hint="choose a name such as `my_score`.",
         )
     path = Path(f"{name}.yaml")
     template = TEMPLATE.read_text(encoding="utf-8")
@@ -114,7 +114,7 @@ def new(
         greater = "false" if lower_is_better_by_name(name) else "true"
         template = template.replace("# greater_is_better: false ", f"greater_is_better: {greater:5}   ")
     if path.exists():
-        raise InputError(f"`{path}` is there already", hint="give another name, or remove it.")
+        raise InputError(f"`{path}` already exists", hint="choose another name, or remove the file.")
     write_whole(path, template.encode())
     echo(f"{path} written; `trackperm statistic check {path}` checks it")
 
@@ -152,7 +152,7 @@ def _engine(statistic: Statistic) -> str:
     try:
         return forecast_engine(statistic).engine
     except TrackpermError:
-        return "only the data can tell"
+        return "depends on the data"
 
 
 def _written(path: Path, problem: Problem) -> str:

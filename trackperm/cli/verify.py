@@ -18,7 +18,7 @@ def verify(
         str, typer.Argument(help="mlflow:RUN_ID of a comparison, or a folder with its files.")
     ],
     from_runs: Annotated[
-        bool, typer.Option("--from-runs", help="Read the runs again as well, and compare them anew.")
+        bool, typer.Option("--from-runs", help="Read and compare the runs again as well.")
     ] = False,
     artifact: Annotated[
         str | None,
@@ -31,9 +31,9 @@ def verify(
     format_: TextOrJson = "text",
     output: OutputFiles = None,
 ) -> None:
-    """Compute a logged comparison again from its counts and spec, and say line by line what matches.
+    """Compute a logged comparison again from its counts and spec, and check each logged value.
 
-    Exit code 4 if anything does not.
+    Exit code 4 if a value does not match.
     """
     from trackperm.ledger.verification.verify import verify as verified
 

@@ -29,8 +29,8 @@ StateFolder = Annotated[
     typer.Option(
         "--state",
         metavar="FOLDER",
-        help="Where the queue lies, on a local disk. [default: $TRACKPERM_STATE, or one of the policy"
-        " file's own in ~/.local/state/trackperm]",
+        help="Folder of the queue, on a local disk. [default: $TRACKPERM_STATE, or a folder for the policy"
+        " file in ~/.local/state/trackperm]",
         show_default=False,
     ),
 ]
@@ -42,20 +42,18 @@ def watch(
     state: StateFolder = None,
     interval: Annotated[
         float,
-        typer.Option(
-            metavar="SECONDS", min=1.0, max=86400.0, help="Time between two lists of an experiment."
-        ),
+        typer.Option(metavar="SECONDS", min=1.0, max=86400.0, help="Time between two listings of the runs."),
     ] = 30.0,
     since: Annotated[
-        datetime | None, typer.Option(help="Leave out runs that ended before this time, in UTC.")
+        datetime | None, typer.Option(help="Skip runs that ended before this time, in UTC.")
     ] = None,
     once: Annotated[
-        bool, typer.Option("--once", help="List and compare what is due, and end: for cron.")
+        bool, typer.Option("--once", help="List the runs, compare those that are due, and exit: for cron.")
     ] = False,
-    status: Annotated[bool, typer.Option("--status", help="Print the queue, and end.")] = False,
+    status: Annotated[bool, typer.Option("--status", help="Print the queue, and exit.")] = False,
     format_: Annotated[
         Literal["text", "json"],
-        typer.Option("--format", help="With `--status`: format of what is printed."),
+        typer.Option("--format", help="With `--status`: format of the printed queue."),
     ] = "text",
     output: Annotated[
         list[Path] | None,
@@ -63,11 +61,11 @@ def watch(
             "--output",
             "-o",
             metavar="FILE",
-            help="With `--status`: write a file as well, in the format of its suffix. Repeatable.",
+            help="With `--status`: write the queue also to a file, in the format of its suffix; repeatable.",
         ),
     ] = None,
     retry_refused: Annotated[
-        bool, typer.Option("--retry-refused", help="Try again what could not be compared.")
+        bool, typer.Option("--retry-refused", help="Retry runs that could not be compared.")
     ] = False,
     lease: Annotated[
         float,
@@ -75,20 +73,20 @@ def watch(
             metavar="SECONDS",
             min=5.0,
             max=3600.0,
-            help="Take over from a watcher that has died after this time.",
+            help="Take over the work of a dead watcher after this time.",
         ),
     ] = 60.0,
     health: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a health file at every sign of life.")
+        Path | None, typer.Option(metavar="FILE", help="Write a health file after every step.")
     ] = None,
     health_port: Annotated[
         int | None,
         typer.Option(metavar="N", min=0, max=65535, help="Answer GET /health on this port of 127.0.0.1."),
     ] = None,
 ) -> None:
-    """Compare every finished run that a policy selects, once, and print a JSON line for every decision.
+    """Compare every finished run that a policy selects once, and print a JSON line for every decision.
 
-    Exit code with --once: 0 where nothing failed, 2 for bad input, 3 where a tracker failed.
+    Exit code with --once: 0 if nothing failed, 2 for bad input, 3 if a tracker failed.
     """
     from trackperm.automation.decision_log import DecisionLog
     from trackperm.automation.policy.edits import EditedPolicies
@@ -99,13 +97,13 @@ def watch(
 
     if not status and (output or format_ != "text"):
         option = "--output" if output else "--format"
-        raise InputError(f"`{option}` is about `--status`", hint="decisions are JSON lines already.")
+        raise InputError(f"`{option}` needs `--status`", hint="decisions are printed as JSON lines.")
     require_formats(output, ("text", "json"))
     if status:
         if state is None and not policy.is_file():
             raise InputError(
-                f"there is no file `{policy}`, whose queue could be shown",
-                hint="`--policy FILE` names the policies, `--state FOLDER` a queue.",
+                f"the policy file `{policy}` does not exist",
+                hint="name one by `--policy FILE`, or its queue by `--state FOLDER`.",
             )
         queue = Queue(state or default_folder(policy), lease=lease)
         entries = queue.entries()
@@ -144,34 +142,22 @@ def watch(
 
 
 def policies(path: Path, name: str | None) -> list[Policy]:
-    """Load the policies of a file, or only the one with a name.
-
-    Raises
-    ------
-    InputError
-        If the file is not valid, or does not contain the named policy.
-    """
-    from trackperm.automation.policy.policy import load_policies
+    """Load the policies of a file, or only the one with a name."""
+    from trackperm.automation.policy.load import load_policies
 
     found = load_policies(path)
     return list(found.policies) if name is None else [found.find(name)]
 
 
 def _require_rows(queue: Queue, chosen: list[Policy], path: Path) -> None:
-    """Refuse policies without `runs`, unless their queue already has entries from other processes.
-
-    Raises
-    ------
-    InputError
-        If the queue has never had an entry for them.
-    """
+    """Refuse policies without `runs`, unless their queue has entries from other processes."""
     keys = {each.queue_key for each in chosen}
     if not any(entry.queue_key in keys for entry in queue.entries()):
         raise InputError(
-            f"no policy of `{printable(path)}` says whose runs are to be compared, and none is queued in"
+            f"no policy of `{printable(path)}` has `runs`, and none has a run in the queue"
             f" `{printable(queue.folder)}`",
-            hint="`runs: mlflow:EXPERIMENT` or `runs: wandb:ENTITY/PROJECT` in a policy; without it, what"
-            " `compare_on_exit` has queued is compared, and nothing else.",
+            hint="add `runs: mlflow:EXPERIMENT` or `runs: wandb:ENTITY/PROJECT` to a policy; without it, only"
+            " runs that `compare_on_exit` has queued are compared.",
         )
 
 
@@ -206,6 +192,6 @@ def _line(entry: Entry) -> str:
     moment = datetime.fromtimestamp(entry.changed, tz=timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
     against = "" if entry.baseline is None else f" against {entry.baseline}"
     tried = f", tried {entry.attempts} times" if entry.attempts > 1 else ""
-    said = (entry.outcome if entry.state == "done" else entry.reason) or ""
-    what = f"{entry.policy}  {entry.candidate}{against}{tried}"
-    return f"{moment}  {entry.state:8} {what}{': ' if said else ''}{said}"
+    result = (entry.outcome if entry.state == "done" else entry.reason) or ""
+    task = f"{entry.policy}  {entry.candidate}{against}{tried}"
+    return f"{moment}  {entry.state:8} {task}{': ' if result else ''}{result}"

@@ -11,7 +11,7 @@ from trackperm.tables.column_types import LISTS, ColumnType, numbers_in_two_ways
 from trackperm.tables.query import Query
 from trackperm.tables.table import ExampleTable
 
-_LOOKED_AT = 100_000
+_BLOCK = 100_000
 """Rows of a block in which equal predictions and labels are searched.
 
 Nearly every run has a correct prediction in the first block, so that the rest is not read.
@@ -22,7 +22,7 @@ def why_no_accuracy(tables: Sequence[ExampleTable], prediction: str, label: str)
     """Return the reason why accuracy does not suit predictions and labels; None if it does."""
     for table in tables:
         try:
-            head = table.head(_LOOKED_AT).only(dict.fromkeys((prediction, label)))
+            head = table.head(_BLOCK).only(dict.fromkeys((prediction, label)))
             _, _, types = typed_columns(head, head, [prediction, label])
             are_versions = numbers_in_two_ways(head, head, label) is not None
         except TrackpermError:
@@ -30,10 +30,10 @@ def why_no_accuracy(tables: Sequence[ExampleTable], prediction: str, label: str)
         if any(types[name] in LISTS for name in (prediction, label)):
             return f"`{label}` or `{prediction}` of `{table.origin}` holds lists"
         if types[label] is ColumnType.DECIMAL and not are_versions:
-            return f"`{label}` of `{table.origin}` holds decimals, which a prediction hardly equals"
+            return f"`{label}` of `{table.origin}` holds decimals, which predictions seldom equal"
     if any(_any_equal(table, prediction, label) for table in tables):
         return None
-    return f"no `{prediction}` is its `{label}`, so that the accuracy of each is 0"
+    return f"no `{prediction}` equals its `{label}`, so the accuracy of each run is 0"
 
 
 def _any_equal(table: ExampleTable, prediction: str, label: str) -> bool:
@@ -42,8 +42,8 @@ def _any_equal(table: ExampleTable, prediction: str, label: str) -> bool:
         return True
     n, whole = 0, table
     if isinstance(table.data, Query):
-        table = table.head(_LOOKED_AT)
-    for part in table.slices([prediction, label], _LOOKED_AT):
+        table = table.head(_BLOCK)
+    for part in table.slices([prediction, label], _BLOCK):
         both = part.drop_nulls()
         n += len(both)
         if (both[prediction].cast(pl.String) == both[label].cast(pl.String)).any():

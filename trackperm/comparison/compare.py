@@ -160,8 +160,7 @@ def compare(
         declared slices are added. Without `slices`, one statistic or metric is compared on all examples only.
     correction : str
         Correction of the p-values of several statistics and slices for each other: ``holm``, which is valid
-        under any dependence, ``tarone-holm``, ``hommel``, ``bonferroni``, ``bh``, ``by``, ``ahsd`` or
-        ``none``.
+        under any dependence, ``tarone-holm``, ``hommel``, ``bonferroni``, ``bh``, ``by`` or ``none``.
     alternative : {'two-sided', 'less', 'greater'}, optional
         By default that of the spec. ``greater``: the candidate's score is greater.
     alpha : float
@@ -299,17 +298,9 @@ def _sequence(value: Any, one: Any) -> tuple[Any, ...]:
 
 
 def _require_names(statistic: object, metric: object, slices: object, correction: object) -> None:
-    """Refuse arguments that are neither a name nor a list of names, and unknown corrections.
-
-    Raises
-    ------
-    InputTypeError
-        If `statistic`, `metric` or `slices` is of another type.
-    InputError
-        If a list is empty, or the correction is unknown.
-    """
+    """Refuse arguments that are neither a name nor a list of names, and unknown corrections."""
     if isinstance(statistic, list | tuple) and not statistic:
-        raise InputError("no statistic is given", hint="name at least one, such as `accuracy`.")
+        raise InputError("`statistic` is an empty list", hint="name at least one, such as `accuracy`.")
     if not isinstance(metric, str | list | tuple | None):
         raise InputTypeError(f"`metric` is a {type(metric).__name__}; expected a name, or a list of names")
     if not isinstance(statistic, StatisticSource | list | tuple | None):

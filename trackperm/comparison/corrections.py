@@ -10,51 +10,33 @@ from types import MappingProxyType
 from trackperm.choices import require_choice
 from trackperm.comparison.context import AdjustedPValue
 from trackperm.comparison.result import Comparison
-from trackperm.errors import CapacityError, InputError
+from trackperm.errors import InputError
 from trackperm.exact.multiplicity import (
     ADJUSTMENTS,
-    AHSD,
     TARONE_HOLM,
-    AttainablePvalues,
     Correction,
     adjust,
-    adjust_discrete,
     adjust_log10,
-    attainable_pvalues,
     log10_smallest_pvalue,
     tarone_holm,
     tarone_holm_log10,
 )
 from trackperm.messages import listed
 
-CORRECTIONS: Mapping[str, Correction] = MappingProxyType(
-    {**ADJUSTMENTS, TARONE_HOLM.name: TARONE_HOLM, AHSD.name: AHSD}
-)
+CORRECTIONS: Mapping[str, Correction] = MappingProxyType({**ADJUSTMENTS, TARONE_HOLM.name: TARONE_HOLM})
 """Corrections by name."""
 
 
 def corrected(comparisons: Sequence[Comparison], method: str = "holm") -> list[Comparison]:
-    """Correct comparisons of the same two runs for each other.
+    """Correct comparisons of the same two runs for each other; their verdicts use the adjusted p-values.
 
-    All of `comparisons` form the family; tests that are left out are not corrected for.
-
-    Parameters
-    ----------
-    comparisons : sequence of Comparison
-        Comparisons by several statistics, or on several slices.
-    method : str
-        A key of CORRECTIONS.
-
-    Returns
-    -------
-    list of Comparison
-        The comparisons in the same order; their verdicts use the adjusted p-values.
+    All of `comparisons` form the family; tests that are left out are not corrected for. `method` is a key of
+    :data:`CORRECTIONS`.
 
     Raises
     ------
     InputError
-        If the correction is unknown; if it needs independent tests, and the comparisons are not slices of one
-        column by one statistic; or if the levels of the comparisons differ.
+        If the correction is unknown, or the levels of the comparisons differ.
     """
     require_choice("correction", method, CORRECTIONS)
     rule = CORRECTIONS[method]
@@ -62,9 +44,9 @@ def corrected(comparisons: Sequence[Comparison], method: str = "holm") -> list[C
         return []
     levels = {comparison.alpha for comparison in comparisons}
     if len(levels) > 1:
-        raise InputError(f"the comparisons have the levels {listed(map(str, sorted(levels)))}")
-    if rule is AHSD:
-        _require_disjoint(comparisons, rule)
+        raise InputError(
+            f"the comparisons have several levels: {listed(map(str, sorted(levels)))}; expected one"
+        )
     adjusted = _adjusted(comparisons, rule)
     drawn = _drawn(comparisons, adjusted)
     names = _names(comparisons)
@@ -106,10 +88,7 @@ def _adjusted(comparisons: Sequence[Comparison], rule: Correction) -> list[tuple
     """Return adjusted p-values and their decimal logarithms."""
     pvalues = [max(comparison.pvalue, comparison.test.interval[1]) for comparison in comparisons]
     logs = [_log10_upper(comparison) for comparison in comparisons]
-    if rule is AHSD:
-        linear = adjust_discrete(pvalues, [_attainable(each) for each in comparisons]).tolist()
-        found = [math.log10(p) if p > 0.0 else least for p, least in zip(linear, logs, strict=True)]
-    elif rule is TARONE_HOLM:
+    if rule is TARONE_HOLM:
         smallest = [log10_smallest_pvalue(comparison.test) for comparison in comparisons]
         linear = tarone_holm(pvalues, [10.0**least for least in smallest]).tolist()
         found = tarone_holm_log10(logs, smallest).tolist()
@@ -136,22 +115,3 @@ def _log10_upper(comparison: Comparison) -> float:
         return max(known, math.log10(comparison.test.interval[1]))
     # |p - truth| <= error * truth; where the error is 1, p itself is an upper bound.
     return known - math.log10(1.0 - error) if error < 1.0 else known
-
-
-def _attainable(comparison: Comparison) -> AttainablePvalues:
-    try:
-        return attainable_pvalues(comparison.test)
-    except CapacityError:
-        return AttainablePvalues.continuous()
-
-
-def _require_disjoint(comparisons: Sequence[Comparison], rule: Correction) -> None:
-    parts = [comparison.slice for comparison in comparisons]
-    columns = {None if part is None else part.column for part in parts}
-    statistics = {comparison.statistic.document() for comparison in comparisons}
-    if None in columns or len(columns) > 1 or len(statistics) > 1:
-        raise InputError(
-            f"`{rule.name}` is proven for independent tests alone, such as those of one statistic on the"
-            " slices of one column",
-            hint="`holm`, `tarone-holm` and `by` are valid under any dependence.",
-        )

@@ -7,7 +7,7 @@ reported with the p-value of the test that exchanges whole clusters.
 
 The correlation is that of the examples' shares in the statistic. For a mean, a share is the difference of the
 scores; for other statistics it is, to first order, half the change that exchanging the outputs of the example
-makes where the runs are alike. The probability of any false report is at most :data:`LEVEL`, which all
+makes at the midpoint of the two runs. The probability of any false report is at most :data:`LEVEL`, which all
 columns share: columns with the name of a cluster get one half, the others get the other half, and each half
 is divided evenly (Bonferroni). Repeated inputs that affect the test are reported without a test.
 """
@@ -40,7 +40,7 @@ It is below the usual 0.05 because every comparison is checked by default.
 MATTERS = 1.1
 """Smallest design effect that is reported: there, a test at the level 0.05 has the size 0.062."""
 
-MOST_SAID = 2
+MOST_REPORTED = 2
 """Most columns that are reported, those with the largest design effects.
 
 Columns such as document and author often form nearly the same clusters, and each one costs a test.
@@ -107,11 +107,10 @@ class Dependence:
         """
         size = f"design effect {self.design_effect:.1f}"
         if self.is_input:
-            found = f"{shared_input(self.n_shared, self.n_examples, self.column)} (intra-class correlation"
-            found += f" of what tells the runs apart {self.icc:.2f}, {size})"
+            found = shared_input(self.n_shared, self.n_examples, self.column)
         else:
-            found = f"examples of one `{self.column}` are alike in what tells the runs apart"
-            found += f" (intra-class correlation {self.icc:.2f}, {size})"
+            found = f"the differences between the runs are correlated within each `{self.column}`"
+        found += f" (intra-class correlation {self.icc:.2f}, {size})"
         if self.log10_pvalue is None:
             return found
         shown = format_pvalue(self.pvalue or 0.0, self.log10_pvalue, 3, alpha)
@@ -123,12 +122,7 @@ class Dependence:
 def dependence_of(baseline: RunData, candidate: RunData, pairing: Pairing) -> tuple[Dependence, ...]:
     """Find columns whose groups of examples are dependent, largest design effects first, without p-values.
 
-    Parameters
-    ----------
-    baseline, candidate : RunData
-        The runs, with all their columns.
-    pairing : Pairing
-        Their pairing, by id and without clusters.
+    The runs have all their columns; they are paired by id, and without clusters.
     """
     statistic = pairing.statistic
     if len(pairing.counts.frame) > MOST_EXAMPLES or pairing.count_table.n_discordant == 0:
@@ -152,34 +146,31 @@ def dependence_of(baseline: RunData, candidate: RunData, pairing: Pairing) -> tu
         )
         for column, found in above_noise((column, shares) for column in columns)
     ]
-    return tuple(sorted(seen, key=lambda each: -each.design_effect)[:MOST_SAID])
+    return tuple(sorted(seen, key=lambda each: -each.design_effect)[:MOST_REPORTED])
 
 
 def above_noise(
-    looked_at: Iterable[tuple[ClusterColumn, npt.NDArray[np.float64]]],
+    checked: Iterable[tuple[ClusterColumn, npt.NDArray[np.float64]]],
 ) -> Iterator[tuple[ClusterColumn, Intraclass]]:
-    """Yield the columns that are to be reported, each set of clusters once.
+    """Yield the columns to report, each set of clusters once.
 
-    Parameters
-    ----------
-    looked_at : iterable of (ClusterColumn, ndarray of float64)
-        All columns that are checked, each with the examples' shares in the statistic, shape (N,).
+    `checked` has all columns that are checked, each with the examples' shares in the statistic, shape (N,).
     """
     found = [
-        (column, alike, shares)
-        for column, shares in looked_at
-        if (alike := Intraclass.of(shares, column.clusters)) is not None
+        (column, correlation, shares)
+        for column, shares in checked
+        if (correlation := Intraclass.of(shares, column.clusters)) is not None
     ]
     n_called = sum(column.is_called for column, *_ in found)
-    said: set[tuple[int, int, float, float]] = set()
-    for column, alike, shares in found:
+    reported: set[tuple[int, int, float, float]] = set()
+    for column, correlation, shares in found:
         level = LEVEL / 2 / (n_called if column.is_called else len(found) - n_called)
-        is_clear = alike.pvalue <= level and np.count_nonzero(shares) >= FEWEST_DISCORDANT
-        is_said = is_clear and alike.design_effect >= MATTERS
-        same = id(shares), alike.n_clusters, round(alike.size, 9), round(alike.icc, 9)
-        if same not in said and (is_said or (column.is_input and alike.size >= MATTERS)):
-            said.add(same)
-            yield column, alike
+        is_clear = correlation.pvalue <= level and np.count_nonzero(shares) >= FEWEST_DISCORDANT
+        matters = is_clear and correlation.design_effect >= MATTERS
+        same = id(shares), correlation.n_clusters, round(correlation.size, 9), round(correlation.icc, 9)
+        if same not in reported and (matters or (column.is_input and correlation.size >= MATTERS)):
+            reported.add(same)
+            yield column, correlation
 
 
 def shares_of(pairing: Pairing | PairedRun) -> npt.NDArray[np.float64] | None:

@@ -9,13 +9,14 @@ from trackperm.choices import Alternative
 from trackperm.errors import CapacityError, UndefinedStatisticError
 from trackperm.exact import CountTable
 from trackperm.exact.intervals import (
-    Choice,
     EffectSizes,
     Interval,
     additive_scores,
-    difference_interval,
+    binary_interval,
+    bootstrap_interval,
     effect_sizes,
-    suited,
+    shift_interval,
+    strata_of_rows,
     why_not_resampled,
     why_not_shifted,
 )
@@ -41,35 +42,21 @@ def interval_of(
     needs is infinite, if some resamples leave the statistic undefined, or if it does not fit into memory.
     """
     if statistic.repeats == "attempts":
-        return "none is known where attempts are exchanged within examples"
+        return "no interval is known for attempts that are exchanged within examples"
     observed, swapped = statistic.pairs(table.candidate, table.baseline)
     unit = "example" if statistic.cluster is None else "cluster"
     scores = additive_scores(observed, swapped, statistic.h, table.multiplicities)
-    method = suited(scores)
-
-    def found(method: Choice, n_resamples: int = N_RESAMPLES) -> Interval:
-        return difference_interval(
-            observed,
-            swapped,
-            statistic.h,
-            multiplicities=table.multiplicities,
-            alpha=alpha,
-            alternative=alternative,
-            method=method,
-            n_resamples=n_resamples,
-        )
-
     if scores is not None and not scores.moves.any() and not statistic.divides_by_labels:
         # Without differences, every function of sums counts as linear.
-        return f"no {unit} tells the runs apart, which says nothing of how much one would"
-    if method == "paired-proportions":
-        return found(method)
-    if method == "shift" and scores is not None:
+        return f"exchanging outputs never changes `{statistic.name}`, so the size of a difference is unknown"
+    if scores is not None and scores.gap is not None and scores.equally_weighted:
+        return binary_interval(scores, alpha=alpha, alternative=alternative)
+    if scores is not None and scores.gap is None:
         why = why_not_shifted(scores, alpha=alpha, alternative=alternative, unit=unit)
         if why is not None:
             return why
         try:
-            return _bounded(found(method))
+            return _bounded(shift_interval(scores, alpha=alpha, alternative=alternative))
         except CapacityError:
             pass  # a mean can be resampled instead
     counts = table.multiplicities
@@ -80,9 +67,17 @@ def interval_of(
         return why
     n_resamples = max(N_RESAMPLES, math.ceil(DRAWN_BEYOND / tail_level(alpha, alternative)))
     if n_resamples > N_RESAMPLES and n_resamples * observed.size > MOST_DRAWN:
-        return f"at the level {alpha:.2g} it takes {n_resamples:,} resamples, which would take long"
+        return f"the level {alpha:.2g} needs {n_resamples:,} resamples, which take too long"
     try:
-        return found("bootstrap", n_resamples)
+        return bootstrap_interval(
+            observed,
+            statistic.h,
+            multiplicities=counts,
+            strata=strata_of_rows(statistic.h, observed),
+            alpha=alpha,
+            alternative=alternative,
+            n_resamples=n_resamples,
+        )
     except (CapacityError, UndefinedStatisticError) as error:
         return error.message
 

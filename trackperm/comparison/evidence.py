@@ -70,22 +70,12 @@ class SizeBounds:
     def lack(self, margin: float) -> str | None:
         """Return the reason why the bounds cannot support this margin; None if they could support it."""
         if isinstance(self.basis, str):
-            return None if max(-self.low, self.high) < margin else f"no interval is shown, {self.unseen}"
+            return None if max(-self.low, self.high) < margin else f"no interval is available, {self.unseen}"
         return None if self.least < margin else self.unseen
 
 
 def size_bounds(statistic: Statistic, table: CountTable, alpha: float) -> SizeBounds:
-    """Compute the bounds of a difference, each at level alpha, by the rules of this module.
-
-    Parameters
-    ----------
-    statistic : Statistic
-        The statistic that was tested.
-    table : CountTable
-        The counts that were tested.
-    alpha : float
-        Probability with which a bound misses, between 0 and 1/2.
-    """
+    """Compute the bounds of a difference by the rules of this module; each misses with probability alpha."""
     basis = interval_of(statistic, table, alpha=2.0 * alpha, alternative="two-sided")
     n, d = int(table.multiplicities.sum()), table.n_discordant
     unit = "example" if statistic.cluster is None else "cluster"
@@ -99,8 +89,8 @@ def size_bounds(statistic: Statistic, table: CountTable, alpha: float) -> SizeBo
 
 
 def _unseen(d: int, n: int, share: float, unit: str) -> str:
-    found = f"{d} of {n} {unit}{'s' * (n != 1)} tell{'s' * (d == 1)} the runs apart"
-    return f"{found}, and up to {100.0 * share:.2g} % may"
+    found = f"{d} of {n} {unit}{'s' * (n != 1)} {'is' if d == 1 else 'are'} discordant"
+    return f"{found}, and up to {100.0 * share:.2g} % may be"
 
 
 def _largest_change(statistic: Statistic, table: CountTable, share: float) -> float:

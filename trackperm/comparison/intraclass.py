@@ -71,14 +71,9 @@ class Intraclass:
 
     @classmethod
     def of(cls, values: npt.NDArray[np.float64], clusters: npt.NDArray[np.int64]) -> Intraclass | None:
-        """Compute the correlation of `values`; None if they are all equal, or if no cluster groups examples.
+        """Compute the correlation of `values`, shape (N,), in `clusters`, numbered from 0 without gaps.
 
-        Parameters
-        ----------
-        values : ndarray of float64, shape (N,)
-            One value for each example.
-        clusters : ndarray of int64, shape (N,)
-            The cluster of each example: numbers from 0, without gaps.
+        None if all values are equal, or if no cluster contains two examples.
         """
         n = values.size
         sizes = np.bincount(clusters).astype(np.float64)

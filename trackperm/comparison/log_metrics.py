@@ -20,13 +20,7 @@ _SCORE = "score."
 
 
 def own_metrics(tables: Sequence[ExampleTable]) -> list[Statistic]:
-    """Return the means of the metrics that are common to all logs with metrics.
-
-    Raises
-    ------
-    InputError
-        If the logs with metrics have none in common, or their names leave the direction open.
-    """
+    """Return the means of the metrics that are common to all logs with metrics; refuse logs without any."""
     having = [(table, metrics) for table in tables if (metrics := metrics_of(table))]
     if not having:
         return []
@@ -39,8 +33,8 @@ def own_metrics(tables: Sequence[ExampleTable]) -> list[Statistic]:
     if not shared:
         listings = "\n".join(f"    `{table.origin}`: {listed(metrics)}" for table, metrics in having[:5])
         raise InputError(
-            f"the runs have no metric of their own in common\n\n{listings}",
-            hint="`--statistic NAME`, or `--metric COLUMN`, names what they are compared by.",
+            f"the logs of the runs have no metric in common\n\n{listings}",
+            hint="name a statistic by `--statistic NAME`, or a column of scores by `--metric COLUMN`.",
         )
     alone = sorted({name for _, metrics in having for name in metrics} - set(shared))
     notes = [f"look: not in all runs, and not compared: {listed(alone)}"] if alone else []
@@ -48,10 +42,10 @@ def own_metrics(tables: Sequence[ExampleTable]) -> list[Statistic]:
     if known and len(known) < len(shared):
         left = [name for name in shared if name not in known]
         notes.append(
-            f"look: not compared, as their names leave open whether more is better: {listed(left)}; a spec"
-            " with `greater_is_better` says it"
+            "look: not compared, because their names do not show whether greater values are better:"
+            f" {listed(left)}; declare it by `greater_is_better` in a spec"
         )
-    why = "the log's own metric" if len(shared) == 1 else "one of the log's own metrics"
+    why = "the metric of the log" if len(shared) == 1 else "one of the metrics of the log"
     found = [mean_of_metric(name, column, why) for name, column in (known or shared).items()]
     return [replace(found[0], found=tuple(notes)), *found[1:]]
 
@@ -66,18 +60,12 @@ def metrics_of(table: ExampleTable) -> Mapping[str, str]:
 
 @lru_cache(maxsize=256)
 def mean_of_metric(name: str, column: str, why: str = "") -> Statistic:
-    """Build the statistic that averages a column of scores, with the name of the metric.
-
-    Raises
-    ------
-    InputError
-        If the name does not imply whether greater values are better.
-    """
+    """Build the mean of a column of scores; refuse names that leave the better direction open."""
     if _is_open(name):
         raise InputError(
-            f"the name of the metric `{name}` leaves open whether more of it is better",
-            hint=f"a spec says it: `counts: {{total: score, n: 1}}`, `columns: {{score: {column}}}`, `score:"
-            " total / n` and `greater_is_better: true` or `false`; `trackperm statistic new` writes one.",
+            f"the name of the metric `{name}` does not show whether greater values are better",
+            hint=f"declare it in a spec: `counts: {{total: score, n: 1}}`, `columns: {{score: {column}}}`,"
+            " `score: total / n` and `greater_is_better: true`; `trackperm statistic new` writes a template.",
         )
     if column == "passed":
         return replace(load_statistic("pass_at_1"), chosen=why)
@@ -95,13 +83,7 @@ def mean_of_metric(name: str, column: str, why: str = "") -> Statistic:
 
 
 def column_of_metric(name: str, tables: Sequence[ExampleTable]) -> str:
-    """Return the score column of a metric that the user named.
-
-    Raises
-    ------
-    InputError
-        If a run has neither a metric of this name nor a numeric column.
-    """
+    """Return the score column of a metric that the user named; refuse unknown and not numeric ones."""
     columns = {metrics_of(table).get(name, name) for table in tables}
     column = columns.pop()
     if columns or not have(tables, [column]):
@@ -113,8 +95,8 @@ def column_of_metric(name: str, tables: Sequence[ExampleTable]) -> str:
         )
     if not is_number(column, tables):
         raise InputError(
-            f"the metric `{name}` has values that are no numbers",
-            hint="scores are numbers or booleans; `--statistic NAME` compares predictions with labels.",
+            f"the metric `{name}` has values that are not numbers; expected numbers or booleans",
+            hint="compare predictions with labels by `--statistic NAME`.",
         )
     return column
 

@@ -65,26 +65,7 @@ def null_hypothesis(statistic: Statistic) -> str:
 def remarks(
     statistic: Statistic, table: CountTable, *, observed: float, alternative: Alternative, alpha: float
 ) -> tuple[str, ...]:
-    """Return remarks on data where p can be small although the scores are equal; mostly none.
-
-    Parameters
-    ----------
-    statistic : Statistic
-        The statistic that was tested.
-    table : CountTable
-        The counts that were tested.
-    observed : float
-        The observed value of the statistic.
-    alternative : {'two-sided', 'less', 'greater'}
-        Alternative of the test.
-    alpha : float
-        Level of the test.
-
-    Returns
-    -------
-    tuple of str
-        Sentences that begin with ``look:``.
-    """
+    """Return remarks, which begin with ``look:``, on data where p can be small although scores are equal."""
     if statistic.repeats == "attempts":  # no example is swapped as a whole
         return ()
     pairs = statistic.pairs(table.candidate, table.baseline)
@@ -116,23 +97,23 @@ def _of_ratio(
     alternative: Alternative,
     alpha: float,
 ) -> str | None:
-    apart = _divisors_apart(statistic, table)
-    if corners(statistic.h) or (apart is not None and apart < FAR_APART):
+    divisors = _ratio_of_divisors(statistic, table)
+    if corners(statistic.h) or (divisors is not None and divisors < FAR_APART):
         return None
     ratio = variance_ratio(observed, swapped, statistic.h, table.multiplicities)
     if ratio is None or (size := ratio.size(alpha, alternative)) < EXCESS * alpha:
         return None
-    why = "the counts of the two runs are far apart"
-    if apart is not None:
-        why = f"`{statistic.name}` divides by {apart:.2g} times as much in one run as in the other"
+    why = "the counts of the two runs differ much"
+    if divisors is not None:
+        why = f"the divisor of `{statistic.name}` is {divisors:.2g} times as large in one run as in the other"
     return (
         f"{why}, and about {100.0 * size:.2g} % of such comparisons with equal scores have p below {alpha:g};"
         " `--studentized` adds a test of equal scores"
     )
 
 
-def _divisors_apart(statistic: Statistic, table: CountTable) -> float | None:
-    """Return the largest ratio of a divisor of the score between the two runs; None if there is none."""
+def _ratio_of_divisors(statistic: Statistic, table: CountTable) -> float | None:
+    """Return the largest ratio of a divisor of the score between the two runs; None without divisors."""
     if not isinstance(statistic.score, RationalStatistic):
         return None
     try:

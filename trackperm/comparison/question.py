@@ -83,37 +83,24 @@ class Question:
     allow_unseen: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse contradictory choices.
-
-        Raises
-        ------
-        InputError
-            If `unit` or `repeats` is not one of its choices, if rows are units but are to be combined, or if
-            several metrics are named beside a statistic.
-        """
+        """Refuse contradictory choices."""
         for option, choice in (("unit", Unit), ("repeats", Repeats)):
             if getattr(self, option) is not None:
                 require_choice(option, getattr(self, option), get_args(choice))
         if self.repeats is not None and self.unit in ("row", "attempt"):
             raise InputError(
-                f"`--unit {self.unit}` does not go with `--repeats {self.repeats}`, which takes the rows of"
-                " an example together",
+                f"`--unit {self.unit}` and `--repeats {self.repeats}` contradict each other: `--repeats`"
+                " combines the rows of an example",
                 hint="leave one of them out.",
             )
         if len(self.metrics) > 1 and self.statistics:
             raise InputError(
-                f"{len(self.metrics)} metrics are named beside a statistic, which reads one score",
+                f"{len(self.metrics)} metrics are given with a statistic, which reads one score",
                 hint="leave the statistic out, or name one metric.",
             )
 
     def require_loadable(self) -> None:
-        """Load the statistics once, so that errors in them occur before runs are read.
-
-        Raises
-        ------
-        InputError
-            If a statistic cannot be loaded, or does not have a named column or parameter.
-        """
+        """Load the statistics once, so that errors in them are raised before runs are read."""
         specs = [
             load_statistic(source, columns=self.columns, resolution=self.resolution, cluster=self.cluster)
             for source in self.statistics
@@ -133,15 +120,9 @@ class Question:
         ]
 
     def statistics_of(self, tables: Sequence[ExampleTable], *, check_labels: bool = True) -> list[Statistic]:
-        """Return the statistics to compare by, with their columns and unit.
+        """Return the statistics for these runs, with their columns and unit.
 
-        Parameters
-        ----------
-        tables : sequence of ExampleTable
-            The runs, at least one.
-        check_labels : bool
-            Whether labels are checked against the predictions and parameters, by
-            :func:`~trackperm.pairing.checks.label_values.require_label_values`.
+        `check_labels` calls :func:`~trackperm.pairing.checks.label_values.require_label_values`.
 
         Raises
         ------
@@ -152,27 +133,19 @@ class Question:
         typical = _typical(tables)
         if "id" in self.columns:
             id_columns(self.columns["id"], typical)  # refuse an empty name before data are read
-        asked = [self._adapted(each, typical) for each in self._named(typical)]
-        found = self._with_parameters(asked)
+        found = self._with_parameters([self._adapted(each, typical) for each in self._named(typical)])
         if not check_labels:
             return found
         return [require_label_values(tables, each, allow_unseen=self.allow_unseen) for each in found]
 
     def statistic_of(self, tables: Sequence[ExampleTable], *, check_labels: bool = True) -> Statistic:
-        """Return the only statistic to compare by, as :meth:`statistics_of`.
-
-        Raises
-        ------
-        InputError
-            If there are several statistics, as for logs that declare several metrics.
-        """
+        """Return the only statistic, as :meth:`statistics_of`; refuse logs that declare several metrics."""
         found = self.statistics_of(tables, check_labels=check_labels)
         if len(found) > 1:
             names = [statistic.columns.get("score", statistic.name) for statistic in found]
             raise InputError(
-                f"the runs have {len(names)} metrics of their own, of which one is wanted here:"
-                f" {listed(names)}",
-                hint=f"`--metric {names[0]}`, for example; `trackperm compare` takes all of them.",
+                f"the runs have {len(names)} metrics; expected one: {listed(names)}",
+                hint=f"choose one, such as `--metric {names[0]}`; `trackperm compare` compares all of them.",
             )
         return found[0]
 
@@ -187,13 +160,7 @@ class Question:
         return own_metrics(tables) or _of_format(tables) or self._of_columns(tables)
 
     def _of_columns(self, tables: Sequence[ExampleTable]) -> list[Statistic]:
-        """Infer the statistic from the columns.
-
-        Raises
-        ------
-        InputError
-            If no statistic or more than one fits.
-        """
+        """Infer the statistic from the columns; refuse them if no statistic or more than one fits."""
         scores = [name for name in SCORES if is_number(name, tables)]
         predictions, labels = (self._column(role, tables) for role in ("prediction", "label"))
         refusal = None
@@ -206,15 +173,15 @@ class Question:
                 require_label_values(tables, load_statistic("accuracy", columns=columns))
         counted = [name for name, columns in _COUNTED.items() if have(tables, columns)]
         if not scores and counted:
-            return [_chosen(counted[0], f"what the columns {listed(_COUNTED[counted[0]])} are for")]
+            return [_chosen(counted[0], f"the statistic of the columns {listed(_COUNTED[counted[0]])}")]
         if len(scores) == 1:
             return [mean_of_metric(scores[0], scores[0], f"the only score, `{scores[0]}`")]
         if scores:
-            found = f"{listed(scores)} could each be what they are compared by"
+            found = f"each of {listed(scores)} could be the score"
         else:
             found = refusal or f"their columns are {listed(shared_columns(tables))}"
         raise InputError(
-            f"nothing says by what to compare {listed(table.origin for table in tables[:2])}: {found}",
+            f"the statistic of {listed(table.origin for table in tables[:2])} is unclear: {found}",
             hint=self._ways(tables, scores, {"prediction": predictions, "label": labels}),
         )
 
@@ -226,11 +193,10 @@ class Question:
         numbers = [name for name in numbers if name not in IDS and not numbers_attempts(name)]
         metric = f" ({listed(numbers)})" if numbers else ""
         options = [f"`--{role} COLUMN`" for role, column in roles.items() if column is None]
-        named = f"{' and '.join(options)} name what accuracy compares; " if options else ""
+        named = f"name the columns of accuracy by {' and '.join(options)}, " if options else ""
         return named + (
-            f"`--metric COLUMN` compares the means of a column of scores{metric}; `--statistic NAME` a"
-            f" statistic of `trackperm statistic list`; `trackperm inspect {tables[0].origin}` says what its"
-            " columns could be."
+            f"name a column of scores by `--metric COLUMN`{metric}, or a statistic of `trackperm statistic"
+            f" list` by `--statistic NAME`; `trackperm inspect {tables[0].origin}` describes the columns."
         )
 
     def _column(self, role: str, tables: Sequence[ExampleTable]) -> str | None:
@@ -263,8 +229,8 @@ class Question:
         score = adapted.columns.get("score", "")
         if adapted.name == "mean" and adapted.greater_is_better and lower_is_better_by_name(score):
             raise InputError(
-                f"`mean` takes more for better, and `{score}` is called like an error",
-                hint=f"`--metric {score}` takes less for better.",
+                f"greater values of `mean` are better, but `{score}` has the name of an error",
+                hint=f"use `--metric {score}`, for which smaller values are better.",
             )
         return replace(adapted, found=tuple(found))
 
@@ -304,7 +270,7 @@ class Question:
         estimates = statistic.repeats in ("pass_at_k", "pass_hat_k")
         if estimates and (self.unit in ("row", "attempt") or self.repeats):
             raise InputError(
-                f"`{statistic.name}` takes the attempts at an example together, by a rule of its own",
+                f"`{statistic.name}` combines the attempts at an example by its own rule",
                 hint="leave `--unit` and `--repeats` out.",
             )
         of_examples = ",".join(examples)
@@ -331,7 +297,7 @@ def _typical(tables: Sequence[ExampleTable]) -> Sequence[ExampleTable]:
 def _of_format(tables: Sequence[ExampleTable]) -> list[Statistic]:
     """Return the built-in statistics that the formats of all runs declare."""
     shared = [name for name in tables[0].statistics if all(name in table.statistics for table in tables[1:])]
-    return [_chosen(name, "what such files are made for") for name in shared]
+    return [_chosen(name, "the statistic of this file format") for name in shared]
 
 
 def _chosen(name: str, why: str) -> Statistic:
@@ -346,7 +312,7 @@ def _identifying(tables: Sequence[ExampleTable]) -> tuple[str, list[str]]:
         is_input = name in INPUTS
         if not any(repeats(table, [name]) for table in tables):
             return name, [
-                f"id: column `{name}`" + (", the input, of which each example has its own" * is_input)
+                f"id: column `{name}`" + (", the input, which is different in every example" * is_input)
             ]
         if attempt_columns(tables, [name]):
             return name, [f"id: column `{name}`"]

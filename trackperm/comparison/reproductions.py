@@ -83,24 +83,10 @@ class Reproduction:
 def reproduce(
     tool: Compat, comparison: Comparison, *, n_shuffles: int = N_SHUFFLES, seed: int | None = None
 ) -> Reproduction | None:
-    """Compute the p-value that an older program prints for the runs of a comparison.
+    """Compute the p-value that an older program prints for the runs of an exact comparison.
 
-    Parameters
-    ----------
-    tool : {'bikel', 'sacrebleu'}
-        The program.
-    comparison : Comparison
-        The exact comparison of the same runs. For ``bikel``, its statistic is ``bracket_recall`` or
-        ``bracket_precision``.
-    n_shuffles : int
-        Number of shuffles.
-    seed : int, optional
-        Seed of the shuffles; by default 0 for ``bikel`` and 12345 for ``sacrebleu``.
-
-    Returns
-    -------
-    Reproduction or None
-        None if the program does not have the statistic: Bikel's comparator has no F1.
+    None for ``bikel`` if the statistic is not ``bracket_recall`` or ``bracket_precision``: Bikel's comparator
+    has no other. The seed is by default that of :data:`SEEDS`.
 
     Raises
     ------
@@ -111,23 +97,23 @@ def reproduce(
         If the shuffles do not fit into memory.
     """
     if n_shuffles < 1:
-        raise InputError(f"`--samples` is {n_shuffles}; expected at least one shuffle")
+        raise InputError(f"`--samples` is {n_shuffles}; expected at least 1")
     statistic = comparison.statistic
     if tool == "bikel" and statistic.name not in BIKEL_STATISTICS[:2]:
         return None
     grouped = statistic.weights or statistic.cluster is not None
     if statistic.score is None or statistic.contrast != "difference" or grouped:
         raise InputError(
-            f"`--compat {tool}` shuffles single examples and subtracts scores; `{statistic.name}` is tested"
-            " otherwise",
+            f"`--compat {tool}` needs a difference of two scores without strata or clusters, which"
+            f" `{statistic.name}` is not",
             hint="leave `--compat` out: the exact test covers this statistic.",
         )
     candidate, baseline = _counts(comparison)
     seed = SEEDS[tool] if seed is None else seed
     if len(candidate) * n_shuffles > _MAX_SWAPS:
         raise CapacityError(
-            f"{n_shuffles} shuffles of {len(candidate)} examples take more than {_MAX_SWAPS >> 20} MiB",
-            hint="`--samples` draws fewer.",
+            f"{n_shuffles} shuffles of {len(candidate)} examples need more than {_MAX_SWAPS >> 20} MiB",
+            hint="draw fewer by `--samples`.",
         )
     swapped = np.random.default_rng(seed).integers(2, size=(n_shuffles, len(candidate)), dtype=bool)
     if tool == "bikel":
@@ -162,9 +148,10 @@ def _bikel(
     observed, drawn = _differences(lambda totals: totals[..., 0] / totals[..., 1], u, v, swapped)
     n_extreme = int(np.sum(drawn >= observed if observed >= 0.0 else drawn <= observed))
     gaps = (
-        f"it has one tail, on the side of the observed difference: exactly {_exact_tail(comparison):.4g}",
-        f"two decimals make the difference {observed:+.6f}, the counts {comparison.difference:+.6f},"
-        " so rounding keeps or loses the shuffles that equal it",
+        "it sums one tail, on the side of the observed difference; the exact p-value of that tail is"
+        f" {_exact_tail(comparison):.4g}",
+        f"the difference is {observed:+.6f} by two decimals, and {comparison.difference:+.6f} by the counts,"
+        " so rounding decides whether shuffles equal to it count",
     )
     return n_extreme, gaps
 
@@ -176,10 +163,9 @@ def _sacrebleu(
     n_extreme = int(np.sum(np.abs(drawn) > abs(observed)))
     ties = int(np.sum(np.isclose(np.abs(drawn), abs(observed), rtol=1e-12, atol=0.0)))
     gaps = (
-        "it leaves out shuffles that equal the observed difference: "
-        + (f"{ties} of them here, which makes p too small" if ties else "none here"),
-        f"{len(drawn)} shuffles cannot give less than {1 / (len(drawn) + 1):.2g}, and another seed gives"
-        " another p",
+        "it does not count shuffles that equal the observed difference: "
+        + (f"here {ties}, which makes p too small" if ties else "here there are none"),
+        f"the smallest p of {len(drawn)} shuffles is {1 / (len(drawn) + 1):.2g}, and p depends on the seed",
     )
     return n_extreme, gaps
 
@@ -208,7 +194,7 @@ def _exact_tail(comparison: Comparison) -> float:
         comparison.baseline_data,
         comparison.candidate_data,
         comparison.statistic,
-        TestOptions(alternative="less" if comparison.observed < 0 else "greater", alpha=comparison.alpha),
+        TestOptions(alternative="less" if comparison.difference < 0 else "greater", alpha=comparison.alpha),
         missing=comparison.pairing.missing,
         by_position=comparison.pairing.by == "position",
     ).pvalue

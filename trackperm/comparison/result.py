@@ -13,7 +13,6 @@ from typing import Any
 
 import polars as pl
 
-from trackperm.choices import Alternative
 from trackperm.comparison.context import AdjustedPValue, MissingDataCase, Slice
 from trackperm.comparison.dependence import Dependence
 from trackperm.comparison.effect import detectable_effect_of, effect_sizes_of, interval_of
@@ -169,11 +168,6 @@ class Comparison:
         return self.test.method
 
     @property
-    def observed(self) -> float:
-        """Observed value of the statistic."""
-        return self.test.observed
-
-    @property
     def n_examples(self) -> int:
         """Number of examples tested."""
         return self.test.n_examples
@@ -243,7 +237,7 @@ class Comparison:
         lack = None if size is None or self.margin is None else size.lack(self.margin)
         return decide(
             pvalue,
-            self.observed,
+            self.difference,
             alternative=self.test.alternative,
             greater_is_better=self.statistic.greater_is_better,
             alpha=self.alpha,
@@ -269,38 +263,26 @@ class Comparison:
 
         It has the alternative of the test. It belongs to this comparison alone; no correction widens it.
         """
-        return None if isinstance(self._own_interval, str) else self._own_interval
+        return None if isinstance(self._interval, str) else self._interval
 
     @property
     def interval_unavailable(self) -> str | None:
         """Reason why the interval is unavailable; None if there is one."""
-        return self._own_interval if isinstance(self._own_interval, str) else None
+        return self._interval if isinstance(self._interval, str) else None
 
     @cached_property
-    def _own_interval(self) -> Interval | str:
-        return self._interval(self.alpha, self.test.alternative)
-
-    def interval_at(self, alpha: float) -> Interval | None:
-        """Compute the two-sided interval of confidence 1 - alpha; None if it is unavailable.
-
-        Raises
-        ------
-        InputError
-            If `alpha` is not between 0 and 1.
-        """
-        found = self._interval(alpha, "two-sided")
-        return None if isinstance(found, str) else found
-
-    def _interval(self, alpha: float, alternative: Alternative) -> Interval | str:
-        """Return the interval, or the reason why it is unavailable."""
+    def _interval(self) -> Interval | str:
+        """The interval, or the reason why it is unavailable."""
         if self.bounds:
-            each_case = [outcome._interval(alpha, alternative) for outcome in self.bounds]
-            hull = [each for each in each_case if not isinstance(each, str)]
-            if len(hull) < len(each_case):
-                return next(each for each in each_case if isinstance(each, str))
+            hull = []
+            for case in self.bounds:
+                if isinstance(case._interval, str):
+                    return case._interval
+                hull.append(case._interval)
             low, high = min(each.low for each in hull), max(each.high for each in hull)
             return replace(max(hull, key=lambda each: each.approximate), low=low, high=high)
-        found = interval_of(self.statistic, self.count_table, alpha=alpha, alternative=alternative)
+        alternative = self.test.alternative
+        found = interval_of(self.statistic, self.count_table, alpha=self.alpha, alternative=alternative)
         # An interval agrees with the exact p-value only, not with a mid-p-value or an estimate.
         is_plain = not self.test.mid_p and self.method != "monte-carlo"
         return found if is_plain or isinstance(found, str) else replace(found, relation="may disagree")
@@ -350,7 +332,7 @@ class Comparison:
         return remarks(
             self.statistic,
             self.count_table,
-            observed=self.observed,
+            observed=self.difference,
             alternative=self.test.alternative,
             alpha=self.alpha,
         )
@@ -390,6 +372,9 @@ class Comparison:
     def signature(self) -> str:
         """Settings that reproduce the p-value, in one line."""
         spec = hashlib.sha256(self.statistic.document().encode()).hexdigest()
+        corrected = None if self.n_uncorrected is None else f"none/{self.n_uncorrected}"
+        if self.corrected is not None:
+            corrected = f"{self.corrected.method}/{self.corrected.n_tests}"
         parts = {
             "alt": self.test.alternative,
             "n": self.n_examples,
@@ -398,21 +383,17 @@ class Comparison:
             "missing": self.options["missing"],
             "method": self.method,
             "ties": self.test.ties,
-            **({"p": "mid"} if self.test.mid_p else {}),
-            **({"slice": str(self.slice)} if self.slice is not None else {}),
-            **({"margin": repr(self.margin)} if self.margin is not None else {}),
-            **(
-                {"corrected": f"{self.corrected.method}/{self.corrected.n_tests}"}
-                if self.corrected is not None
-                else {}
-            ),
-            **({"corrected": f"none/{self.n_uncorrected}"} if self.n_uncorrected is not None else {}),
-            **({"drawn": self.test.n_samples} if self.test.n_samples is not None else {}),
+            "p": "mid" if self.test.mid_p else None,
+            "slice": self.slice,
+            "margin": self.margin,
+            "corrected": corrected,
+            "drawn": self.test.n_samples,
             "data": f"{self.pairing.baseline_digest[:8]}/{self.pairing.candidate_digest[:8]}",
             "spec": spec[:8],
             "trackperm": __version__,
         }
-        return "|".join([self.statistic.name, *(f"{name}:{value}" for name, value in parts.items())])
+        shown = (f"{name}:{value}" for name, value in parts.items() if value is not None)
+        return "|".join([self.statistic.name, *shown])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON values; numbers that are not finite become None."""
@@ -495,13 +476,7 @@ class Comparison:
 
 
 def score_of(statistic: Statistic, totals: tuple[int, ...]) -> float | None:
-    """Compute the score of a run from the totals of its counts; None or NaN if it is undefined.
-
-    Raises
-    ------
-    InputError
-        If the score is beyond the range of floats.
-    """
+    """Compute the score of a run from the totals of its counts; None or NaN if it is undefined."""
     if statistic.score is None:
         return None
     if isinstance(statistic.score, RationalStatistic):
@@ -516,7 +491,7 @@ def score_of(statistic: Statistic, totals: tuple[int, ...]) -> float | None:
     if math.isinf(score):
         raise InputError(
             f"a score by `{statistic.name}` is beyond the range of floats",
-            hint="let `exp` and powers take smaller numbers.",
+            hint="use smaller numbers in `exp` and powers.",
         )
     return score
 
@@ -525,22 +500,18 @@ def _short(value: float | None) -> str:
     return "" if value is None else f"{value:.4g}"
 
 
-def _plain_effect_sizes(found: EffectSizes) -> dict[str, Any]:
-    return {
-        "relative_change": _finite(found.relative_change),
-        "cohens_dz": _finite(found.cohens_dz),
-        "odds": _finite(found.odds),
-        "odds_interval": _plain_interval(found.odds_interval),
-    }
+def _plain_effect_sizes(sizes: EffectSizes) -> dict[str, Any]:
+    numbers = {name: _finite(getattr(sizes, name)) for name in ("relative_change", "cohens_dz", "odds")}
+    return {**numbers, "odds_interval": _plain_interval(sizes.odds_interval)}
 
 
 def _plain_interval(interval: Interval | None) -> dict[str, Any] | None:
     """Return an interval as JSON values, with None for an infinite end."""
     if interval is None:
         return None
-    ends = {"low": _finite(interval.low), "high": _finite(interval.high)}
     return {
-        **ends,
+        "low": _finite(interval.low),
+        "high": _finite(interval.high),
         "confidence": interval.confidence,
         "alternative": interval.alternative,
         "method": interval.method,

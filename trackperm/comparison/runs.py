@@ -43,13 +43,7 @@ class RunData:
 
 
 def reference_answers(labels: Any, columns: Mapping[str, str], *, by_position: bool) -> References | None:
-    """Locate separate reference answers, if there are any; options as in :func:`compare`.
-
-    Raises
-    ------
-    InputTypeError
-        If `labels` is neither a path nor a data frame.
-    """
+    """Locate separate reference answers, if there are any; options as in :func:`compare`."""
     if labels is None:
         return None
     id_, label, prediction = (columns.get(role, role) for role in ("id", "label", "prediction"))
@@ -62,24 +56,18 @@ def reference_answers(labels: Any, columns: Mapping[str, str], *, by_position: b
     except InputTypeError as error:
         raise InputTypeError(
             f"`labels` is of type `{type(labels).__name__}`; expected the path of a file, or a data frame",
-            hint="its columns are those of ids and labels: `polars.DataFrame({'id': ..., 'label': ...})`."
-            " Labels in the order of the rows are a column of each run, in place of `labels`.",
+            hint="it has columns of ids and labels: `polars.DataFrame({'id': ..., 'label': ...})`. Labels in"
+            " the order of the rows are a column of each run instead.",
         ) from error
     return replace(references, table=table)
 
 
 def require_artifacts_of_runs(artifact: object, baseline: object, candidate: object) -> None:
-    """Refuse an artifact path if neither source is a run of a tracker.
-
-    Raises
-    ------
-    InputError
-        If `artifact` is given and both sources are files or data frames.
-    """
+    """Refuse an artifact path if neither source is a run of a tracker."""
     if artifact is not None and not (is_tracked(baseline) or is_tracked(candidate)):
         raise InputError(
-            "`--artifact` names a file in the artifacts of a tracked run, and neither of these is one",
-            hint="a part of a file is named `FILE::PART`.",
+            "`--artifact` needs a run in a tracker; expected `mlflow:...` or `wandb:...`, not files",
+            hint="to choose a part of a file, write `FILE::PART`.",
         )
 
 
@@ -91,20 +79,10 @@ def load_run(
     references: References | None = None,
     tracking_uri: str | None = None,
 ) -> RunData:
-    """Read the per-example table of one run.
+    """Read the per-example table of one run, with separate reference answers if there are any.
 
-    Parameters
-    ----------
-    source : str, path, TrackedRun or data frame
-        As in :func:`compare`.
-    role : str
-        Name of a data frame in messages, ``baseline`` or ``candidate``.
-    artifact : str, optional
-        Artifact path in the run.
-    references : References, optional
-        Separate reference answers.
-    tracking_uri : str, optional
-        Tracking server or store.
+    `role`, ``baseline`` or ``candidate``, is the name of a data frame in messages; other options are those of
+    :func:`compare`.
     """
     if isinstance(source, TrackedRun):
         return _of_tracked_run(source, artifact, references, tracking_uri)
@@ -120,13 +98,7 @@ def load_run(
 
 @contextmanager
 def named_test_sets(baseline: RunData, candidate: RunData) -> Iterator[None]:
-    """Add the names of different test sets to errors of pairing, as their likely reason.
-
-    Raises
-    ------
-    PairingError
-        In place of an error in the block, if the names of the test sets differ.
-    """
+    """Replace errors of pairing by a PairingError with the names of the test sets, if these differ."""
     try:
         yield
     except (PairingError, InputTypeError) as error:
@@ -159,7 +131,7 @@ def _experiments(baseline: RunData, candidate: RunData) -> str | None:
     if None in places or places[0] == places[1]:
         return None
     return (
-        f"`{baseline.table.origin}` is of the experiment `{places[0]}` and `{candidate.table.origin}` of"
+        f"`{baseline.table.origin}` is in the experiment `{places[0]}` and `{candidate.table.origin}` in"
         f" `{places[1]}`, whose test sets seem to differ"
     )
 

@@ -77,12 +77,12 @@ class Plan:
 
     def lines(self) -> list[str]:
         """Format the plan as lines for a terminal."""
-        seen = f"to see a difference of {self.difference:+.4g} with {100 * self.power:.4g} % power"
+        seen = f"to detect a difference of {self.difference:+.4g} with {100 * self.power:.4g} % power"
         test = f"alpha {self.alpha:g}, {self.alternative}"
         found = []
         if self.needed is not None:
             first, stays = self.needed.first, self.needed.stays
-            later = "" if first == stays else f", and always from {stays:,} on"
+            later = "" if first == stays else f", and any number from {stays:,}"
             found.append(
                 f"{seen} ({test}, discordance {self.discordance:.4g}): {first:,} examples{later} (exact)"
             )
@@ -96,11 +96,13 @@ class Plan:
             found.append(f"with {self.detectable.n_examples:,} examples: {self.detectable}")
         if self.taking_part is not None:
             counted, n = self.taking_part
-            found.append(f"these are examples that the statistic counts, as {counted:,} of the pilot's {n:,}")
+            found.append(
+                f"these are numbers of examples that the statistic counts: {counted:,} of {n:,} in the pilot"
+            )
         if self.from_pilot:
             found.append(
-                "the difference is that of the pilot, too large as a rule where it is why one goes on;"
-                " `--difference` gives the smallest that matters"
+                "the difference is that of the pilot, which tends to be too large if it is why the study"
+                " continues; set the smallest that matters by `--difference`"
             )
         return found
 
@@ -117,22 +119,8 @@ def plan_paired(
     power: float = 0.8,
     alpha: float = 0.05,
     alternative: Alternative = "two-sided",
-    from_pilot: bool = False,
 ) -> Plan:
-    """Compute the exact sample size for scores of 0 and 1.
-
-    Parameters
-    ----------
-    difference : float
-        The difference of the scores that is to be detected.
-    discordance : float
-        Share of examples on which exactly one of the runs is right; see past comparisons.
-    n_examples : int, optional
-        Number of examples whose power is computed as well.
-    power, alpha, alternative
-        Power, level and alternative of the test.
-    from_pilot : bool
-        Whether the difference is that of a pilot.
+    """Compute the exact sample size for scores of 0 and 1; options as in :func:`trackperm.power`.
 
     Raises
     ------
@@ -156,7 +144,6 @@ def plan_paired(
         n_examples=n_examples,
         power_there=there,
         detectable=detectable,
-        from_pilot=from_pilot,
     )
 
 
@@ -169,23 +156,9 @@ def plan_from_pilot(
     n_resamples: int = N_RESAMPLES,
     seed: int = 0,
 ) -> Plan:
-    """Compute the sample size from a pilot: exactly for scores of 0 and 1, else by resampling.
+    """Compute the sample size from a pilot by the same statistic, level and alternative.
 
-    Parameters
-    ----------
-    pilot : Comparison
-        A comparison by the same statistic, level and alternative.
-    difference : float, optional
-        The difference that is to be detected; by default that of the pilot.
-    n_examples, power, n_resamples, seed
-        As in :func:`plan_from_counts`.
-
-    Raises
-    ------
-    InputError
-        If the pilot has no discordant examples, or its discordance is too small for the difference.
-    CapacityError
-        If too many examples are needed.
+    The difference is by default that of the pilot; other options are those of :func:`plan_from_counts`.
     """
     plan = plan_from_counts(
         pilot.statistic,
@@ -213,25 +186,12 @@ def plan_from_counts(
     n_resamples: int = N_RESAMPLES,
     seed: int = 0,
 ) -> Plan:
-    """Compute the sample size from the counts of a pilot.
+    """Compute the sample size from the counts of a pilot: exactly for scores of 0 and 1, else by resampling.
 
-    Parameters
-    ----------
-    statistic : Statistic
-        The statistic that is tested.
-    table : CountTable
-        The counts of the pilot; those of clusters if clusters are exchanged as a whole.
-    test : PermutationTest
-        The test of these counts, with the alternative of the planned test.
-    difference : float
-        The difference that is to be detected.
-    n_examples : int, optional
-        Number of examples whose power is computed; number of clusters if these are exchanged as a whole.
-    power, alpha : float
-        Required probability of p < alpha, and alpha.
-    n_resamples, seed : int
-        Number of resampled comparisons, each of which is tested, and their seed. No power is simulated if the
-        pilot's difference is smaller than `difference`, or has the wrong sign for a one-sided test.
+    `test` is the test of these counts, with the alternative of the planned one. If clusters are exchanged as
+    a whole, `table` has their counts, and numbers of examples are numbers of clusters. No power is simulated
+    if the pilot's difference is smaller than `difference`, or has the wrong sign for a one-sided test. Other
+    options are those of :func:`trackperm.power`.
 
     Raises
     ------
@@ -268,14 +228,7 @@ def plan_from_counts(
             seed=seed,
         )
     return Plan(
-        difference,
-        None,
-        power,
-        alpha,
-        alternative,
-        about=about,
-        n_examples=n_examples,
-        simulated=simulated,
+        difference, None, power, alpha, alternative, about=about, n_examples=n_examples, simulated=simulated
     )
 
 
@@ -293,13 +246,7 @@ def paired_discordance(statistic: Statistic, table: CountTable) -> tuple[float |
 
 
 def null_deviation(statistic: Statistic, table: CountTable) -> float:
-    """Return the standard deviation of the null distribution, to first order.
-
-    Raises
-    ------
-    UndefinedStatisticError
-        If the statistic has no derivatives at its mean.
-    """
+    """Return the standard deviation of the null distribution, to first order."""
     observed, swapped = statistic.pairs(table.candidate, table.baseline)
     return null_standard_deviation(observed, swapped, statistic.h, table.multiplicities)
 
@@ -318,5 +265,5 @@ def _tested(statistic: Statistic, like: PermutationTest, table: CountTable) -> P
         )
     except CapacityError as error:
         raise CapacityError(
-            f"the pilot cannot be resampled at this size: {error.message}", hint="ask about fewer examples."
+            f"the pilot cannot be resampled at this size: {error.message}", hint="plan fewer examples."
         ) from error

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,10 @@ SMALLEST = 1e-300
 """Smallest p-value that is written; floats lose digits soon below it."""
 
 
+_ALL_ZERO = "all differences are 0"
+_SEVERAL_SIZES = "it needs differences of one size, such as those of scores of 0 and 1"
+
+
 @dataclass(frozen=True)
 class SecondOpinion:
     """Result of another test on the same counts.
@@ -102,51 +107,35 @@ def second_opinions(
 ) -> tuple[SecondOpinion, ...]:
     """Run the paired t, Wilcoxon, sign and McNemar tests, and one with a clustered standard error.
 
-    Parameters
-    ----------
-    statistic : Statistic
-        The statistic that was tested.
-    table : CountTable
-        The counts that were tested; those of clusters if the statistic declares them.
-    test : PermutationTest
-        The result to compare with; the other tests have its alternative.
-    alpha : float
-        Level of the verdict.
+    They have the alternative of `test`, and its counts: those of clusters if the statistic declares them.
     """
     observed, swapped = statistic.pairs(table.candidate, table.baseline)
     reader = _Reader(test, alpha)
-    units = _units(statistic)
     differences = Differences.of(statistic.h, observed, swapped, table.multiplicities)
     refusal = ""
     if differences is None:
-        refusal = f"`{statistic.name}` is not a mean of one difference for each of the {units}"
+        refusal = f"`{statistic.name}` is not a mean of one difference for each of the {_units(statistic)}"
     elif statistic.weights:
-        refusal = f"`{statistic.name}` weights its strata or classes, and this test knows none"
+        refusal = f"`{statistic.name}` has weighted strata or classes, which this test does not support"
     found = []
     for name, opinion in (
         ("paired t-test", _t_test),
         ("Wilcoxon signed-rank test", _signed_rank_test),
         ("sign test", _sign_test),
         ("McNemar's test, exact", _mcnemar_exact),
-        ("McNemar's test, chi-squared", _mcnemar),
-        ("McNemar's test, chi-squared with continuity correction", _mcnemar_corrected),
+        ("McNemar's test, chi-squared", partial(_mcnemar_normal, correction=0)),
+        ("McNemar's test, chi-squared with continuity correction", partial(_mcnemar_normal, correction=1)),
     ):
-        said = refusal if differences is None or refusal else opinion(differences, test.alternative)
-        found.append(reader.opinion(name, said))
-    said = _clustered(statistic, observed, table.multiplicities, test, is_linear=differences is not None)
-    return (*found, reader.opinion("clustered standard error", said))
+        result = refusal if differences is None or refusal else opinion(differences, test.alternative)
+        found.append(reader.opinion(name, result))
+    result = _clustered(statistic, observed, table.multiplicities, test, is_linear=differences is not None)
+    return (*found, reader.opinion("clustered standard error", result))
 
 
 def studentized_opinion(
     statistic: Statistic, table: CountTable, test: PermutationTest, alpha: float = 0.05
 ) -> SecondOpinion:
-    """Run the studentised permutation test; for a mean or a sum, it is the same test.
-
-    Parameters
-    ----------
-    statistic, table, test, alpha
-        As in :func:`second_opinions`.
-    """
+    """Run the studentised permutation test; for a mean or a sum, it is the same test."""
     return _Reader(test, alpha).opinion(STUDENTIZED, _studentized(statistic, table, test))
 
 
@@ -154,8 +143,8 @@ def _studentized(statistic: Statistic, table: CountTable, test: PermutationTest)
     observed, swapped = statistic.pairs(table.candidate, table.baseline)
     if Differences.of(statistic.h, observed, swapped, table.multiplicities) is not None:
         return test.pvalue, (
-            f"It is the same test: `{statistic.name}` adds up one difference for each of the"
-            f" {_units(statistic)}, whose squares no swap changes"
+            f"It is the same test: `{statistic.name}` is a sum of one difference for each of the"
+            f" {_units(statistic)}, and no swap changes the squares of these differences"
         )
     try:
         found = studentized_test(
@@ -163,14 +152,14 @@ def _studentized(statistic: Statistic, table: CountTable, test: PermutationTest)
         )
     except TrackpermError as error:
         return error.message
-    how = "all swaps listed"
+    how = "all swaps are enumerated"
     if found.n_samples is not None:
         low, high = found.interval
         how = f"Monte Carlo of {found.n_samples} swaps, 99 % interval {low:.3g} to {high:.3g}"
     return found.pvalue, (
-        "It tests equal scores: asymptotically, and in samples of any size if outputs are exchangeable. Each"
-        f" swap's difference is divided by its own standard error (delta method); {how}. The verdict does not"
-        " go by it"
+        "It tests equal scores: asymptotically, and in samples of any size if outputs are exchangeable. The"
+        f" difference after each swap is divided by its own standard error (delta method); {how}. It does not"
+        " affect the verdict"
     )
 
 
@@ -185,11 +174,11 @@ class _Reader:
     test: PermutationTest
     alpha: float
 
-    def opinion(self, name: str, said: str | tuple[float, str]) -> SecondOpinion:
-        """Build a second opinion from a p-value and its explanation, or from the reason why there is none."""
-        if isinstance(said, str):
-            return SecondOpinion(name, None, False, False, f"Does not apply: {said}.")
-        pvalue, why = said
+    def opinion(self, name: str, result: str | tuple[float, str]) -> SecondOpinion:
+        """Build a second opinion from a p-value with its explanation, or from the reason for its absence."""
+        if isinstance(result, str):
+            return SecondOpinion(name, None, False, False, f"Does not apply: {result}.")
+        pvalue, why = result
         exact = self.test.pvalue
         is_exact = self.test.method not in ("monte-carlo", "bracket") and not self.test.mid_p
         kind = "the exact" if is_exact else "the permutation test's"
@@ -222,11 +211,11 @@ def _t_test(differences: Differences, alternative: Alternative) -> str | tuple[f
     t = mean / math.sqrt(squares / (n - 1) / n)
     n_moved = differences.n_moved
     share = float((values**2).max() / (counts @ values**2))
-    why = f"It takes the mean of {n} differences, {n_moved} of them not 0, for normally distributed"
+    why = f"It assumes that the mean of {n} differences, {n_moved} of them not 0, is normally distributed"
     if n_moved < FEW:
         why += ", which is doubtful with so few"
     elif share > LARGE_SHARE:
-        why += f", which is doubtful where one makes up {100.0 * share:.0f} % of the sum of squares"
+        why += f", which is doubtful because one is {100.0 * share:.0f} % of the sum of squares"
     return _two_or_one_sided(stats.t(n - 1), t, alternative), why
 
 
@@ -234,7 +223,7 @@ def _signed_rank_test(differences: Differences, alternative: Alternative) -> str
     from scipy import stats
 
     if not (n := differences.n_moved):
-        return "no difference is other than 0"
+        return _ALL_ZERO
     moved = differences.values != 0
     values, counts = differences.values[moved], differences.counts[moved]
     sizes, rows = np.unique(np.abs(values), return_inverse=True)
@@ -247,11 +236,11 @@ def _signed_rank_test(differences: Differences, alternative: Alternative) -> str
     zeros = differences.n - n
     dropped = f"drops {zeros} differences of 0 and " if zeros else ""
     why = (
-        f"It {dropped}ranks the sizes of {n} differences, {n_tied} of them tied: it asks for a shift of the"
+        f"It {dropped}ranks the sizes of {n} differences, {n_tied} of them tied: it tests a shift of the"
         " typical difference, not of the mean"
     )
     if sizes.size == 1:
-        why = f"It {dropped}gives the other {n} one rank, as they are of one size, and so is the sign test"
+        why = f"It {dropped}gives the other {n} the same rank, because they have the same size: the sign test"
     if n_tied == 0 and n <= RANKED_EXACTLY:
         signed = np.where(up, ranks[rows], -ranks[rows])
         return float(stats.wilcoxon(signed, alternative=alternative, method="exact").pvalue), why
@@ -266,32 +255,27 @@ def _sign_test(differences: Differences, alternative: Alternative) -> str | tupl
 
     up, down = differences.n_up, differences.n_down
     if not up + down:
-        return "no difference is other than 0"
+        return _ALL_ZERO
     pvalue = float(stats.binomtest(up, up + down, alternative=alternative).pvalue)
     if differences.size is not None:
-        return pvalue, f"It counts {up} up and {down} down: with differences of one size, the same test"
+        return pvalue, f"It counts {up} up and {down} down: for differences of one size, the same test"
     return pvalue, f"It counts {up} up and {down} down, whatever their size"
 
 
 def _mcnemar_exact(differences: Differences, alternative: Alternative) -> str | tuple[float, str]:
-    refusal = _not_mcnemar(differences)
-    if refusal:
-        return refusal
-    said = _sign_test(differences, alternative)
-    return said if isinstance(said, str) else (said[0], "With differences of one size it is the same test")
+    result = _sign_test(differences, alternative)
+    if isinstance(result, str) or differences.size is None:
+        return result if isinstance(result, str) else _SEVERAL_SIZES
+    return result[0], "For differences of one size it is the same test"
 
 
-def _mcnemar(differences: Differences, alternative: Alternative) -> str | tuple[float, str]:
-    return _not_mcnemar(differences) or _mcnemar_normal(differences, alternative, 0)
-
-
-def _mcnemar_corrected(differences: Differences, alternative: Alternative) -> str | tuple[float, str]:
-    return _not_mcnemar(differences) or _mcnemar_normal(differences, alternative, 1)
-
-
-def _mcnemar_normal(differences: Differences, alternative: Alternative, correction: int) -> tuple[float, str]:
+def _mcnemar_normal(
+    differences: Differences, alternative: Alternative, correction: int
+) -> str | tuple[float, str]:
     from scipy import stats
 
+    if not differences.n_moved or differences.size is None:
+        return _SEVERAL_SIZES if differences.n_moved else _ALL_ZERO
     up, down = differences.n_up, differences.n_down
     excess = up - down
     if alternative == "two-sided":
@@ -299,16 +283,8 @@ def _mcnemar_normal(differences: Differences, alternative: Alternative, correcti
     else:
         excess += correction if alternative == "less" else -correction
     z = excess / math.sqrt(up + down)
-    why = f"It puts a normal distribution in the place of the binomial one of {up + down} coins"
+    why = f"It approximates the binomial distribution of {up + down} differences by a normal one"
     return _two_or_one_sided(stats.norm, z, alternative), why
-
-
-def _not_mcnemar(differences: Differences) -> str:
-    if not differences.n_moved:
-        return "no difference is other than 0"
-    return (
-        "" if differences.size is not None else "it is for differences of one size, as of scores of 0 and 1"
-    )
 
 
 def _clustered(
@@ -318,11 +294,11 @@ def _clustered(
 
     h = statistic.h
     if not isinstance(h, RationalStatistic):
-        return f"`{statistic.name}` is not a quotient of sums"
+        return f"`{statistic.name}` is not a ratio of sums"
     units = _units(statistic)
     n = int(counts.sum())
     if n < 2:
-        return f"there is but one of the {units}"
+        return f"it needs at least two {units}"
     sums = np.array(exact_column_sums(observed, counts), dtype=np.float64)
     steps = STEP * np.maximum(np.abs(sums), 1.0)
     slopes = (h.values(sums + np.diag(steps)) - h.values(sums - np.diag(steps))) / (2.0 * steps)
@@ -332,13 +308,13 @@ def _clustered(
     variance = n / (n - 1) * float(counts @ (parts - float(counts @ parts) / n) ** 2)
     if variance <= (STEP * test.observed) ** 2:
         return f"all {units} contribute the same"
-    why = f"Its standard error {math.sqrt(variance):.3g} takes {n} {units} for independent draws"
+    why = f"Its standard error {math.sqrt(variance):.3g} assumes {n} independent {units}"
     if statistic.cluster is None:
-        why += ", as none are declared to belong together"
+        why += ", because no clusters are declared"
     if not is_linear:
-        why += ", and the statistic for linear near its value (delta method)"
+        why += ", and a statistic that is linear near its value (delta method)"
     if statistic.cluster is not None and n < FEW_CLUSTERS:
-        why += f"; with fewer than {FEW_CLUSTERS} it is too small as a rule"
+        why += f"; with fewer than {FEW_CLUSTERS} it is usually too small"
     return _two_or_one_sided(stats.t(n - 1), test.observed / math.sqrt(variance), test.alternative), why
 
 

@@ -34,44 +34,19 @@ def compare_statistics(
 ) -> list[Comparison]:
     """Compare two runs by several statistics, on all examples and on slices, with correction.
 
-    Parameters
-    ----------
-    baseline, candidate : RunData
-        The runs.
-    statistics : sequence of Statistic
-        The statistics to test; the slices that each declares are compared as well.
-    options : TestOptions, optional
-        Alternative, level and engine.
-    slices : sequence of str
-        Columns whose values make further slices, which are exploratory.
-    correction : str
-        A key of :data:`~trackperm.comparison.CORRECTIONS`, or ``none``; a single comparison is not corrected.
-    margin, missing, by_position, engine
-        As in :func:`~trackperm.comparison.compare.compare`.
-    begin : callable
-        Receives a description of each step before it begins.
-
-    Returns
-    -------
-    list of Comparison
-        For each statistic: all examples, then its slices in ascending order of their values.
+    For each statistic, the result has all examples, then the slices in ascending order of their values: those
+    that the statistic declares, and those by the columns of `slices`. `begin` receives a description of each
+    step before it begins; other options are those of :func:`~trackperm.comparison.compare.compare`.
 
     Raises
     ------
     InputError
-        As in :func:`compare_runs` and :func:`corrected`; also if a column makes no slices, or if two
-        statistics have the same name.
-    PairingError
-        If an example is in different slices in the two runs, or a slice occurs in one run only.
+        As in :func:`compare_runs`, :func:`corrected` and :func:`slices_of`; also if two statistics have the
+        same name.
     """
     _require_distinct_names(statistics)
     compared = partial(
-        compare_runs,
-        options=options,
-        margin=margin,
-        missing=missing,
-        by_position=by_position,
-        engine=engine,
+        compare_runs, options=options, margin=margin, missing=missing, by_position=by_position, engine=engine
     )
     found = []
     for statistic in statistics:
@@ -80,9 +55,7 @@ def compare_statistics(
             found.append(compared(baseline, candidate, statistic))
         except InputError as error:
             if statistic.chosen and len(statistics) > 1:
-                alone = (
-                    f"`--metric {statistics[0].columns.get('score', 'NAME')}` compares by one metric alone."
-                )
+                alone = f"`--metric {statistics[0].columns.get('score', 'NAME')}` compares one metric only."
                 error.hint = f"{error.hint} {alone}" if error.hint else alone
             raise
         for part, first, second in slices_of(
@@ -101,17 +74,11 @@ def compare_statistics(
 
 
 def _require_distinct_names(statistics: Sequence[Statistic]) -> None:
-    """Refuse two statistics with the same name, since outputs and logs could not distinguish them.
-
-    Raises
-    ------
-    InputError
-        If two statistics have the same name.
-    """
+    """Refuse two statistics with the same name, since outputs and logs could not distinguish them."""
     names = [statistic.name for statistic in statistics]
     twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     if twice:
         raise InputError(
-            f"two statistics are called {listed(twice)}",
-            hint="leave one out; with other parameters or columns, a spec gives it a name of its own.",
+            f"two statistics have the name {listed(twice)}",
+            hint="leave one out, or give it another `name:` in a spec.",
         )

@@ -29,7 +29,7 @@ At p = 0.05 its standard error is 0.0015, which is enough for a warning.
 """
 
 _RATIO_HINT = (
-    "`contrast: difference` tests the difference of the scores; a constant keeps them above 0, as in"
+    "test the difference of the scores by `contrast: difference`, or add a constant that keeps them above 0:"
     " `score: (wrong + 0.5) / (n + 1)`."
 )
 
@@ -46,20 +46,9 @@ def compare_runs(
     engine: EngineName = "auto",
     look_for_clusters: bool = True,
 ) -> Comparison:
-    """Compare two loaded runs by one statistic.
+    """Compare two loaded runs by one statistic; options as in :func:`~trackperm.comparison.compare.compare`.
 
-    Parameters
-    ----------
-    baseline, candidate : RunData
-        The runs.
-    statistic : Statistic
-        The statistic to test.
-    options : TestOptions, optional
-        Alternative, level and engine.
-    margin, missing, by_position, engine
-        As in :func:`~trackperm.comparison.compare.compare`.
-    look_for_clusters : bool
-        Whether to check columns for dependent groups of examples; see :mod:`.dependence`.
+    `look_for_clusters` checks columns for dependent groups of examples; see :mod:`.dependence`.
 
     Raises
     ------
@@ -72,18 +61,11 @@ def compare_runs(
 
     def compared(case: Missing) -> Comparison:
         with named_test_sets(baseline, candidate):
-            pairing = pair(
-                baseline.table,
-                candidate.table,
-                statistic,
-                missing=case,
-                by_position=by_position,
-                engine=engine,
-            )
+            tables = baseline.table, candidate.table
+            pairing = pair(*tables, statistic, missing=case, by_position=by_position, engine=engine)
         found = _tested(baseline, candidate, pairing, options, margin)
-        if not look_for_clusters or by_position or statistic.cluster is not None:
-            return found
-        if statistic.repeats == "attempts" or not isinstance(pairing, Pairing):
+        has_clusters = statistic.cluster is not None or statistic.repeats == "attempts"
+        if not look_for_clusters or by_position or has_clusters or not isinstance(pairing, Pairing):
             return found
         seen = dependence_of(baseline, candidate, pairing)
         return replace(found, dependence=tuple(_by_cluster(each, found, statistic, options) for each in seen))
@@ -92,8 +74,8 @@ def compare_runs(
         return compared(missing)
     both = [compared("worst"), compared("best")]
     cases = tuple(
-        MissingDataCase(each.pairing.missing, each.difference, each.pvalue, each.decision.sign)
-        for each in both
+        MissingDataCase(case.pairing.missing, case.difference, case.pvalue, case.decision.sign)
+        for case in both
     )
     weaker = max(both, key=lambda comparison: comparison.pvalue)
     return replace(weaker, options={**weaker.options, "missing": "bounds"}, cases=cases, bounds=tuple(both))
@@ -191,20 +173,13 @@ def count_table_test(statistic: Statistic, table: CountTable, options: TestOptio
         if statistic.contrast != "log ratio":
             raise
         raise UndefinedStatisticError(
-            f"some swaps of outputs make a score by `{statistic.name}` 0 in one of the runs, of which"
-            " `contrast: log ratio` cannot take the logarithm",
+            f"`contrast: log ratio` needs scores above 0; some swaps of outputs make `{statistic.name}` 0",
             hint=_RATIO_HINT,
         ) from error
 
 
 def _attempts_test(statistic: Statistic, table: CountTable, options: TestOptions) -> PermutationTest:
-    """Test pass rates by permuting attempts within examples.
-
-    Raises
-    ------
-    InputError
-        If the statistic is not the mean of the examples' pass rates.
-    """
+    """Test pass rates by permuting attempts within examples; refuse other statistics."""
     place = table.names.index(ATTEMPTS)
     attempts = table.candidate[:, place], table.baseline[:, place]
     rates = [
@@ -219,21 +194,14 @@ def _attempts_test(statistic: Statistic, table: CountTable, options: TestOptions
     difference = math.nan if candidate is None or baseline is None else candidate - baseline
     if not math.isclose(difference, test.observed, abs_tol=1e-9):
         raise InputError(
-            f"`{statistic.name}` is not the mean of the pass rates of examples, which exchanging attempts"
-            " needs",
-            hint="`--repeats mean` exchanges the means of examples.",
+            f"`{statistic.name}` is not a mean of pass rates of examples; `--unit attempt` needs one",
+            hint="exchange the means of examples by `--repeats mean`.",
         )
     return test
 
 
 def _require_defined_scores(statistic: Statistic, table: CountTable) -> None:
-    """Refuse scores that are 0/0 in both runs: the declared value would be compared with itself.
-
-    Raises
-    ------
-    InputError
-        If every division is by 0, in both runs and in every stratum or class.
-    """
+    """Refuse scores that are 0/0 in both runs: the declared value would be compared with itself."""
     score, p = statistic.part_score, len(statistic.count_names)
     if not isinstance(score, RationalStatistic) or not score.divisors:
         return
@@ -242,18 +210,12 @@ def _require_defined_scores(statistic: Statistic, table: CountTable) -> None:
         given = ", ".join(f"`{name}` is {value!r}" for name, value in statistic.parameters.items())
         raise InputError(
             f"`{statistic.name}` is 0/0 in both runs, so there is nothing to compare",
-            hint=f"{given}: does it occur in the data as written?" if given else None,
+            hint=f"check that the data contain it: {given}." if given else None,
         )
 
 
 def _require_ratio(statistic: Statistic, table: CountTable, baseline: RunData, candidate: RunData) -> None:
-    """Refuse a log ratio of scores that are not positive.
-
-    Raises
-    ------
-    InputError
-        If a score is 0 or negative; the message names the run.
-    """
+    """Refuse a log ratio of scores that are not positive."""
     if statistic.contrast != "log ratio":
         return
     sides = ("candidate", candidate), ("baseline", baseline)
@@ -261,7 +223,7 @@ def _require_ratio(statistic: Statistic, table: CountTable, baseline: RunData, c
         score = score_of(statistic, totals)
         if score is not None and score <= 0:
             raise InputError(
-                f"the {role} `{run.table.origin}` has a score of {score:.4g} by `{statistic.name}`, of which"
-                " `contrast: log ratio` cannot take the logarithm",
+                f"the score `{statistic.name}` of the {role} `{run.table.origin}` is {score:.4g};"
+                " `contrast: log ratio` needs a score above 0",
                 hint=_RATIO_HINT,
             )

@@ -50,8 +50,8 @@ def slices_of(
         if not 1 <= len(values) <= MOST_SLICES:
             more = "more than " if any(len(side.texts) > _COUNTED for side in sides) else ""
             raise InputError(
-                f"column `{column}` has {more}{len(values)} values; slices are made of 1 to {MOST_SLICES}",
-                hint="`--slice COLUMN` names one such as `language`.",
+                f"column `{column}` has {more}{len(values)} values; expected 1 to {MOST_SLICES} slices",
+                hint="name a column with few values, such as `--slice language`.",
             )
         for value in values:
             part = Slice(column, value, declared=column in statistic.slices)
@@ -61,15 +61,7 @@ def slices_of(
 def runs_of_slice(
     baseline: RunData, candidate: RunData, statistic: Statistic, part: Slice, *, by_position: bool
 ) -> tuple[RunData, RunData]:
-    """Return both runs restricted to one slice.
-
-    Raises
-    ------
-    InputError
-        If a run lacks the column.
-    PairingError
-        If an example is in different slices in the two runs.
-    """
+    """Return both runs restricted to one slice; errors as in :func:`slices_of`."""
     sides = _sides(baseline, candidate, statistic, part.column, by_position=by_position)
     return sides[0].rows(part.value), sides[1].rows(part.value)
 
@@ -102,7 +94,7 @@ def _sides(
     for table in tables:
         if column not in table.columns:
             raise InputError(
-                f"`{table.origin}` has no column `{column}` to make slices of",
+                f"`{table.origin}` has no column `{column}` for slices",
                 hint=f"its columns are {listed(table.columns)}.{did_you_mean(column, table.columns)}",
             )
     ids = () if by_position else id_columns(statistic.columns["id"], tables)
@@ -121,6 +113,6 @@ def _different(table: ExampleTable, column: str) -> pl.Series:
     if counts is None:
         raise InputTypeError(
             unusable(table, column) or f"column `{column}` of `{table.origin}` holds lists",
-            hint="slices are made of text, integers or booleans.",
+            hint="a column of slices has text, integers or booleans.",
         )
     return counts[column]

@@ -27,7 +27,6 @@ from typing import Literal
 
 from trackperm.choices import Alternative
 from trackperm.errors import InputError
-from trackperm.exact.power.detectable import MinimumDetectableEffect
 
 Sign = Literal["better", "worse", "undecided"]
 Conclusion = Literal["better", "worse", "equivalent", "undecided"]
@@ -50,8 +49,6 @@ class Verdict:
         The smallest difference that matters, in units of the statistic.
     depends_on_missing : bool
         Whether the sign depends on the missing predictions.
-    detectable : MinimumDetectableEffect or None
-        The smallest difference that the comparison could detect; shown if the sign is undecided.
     lack : str or None
         Reason why there are no valid bounds to show equivalence.
     """
@@ -60,7 +57,6 @@ class Verdict:
     equivalent: bool | None = None
     margin: float | None = None
     depends_on_missing: bool = False
-    detectable: MinimumDetectableEffect | None = None
     lack: str | None = None
 
     @property
@@ -87,8 +83,6 @@ class Verdict:
         if within and not self.equivalent:
             why = "" if self.lack is None else f": {self.lack}"
             parts.append(f"not shown to be {within}{why}")
-        if self.sign == "undecided" and self.detectable is not None:
-            parts.append(str(self.detectable))
         return "; ".join(parts)
 
 
@@ -100,20 +94,10 @@ def decide_sign(
     greater_is_better: bool,
     alpha: float,
 ) -> Sign:
-    """Decide whether the candidate is better or worse.
+    """Decide whether the candidate is better or worse; a one-sided alternative determines the sign.
 
-    Parameters
-    ----------
-    pvalue_upper : float
-        Upper end of the interval of the p-value: certified, or with 99 % confidence for Monte Carlo.
-    observed : float
-        Observed value of the statistic.
-    alternative : {'two-sided', 'less', 'greater'}
-        Alternative of the test; a one-sided alternative determines the sign.
-    greater_is_better : bool
-        Whether a greater value of the statistic is a better candidate.
-    alpha : float
-        Level of the test.
+    `pvalue_upper` is the upper end of the p-value's interval: certified, or with 99 % confidence for Monte
+    Carlo.
     """
     if not pvalue_upper < alpha:
         return "undecided"
@@ -132,30 +116,11 @@ def decide(
     margin: float | None = None,
     interval: tuple[float, float] | None = None,
     lack: str | None = None,
-    detectable: MinimumDetectableEffect | None = None,
 ) -> Verdict:
-    """Decide the verdict by the rules of this module.
+    """Decide the verdict by the rules of this module; see :class:`Verdict` and :func:`decide_sign`.
 
-    Parameters
-    ----------
-    pvalue_upper, observed, alternative, greater_is_better, alpha
-        As in :func:`decide_sign`.
-    depends_on_missing : bool
-        Whether the worst and the best case of missing predictions have different signs.
-    margin : float, optional
-        The smallest difference that matters, in units of the statistic.
-    interval : tuple of float, optional
-        Interval of the difference with the confidence :func:`equivalence_level`; it covers both cases of
-        missing predictions. None if there are no valid bounds.
-    lack : str, optional
-        Reason why there are no valid bounds.
-    detectable : MinimumDetectableEffect, optional
-        The smallest difference that the comparison could detect.
-
-    Raises
-    ------
-    InputError
-        If the margin is not a positive number, or alpha leaves no interval.
+    `interval` contains the difference with confidence 1 - 2 alpha, in both cases of missing predictions; None
+    if there are no valid bounds.
     """
     require_margin(margin, alpha)
     equivalent = None
@@ -169,7 +134,6 @@ def decide(
         equivalent=equivalent,
         margin=margin,
         depends_on_missing=depends_on_missing,
-        detectable=detectable,
         lack=None if margin is None else lack,
     )
 
@@ -180,7 +144,7 @@ def require_margin(margin: float | None, alpha: float) -> None:
     Raises
     ------
     InputError
-        If the margin is not a positive number, or alpha leaves no interval.
+        If the margin is not a positive number, or alpha is not below 1/2.
     """
     if margin is None:
         return
@@ -189,17 +153,5 @@ def require_margin(margin: float | None, alpha: float) -> None:
             f"`margin` is {margin}; expected a positive number",
             hint="it is the smallest difference that matters, such as 0.01 for accuracy.",
         )
-    equivalence_level(alpha)
-
-
-def equivalence_level(alpha: float) -> float:
-    """Return the confidence of the interval that shows equivalence at level alpha: 1 - 2 alpha.
-
-    Raises
-    ------
-    InputError
-        If alpha is not between 0 and 1/2.
-    """
     if not 0.0 < alpha < 0.5:
         raise InputError(f"`alpha` is {alpha}; equivalence needs a number between 0 and 0.5, such as 0.05")
-    return 1.0 - 2.0 * alpha

@@ -346,14 +346,6 @@ def _grouped_differences(
     return rows, grouped_counts, tuple(totals)
 
 
-def differences(candidate: npt.NDArray[Any], baseline: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return ``candidate - baseline`` of integers of any type, as int64, or Python integers beyond 2^62."""
-    wide = _difference_type(_range(candidate), _range(baseline))
-    if wide is object:
-        return np.asarray(candidate.astype(object) - baseline.astype(object))
-    return np.asarray(np.subtract(candidate, baseline, dtype=np.int64, casting="unsafe"))
-
-
 def _likenesses(difference: IntArray) -> set[tuple[int, int, int]]:
     """Return (i, j, sign) where a random product says that column i is sign times an earlier column j."""
     weights = np.random.default_rng(0).integers(1, LARGEST, size=difference.shape[0])
@@ -390,8 +382,11 @@ def signed_differences(
     """
     own, other = _range(candidate), _range(baseline)
     low, high = own[0] - other[1], own[1] - other[0]
-    if _difference_type(own, other) is object or high - low >= CHUNK:
-        values, found = np.unique(differences(candidate, baseline), return_counts=True)
+    wide = max(-own[0], own[1], -other[0], other[1]) >= LARGEST
+    if wide or high - low >= CHUNK:
+        dtype = object if wide else np.int64
+        differences = np.subtract(candidate, baseline, dtype=dtype, casting="unsafe")
+        values, found = np.unique(differences, return_counts=True)
         return values, found.astype(np.int64)
     counts: IntArray = np.zeros(high - low + 1, dtype=np.int64)
     for first in range(0, candidate.size, CHUNK):
@@ -408,7 +403,3 @@ def signed_differences(
 
 def _range(values: npt.NDArray[Any]) -> tuple[int, int]:
     return int(values.min()), int(values.max())
-
-
-def _difference_type(own: tuple[int, int], other: tuple[int, int]) -> type:
-    return np.int64 if max(-own[0], own[1], -other[0], other[1]) < LARGEST else object

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -18,27 +19,52 @@ from trackperm.exact.root import bracketed_root
 from trackperm.exact.types import IntArray
 
 
-def affine_form(
-    observed: IntArray, swapped: IntArray, h: Statistic, multiplicities: IntArray
-) -> tuple[Fraction, list[Fraction]] | None:
-    """Return the constant and slopes of h if it is affine in the sums that swaps change, else None."""
+def linearised(
+    h: Statistic, observed: IntArray, swapped: IntArray, multiplicities: IntArray
+) -> RationalStatistic | None:
+    """Return h as an affine function, with totals that no swap changes as constants; None if it is not."""
     if not isinstance(h, RationalStatistic):
         return None
-    affine = h.affine
-    if affine is None:
-        n = h.n_variables
-        totals, moved = exact_column_sums(observed, multiplicities), (observed != swapped).any(axis=0)
-        arguments = [
-            RationalStatistic.variable(i, n) if moved[i] else RationalStatistic.constant(totals[i], n)
-            for i in range(n)
-        ]
-        try:
-            affine = h.substitute(arguments).simplified().affine
-        except CapacityError:
-            return None
-    if affine is None:
+    if h.affine is not None:
+        return h
+    n = h.n_variables
+    totals, moved = exact_column_sums(observed, multiplicities), (observed != swapped).any(axis=0)
+    arguments = [
+        RationalStatistic.variable(i, n) if moved[i] else RationalStatistic.constant(totals[i], n)
+        for i in range(n)
+    ]
+    try:
+        linear = h.substitute(arguments).simplified()
+    except CapacityError:  # a divisor that is too long to multiply out is not constant
         return None
-    return affine[0], [affine[1].get(i, Fraction(0)) for i in range(h.n_variables)]
+    return None if linear.affine is None else linear
+
+
+def changes_by_swap(
+    h: Statistic, observed: IntArray, swapped: IntArray, multiplicities: IntArray
+) -> tuple[npt.NDArray[Any], int] | None:
+    """Return the changes of h by the swap of each row, as Python integers over a common denominator.
+
+    None if h is not affine in the totals that swaps change, or does not change its sign when all rows are
+    swapped. Otherwise h(observed) = (h(observed) - h(swapped)) / 2 is half the sum of these changes.
+    """
+    linear = linearised(h, observed, swapped, multiplicities)
+    if linear is None or linear.affine is None:
+        return None
+    constant, by_variable = linear.affine
+    slopes = [by_variable.get(i, Fraction(0)) for i in range(linear.n_variables)]
+    (here, there), denominator = linear_sums(slopes, observed, swapped)
+    if 2 * denominator * constant + int((here + there) @ multiplicities.astype(object)) != 0:
+        return None
+    return here - there, denominator
+
+
+def linear_sums(slopes: Sequence[Fraction], *tables: IntArray) -> tuple[list[npt.NDArray[Any]], int]:
+    """Return slopes . row for the rows of tables, as Python integers over a common denominator."""
+    used = [i for i, slope in enumerate(slopes) if slope]
+    denominator = math.lcm(*(slopes[i].denominator for i in used))
+    weights = np.array([int(slopes[i] * denominator) for i in used], dtype=object)
+    return [np.asarray(rows[:, used].astype(object) @ weights) for rows in tables], denominator
 
 
 @dataclass(frozen=True)
@@ -63,42 +89,18 @@ class Differences:
     def of(
         cls, h: Statistic, observed: IntArray, swapped: IntArray, multiplicities: IntArray
     ) -> Differences | None:
-        """Return the differences of examples; None if the statistic is not a sum of them.
-
-        It is one if h is affine in the sums that a swap changes, with the other sums held fixed, and changes
-        its sign when all outputs are swapped: then h(observed) = (h(observed) - h(swapped)) / 2.
-
-        Parameters
-        ----------
-        h : RationalStatistic, RealStatistic or callable
-            The statistic; only a RationalStatistic can be recognised as affine.
-        observed, swapped : ndarray of int64, shape (K, m)
-            g of pairs as observed, and with their outputs exchanged.
-        multiplicities : ndarray of int64, shape (K,)
-            Number of examples of each row.
-        """
-        affine = affine_form(observed, swapped, h, multiplicities)
-        if affine is None:
+        """Return the differences of examples; None if the statistic is not a sum of them."""
+        found = changes_by_swap(h, observed, swapped, multiplicities)
+        if found is None:
             return None
-        constant, slopes = affine
-        sums = (exact_column_sums(g, multiplicities) for g in (observed, swapped))
-        if 2 * constant + sum(s * (a + b) for s, a, b in zip(slopes, *sums, strict=True)) != 0:
-            return None
-        changes = observed - swapped
-        slopes = [
-            s if moved else Fraction(0)
-            for s, moved in zip(slopes, np.atleast_1d(changes.any(axis=0)), strict=True)
-        ]
-        denominator = math.lcm(*(slope.denominator for slope in slopes))
-        weights = [int(slope * denominator) for slope in slopes]
-        common = math.gcd(*weights) or 1
-        weights = [weight // common for weight in weights]
-        reach = sum(abs(w) * int(x) for w, x in zip(weights, np.abs(changes).max(axis=0), strict=True))
-        dtype = np.int64 if max([reach, *map(abs, weights)]) <= LARGEST else object
-        values, rows = np.unique(changes.astype(dtype) @ np.array(weights, dtype=dtype), return_inverse=True)
+        changes, denominator = found
+        divisor = math.gcd(*changes.tolist()) or 1
+        changes = changes // divisor
+        fits = int(np.abs(changes).max(initial=0)) <= LARGEST
+        values, rows = np.unique(changes.astype(np.int64 if fits else object), return_inverse=True)
         counts = np.zeros(values.size, dtype=np.int64)
         np.add.at(counts, rows, multiplicities)
-        return cls(values, counts, Fraction(common, 2 * denominator))
+        return cls(values, counts, Fraction(divisor, 2 * denominator))
 
     @property
     def n(self) -> int:

@@ -1,4 +1,4 @@
-"""Null distribution of a statistic, for plots, quantiles and attainable p-values."""
+"""Null distribution of a statistic, for plots and attainable p-values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from trackperm.choices import Alternative
-from trackperm.errors import InputError
 from trackperm.exact.distributions.characteristic import UNIT, FloatArray, SwapDistribution
 from trackperm.exact.distributions.pmf import BYTES_PER_CELL, LOG_WINDOW, lattice_pmf, open_mesh, plan_window
 from trackperm.exact.engines.linear.bracket import rounded
@@ -49,19 +48,6 @@ class NullDistribution:
     mass: FloatArray
     mass_error_bound: float
     value_error_bound: float = 0.0
-
-    def quantile(self, probability: float) -> float:
-        """Return the least value v with P(T <= v) >= `probability`.
-
-        Raises
-        ------
-        InputError
-            If `probability` is not between 0 and 1.
-        """
-        if not 0.0 < probability < 1.0:
-            raise InputError(f"`probability` is {probability}; expected a number between 0 and 1")
-        cumulated = np.cumsum(self.mass)
-        return float(self.values[min(int(np.searchsorted(cumulated, probability)), self.values.size - 1)])
 
     def attainable_pvalues(self, alternative: Alternative = "two-sided") -> FloatArray:
         """Return the p-value of each of `values`, had it been observed; shape (J,)."""

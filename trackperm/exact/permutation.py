@@ -21,8 +21,8 @@ import numpy as np
 import numpy.typing as npt
 
 from trackperm.choices import Alternative, Method
-from trackperm.errors import CapacityError, InputError, InputTypeError
-from trackperm.exact.counts import LARGEST, DifferenceHistogram, differences, signed_differences
+from trackperm.errors import CapacityError, InputError
+from trackperm.exact.counts import LARGEST, DifferenceHistogram, signed_differences
 from trackperm.exact.distributions.characteristic import SwapDistribution
 from trackperm.exact.distributions.pmf import BYTES_PER_CELL, LOG_WINDOW, plan_window
 from trackperm.exact.distributions.tilt import EMPTY, TailMass, share_of_swaps
@@ -65,7 +65,6 @@ def difference_test(
     candidate: npt.ArrayLike,
     baseline: npt.ArrayLike,
     *,
-    strata: npt.ArrayLike | None = None,
     resolution: str | float | Fraction | Decimal | None = None,
     alternative: Alternative = "two-sided",
     mid_p: bool = False,
@@ -83,8 +82,6 @@ def difference_test(
         Scores of the two systems, example by example: integers, booleans, fractions, decimals or floats.
         Floats that are decimals or fractions, such as 0.3 or 1/3, are taken as such (`scores`), so that
         0.1 + 0.2 ties with 0.3.
-    strata : array_like, shape (N,), optional
-        Group of each example. The statistic is then the mean over groups of their mean differences.
     resolution : str, float, Fraction or Decimal, optional
         Scores are rounded to multiples of it.
     alternative : {'two-sided', 'less', 'greater'}
@@ -126,7 +123,7 @@ def difference_test(
         exceedances=exceedances,
         memory_budget=memory_budget,
     )
-    return difference_test_of(candidate, baseline, options, strata=strata, resolution=resolution)
+    return difference_test_of(candidate, baseline, options, resolution=resolution)
 
 
 def difference_test_of(
@@ -134,20 +131,13 @@ def difference_test_of(
     baseline: npt.ArrayLike,
     options: TestOptions,
     *,
-    strata: npt.ArrayLike | None = None,
     resolution: str | float | Fraction | Decimal | None = None,
 ) -> PermutationTest:
     """Test a difference in mean as :func:`difference_test` does, with options that were checked before."""
     scores = scale_scores(candidate, baseline, resolution)
-    n_examples = scores.candidate.size
-    if strata is None:
-        moves, counts = signed_differences(scores.candidate, scores.baseline)
-        unit = Fraction(1, n_examples)
-    else:
-        moves, counts, unit = _stratified(differences(scores.candidate, scores.baseline), strata)
-    unit *= scores.unit
+    moves, counts = signed_differences(scores.candidate, scores.baseline)
     note = "" if scores.how == "integers" else scores.note()
-    return sum_test_of(moves, counts, unit, options, note)
+    return sum_test_of(moves, counts, scores.unit / scores.candidate.size, options, note)
 
 
 def sum_test_of(
@@ -172,38 +162,6 @@ def sum_test_of(
     # A swap turns the difference d of an example into -d.
     statistic = LinearStatistic.from_differences(moves, counts, 2 * unit, moved * unit)
     return _linear_test(statistic, int(counts.sum()), statistic.law.n_coins, options, note)
-
-
-def _stratified(
-    moves: npt.NDArray[Any], strata: npt.ArrayLike
-) -> tuple[npt.NDArray[Any], IntArray, Fraction]:
-    """Return the distinct weighted differences of strata, their numbers, and the unit.
-
-    A difference is multiplied by the common multiple of the group sizes over the size of its own group.
-    Groups of the same size are treated as one.
-    """
-    labels = np.asarray(strata)
-    if labels.shape != moves.shape:
-        raise InputError(f"`strata` has shape {labels.shape}; expected one group for each score")
-    if labels.dtype.kind in "fO":
-        for index, label in enumerate(labels.tolist()):
-            if label is None or label != label:
-                raise InputError(f"`strata` has no group at index {index}")
-    try:
-        _, groups, sizes = np.unique(labels, return_inverse=True, return_counts=True)
-    except TypeError as error:
-        raise InputTypeError("`strata` mixes types; expected text throughout, or numbers") from error
-    distinct_sizes, size_codes = np.unique(sizes, return_inverse=True)
-    values, codes = np.unique(moves, return_inverse=True)
-    cells, counts = np.unique(size_codes[groups] * values.size + codes, return_counts=True)
-    multiple = math.lcm(*distinct_sizes.tolist())
-    steps = [
-        int(values[value]) * (multiple // int(distinct_sizes[size]))
-        for size, value in (divmod(cell, values.size) for cell in cells.tolist())
-    ]
-    fits = max(map(abs, steps)) < LARGEST
-    unit = Fraction(1, sizes.size * multiple)
-    return np.array(steps, dtype=np.int64 if fits else object), counts.astype(np.int64), unit
 
 
 def structured_test(

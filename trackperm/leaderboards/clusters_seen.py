@@ -32,13 +32,13 @@ def clusters_seen(paired: PairedRuns) -> list[str]:
         return []
     shares = [found for entry in others if (found := shares_of(entry.pairing)) is not None]
     seen: dict[str, list[Intraclass]] = {}
-    for column, alike in above_noise((column, found) for found in shares for column in columns):
-        seen.setdefault(column.name, []).append(alike)
+    for column, correlation in above_noise((column, found) for found in shares for column in columns):
+        seen.setdefault(column.name, []).append(correlation)
     return [
-        f"look: examples of one `{name}` are alike in what tells runs apart (intra-class correlation up to"
-        f" {max(each.icc for each in found):.2f}, design effect up to"
+        f"look: the differences between runs are correlated within each `{name}` (intra-class correlation up"
+        f" to {max(each.icc for each in found):.2f}, design effect up to"
         f" {max(each.design_effect for each in found):.1f}, in {len(found)} of {len(shares)} pairs with"
-        f" `{paired.reference.name}`), and the p-values take them for independent; `--cluster {name}` tests"
-        f" by `{name}`"
+        f" `{paired.reference.name}`), but the p-values assume independence; `--cluster {name}` tests whole"
+        " clusters"
         for name, found in seen.items()
     ]

@@ -26,7 +26,7 @@ from trackperm.comparison.effect import interval_of
 from trackperm.errors import InputError
 from trackperm.exact import TestOptions
 from trackperm.exact.intervals import Interval
-from trackperm.exact.multiplicity import ADJUSTMENTS, Adjustment, adjustment
+from trackperm.exact.multiplicity import adjustment
 from trackperm.exact.options import N_SAMPLES
 from trackperm.exact.scores.resolution import Resolution
 from trackperm.leaderboards.clusters_seen import clusters_seen
@@ -187,15 +187,15 @@ def leaderboard_of_runs(
     missing: MissingOfMany = "error",
     by_position: bool = False,
     allow_unseen: bool = False,
-    progress: Progress | None = None,
+    progress: Progress = lambda _: None,
 ) -> Leaderboard:
     """Rank loaded runs; options as in :func:`leaderboard`."""
-    rule = _correction(correction)
-    _require_scores(statistic)
-    _require_bundles(statistic)
+    why = "pairs that share a run are dependent; these corrections are valid under any dependence."
+    require_choice("correction", correction, get_args(CorrectionOfPairs), hint=why)
+    rule = adjustment(correction)
     options = (TestOptions() if options is None else options).with_default(statistic.alternative)
     tested, alpha = options.tested, options.alpha
-    _require_two_sided(statistic, tested, all_pairs=loaded.baseline is None)
+    _require_rankable(statistic, tested, all_pairs=loaded.baseline is None)
     paired = pair_all(
         loaded.runs,
         statistic,
@@ -213,16 +213,14 @@ def leaderboard_of_runs(
         reference = next(
             place for place, i in enumerate(order) if counted.entries[i].data.name == loaded.baseline.name
         )
-    if progress is not None:
-        progress("testing pairs")
+    progress("testing pairs")
     pairs = tested_pairs(PairTester.of(counted, options), order, reference, rule, alpha, statistic)
     against = 0 if reference is None else reference
     found: dict[int, Interval | str] = {}
     level = interval_level(rule, pairs, alpha)
     for pair in (pair for pair in pairs if intervals and pair.baseline == against):
         name = counted.entries[order[pair.candidate]].data.name
-        if progress is not None:
-            progress(f"interval: {name}")
+        progress(f"interval: {name}")
         table, used_statistic = counted.count_table(order[pair.candidate], order[against])
         interval = interval_of(used_statistic, table, alpha=level, alternative=tested)
         found[pair.candidate] = interval if isinstance(interval, str) else agreeing(interval, pair)
@@ -269,50 +267,26 @@ def _test_set(paired: PairedRuns) -> str:
     return (alike or reports or own)[0].test_set
 
 
-def _correction(name: str) -> Adjustment:
-    if name not in ADJUSTMENTS:
-        require_choice("correction", name, get_args(CorrectionOfPairs))
-    rule = adjustment(name)
-    if rule.valid_under != "any dependence":
-        raise InputError(
-            f"the correction `{name}` needs {rule.valid_under}, which pairs of runs are not known to have",
-            hint="leaderboards use `holm`, `bonferroni` or `by`.",
-        )
-    return rule
-
-
-def _require_scores(statistic: Statistic) -> None:
+def _require_rankable(statistic: Statistic, tested: Alternative, *, all_pairs: bool) -> None:
     if statistic.score is None:
         raise InputError(
-            f"the statistic `{statistic.name}` compares two runs and gives none of them a score to rank by",
+            f"the statistic `{statistic.name}` has no score of a single run, which a ranking needs",
             hint="write its spec with `score:` in place of `g:` and `h:`.",
         )
-
-
-def _require_bundles(statistic: Statistic) -> None:
     if statistic.repeats == "attempts":
         raise InputError(
-            "a leaderboard exchanges whole examples, and attempts within examples are to be exchanged",
-            hint="`--repeats mean`, or `trackperm compare` for two runs.",
+            "leaderboards exchange whole examples; `--unit attempt` exchanges attempts within examples",
+            hint="use `--repeats mean`, or `trackperm compare` for two runs.",
         )
-
-
-def _require_two_sided(statistic: Statistic, tested: Alternative, *, all_pairs: bool) -> None:
     if all_pairs and tested != "two-sided":
         raise InputError(
-            f"all pairs are compared two-sided, and `{statistic.name}` is to be tested for `{tested}`",
-            hint="`--baseline RUN` compares with one run, `--alternative two-sided` tests both directions.",
+            f"the alternative of `{statistic.name}` is `{tested}`; expected `two-sided` for all pairs",
+            hint="compare with one run by `--baseline RUN`, or use `--alternative two-sided`.",
         )
 
 
 def _with_scores(paired: PairedRuns, loaded: LoadedRuns) -> tuple[PairedRuns, RunCounts]:
-    """Exclude runs whose score is undefined, or is 0/0 like that of another run.
-
-    Raises
-    ------
-    InputError
-        If the baseline is excluded, or if fewer than two runs remain.
-    """
+    """Exclude runs whose score is undefined, or is 0/0 like that of another run; refuse such a baseline."""
     counted = RunCounts.of(paired)
     statistic = paired.statistic
     empty = [i for i in range(len(counted)) if counted.is_empty(i)]
@@ -320,11 +294,11 @@ def _with_scores(paired: PairedRuns, loaded: LoadedRuns) -> tuple[PairedRuns, Ru
     reasons: dict[int, str] = {}
     for i, score in enumerate(counted.scores):
         if score is None or not math.isfinite(score):
-            reasons[i] = f"`{statistic.name}` gives it no score"
+            reasons[i] = f"its score `{statistic.name}` is undefined"
         elif statistic.contrast == "log ratio" and score <= 0:
-            reasons[i] = f"its score is {score:.4g}, of which `contrast: log ratio` takes no logarithm"
+            reasons[i] = f"its score is {score:.4g}; `contrast: log ratio` needs a score above 0"
         elif i in empty and len(empty) > 1:
-            reasons[i] = f"`{statistic.name}` is 0/0 in it and in others, so that they cannot be compared"
+            reasons[i] = f"`{statistic.name}` is 0/0 in this run and in others, which cannot be compared"
     is_base = [base is not None and entry.data.name == base.name for entry in paired.entries]
     if any(is_base) and is_base.index(True) in reasons:
         place = is_base.index(True)
@@ -343,8 +317,8 @@ def _with_scores(paired: PairedRuns, loaded: LoadedRuns) -> tuple[PairedRuns, Ru
     )
     kept = tuple(entry for i, entry in enumerate(paired.entries) if i not in reasons)
     if len(kept) < 2:
-        listed = "\n".join(f"    {run.name}: {run.reason}" for run in (*paired.incomplete, *lost))
-        raise InputError(f"a leaderboard needs two runs with a score\n\n{listed}")
+        reasons_of = "\n".join(f"    {run.name}: {run.reason}" for run in (*paired.incomplete, *lost))
+        raise InputError(f"a leaderboard needs two runs with a score\n\n{reasons_of}")
     paired = replace(paired, entries=kept, incomplete=(*paired.incomplete, *lost))
     return paired, RunCounts.of(paired)
 
@@ -363,7 +337,7 @@ def _notes(paired: PairedRuns, intervals: Mapping[str, Interval | str]) -> list[
     for entry, own in zip(others, of_run, strict=True):
         notes += [f"{entry.data.name}: {note}" for note in own if note not in shared]
     if others and not others[0].pairing.report.labels_checked:
-        notes.insert(0, "labels were not compared: not all runs have them")
+        notes.insert(0, "labels were not compared, because not all runs have them")
     return [*notes, *_refusals({run: why for run, why in intervals.items() if isinstance(why, str)})]
 
 
@@ -375,4 +349,4 @@ def _refusals(reasons: Mapping[str, str]) -> list[str]:
     lines = [f"no interval of {listed(names)}: {reason}" for reason, names in runs.items()]
     shown = lines[:MOST_REASONS]
     rest = len(reasons) - sum(len(names) for names in list(runs.values())[:MOST_REASONS])
-    return [*shown, *([f"no interval of {rest} more, for the like"] if rest else [])]
+    return [*shown, *([f"no interval of {rest} more runs, for other reasons"] if rest else [])]

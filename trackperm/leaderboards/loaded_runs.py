@@ -45,26 +45,11 @@ def load_runs(
     artifact: str | None = None,
     references: References | None = None,
     tracking_uri: str | None = None,
-    progress: Progress | None = None,
+    progress: Progress = lambda _: None,
 ) -> LoadedRuns:
-    """Read the per-example tables of runs.
+    """Read the per-example tables of runs; options as in :func:`trackperm.leaderboard`.
 
-    Parameters
-    ----------
-    sources : sequence, or mapping of str to sources
-        Sources as in :func:`trackperm.compare`; the keys of a mapping are the names of the runs.
-    baseline : optional
-        One of `sources`, or its name, or a further source.
-    experiment : str, optional
-        ``mlflow:EXPERIMENT`` or ``wandb:ENTITY/PROJECT``; all of its finished runs are added.
-    artifact : str, optional
-        Artifact path in the runs.
-    references : References, optional
-        Separate reference answers.
-    tracking_uri : str, optional
-        Tracking server or store.
-    progress : callable, optional
-        Receives a description of each step before it begins.
+    `progress` receives a description of each step before it begins.
 
     Raises
     ------
@@ -73,14 +58,14 @@ def load_runs(
     TrackerError
         If a tracker cannot be reached.
     """
-    read = _Reader(artifact, references, tracking_uri, progress or (lambda _: None))
+    read = _Reader(artifact, references, tracking_uri, progress)
     named = list(sources.items()) if isinstance(sources, Mapping) else [(None, source) for source in sources]
     runs = read.sources(named)
     unreadable: list[ExcludedRun] = []
     if experiment is not None:
         found, unreadable = read.experiment(experiment)
         if not (found or unreadable or runs):
-            raise InputError(f"`{experiment}` has no finished run yet, so there is nothing to rank")
+            raise InputError(f"`{experiment}` has no finished run; expected at least two")
         known = {run.table.origin for run in runs}
         runs += [run for run in found if run.table.origin not in known]
     chosen = None
@@ -89,7 +74,7 @@ def load_runs(
         if chosen is None:
             runs.insert(0, *read.sources([(None, baseline)], first=0))
             chosen = 0
-    runs = _told_apart(runs)
+    runs = _with_distinct_names(runs)
     return LoadedRuns(tuple(runs), tuple(unreadable), None if chosen is None else runs[chosen])
 
 
@@ -172,18 +157,12 @@ class _Reader:
 
 
 def experiment_runs(experiment: str, tracking_uri: str | None = None) -> tuple[Tracker, Sequence[TrackedRun]]:
-    """List the finished runs of an experiment or project, with the tracker that holds them.
-
-    Raises
-    ------
-    InputError
-        If `experiment` does not name a tracker, or does not exist.
-    """
+    """List the finished runs of an experiment or project, with the tracker that holds them."""
     reference = RunReference.parse(experiment)
     if reference.scheme == "file":
         raise InputError(
-            f"`--experiment {experiment}` names no tracker",
-            hint=f"`--experiment mlflow:{experiment}`, or `--experiment wandb:ENTITY/PROJECT`.",
+            f"`--experiment {experiment}` does not name a tracker",
+            hint=f"write `--experiment mlflow:{experiment}`, or `--experiment wandb:ENTITY/PROJECT`.",
         )
     tracker = open_tracker(reference.scheme, tracking_uri)
     return tracker, tracker.runs(reference.locator)
@@ -197,13 +176,10 @@ def _identity(source: str | TrackedRun) -> _Identity:
 def _named(baseline: Any, named: Sequence[tuple[str | None, Any]], runs: Sequence[RunData]) -> int | None:
     """Return the index of the baseline: the same source, or a run of that name or reference."""
     for i, (name, source) in enumerate(named):
+        is_comparable = isinstance(baseline, str | TrackedRun) and isinstance(source, type(baseline))
         if source is baseline or (isinstance(baseline, str) and baseline == name):
             return i
-        if (
-            isinstance(baseline, str | TrackedRun)
-            and isinstance(source, type(baseline))
-            and baseline == source
-        ):
+        if is_comparable and baseline == source:
             return i
     if isinstance(baseline, TrackedRun):
         baseline = str(baseline.reference)
@@ -215,12 +191,12 @@ def _named(baseline: Any, named: Sequence[tuple[str | None, Any]], runs: Sequenc
     ]
     if len(places) > 1:
         raise InputError(
-            f"{len(places)} runs are called `{baseline}`", hint="name the baseline by its reference."
+            f"{len(places)} runs have the name `{baseline}`", hint="name the baseline by its reference."
         )
     return places[0] if places else None
 
 
-def _told_apart(runs: Sequence[RunData]) -> list[RunData]:
+def _with_distinct_names(runs: Sequence[RunData]) -> list[RunData]:
     """Make names of runs distinct, by their origins, or by numbers if these are equal as well."""
     shared = Counter(run.name for run in runs)
     names = [run.name if shared[run.name] == 1 else run.table.origin for run in runs]

@@ -100,26 +100,12 @@ def pair_all(
     missing: MissingOfMany = "error",
     by_position: bool = False,
     allow_unseen: bool = False,
-    progress: Progress | None = None,
+    progress: Progress = lambda _: None,
 ) -> PairedRuns:
     """Pair all runs with a reference run: the baseline, or the run that agrees with most others.
 
-    Parameters
-    ----------
-    runs : sequence of RunData
-        At least two runs, including the baseline if there is one.
-    statistic : Statistic
-        The statistic, which names the columns.
-    baseline : RunData, optional
-        The baseline, which has to be complete.
-    missing : {'error', 'drop', 'wrong'}
-        Treatment of examples that only some runs have.
-    by_position : bool
-        Whether rows are matched by their position.
-    allow_unseen : bool
-        As in :func:`~trackperm.pairing.checks.label_values.require_label_values`.
-    progress : callable, optional
-        Receives a description of each step before it begins.
+    Options are those of :func:`trackperm.leaderboard`; the baseline is one of `runs`. `progress` receives a
+    description of each step before it begins.
 
     Raises
     ------
@@ -127,26 +113,28 @@ def pair_all(
         If fewer than two runs are complete, if the baseline is not, or if an option does not suit the
         statistic.
     """
-    of_two = "the worst and the best case are those of one candidate: `trackperm compare`."
+    of_two = "`trackperm compare` computes worst and best cases of two runs."
     is_of_two = missing in get_args(MissingRule)
     require_choice("missing", missing, get_args(MissingOfMany), hint=of_two if is_of_two else "")
     if missing != "error" and (
         statistic.has_classes or (missing == "drop" and statistic.cluster is not None)
     ):
         raise InputError(
-            f"`--missing {missing}` is not for leaderboards by `{statistic.name}`, which has"
+            f"`--missing {missing}` is not supported in leaderboards by `{statistic.name}`, which has"
             f" {'classes' if statistic.has_classes else 'clusters'}",
-            hint="leave such runs out, as `--missing error` does.",
+            hint="exclude such runs by `--missing error`.",
         )
 
     failures = {} if allow_unseen else _unseen(runs, statistic)
-    order = _order(runs, statistic, baseline, by_position=by_position)
+    if baseline is None:
+        order = _most_agreed(runs, statistic, by_position=by_position)
+    else:
+        order = [next(i for i, run in enumerate(runs) if run is baseline)]
     first = next((i for i in order if i not in failures), order[0])
     statistic = with_positive([runs[first].table], statistic, allow_unseen=allow_unseen)
 
     def paired(reference: ExampleTable, run: RunData) -> Pairing:
-        if progress is not None:
-            progress(f"pairing: {run.name}")
+        progress(f"pairing: {run.name}")
         return pair_in_memory(reference, run.table, statistic, missing=missing, by_position=by_position)
 
     reference, failures = _reference(runs, order, failures, paired, is_baseline=baseline is not None)
@@ -194,15 +182,6 @@ def _unseen(runs: Sequence[RunData], statistic: Statistic) -> Failures:
         except InputError as error:
             failures[i] = error
     return failures
-
-
-def _order(
-    runs: Sequence[RunData], statistic: Statistic, baseline: RunData | None, *, by_position: bool
-) -> list[int]:
-    """Return candidates for the reference run in order of preference: only the baseline, if there is one."""
-    if baseline is None:
-        return _most_agreed(runs, statistic, by_position=by_position)
-    return [next(i for i, run in enumerate(runs) if run is baseline)]
 
 
 def _reference(
@@ -326,21 +305,15 @@ def _extended(
 
 
 def _require_one_reading(entries: Sequence[Entry]) -> None:
-    """Refuse runs whose column types change how the counts of the reference run are read.
-
-    Raises
-    ------
-    InputTypeError
-        If a count of the reference run differs between two pairings.
-    """
+    """Refuse runs whose column types change how the counts of the reference run are read."""
     first = entries[0].pairing
     for entry in entries[1:]:
         for name in first.counts.names:
             sides = [side_values(pairing, name, "baseline") for pairing in (first, entry.pairing)]
             if not np.allclose(sides[0], sides[1], rtol=1e-9, atol=0.0):
                 raise InputTypeError(
-                    f"the count `{name}` of the same run differs beside `{entries[0].data.table.origin}` and"
-                    f" beside `{entry.data.table.origin}`: their columns are of different types",
+                    f"the columns of `{entries[0].data.table.origin}` and `{entry.data.table.origin}` have"
+                    f" different types, which change the count `{name}` of the other runs",
                     hint="store the columns with the same types in all runs.",
                 )
 
@@ -360,13 +333,7 @@ def side_values(
 
 
 def _on_common_examples(entries: Sequence[Entry]) -> list[Entry]:
-    """Restrict all pairings to the examples that they have in common.
-
-    Raises
-    ------
-    PairingError
-        If no example is common to all.
-    """
+    """Restrict all pairings to the examples that they have in common; refuse runs that have none."""
     ids = [entry.pairing.counts.frame.get_column("id") for entry in entries]
     if all(len(own) == len(ids[0]) and (own == ids[0]).all() for own in ids[1:]):
         return list(entries)
@@ -375,8 +342,8 @@ def _on_common_examples(entries: Sequence[Entry]) -> list[Entry]:
         common = common.filter(common.is_in(own.implode()))
     if not len(common):
         raise PairingError(
-            "no example is common to all runs",
-            hint="leave the runs out that share the fewest, or `--missing error` lists those that lack some.",
+            "the runs have no example in common",
+            hint="leave out the runs that share the fewest; `--missing error` lists runs that lack examples.",
         )
     kept = []
     for entry, own in zip(entries, ids, strict=True):

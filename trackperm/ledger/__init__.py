@@ -1,4 +1,4 @@
-"""Ledger: what was compared on a test set before, read from the tracker.
+"""Ledger of the comparisons on a test set, read from the tracker.
 
 Every logged comparison has the digest of its test set. All comparisons with the same digest in an experiment
 or project are a family, whatever their statistics and runs. The family is assembled from the runs each time
@@ -10,6 +10,6 @@ leaderboard's own correction, and counts in every correction; a pair that was co
 leaderboard or alone, counts again.
 """
 
-from trackperm.ledger.entries import LedgerEntry, TestFamily, families, without_test_set
+from trackperm.ledger.entries import LedgerEntry, TestFamily, families
 
-__all__ = ["LedgerEntry", "TestFamily", "families", "without_test_set"]
+__all__ = ["LedgerEntry", "TestFamily", "families"]

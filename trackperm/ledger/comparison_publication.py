@@ -27,26 +27,10 @@ STUDENTIZED_TAG = "trackperm.studentized"
 
 
 def publication(comparison: Comparison, look: int | None = None, in_leaderboards: int = 0) -> Publication:
-    """Turn a comparison into what tracker adapters write.
+    """Build the publication of a comparison, with its number among the logged ones on its test set, from 1.
 
-    Parameters
-    ----------
-    comparison : Comparison
-        Result of :func:`trackperm.compare`.
-    look : int, optional
-        Number of the comparison among the logged ones on its test set, from 1.
-    in_leaderboards : int
-        Number of earlier ones that are pairs of leaderboards.
-
-    Returns
-    -------
-    Publication
-        Equal comparisons give byte-identical publications, with the same versions of the libraries.
-
-    Raises
-    ------
-    MissingDependencyError
-        If the libraries of ``trackperm[plots]`` are not installed.
+    Of these, `in_leaderboards` earlier ones are pairs of leaderboards. Equal comparisons give byte-identical
+    publications, with the same versions of the libraries.
     """
     rendered, files = render_comparison(comparison), evidence(comparison)
     remarks = [] if look is None else [look_sentence(look, in_leaderboards)]

@@ -1,4 +1,4 @@
-"""Entries of the ledger: the logged looks at a test set in order, and p-values adjusted for all of them."""
+"""Entries of the ledger: the logged comparisons on a test set in order, with adjusted p-values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from trackperm.exact.multiplicity import Correction, adjust_log10, adjustment
 from trackperm.exact.multiplicity.alpha_spending import ALPHA_SPENDING, adjust_spending_log10, spending_levels
 from trackperm.ledger.comparison_publication import LOG10_P_TAG
 from trackperm.ledger.leaderboard_publication import LOG10_COLUMN, PAIRS_FILE
-from trackperm.pairing.digests import SUM
 from trackperm.trackers.base import Tracker
 from trackperm.trackers.publication import (
     COMPARISON,
@@ -35,8 +34,8 @@ UNSEEN = (
     " never logged, or logged elsewhere"
 )
 ADAPTIVE = (
-    "valid for hypotheses that were fixed beforehand, not for candidates that were built or chosen after "
-    "looking at this test set"
+    "valid for hypotheses that were fixed beforehand, not for candidates that were built or chosen by"
+    " results on this test set"
 )
 OF_LEADERBOARDS = (
     "a leaderboard counts once for each of its pairs, and is shown with their smallest p-value; a pair that "
@@ -142,16 +141,12 @@ class TestFamily:
         Digest of the examples; see :class:`trackperm.pairing.digests.Digests`.
     entries : tuple of LedgerEntry
         Entries in the order of their numbers.
-    n_without_test_set : int
-        Number of comparisons in the same experiment without a test set, which older versions logged and which
-        are in no family.
     """
 
     __test__ = False  # test tools would collect the class by its name
 
     test_set: str
     entries: tuple[LedgerEntry, ...]
-    n_without_test_set: int = 0
 
     @property
     def n_comparisons(self) -> int:
@@ -252,19 +247,10 @@ class TestFamily:
             notes.append(OF_LEADERBOARDS)
         if self.unreadable:
             numbers = ", ".join(str(entry.number) for entry in self.unreadable)
-            notes.append(f"the p-values of {numbers} cannot be read, and count with p = 1")
+            notes.append(f"the p-values of {numbers} cannot be read; they count as p = 1")
         mid_p = [str(entry.number) for entry in self.finished if "|p:mid|" in entry.tag("signature")]
         if mid_p:
-            notes.append(f"mid-p: {', '.join(mid_p)}; mid-p-values, adjusted or not, may exceed their level")
-        if not self.test_set.startswith(SUM):
-            notes.append(
-                "logged by an earlier version, with another digest of the test set: later comparisons on the"
-                " same examples are in another family"
-            )
-        if self.n_without_test_set:
-            notes.append(
-                f"in no family: {self.n_without_test_set} logged by older versions without a test set"
-            )
+            notes.append(f"mid-p: {', '.join(mid_p)}; the error rate of mid-p-values may exceed their level")
         return notes
 
 
@@ -274,21 +260,13 @@ def correction_sentence(correction: Correction) -> str:
 
 
 def families(comparisons: Iterable[LoggedComparison]) -> list[TestFamily]:
-    """Group logged comparisons by test set, in the order of their first comparisons.
-
-    Comparisons without a test set, which older versions logged, are left out.
-    """
+    """Group logged comparisons by test set, in the order of their first comparisons."""
     by_test_set: dict[str, list[LoggedComparison]] = {}
     for each in comparisons:
         if TEST_SET_TAG in each.tags:
             by_test_set.setdefault(each.tags[TEST_SET_TAG], []).append(each)
     found = [TestFamily(test_set, _entries(members)) for test_set, members in by_test_set.items()]
     return sorted(found, key=lambda family: (family.entries[0].created or _UNKNOWN, family.test_set))
-
-
-def without_test_set(comparisons: Iterable[LoggedComparison]) -> list[LoggedComparison]:
-    """Return the comparisons without a test set, which are in no family."""
-    return [each for each in comparisons if TEST_SET_TAG not in each.tags]
 
 
 def _entries(comparisons: Sequence[LoggedComparison]) -> tuple[LedgerEntry, ...]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 
 from trackperm.errors import InputError
-from trackperm.ledger.entries import TestFamily, families, without_test_set
+from trackperm.ledger.entries import TestFamily, families
 from trackperm.trackers.base import Tracker
 from trackperm.trackers.opened import comparison_or_run, opened
 from trackperm.trackers.publication import TEST_SET_TAG, LoggedComparison
@@ -80,16 +79,14 @@ def family(
         raise InputError(
             f"no comparison {f'on the test set `{test_set}`' if test_set else 'with a test set'} is logged"
             f" for `{place}`",
-            hint="`trackperm compare` logs one where the candidate is, and in Python `trackperm.log`.",
+            hint="`trackperm compare` logs one if the candidate is in a tracker; in Python, `trackperm.log`.",
         )
     return wanted
 
 
 def _of_experiment(experiment: str, tracking_uri: str | None) -> tuple[Tracker, Iterable[TestFamily]]:
     tracker, container = opened(experiment, tracking_uri, hint="`--experiment mlflow:EXPERIMENT`.")
-    logged = tracker.comparisons(container)
-    strays = len(without_test_set(logged))
-    return tracker, [replace(each, n_without_test_set=strays) for each in families(logged)]
+    return tracker, families(tracker.comparisons(container))
 
 
 def _of_run(run: str | Path | TrackedRun, tracking_uri: str | None) -> tuple[Tracker, Iterable[TestFamily]]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from trackperm.choices import CorrectionOfLogged
 from trackperm.exact.result import format_log10_pvalue
 from trackperm.ledger.entries import LedgerEntry, TestFamily
+from trackperm.report.text import aligned, shorten
 
 _DIGEST = 12  # digits of a test set
 _WIDEST = 60  # characters of a comparison's name
@@ -30,11 +31,7 @@ def family_lines(family: TestFamily, method: CorrectionOfLogged, *, spend: bool)
         rows.append(
             (f"{entry.number}{last}", *_described(entry), *adjusted, entry.tag("verdict") * entry.is_finished)
         )
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        first, *others = zip(row, widths, strict=True)
-        cells = [first[0].rjust(first[1]), *(cell.ljust(width) for cell, width in others)]
-        yield "  ".join(cells).rstrip()
+    yield from aligned(rows, right={0})
     yield from data["adjustments"]
     yield from data["notes"]
 
@@ -54,10 +51,11 @@ def families_csv(families: list[TestFamily], method: CorrectionOfLogged, *, spen
 
 
 def _described(entry: LedgerEntry) -> tuple[str, str, str]:
-    name = entry.run.name if len(entry.run.name) <= _WIDEST else f"{entry.run.name[: _WIDEST - 1]}…"
+    begun = "" if entry.created is None else entry.created.strftime("%Y-%m-%d %H:%M:%S")
+    name = shorten(entry.run.name, _WIDEST)
     if entry.is_leaderboard:
         name += f", {entry.n_pairs} pair{'s' * (entry.n_pairs != 1)}"
-    return _begun(entry), name, _pvalue(entry)
+    return begun, name, _pvalue(entry)
 
 
 def _pvalue(entry: LedgerEntry) -> str:
@@ -65,10 +63,6 @@ def _pvalue(entry: LedgerEntry) -> str:
     if not written:
         return "unreadable" if entry.is_finished else "unfinished"
     return f"≈{written} MC" if "|method:monte-carlo|" in entry.tag("signature") else written
-
-
-def _begun(entry: LedgerEntry) -> str:
-    return "" if entry.created is None else entry.created.strftime("%Y-%m-%d %H:%M:%S")
 
 
 def _written(log10_pvalue: float | None) -> str:

@@ -26,24 +26,9 @@ LOG10_COLUMN = "log10_p_upper"
 
 
 def leaderboard_publication(board: Leaderboard, sentence: str | None = None) -> Publication:
-    """Turn a leaderboard into what tracker adapters write.
+    """Build the publication of a leaderboard; `sentence` has the places of its pairs in the ledger.
 
-    Parameters
-    ----------
-    board : Leaderboard
-        Result of :func:`trackperm.leaderboard`.
-    sentence : str, optional
-        Places of its pairs among the logged comparisons on its test set.
-
-    Returns
-    -------
-    Publication
-        Equal leaderboards give byte-identical publications, with the same versions of the libraries.
-
-    Raises
-    ------
-    MissingDependencyError
-        If the libraries of ``trackperm[plots]`` are not installed.
+    Equal leaderboards give byte-identical publications, with the same versions of the libraries.
     """
     rendered = render_leaderboard(board)
     remarks = [] if sentence is None else [sentence]
@@ -81,23 +66,17 @@ def leaderboard_publication(board: Leaderboard, sentence: str | None = None) -> 
 
 
 def require_taggable(board: Leaderboard) -> None:
-    """Refuse to tag the runs of a leaderboard without a baseline, or runs that are not in a tracker.
-
-    Raises
-    ------
-    InputError
-        If there is no baseline, or a run is not in a tracker.
-    """
+    """Refuse to tag the runs of a leaderboard without a baseline, or runs that are not in a tracker."""
     if board.baseline is None:
         raise InputError(
-            "`--tag-runs` writes the verdict against a baseline, and all pairs were compared",
-            hint="`--baseline RUN` compares with one run.",
+            "`--tag-runs` needs a baseline, because tags have the verdict against it",
+            hint="add `--baseline RUN`.",
         )
     stray = next((row for row in board.rows if row.pair is not None and row.data.run is None), None)
     if stray is not None:
         raise InputError(
-            f"`--tag-runs` tags all runs, but `{stray.name}` is not in a tracker",
-            hint="leave the option out; the leaderboard itself has all verdicts.",
+            f"`--tag-runs` needs runs in a tracker, but `{stray.name}` is not in one",
+            hint="leave `--tag-runs` out; the leaderboard itself has all verdicts.",
         )
 
 

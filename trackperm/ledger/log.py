@@ -112,7 +112,9 @@ def log(
         return _log_comparison(result, tracker, container, alert=alert, tag_runs=tag_runs)
     if isinstance(result, Leaderboard):
         if alert:
-            raise InputError("a leaderboard has no alert", hint="`alert` is an option of comparisons.")
+            raise InputError(
+                "`alert` is not supported for a leaderboard", hint="log comparisons with `alert`."
+            )
         return _log_leaderboard(result, tracker, container, tag_runs=tag_runs)
     if isinstance(result, list | tuple) and all(isinstance(each, Comparison) for each in result):
         return [_log_comparison(each, tracker, container, alert=alert, tag_runs=tag_runs) for each in result]
@@ -128,7 +130,7 @@ def _log_comparison(
     target = tracker or comparison.candidate_data.tracker
     if target is None:
         raise InputError(
-            f"the candidate `{comparison.candidate}` is not in a tracker, so there is nowhere to log to",
+            f"the candidate `{comparison.candidate}` is not in a tracker, so no place to log to is known",
             hint="give one: `trackperm.log(result, trackperm.open_tracker('mlflow', uri), 'experiment')`.",
         )
     require_options(target, alert=alert, tag_runs=tag_runs)
@@ -155,35 +157,27 @@ def log_comparison(
 
     The place is read before writing and again afterwards; if another writer was first, the description is
     updated. The order of writers follows the bakery algorithm (Lamport 1974): a writer creates its run, then
-    records a time, and counts when no other run is about to record one.
-
-    Raises
-    ------
-    InputError
-        If neither the candidate nor `container` says where to write.
-    TrackerError
-        If the tracker failed; the next call completes what was begun.
+    records a time, and counts when no other run is about to record one. Errors are those of :func:`log`.
     """
+
+    def tagged(made: Publication) -> Publication:
+        return replace(made, tags={**made.tags, **(tags or {})})
+
     near = comparison.candidate_run if container is None else container
     if near is None or (container is None and comparison.candidate_data.tracker is None):
-        made = _tagged(publication(comparison), tags)
-        return tracker.publish(made, container, alert=alert, tag_runs=tag_runs)
+        return tracker.publish(tagged(publication(comparison)), container, alert=alert, tag_runs=tag_runs)
     ledger = _Ledger(tracker, near, comparison.pairing.test_set, comparison.key)
 
     def placed(place: Place, earlier: LedgerEntry | None) -> Publication:
         # second opinions that were requested once are kept
-        found, asked = comparison, {} if earlier is None else earlier.tags
-        if OPINIONS_TAG in asked:
+        found, logged = comparison, {} if earlier is None else earlier.tags
+        if OPINIONS_TAG in logged:
             found = found.with_second_opinions()
-        if STUDENTIZED_TAG in asked:
+        if STUDENTIZED_TAG in logged:
             found = found.with_studentized()
-        return _tagged(publication(found, *place), tags)
+        return tagged(publication(found, *place))
 
     return ledger.log(placed, container, alert=alert, tag_runs=tag_runs)
-
-
-def _tagged(made: Publication, tags: Mapping[str, str] | None) -> Publication:
-    return replace(made, tags={**made.tags, **tags}) if tags else made
 
 
 def _log_leaderboard(
@@ -194,8 +188,8 @@ def _log_leaderboard(
     near = home.run if container is None and home is not None else container
     if target is None or near is None:
         raise InputError(
-            "no run of the leaderboard is in a tracker, so there is nowhere to log to",
-            hint="`--log-to mlflow:EXPERIMENT` or `--log-to wandb:ENTITY/PROJECT` names a place.",
+            "no run of the leaderboard is in a tracker, so no place to log to is known",
+            hint="name one by `--log-to mlflow:EXPERIMENT` or `--log-to wandb:ENTITY/PROJECT`.",
         )
     require_options(target, tag_runs=tag_runs)
     if tag_runs:
@@ -215,7 +209,7 @@ def _home(board: Leaderboard, container: str | None) -> RunData | None:
     if len(places) > 1:
         raise InputError(
             "the runs are in several experiments, projects or trackers; expected one place to log to",
-            hint="`--log-to mlflow:EXPERIMENT` or `--log-to wandb:ENTITY/PROJECT` names it.",
+            hint="name one by `--log-to mlflow:EXPERIMENT` or `--log-to wandb:ENTITY/PROJECT`.",
         )
     return tracked[0][0] if tracked else None
 

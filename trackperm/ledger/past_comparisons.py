@@ -36,7 +36,9 @@ from trackperm.trackers.publication import COMPARISON, LoggedComparison
 
 _STATISTIC, _SLICE = "trackperm.statistic", "trackperm.slice"
 _DIGEST = 12  # digits of a test set
-_HINT = "`trackperm compare` logs them; `trackperm power --difference 0.03 --discordance 0.1` plans without."
+_HINT = (
+    "`trackperm compare` logs comparisons; `trackperm power --difference 0.03 --discordance 0.1` needs none."
+)
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,7 @@ class PastPlan:
         for name in shown:
             plan, label = named[name], f"{name}: " if n > 1 else ""
             if plan is None:
-                found.append(f"{label}runs that disagree so little cannot differ by so much")
+                found.append(f"{label}the difference is larger than these runs could show")
                 continue
             first, *others = plan.lines()
             found += [f"{label}{first}", *(f"  {line}" for line in others)]
@@ -142,27 +144,11 @@ def plan_from_past(
     n_resamples: int = N_RESAMPLES,
     seed: int = 0,
 ) -> PastPlan:
-    """Plan from the comparisons that are logged in an experiment or project.
+    """Plan from the comparisons that are logged in an experiment or project; options as in ``power``.
 
     Plans are exact for 0/1 scores. For other statistics they use the normal approximation, and resample the
-    logged counts of the three chosen comparisons.
-
-    Parameters
-    ----------
-    tracker : Tracker
-        Tracker, as :func:`trackperm.open_tracker` returns it.
-    container : str
-        Experiment, project or folder of offline runs.
-    statistic : str
-        Name of the logged statistic.
-    difference : float
-        True difference that the test should detect.
-    test_set : str, optional
-        First digits of the digest of a test set, or of a slice; needed if there are several test sets.
-    n_examples, power, alpha, n_resamples, seed
-        As in :func:`plan_from_counts`.
-    alternative : {'two-sided', 'less', 'greater'}
-        Alternative of the planned test; past tests may have had others.
+    logged counts of the three chosen comparisons. `test_set` may also be the digest of a slice. The
+    alternative is that of the planned test; past tests may have had others.
 
     Raises
     ------
@@ -186,8 +172,8 @@ def plan_from_past(
     found.sort(key=lambda past: past.deviation)
     if not abs(difference) <= found[-1].largest:
         raise InputError(
-            f"`difference` is {difference}; runs that disagree as in the {len(found)} past comparisons by"
-            f" `{statistic}` differ by at most {found[-1].largest:.3g}",
+            f"`difference` is {difference}; expected at most {found[-1].largest:.3g}, the largest that the"
+            f" {len(found)} past comparisons by `{statistic}` could show",
             hint="choose a smaller `--difference`.",
         )
     plans = {
@@ -225,31 +211,26 @@ def _family(
     names = sorted({each.tags[_STATISTIC] for each in logged if _STATISTIC in each.tags})
     if not names:
         raise InputError(
-            f"no comparison is logged in `{container}`, so it is unknown how often runs disagree",
+            f"no comparison is logged in `{container}`, so the discordance is unknown",
             hint=_HINT,
         )
     chosen = [each for each in logged if each.tags.get(_STATISTIC) == statistic]
     if not chosen:
         raise InputError(
             f"no comparison by `{statistic}` is logged in `{container}`",
-            hint=f"comparisons there are by {listed(names)}; `--statistic` chooses one.",
+            hint=f"choose one of {listed(names)} by `--statistic`.",
         )
     whole = [each for each in chosen if test_set is not None or _SLICE not in each.tags]
     found = [each for each in families(whole) if each.test_set.startswith(test_set or "")]
     if len(found) == 1:
         return found[0]
     sets = [f"{each.test_set[:_DIGEST]} ({len(each.entries)})" for each in found or families(chosen)]
-    if not sets:
-        raise InputError(
-            f"the comparisons by `{statistic}` in `{container}` have no test set; older versions logged none",
-            hint="`trackperm compare` updates a comparison when it compares the same runs again.",
-        )
     problem = f"are on {len(found)} test sets" if found else "are on other test sets"
     if not found and test_set is None:
         problem = "are comparisons of slices only"
     raise InputError(
         f"the comparisons by `{statistic}` in `{container}` {problem}",
-        hint=f"`--test-set` chooses one; test sets and their numbers of comparisons: {listed(sets)}.",
+        hint=f"choose one by `--test-set`; the test sets, with their numbers of comparisons: {listed(sets)}.",
     )
 
 

@@ -130,7 +130,7 @@ def power(
         raise InputError("`--test-set` needs an experiment", hint="add `--experiment`.")
     if baseline is None and difference is None:
         source = "discordance" if experiment is None else "experiment"
-        raise InputError(f"`--{source}` needs a `--difference`", hint="for example `--difference 0.03`.")
+        raise InputError(f"`--{source}` needs a `--difference`", hint="add `--difference 0.03`, for example.")
     names = [statistic] if isinstance(statistic, str | Path | Statistic) else list(statistic or ())
     test: dict[str, Any] = {"alpha": alpha, "alternative": alternative}
     sought: dict[str, Any] = {"n_examples": n_examples, "power": power}
@@ -140,12 +140,12 @@ def power(
             raise InputError("`--set` needs a pilot; logged comparisons have their own spec")
         tracker, container = opened(experiment, tracking_uri, hint="`--experiment mlflow:EXPERIMENT`.")
         past = {"test_set": test_set, "difference": difference, **sought, **test, **drawn}
-        logged = [_logged_name(name) for name in names] or ["accuracy"]
-        return [plan_from_past(tracker, container, name, **past) for name in logged]
+        logged = [name.name if isinstance(name, Statistic) else str(name) for name in names]
+        return [plan_from_past(tracker, container, name, **past) for name in logged or ["accuracy"]]
     if discordance is not None and difference is not None:
         return plan_paired(difference, discordance, **sought, **test)
     if candidate is None:
-        raise InputError("a pilot needs two runs", hint="`trackperm power BASELINE CANDIDATE`.")
+        raise InputError("a pilot needs two runs", hint="write `trackperm power BASELINE CANDIDATE`.")
     if len(names) > 1 or (statistic is not None and not names):
         raise InputError("a pilot takes one statistic", hint="give `--statistic` once.")
     named = names[0] if names else None
@@ -157,10 +157,5 @@ def _require_one_source(baseline: object, discordance: object, experiment: objec
     if sum(source is not None for source in (baseline, discordance, experiment)) != 1:
         raise InputError(
             "expected one of: a pilot, which is two runs; `--discordance`; or `--experiment`",
-            hint="`trackperm power --difference 0.03 --discordance 0.1`, for example.",
+            hint="write `trackperm power --difference 0.03 --discordance 0.1`, for example.",
         )
-
-
-def _logged_name(statistic: StatisticName) -> str:
-    """Return the name that logged comparisons by a statistic have."""
-    return statistic.name if isinstance(statistic, Statistic) else str(statistic)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,51 +9,33 @@ import polars as pl
 
 from trackperm.comparison import Comparison
 from trackperm.exact import RationalStatistic
-from trackperm.report.discordant_examples import Cell, cell, constant_columns
+from trackperm.report.discordant_examples import cell, constant_columns
+from trackperm.trackers.publication import Table
 
 BETTER, WORSE, CHANGED = "better", "worse", "changed"
 DIRECTION = "change"
 """Name of the column with the directions."""
 
 
-@dataclass(frozen=True)
-class ChangedExamples:
-    """Table of all changed examples.
+def changed_examples(comparison: Comparison) -> Table:
+    """Return all discordant examples by id as JSON values, without counts that never change.
 
-    Attributes
-    ----------
-    columns : tuple of str
-        Names of the columns; the first one is :data:`DIRECTION` if single examples have a direction.
-    rows : list of tuple
-        One row per discordant example, ordered by id: whole texts, finite numbers or None.
+    The first column is :data:`DIRECTION` if single examples have a direction.
     """
-
-    columns: tuple[str, ...]
-    rows: list[tuple[Cell, ...]]
-
-
-def changed_examples(comparison: Comparison) -> ChangedExamples:
-    """Return all discordant examples as JSON values, without counts that never change."""
     frame = comparison.discordant.drop(constant_columns(comparison))
     columns, rows = tuple(frame.columns), [tuple(map(cell, row)) for row in frame.rows()]
     words = directions(comparison)
     if words is None:
-        return ChangedExamples(columns, rows)
-    directed = [(word, *row) for word, row in zip(words, rows, strict=True)]
-    return ChangedExamples((DIRECTION, *columns), directed)
+        return Table(columns, rows)
+    return Table((DIRECTION, *columns), [(word, *row) for word, row in zip(words, rows, strict=True)])
 
 
 def directions(comparison: Comparison) -> list[str] | None:
-    """Return whether the candidate is better or worse on each discordant example.
+    """Return whether the candidate is better or worse on each example of `comparison.discordant`.
 
     It is better if exchanging the outputs on this example alone makes the statistic less favourable to it.
-    For a sum, that is the sign of the example's own difference.
-
-    Returns
-    -------
-    list of str or None
-        Directions in the order of `comparison.discordant`; None if the effect of one exchange depends on the
-        others, so that single examples have no direction.
+    For a sum, that is the sign of the example's own difference. None if the effect of one exchange depends on
+    the others, so that single examples have no direction.
     """
     statistic, table = comparison.statistic, comparison.count_table
     if comparison.n_better is None or statistic.weights or not isinstance(statistic.h, RationalStatistic):

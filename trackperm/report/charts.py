@@ -56,17 +56,9 @@ DARK: dict[str, Any] = {
 def pmf_chart(comparison: Comparison) -> alt.LayerChart:
     """Draw the null distribution with the observed value and the region that the p-value sums.
 
-    Parameters
-    ----------
-    comparison : Comparison
-        The comparison to draw.
-
-    Returns
-    -------
-    altair.LayerChart
-        Chart of a few hundred bars, whatever the size of the support. A bar with values on both sides of the
-        observed one has two parts; the masses of the extreme parts add up to the p-value, within the
-        `mass_error_bound` of the null distribution.
+    The chart has a few hundred bars, whatever the size of the support. A bar with values on both sides of the
+    observed one has two parts; the masses of the extreme parts add up to the p-value, within the
+    `mass_error_bound` of the null distribution.
 
     Raises
     ------
@@ -157,17 +149,9 @@ def pmf_chart(comparison: Comparison) -> alt.LayerChart:
 def pmf_curves(comparison: Comparison) -> list[dict[str, Any]]:
     """Return the bars of the null distribution as points of curves, for trackers that draw lines.
 
-    Returns
-    -------
-    list of dict
-        For each part of a bar on the axis: its middle ``value``, its mass ``probability``, its region
-        ``curve``, and its corners ``from``, ``to``, ``base`` and ``top``. The curve ``observed`` has two
-        points at the observed value.
-
-    Raises
-    ------
-    CapacityError
-        If the null distribution does not fit the memory budget of the test.
+    Each part of a bar on the axis has its middle ``value``, its mass ``probability``, its region ``curve``,
+    and its corners ``from``, ``to``, ``base`` and ``top``. The curve ``observed`` has two points at the
+    observed value. Errors are those of :func:`pmf_chart`.
     """
     test = comparison.test
     bars = _Bars.of(test.null_distribution)

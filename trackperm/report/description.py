@@ -14,34 +14,21 @@ _PROSE_LIMIT = 1_000
 
 
 def markdown(comparison: Comparison, remarks: Sequence[str] = ()) -> str:
-    """Render a description for a tracker: verdict first, at most 8,000 characters.
+    """Render a description for a tracker, with further sentences: verdict first, at most 8,000 characters.
 
-    Parameters
-    ----------
-    comparison : Comparison
-        The comparison.
-    remarks : sequence of str
-        Further sentences, for example about tables that are cut.
-
-    Returns
-    -------
-    str
-        Markdown in which names cannot act as markup.
+    Names in it cannot act as Markdown.
     """
     pvalue = f"{'≈ ' * (comparison.method == 'monte-carlo')}{comparison.format_pvalue()}"
+    interval = comparison.interval
     table = [
         (
             f"{text.pvalue_name(comparison.test)}-value",
             f"{pvalue} ({text.how_certain(comparison)}, {comparison.test.alternative})",
         ),
-        *([("correction", text.correction(comparison))] if text.correction(comparison) else []),
-        *([("chosen", comparison.statistic.chosen)] if comparison.statistic.chosen else []),
+        ("correction", text.correction(comparison)),
+        ("chosen", comparison.statistic.chosen),
         *text.scores(comparison),
-        *(
-            []
-            if comparison.interval is None
-            else [(text.confidence(comparison.interval), text.ends(comparison.interval))]
-        ),
+        *([] if interval is None else [(text.confidence(interval), text.ends(interval))]),
         ("examples", f"{comparison.n_examples} ({text.discordance(comparison)})"),
     ]
     bullets = [_sentence(text.shorten(note, _PROSE_LIMIT)) for note in (*text.notes(comparison), *remarks)]
@@ -51,7 +38,7 @@ def markdown(comparison: Comparison, remarks: Sequence[str] = ()) -> str:
             [
                 f"| {text.escape_markdown(comparison.title)}{text.direction(comparison.statistic)} | |",
                 "|---|---|",
-                *(f"| {name} | {text.escape_markdown(value)} |" for name, value in table),
+                *(f"| {name} | {text.escape_markdown(value)} |" for name, value in table if value),
             ]
         ),
         text.escape_markdown(" ".join(explanation(comparison))),
@@ -79,65 +66,63 @@ def explanation(comparison: Comparison) -> list[str]:
     description = text.shorten(comparison.statistic.description, _PROSE_LIMIT)
     chosen = comparison.statistic.chosen
     sentences = [f"{statistic}: {_sentence(description)}"] if description else []
-    sentences += [f"It was chosen as {chosen}."] if chosen and chosen != "by default" else []
-    sentences += ["It is what is compared by default."] if chosen == "by default" else []
+    if chosen:
+        sentences.append(f"It was chosen {'' if chosen == 'by default' else 'as '}{chosen}.")
     sentences += [
-        f"The null hypothesis is that {comparison.null_hypothesis}: exchanging those of the two runs there"
-        " would not change what to expect.",
+        f"The null hypothesis is that {comparison.null_hypothesis}: exchanging them between the runs"
+        " would not change their distribution.",
         f"{text.pvalue_name(comparison.test)} {_share(comparison.test)} in which {quantity} is {extreme}"
-        " the observed one" + (", those equal to it counted half." if comparison.test.mid_p else "."),
+        " the observed one" + ("; values equal to it count half." if comparison.test.mid_p else "."),
     ]
     if comparison.depends_on_missing:
-        sentences.append(
-            "The data do not decide it: what the missing predictions would have been changes the verdict."
-        )
+        sentences.append("The data do not decide the verdict: it depends on the missing predictions.")
     elif comparison.decision.sign == "undecided":
         sought = text.one_sided_claim(comparison)
         shown = "neither run is shown to be better; this does not prove that they are equally good"
         if sought is not None:
-            shown = f"the candidate is not shown to be {sought}, which is all that this test can show"
+            shown = (
+                f"the candidate is not shown to be {sought}, and a one-sided test cannot show the opposite"
+            )
         sentences.append(
-            f"Here that share is not shown to be below {comparison.alpha:g}{_corrected(comparison)},"
+            f"Here this share is not shown to be below {comparison.alpha:g}{_corrected(comparison)},"
             f" so {shown}."
         )
     else:
         sentences.append(
-            f"Here that share is below {comparison.alpha:g}{_corrected(comparison)}, so chance alone is a"
-            " poor explanation; whether the difference is large enough to matter is another question."
+            f"Here this share is below {comparison.alpha:g}{_corrected(comparison)}, so chance is a poor"
+            " explanation; the p-value does not show whether the difference is large enough to matter."
         )
     sentences += _size(comparison)
     if comparison.n_discordant > 0:
-        reach = "" if text.is_within_reach(comparison) else f", so that {comparison.alpha:g} is out of reach"
+        reach = "" if text.is_within_reach(comparison) else f", so no p can be below {comparison.alpha:g}"
         sentences.append(_sentence(text.smallest_p_sentence(comparison) + reach))
     return [*sentences, f"The test is about {text.SCOPE}."]
 
 
 def _share(test: PermutationTest) -> str:
-    """Complete "p ...": the share of exchanges that it is, or estimates."""
+    """Complete "p ...": the share of exchanges that it equals, bounds or estimates."""
     if test.method == "monte-carlo":
-        return f"estimates, from {test.n_samples} of them at random, the share of all such exchanges"
+        return f"is an estimate, from {test.n_samples} random exchanges, of the share of all exchanges"
     if test.method == "bracket":
-        return "is an upper bound of the share of all such exchanges"
-    return "is the share of all such exchanges"
+        return "is an upper bound of the share of all exchanges"
+    return "is the share of all exchanges"
 
 
 def _corrected(comparison: Comparison) -> str:
     """Return the correction of the p-value, as the end of a clause."""
     found = comparison.corrected
     if comparison.n_uncorrected is not None:
-        return f", not corrected although it is one of {comparison.n_uncorrected} tests"
+        return f", without correction, although it is one of {comparison.n_uncorrected} tests"
     if found is None:
         return ""
-    return f" once corrected for {found.n_tests} tests ({found.title}, {found.controls})"
+    return f" after correction for {found.n_tests} tests ({found.title}, {found.controls})"
 
 
 def _size(comparison: Comparison) -> list[str]:
     """Return sentences about the size of the difference."""
     sentences = []
     if comparison.interval is not None:
-        alone = (
-            "" if comparison.corrected is None else "; it is of this comparison alone, without a correction"
-        )
+        alone = "" if comparison.corrected is None else "; it is not corrected for the other tests"
         sentences.append(
             f"The {text.confidence(comparison.interval)} ({comparison.interval.method}) "
             f"{comparison.interval.note}{_disagreement(comparison)}{alone}."
@@ -145,9 +130,9 @@ def _size(comparison: Comparison) -> list[str]:
     sizes = comparison.effect_sizes
     if sizes.odds is not None and sizes.odds_interval is not None:
         low, high = sizes.odds_interval.low, sizes.odds_interval.high
-        for_each = f"For one discordant example that is worse there are {sizes.odds:.3g} that are better"
+        for_each = f"The odds of better to worse discordant examples are {sizes.odds:.3g}"
         if math.isinf(sizes.odds):
-            for_each = "No discordant example is worse, so that the odds of better to worse have no estimate"
+            for_each = "No discordant example is worse, so the odds of better to worse cannot be estimated"
         range_ = f"{low:.3g} or more" if math.isinf(high) else f"{low:.3g} to {high:.3g}"
         sentences.append(f"{for_each} ({text.confidence(sizes.odds_interval)} {range_}).")
     if sizes.cohens_dz is not None:
@@ -169,17 +154,17 @@ def _margin(comparison: Comparison, margin: float) -> str:
         return f"The difference {does} within the margin of {margin:g}: {size.unseen}."
     level = f"{100 * (1 - 2 * comparison.alpha):.10g}%"
     return (
-        f"The interval of confidence {level} {does} within the margin of {margin:g}, which is what two"
-        f" one-sided tests at {comparison.alpha:g} ask for."
+        f"The interval of confidence {level} {does} within the margin of {margin:g}; this is the result of"
+        f" two one-sided tests at level {comparison.alpha:g}."
     )
 
 
 def _disagreement(comparison: Comparison) -> str:
     """Return a clause on how the interval and the reported p-value may disagree."""
     if comparison.test.mid_p:
-        return "; it goes with the exact p-value and may disagree with the mid-p-value"
+        return "; it agrees with the exact p-value and may disagree with the mid-p-value"
     if comparison.test.method == "monte-carlo":
-        return "; it may disagree with a p-value that is estimated"
+        return "; it may disagree with the estimated p-value"
     return ""
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import polars as pl
 
 from trackperm.comparison import Comparison
 from trackperm.report.text import shorten
+from trackperm.trackers.publication import Table
 
 MAX_ROWS = 1_000
 """Rows of the tables on pages of trackers; the whole table is logged as Parquet."""
@@ -19,21 +19,13 @@ _MAX_SAFE_INTEGER = 2**53  # JavaScript rounds larger integers
 Cell = str | int | float | bool | None
 
 
-@dataclass(frozen=True)
-class DiscordantTable:
-    """Table of at most :data:`MAX_ROWS` rows of text, finite numbers or None."""
-
-    columns: tuple[str, ...]
-    rows: list[tuple[Cell, ...]]
-
-
-def viewable(comparison: Comparison) -> DiscordantTable:
+def viewable(comparison: Comparison) -> Table:
     """Return the discordant examples, cut to :data:`MAX_ROWS` rows and to texts of 1,000 characters.
 
     Counts with the same value in all rows of both runs are left out.
     """
     frame = comparison.discordant.drop(constant_columns(comparison)).head(MAX_ROWS)
-    return DiscordantTable(tuple(frame.columns), [tuple(map(_short, row)) for row in frame.rows()])
+    return Table(tuple(frame.columns), [tuple(map(_short, row)) for row in frame.rows()])
 
 
 def constant_columns(comparison: Comparison) -> list[str]:

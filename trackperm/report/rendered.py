@@ -61,7 +61,7 @@ def render_comparison(comparison: Comparison) -> RenderedComparison:
     """
     baseline_name, candidate_name = map(text.shorten, (comparison.baseline_name, comparison.candidate_name))
     viewable = discordant_examples.viewable(comparison)
-    tables = {"results": _results(comparison), "discordant": Table(viewable.columns, viewable.rows)}
+    tables = {"results": _results(comparison), "discordant": viewable}
     if comparison.second_opinions:
         tables["second_opinions"] = _second_opinions(comparison)
     files = {"trackperm_report.html": page.html(comparison).encode()}

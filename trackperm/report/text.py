@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Collection, Sequence
 
 from trackperm.choices import Alternative
 from trackperm.comparison import Comparison
@@ -120,7 +121,7 @@ def scores(comparison: Comparison) -> list[tuple[str, str]]:
     """Return names and values: both scores and their difference, or the observed statistic."""
     baseline, candidate = comparison.baseline_score, comparison.candidate_score
     if baseline is None or candidate is None:
-        return [("observed", format_number(comparison.observed, sign=True))]
+        return [("observed", format_number(comparison.difference, sign=True))]
     return [
         ("baseline", format_number(baseline)),
         ("candidate", format_number(candidate)),
@@ -169,7 +170,7 @@ def _unit(comparison: Comparison) -> str:
 
 
 def discordance(comparison: Comparison) -> str:
-    """Return the number of discordant examples and, if single examples have a direction, in whose favour."""
+    """Return the number of discordant examples, and of better and worse ones if examples have a direction."""
     found = f"{comparison.n_discordant} discordant"
     if comparison.n_better is not None and comparison.n_worse is not None:
         found += f": {comparison.n_better} better, {comparison.n_worse} worse"
@@ -181,12 +182,12 @@ def notes(comparison: Comparison) -> list[str]:
     report, test = comparison.pairing, comparison.test
     found = []
     if comparison.n_discordant == 0:
-        found.append("identical: the counts of both runs are the same on every example")
+        found.append("identical: both runs have the same counts on every example")
     if (changed := _changed(comparison)) is not None:
         found.append(changed)
     if report.n_dropped:
         found.append(
-            f"dropped: {report.n_dropped} without a complete row in both runs "
+            f"dropped: {report.n_dropped} examples without a complete row in both runs "
             f"(baseline {report.n_baseline}, candidate {report.n_candidate}, tested {report.n_paired})"
         )
     if len({case.difference for case in comparison.cases}) > 1:
@@ -196,17 +197,17 @@ def notes(comparison: Comparison) -> list[str]:
     if report.by == "position":
         found.append("paired by position: nothing proves that the rows are the same examples")
     if test.ties == "100 digits":
-        found.append("ties by 100 digits: irrational values that agree in them count as ties")
+        found.append("ties by 100 digits: irrational values that agree in 100 digits count as ties")
     if test.ties == "approximate":
         found.append("ties approximate: values within a rounding band of the observed one count as ties")
     if test.mid_p:
-        found.append("mid-p: ties with the observed value count half, so that its level may be exceeded")
+        found.append("mid-p: ties with the observed value count half; the error rate may exceed alpha")
     if test.alternative != "two-sided":
         found.append(one_sided(test.alternative))
     if test.method == "monte-carlo":
         found.append(f"Monte Carlo: {test.why}")
         if least_drawn(comparison) >= comparison.alpha:
-            found.append(f"no verdict possible: {test.n_samples} swaps are too few; draw more")
+            found.append(f"no verdict possible: {test.n_samples} swaps are too few; increase `--samples`")
     if comparison.interval_unavailable is not None:
         found.append(f"no interval: {comparison.interval_unavailable}")
     if comparison.n_discordant > 0 and not is_within_reach(comparison):
@@ -220,20 +221,20 @@ def notes(comparison: Comparison) -> list[str]:
     if comparison.decision.equivalent is not None:
         basis = comparison.size.basis
         if isinstance(basis, str):
-            found.append(f"equivalence rests on how few examples can differ: {comparison.size.unseen}")
+            found.append(f"equivalence follows from a bound on discordant examples: {comparison.size.unseen}")
         elif basis.method != "paired proportions":
-            found.append(f"equivalence rests on the {basis.method} interval: {basis.note}")
+            found.append(f"equivalence follows from the {basis.method} interval: {basis.note}")
     if comparison.slice is not None and not comparison.slice.declared:
-        found.append("exploratory: the spec does not declare these slices, so their number is unknown")
+        found.append("exploratory: the spec does not declare this slice, so the number of tests is unknown")
     seen = comparison.dependence
-    said = {f"look: {shared_input(each.n_shared, each.n_examples, each.column)}" for each in seen}
+    repeated = {f"look: {shared_input(each.n_shared, each.n_examples, each.column)}" for each in seen}
     name = pvalue_name(test)
     return [
         *found,
         *comparison.remarks,
-        *(note for note in report.notes if note not in said),
+        *(note for note in report.notes if note not in repeated),
         *(
-            f"look: {each.sentence(name, comparison.alpha)}; `--cluster {each.column}` tests so"
+            f"look: {each.sentence(name, comparison.alpha)}; `--cluster {each.column}` tests whole clusters"
             for each in seen
         ),
     ]
@@ -241,7 +242,7 @@ def notes(comparison: Comparison) -> list[str]:
 
 def one_sided(alternative: Alternative) -> str:
     """Return the assumption of a one-sided test."""
-    return f"one-sided: p holds only if `{alternative}` was chosen before anybody saw the results"
+    return f"one-sided: p is valid only if `{alternative}` was chosen before the results were seen"
 
 
 def _changed(comparison: Comparison) -> str | None:
@@ -251,7 +252,7 @@ def _changed(comparison: Comparison) -> str | None:
         return None
     changed = f"{report.n_changed} of {report.n_paired} predictions changed"
     if report.n_paired == comparison.n_examples:
-        return f"{changed}, {n_discordant} in score"
+        return f"{changed}; {n_discordant} change the score"
     return f"{changed}; {n_discordant} of {comparison.n_examples} {_unit(comparison)}s differ in score"
 
 
@@ -263,7 +264,7 @@ def _cases(comparison: Comparison) -> str:
         f" {case.verdict})"
         for case in comparison.cases
     )
-    return f"{cases}: {'not decided by the data' if comparison.depends_on_missing else 'the same verdict'}"
+    return f"{cases}: {'the verdicts differ' if comparison.depends_on_missing else 'the same verdict'}"
 
 
 def smallest_p_sentence(comparison: Comparison) -> str:
@@ -329,6 +330,22 @@ def least_drawn(comparison: Comparison) -> float:
         return 0.0
     # drawing stops early if the p-value is large
     return exact_interval(0, int(comparison.options.get("n_samples", drawn)), stopped=False)[1]
+
+
+def aligned(rows: Sequence[Sequence[str]], right: Collection[int]) -> list[str]:
+    """Format a table as lines, whose columns in `right` are aligned to the right."""
+    from rich.cells import cell_len  # imported late: results of two runs have no such table
+
+    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        gaps = [" " * (width - cell_len(cell)) for cell, width in zip(row, widths, strict=True)]
+        cells = (
+            gap + cell if i in right else cell + gap
+            for i, (cell, gap) in enumerate(zip(row, gaps, strict=True))
+        )
+        lines.append("  ".join(cells).rstrip())
+    return lines
 
 
 def escape_markdown(text: str) -> str:

@@ -21,19 +21,9 @@ _CONDITIONS = ("HTTP_IF_NONE_MATCH", "HTTP_IF_MODIFIED_SINCE", "HTTP_RANGE", "HT
 
 
 def install(app: Flask, prefix: str) -> bool:
-    """Add the script of the button to MLflow's page.
+    """Add the script of the button to MLflow's page, below the static prefix of all routes.
 
-    Parameters
-    ----------
-    app : flask.Flask
-        MLflow's application.
-    prefix : str
-        Static prefix of all routes; usually empty.
-
-    Returns
-    -------
-    bool
-        False if the button is switched off, or `app` does not serve MLflow's page.
+    Return False if the button is switched off, or `app` does not serve MLflow's page.
     """
     view = app.view_functions.get(_VIEW)
     if os.environ.get(SWITCH, "on").lower() == "off" or view is None:

@@ -31,15 +31,7 @@ STATIC_NAMES = (*sorted(file.name for file in _STATIC.iterdir() if file.is_file(
 
 
 def register(app: Flask, prefix: str) -> None:
-    """Add the pages and their static files to `app`, as routes for GET.
-
-    Parameters
-    ----------
-    app : flask.Flask
-        Application with MLflow's routes.
-    prefix : str
-        Static prefix of all routes, such as ``/mlf``; usually empty.
-    """
+    """Add the pages and their static files to MLflow's `app`, as routes for GET below the static prefix."""
     for name in ("compare", "leaderboard"):
         app.add_url_rule(
             f"{prefix}/trackperm/{name}", f"trackperm_{name}", _shell(name, prefix), methods=["GET"]

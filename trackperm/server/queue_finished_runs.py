@@ -19,7 +19,8 @@ from typing import Any
 
 from flask import Flask, Response, request
 
-from trackperm.automation.policy.policy import Policy, load_policies
+from trackperm.automation.policy.load import load_policies
+from trackperm.automation.policy.policy import Policy
 from trackperm.automation.queue.database import default_folder
 from trackperm.automation.queue.queue import Queue, Task
 from trackperm.errors import TrackpermError
@@ -39,19 +40,9 @@ _LOGGER = logging.getLogger(__name__)
 
 
 def install(app: Flask) -> bool:
-    """Queue runs of `app`, MLflow's application, when they finish.
+    """Queue runs of `app`, MLflow's application, when they finish; return whether the switch is set.
 
-    Returns
-    -------
-    bool
-        Whether ``TRACKPERM_POLICY`` is set.
-
-    Raises
-    ------
-    SpecError
-        If the policy file is not valid.
-    InputError
-        If the queue cannot be written.
+    Raise SpecError if the policy file is not valid, and InputError if the queue cannot be written.
     """
     path = os.environ.get(SWITCH)
     if not path:
@@ -120,10 +111,7 @@ class _Writer:
     def add(self, tasks: Sequence[Task]) -> None:
         """Write `tasks`, and wait a quarter of a second at most until they are on disk.
 
-        Raises
-        ------
-        queue.Full
-            If 10,000 updates wait for a queue that cannot be written.
+        Raise queue.Full if 10,000 updates wait for a queue that cannot be written.
         """
         written = threading.Event()
         self._inbox.put_nowait((tasks, written))

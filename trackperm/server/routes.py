@@ -45,20 +45,9 @@ _SWITCHED_OFF = "MLFLOW_SERVER_DISABLE_SECURITY_MIDDLEWARE"
 def register(
     app: Flask, prefix: str, store: JobStore, pool: WorkerPool, user: Callable[[], str | None]
 ) -> None:
-    """Add the endpoints of jobs to `app`.
+    """Add the endpoints of jobs to MLflow's `app`, below the static prefix of all routes.
 
-    Parameters
-    ----------
-    app : Flask
-        Application with MLflow's routes.
-    prefix : str
-        Static prefix of all routes.
-    store : JobStore
-        Records of the jobs.
-    pool : WorkerPool
-        Pool that runs them.
-    user : callable
-        Returns the name of the signed-in user who sent the request, or None.
+    `user` returns the name of the signed-in user who sent the request, or None.
     """
 
     def begin() -> Response:
@@ -203,11 +192,8 @@ def _job_request() -> JobRequest:
 def _permissions(caller: Caller, asked: JobRequest) -> list[tuple[str, str, str]]:
     """Ask MLflow whether the caller may read the runs and the experiment of a request.
 
-    Returns
-    -------
-    list of (str, str, str)
-        Permissions to check again before the result is read. MLflow grants rights by experiment, so that one
-        run of each experiment suffices.
+    Return the permissions to check again before the result is read. MLflow grants rights by experiment, so
+    that one run of each experiment suffices.
     """
     found: dict[str, tuple[str, str, str]] = {}
     if asked.experiment is not None:
@@ -232,7 +218,9 @@ def _read(caller: Caller, route: str, name: str, value: str) -> dict[str, Any]:
 
 
 def _not_found() -> TrackpermError:
-    return RefusedRequestError(404, "you have no such job; results are kept for an hour", hint=_AGAIN)
+    return RefusedRequestError(
+        404, "this job is not yours or does not exist; results are kept for an hour", hint=_AGAIN
+    )
 
 
 def _number(name: str, default: int, most: int) -> int:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import numbers
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from trackperm.errors import InputError, InputTypeError
+from trackperm.errors import InputError, InputTypeError, TrackpermError
 from trackperm.exact import RationalStatistic, RealStatistic
 from trackperm.exact.scores.resolution import Resolution, read_resolution
 from trackperm.messages import did_you_mean, kind, listed
@@ -23,9 +24,8 @@ from trackperm.statistic.declared_parts import (
 from trackperm.statistic.definition import ATTEMPTS, CLASS, ClassValue, ParameterValue, Statistic
 from trackperm.statistic.direction import direction_word
 from trackperm.statistic.document import Document
+from trackperm.statistic.expressions.exact_functions import exact_function
 from trackperm.statistic.expressions.parts import first_not_additive, in_part, in_parts, weighted_mean
-from trackperm.statistic.expressions.rational import is_rational, rational
-from trackperm.statistic.expressions.real import real
 from trackperm.statistic.expressions.tree import (
     MAX_NAME,
     RESERVED,
@@ -48,6 +48,34 @@ _ROLES = ("id", "prediction", "label")
 _MAX_NAMES = 200  # entries of a section: each count makes two g, and each g a dimension of the test
 
 
+@contextmanager
+def collected(errors: list[TrackpermError] | None) -> Iterator[None]:
+    """Append an error of the block to a list; raise it if there is none."""
+    try:
+        yield
+    except TrackpermError as error:
+        if errors is None:
+            raise
+        errors.append(error)
+
+
+@dataclass(frozen=True)
+class _Checked:
+    """Entries of a spec that passed the checks of single entries; `value` is h, or the score."""
+
+    name: str
+    spec: ShortSpec | LongSpec
+    parameters: dict[str, ParameterValue]
+    undefined: Fraction | None
+    counts: dict[str, Expression]
+    g: dict[str, Expression]
+    value: Expression
+    missing: dict[str, Expression]
+    worst: dict[str, Expression]
+    best: dict[str, Expression]
+    resolution: Fraction | dict[str, Fraction]
+
+
 @dataclass
 class _Compiler:
     document: Document
@@ -58,57 +86,79 @@ class _Compiler:
     known_strata: Collection[str] | None = None
     known_classes: Collection[ClassValue] | None = None
     set_parameters: frozenset[str] | None = None  # None: all, those of a spec that is not built in
+    errors: list[TrackpermError] | None = None  # errors that are collected; None: the first one is raised
 
     @property
     def has_classes(self) -> bool:
         return "classes" in self.document.data
 
-    def statistic(self, name: str) -> Statistic:
+    def attempt(self) -> AbstractContextManager[None]:
+        """Raise an error of the block at once, or collect it if `errors` is a list."""
+        return collected(self.errors)
+
+    def checked(self, name: str) -> _Checked:
+        """Parse all entries and check each by itself; collected errors hide no others."""
         document = self.document
         groups = {key: value for key, value in self.overriding_groups.items() if value is not None}
         spec = validate(document).model_copy(update=groups)
+        is_long = isinstance(spec, LongSpec)
         if spec.name is not None:
-            if not re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", spec.name):
-                hint = "a name has up to 64 letters, digits, `_`, `-` and `.`."
-                raise document.error(f"the name `{spec.name}` cannot be used", ("name",), hint=hint)
             name = spec.name
-        self.check_direction(name)
+            with self.attempt():
+                if not re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", name):
+                    hint = "a name has up to 64 letters, digits, `_`, `-` and `.`."
+                    raise document.error(f"the name `{name}` cannot be used", ("name",), hint=hint)
+        with self.attempt():
+            self.check_direction(name)
         parameters = self.parameters(spec, name)
-        undefined = self.undefined()
-        if isinstance(spec, LongSpec):
-            g = self.expressions("g", parameters, scoped_keys=True)
-            counts = self.expressions("counts", parameters) or _implicit_counts(g)
-            if len(counts) > _MAX_NAMES:
-                raise document.error(f"more than {_MAX_NAMES} counts", ("g",))
-            h = self.expression(("h",), parameters)
-            score = None
-        else:
-            counts = self.expressions("counts", parameters)
-            score = self.expression(("score",), parameters)
-            g, h = _contrast_of(score, counts, spec.contrast)
-        missing = self.expressions("missing", parameters)
-        worst, best = (self.expressions(section, parameters) for section in ("worst", "best"))
+        undefined = None
+        with self.attempt():
+            undefined = self.undefined()
+        g = self.expressions("g", parameters, scoped_keys=True)
+        counts = self.expressions("counts", parameters) or _implicit_counts(g)
+        if len(counts) > _MAX_NAMES:
+            raise document.error(f"more than {_MAX_NAMES} counts", ("g",))
+        h = self.parsed([("h" if is_long else "score",)], parameters)
+        missing, worst, best = (self.expressions(key, parameters) for key in ("missing", "worst", "best"))
         if spec.repeats == "attempts":
             counts, missing, worst, best = map(_with_attempts, (counts, missing, worst, best))
-        self.check_parameters(
-            parameters,
-            [*counts.values(), *missing.values(), *worst.values(), *best.values(), *g.values(), h],
-            name,
-        )
-        if score is not None:
-            self.check_score(score, counts)
+        substitutes = {"missing": missing, "worst": worst, "best": best}
+        sections = (counts, *substitutes.values(), g, h)
+        self.check_parameters(parameters, [each for section in sections for each in section.values()], name)
+        # Names whose expressions were refused are known names, too.
+        names = {**dict.fromkeys(document.data.get("counts", ())), **counts}
+        for expression in () if is_long else h.values():
+            with self.attempt():
+                self.check_score(expression, names)
         self.check_counts(counts)
-        self.check_substitute("missing", missing, counts)
-        self.check_substitute("worst", worst, counts)
-        self.check_substitute("best", best, counts)
-        self.check_g(g, counts, declared="counts" in document.data)
-        self.check_h(h, g)
+        for section, substitute in substitutes.items():
+            self.check_substitute(section, substitute, names)
+        self.check_g(g, names, declared="counts" in document.data)
+        for expression in h.values() if is_long else ():
+            with self.attempt():
+                self.check_h(expression, document.data["g"])
+        resolution: Fraction | dict[str, Fraction] = {}
+        with self.attempt():
+            resolution = self.resolution(names, name)
+        if self.errors:
+            raise self.errors[0]
+        (value,) = h.values()
+        return _Checked(name, spec, parameters, undefined, counts, g, value, missing, worst, best, resolution)
+
+    def statistic(self, name: str) -> Statistic:
+        document, checked = self.document, self.checked(name)
+        name, spec, counts = checked.name, checked.spec, checked.counts
+        parameters, undefined, resolution = checked.parameters, checked.undefined, checked.resolution
+        missing, worst, best = checked.missing, checked.worst, checked.best
+        g, h, score = checked.g, checked.value, None
+        if isinstance(spec, ShortSpec):
+            score = checked.value
+            g, h = _contrast_of(score, counts, spec.contrast)
         self.check_groups(spec, g)
         if self.has_classes:
             check_classes(document, spec, counts)
         columns = self.columns(counts, spec, name)
         used = [columns[name] for name in self.names_of_columns(counts)]
-        resolution = self.resolution(counts, name)
         units = dict.fromkeys(counts, Fraction(1))
         if not isinstance(resolution, Fraction):
             units |= resolution
@@ -129,7 +179,7 @@ class _Compiler:
         weights = weights_of(document, spec, name, self.known_strata, classes)
         require_moderate_size(h if score is None else score, len(weights))
         names, total = tuple(counts), score
-        part_score = None if score is None else _function(with_units(score, units), names, undefined)
+        part_score = None if score is None else exact_function(with_units(score, units), names, undefined)
         if weights:
             names = in_parts(counts, weights)
             units = dict(zip(names, [*units.values()] * len(weights), strict=True))
@@ -154,7 +204,7 @@ class _Compiler:
             resolution=resolution,
             g_names=tuple(scaled_g),
             h=compiled,
-            score=None if total is None else _function(with_units(total, units), names, undefined),
+            score=None if total is None else exact_function(with_units(total, units), names, undefined),
             part_score=part_score,
             contrast=spec.contrast if isinstance(spec, ShortSpec) else "difference",
             repeats=spec.repeats,
@@ -196,15 +246,18 @@ class _Compiler:
         values: dict[str, ParameterValue] = {}
         for key, value in spec.parameters.items():
             path = ("parameters", key)
-            self.check_name(key, path)
-            for section in ("counts", "g"):
-                if key in self.document.data.get(section, {}):
-                    problem = f"`{key}` is both a parameter and an entry of `{section}`"
-                    raise self.document.error(problem, path, key=True)
-            try:
-                values[key] = _parameter_value(key, value)
-            except (InputError, InputTypeError) as error:
-                raise self.document.error(error.message, path) from None
+            # A refused parameter is defined, so that expressions that read it are not refused as well.
+            values[key] = 1
+            with self.attempt():
+                self.check_name(key, path)
+                for section in ("counts", "g"):
+                    if key in self.document.data.get(section, {}):
+                        problem = f"`{key}` is both a parameter and an entry of `{section}`"
+                        raise self.document.error(problem, path, key=True)
+                try:
+                    values[key] = _parameter_value(key, value)
+                except (InputError, InputTypeError) as error:
+                    raise self.document.error(error.message, path) from None
         for key, value in self.overriding_parameters.items():
             if key not in values:
                 known = f"its parameters are {listed(values)}." if values else "it has none."
@@ -231,15 +284,21 @@ class _Compiler:
 
         hint = f"the counts of this statistic are {', '.join(counts)}."
         for key, expression in substitute.items():
-            if key not in counts:
-                more = did_you_mean(key, counts)
-                raise self.document.error(
-                    f"there is no count `{key}`", (section, key), key=True, hint=hint + more
-                )
-            Checker(True, label, "column").result(expression, f"the {section} count `{key}`")
-        lacking = [key for key in counts if key not in substitute]
-        if substitute and lacking:
-            raise self.document.error(f"`{section}` does not define {listed(lacking)}", (section,), hint=hint)
+            with self.attempt():
+                self.require_count(key, counts, (section, key))
+                Checker(True, label, "column").result(expression, f"the {section} count `{key}`")
+        written = {*substitute, *self.document.data.get(section, ())}
+        lacking = [key for key in counts if key not in written]
+        if written and lacking:
+            with self.attempt():
+                problem = f"`{section}` does not define {listed(lacking)}"
+                raise self.document.error(problem, (section,), hint=hint)
+
+    def require_count(self, key: str, counts: Collection[str], path: tuple[str, ...]) -> None:
+        """Refuse a key that is not the name of a count."""
+        if key not in counts:
+            hint = f"the counts of this statistic are {', '.join(counts)}.{did_you_mean(key, counts)}"
+            raise self.document.error(f"`{key}` is not a count", path, key=True, hint=hint)
 
     def names_of_columns(self, counts: Mapping[str, Expression]) -> list[str]:
         """Return the names in counts that refer to columns."""
@@ -293,11 +352,7 @@ class _Compiler:
         if not isinstance(section, Mapping):
             return self.written_resolution(("resolution",))
         for key in section:
-            if key not in counts:
-                hint = known + did_you_mean(key, counts)
-                raise self.document.error(
-                    f"there is no count `{key}`", ("resolution", key), key=True, hint=hint
-                )
+            self.require_count(key, counts, ("resolution", key))
         return {key: self.written_resolution(("resolution", key)) for key in section}
 
     def written_resolution(self, path: tuple[str, ...]) -> Fraction:
@@ -307,27 +362,30 @@ class _Compiler:
         except InputError as error:
             raise self.document.error(error.message, path, hint=error.hint) from None
 
-    def expression(self, path: tuple[str, ...], parameters: dict[str, ParameterValue]) -> Expression:
-        return Expression.parse(self.document.passage(path)).bind(parameters)
+    def parsed(
+        self, paths: Iterable[tuple[str, ...]], parameters: dict[str, ParameterValue]
+    ) -> dict[str, Expression]:
+        """Return the expressions at some paths, by their last keys."""
+        found = {}
+        for path in paths:
+            with self.attempt():
+                found[path[-1]] = Expression.parse(self.document.passage(path)).bind(parameters)
+        return found
 
     def expressions(
         self, section: str, parameters: dict[str, ParameterValue], *, scoped_keys: bool = False
     ) -> dict[str, Expression]:
-        entries = self.entries(section)
+        entries: Mapping[str, object] = self.document.data.get(section, {})
+        if len(entries) > _MAX_NAMES:
+            raise self.document.error(f"more than {_MAX_NAMES} entries", (section,))
         if section in self.document.data and not entries:
             raise self.document.error(f"`{section}` is empty", (section,))
         for key in entries:
             scope, _, name = key.rpartition(".")
             bare = name if scoped_keys and scope in ("u", "v") else key
-            self.check_name(bare, (section, key))
-        return {key: self.expression((section, key), parameters) for key in entries}
-
-    def entries(self, section: str) -> Mapping[str, object]:
-        """Return the entries of a section of expressions, unless there are too many to check."""
-        entries: Mapping[str, object] = self.document.data.get(section, {})
-        if len(entries) > _MAX_NAMES:
-            raise self.document.error(f"more than {_MAX_NAMES} entries", (section,))
-        return entries
+            with self.attempt():
+                self.check_name(bare, (section, key))
+        return self.parsed(((section, key) for key in entries), parameters)
 
     def check_name(self, name: str, path: tuple[str, ...]) -> None:
         if not re.fullmatch(r"[^\W\d]\w*", name) or len(name) > MAX_NAME or name in RESERVED:
@@ -345,7 +403,8 @@ class _Compiler:
 
         for name, expression in counts.items():
             reads = any(True for _ in expression.names)
-            Checker(True, column, "column", decimals=reads).result(expression, f"the count `{name}`")
+            with self.attempt():
+                Checker(True, column, "column", decimals=reads).result(expression, f"the count `{name}`")
 
     def check_score(self, score: Expression, counts: Collection[str]) -> None:
         hint = f"the counts of this statistic are {', '.join(counts)}."
@@ -358,7 +417,8 @@ class _Compiler:
             hint = "columns are written behind `u.` (candidate) or `v.` (baseline)."
         checker = Checker(True, _known(joint, hint))
         for name, expression in g.items():
-            checker.result(expression, f"`{name}`")
+            with self.attempt():
+                checker.result(expression, f"`{name}`")
 
     def check_h(self, h: Expression, g: Collection[str]) -> None:
         hint = f"h takes {', '.join(g)}."
@@ -475,12 +535,4 @@ def _compiled(
     scaled = {key: in_units(expression, lambda node: units[node.name]) for key, expression in g.items()}
     real_h = with_units(h, {key: unit for key, (_, unit) in scaled.items()})
     integers = {key: expression for key, (expression, _) in scaled.items()}
-    return integers, _function(real_h, tuple(g), undefined)
-
-
-def _function(
-    expression: Expression, names: tuple[str, ...], undefined: Fraction | None
-) -> RationalStatistic | RealStatistic:
-    if is_rational(expression):
-        return rational(expression, names, undefined)
-    return real(expression, names, undefined)
+    return integers, exact_function(real_h, tuple(g), undefined)

@@ -13,9 +13,9 @@ import numpy.typing as npt
 import polars as pl
 
 from trackperm.choices import Alternative, RepeatsInSpec
-from trackperm.errors import CapacityError, InputError, SpecError
+from trackperm.errors import InputError, SpecError
 from trackperm.exact import RationalStatistic, RealStatistic
-from trackperm.exact.counts import exact_column_sums
+from trackperm.exact.differences import linearised
 from trackperm.exact.scores.resolution import format_unit
 from trackperm.messages import did_you_mean, listed
 from trackperm.statistic.counter_columns import columns_of_counters, with_counters
@@ -402,20 +402,8 @@ class Statistic:
         Arguments that no exchange changes are replaced by their totals. A mean then becomes linear; the mean
         over many parts has denominators that are too large to multiply out.
         """
-        if not isinstance(self.h, RationalStatistic) or self.h.affine is not None:
-            return self.h
-        n = len(self.g_names)
-        totals = exact_column_sums(observed, multiplicities)
-        moves = (observed != swapped).any(axis=0)
-        arguments = [
-            RationalStatistic.variable(i, n) if moves[i] else RationalStatistic.constant(totals[i], n)
-            for i in range(n)
-        ]
-        try:
-            linear = self.h.substitute(arguments).simplified()
-        except CapacityError:  # a divisor that is too long to multiply out is not constant
-            return self.h
-        return self.h if linear.affine is None else linear
+        linear = linearised(self.h, observed, swapped, multiplicities)
+        return self.h if linear is None else linear
 
     def document(self) -> str:
         """Return the spec with all values as used: its long form as YAML, without the description.

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from trackperm.errors import SpecError, TrackpermError
 from trackperm.messages import did_you_mean, listed, printable
-from trackperm.statistic.compile import _Compiler
-from trackperm.statistic.definition import ParameterValue, Statistic
+from trackperm.statistic.compile import _Compiler, collected
+from trackperm.statistic.definition import Statistic
 from trackperm.statistic.document import Document
-from trackperm.statistic.expressions.tree import Expression
-from trackperm.statistic.load import load_statistic, name_of_file
-from trackperm.statistic.schema import form, validate
+from trackperm.statistic.load import name_of_file
+from trackperm.statistic.schema import form
 
 
 @dataclass(frozen=True)
@@ -63,88 +61,16 @@ def problems(path: Path, columns: Sequence[str] | None = None) -> list[Problem]:
         document = Document.read(path)
     except SpecError as error:
         return [_located(error, printable(path))]
-    errors = _Errors([])
-    with errors.caught():
-        errors.found.extend(document.misfits(form(document)))
-    if not errors.found:
-        errors.read(document, name_of_file(path))
-        with errors.caught():
-            statistic = load_statistic(str(path))
+    errors: list[TrackpermError] = []
+    with collected(errors):
+        errors.extend(document.misfits(form(document)))
+    if not errors:
+        with collected(errors):
+            statistic = _Compiler(document, {}, {}, errors=errors).statistic(name_of_file(path))
             if columns is not None:
-                errors.found.extend(_lacking(statistic, document, columns))
-    distinct = {error.message: _located(error, document.origin) for error in errors.found}
+                errors.extend(_lacking(statistic, document, columns))
+    distinct = {error.message: _located(error, document.origin) for error in errors}
     return sorted(distinct.values(), key=lambda problem: (problem.line or 0, problem.column or 0))
-
-
-@dataclass(frozen=True)
-class _Errors:
-    found: list[TrackpermError]
-
-    @contextmanager
-    def caught(self) -> Iterator[None]:
-        try:
-            yield
-        except TrackpermError as error:
-            self.found.append(error)
-
-    def read(self, document: Document, name: str) -> None:
-        """Collect the errors of each entry of a spec that has the right shape.
-
-        `name` is the name of its file, which a spec without a name has.
-        """
-        data, spec = document.data, validate(document)
-        compiler = _Compiler(document, {}, {})
-        for section in ("counts", "g", "missing", "worst", "best"):
-            try:
-                compiler.entries(section)
-            except SpecError as error:
-                self.found.append(error)
-                return
-        with self.caught():
-            compiler.check_direction(spec.name or name)
-        parameters: dict[str, ParameterValue] = {}
-        with self.caught():
-            parameters = compiler.parameters(spec, "")
-        # A refused parameter counts as defined, so that expressions that read it are not refused as well.
-        parameters = dict.fromkeys(spec.parameters, 1) | parameters
-
-        def parsed(*paths: tuple[str, ...]) -> dict[str, Expression]:
-            expressions = {}
-            for path in paths:
-                with self.caught():
-                    expressions[path[-1]] = compiler.expression(path, parameters)
-            return expressions
-
-        def entries(section: str) -> dict[str, Expression]:
-            return parsed(*((section, key) for key in data.get(section, {})))
-
-        names = dict(data.get("counts", {}))
-        for key in names:
-            with self.caught():
-                compiler.check_name(key, ("counts", key))
-        for key, expression in entries("counts").items():
-            with self.caught():
-                compiler.check_counts({key: expression})
-        for section in ("missing", "worst", "best"):
-            substitute = entries(section)
-            for key, expression in substitute.items():
-                with self.caught():
-                    compiler.check_substitute(section, {key: expression}, [key] if key in names else names)
-            if len(substitute) == len(data.get(section, {})):
-                with self.caught():
-                    compiler.check_substitute(section, substitute, names)
-        for key, expression in entries("g").items() if names else ():
-            with self.caught():
-                compiler.check_g({key: expression}, names, declared=True)
-        for score in parsed(("score",)).values() if "score" in data else ():
-            with self.caught():
-                compiler.check_score(score, names)
-        for h in parsed(("h",)).values() if "h" in data else ():
-            with self.caught():
-                compiler.check_h(h, data["g"])
-        for check in (compiler.undefined, lambda: compiler.resolution(names, "")):
-            with self.caught():
-                check()
 
 
 def _lacking(statistic: Statistic, document: Document, columns: Sequence[str]) -> Iterator[SpecError]:

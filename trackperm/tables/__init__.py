@@ -48,14 +48,10 @@ def is_readable(name: str) -> bool:
 def split_part(locator: str) -> tuple[Path | str, str | None]:
     """Split ``FILE::PART`` into file and part; a leading ``~/`` is the home directory.
 
-    If a file has the whole text as its name, there is no part. Of several ``::``, the first that follows the
+    If a file has the whole text as its name, the part is None. Of several ``::``, the first that follows the
     name of an existing file separates the part. A URL is returned as text, and ends at the first ``::``. A
-    table of Spark is returned as text too, and has no part.
-
-    Raises
-    ------
-    SourceError
-        If the text does not name a file.
+    table of Spark is returned as text too, and has no part. Raise SourceError if the text does not name a
+    file.
     """
     if is_spark_table(locator):
         return locator, None
@@ -66,7 +62,9 @@ def split_part(locator: str) -> tuple[Path | str, str | None]:
     splits = [(locator[:place], locator[place + 2 :]) for place in places if place]
     whole = _expanded(locator)
     if not locator.strip() or (places and not splits and not whole.exists()):
-        raise SourceError(f"{locator!r} names no file", hint="a run is `FILE`, `FILE::PART` or `mlflow:RUN`.")
+        raise SourceError(
+            f"{locator!r} is not the name of a file", hint="a run is `FILE`, `FILE::PART` or `mlflow:RUN`."
+        )
     if whole.exists() or not splits:
         return whole, None
     path, part = next((split for split in splits if _expanded(split[0]).exists()), splits[0])
@@ -124,7 +122,8 @@ def read_examples(
         raise SourceError(f"`{called}` cannot be read: {error.strerror or error}") from error
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise SourceError(
-            f"`{called}` cannot be read: {error}", hint="is it whole, and what its name says?"
+            f"`{called}` cannot be read: {error}",
+            hint="was it written completely, in the format that its name suggests?",
         ) from error
     if part is not None and source.part is None:
         table = of_system(table, part)
@@ -149,7 +148,7 @@ def labelled(table: ExampleTable, references: References) -> ExampleTable:
 def _references(file: SourceFile, source: Source, references: References | None) -> SourceFile:
     if references is None:
         raise SourceError(
-            f"`{file.origin}` ({source.title}) makes no table without reference answers",
+            f"`{file.origin}` ({source.title}) needs reference answers to make a table",
             hint="`--labels FILE` names their file.",
         )
     if isinstance(references.path, str) or references.table is not None:
@@ -170,8 +169,8 @@ def _source(file: SourceFile) -> Source:
 def _require_file(file: SourceFile) -> None:
     if not file.path.exists():
         raise SourceError(
-            f"there is no file `{file.origin}`",
-            hint=f"a run of a tracker is written with its name in front: `mlflow:{file.origin}`.",
+            f"`{file.origin}` does not exist",
+            hint=f"the name of the tracker precedes a run of it: `mlflow:{file.origin}`.",
         )
     if file.path.is_file() and not file.path.stat().st_size:
         raise SourceError(f"`{file.origin}` is empty")

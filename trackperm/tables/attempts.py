@@ -23,17 +23,7 @@ def numbers_attempts(name: str) -> bool:
 def attempt_columns(tables: Collection[ExampleTable], ids: Sequence[str]) -> tuple[str, ...]:
     """Return the columns of all `tables` that number the attempts at the examples that `ids` identify.
 
-    Parameters
-    ----------
-    tables : collection of ExampleTable
-        Runs on the same examples.
-    ids : sequence of str
-        The columns of ids.
-
-    Returns
-    -------
-    tuple of str
-        The columns; empty if every id has one row, or if the columns do not distinguish the rows of an id.
+    Return no columns if every id has one row, or if the columns do not distinguish the rows of an id.
     """
     first, *others = tables
     names = tuple(

@@ -4,63 +4,27 @@ from __future__ import annotations
 
 import re
 
+# fmt: off
 PREDICTIONS = (
-    "prediction",
-    "predictions",
-    "pred",
-    "preds",
-    "predicted",
-    "predicted_label",
-    "y_pred",
-    "output",
-    "outputs",
-    "response",
-    "model_output",
-    "generation",
+    "prediction", "predictions", "pred", "preds", "predicted", "predicted_label", "y_pred", "output",
+    "outputs", "response", "model_output", "generation",
 )
 """Usual names of columns of predictions."""
 
 LABELS = (
-    "label",
-    "labels",
-    "target",
-    "targets",
-    "gold",
-    "gold_label",
-    "reference",
-    "ground_truth",
-    "expected",
-    "expected_output",
-    "correct_answer",
-    "y_true",
+    "label", "labels", "target", "targets", "gold", "gold_label", "reference", "ground_truth", "expected",
+    "expected_output", "correct_answer", "y_true",
 )
 """Usual names of columns of reference answers."""
 
 SCORES = (
-    "score",
-    "correct",
-    "is_correct",
-    "acc",
-    "accuracy",
-    "exact_match",
-    "reward",
-    "passed",
-    "pass",
+    "score", "correct", "is_correct", "acc", "accuracy", "exact_match", "reward", "passed", "pass",
     "success",
 )
 """Usual names of columns that can only be the score of an example."""
 
 IDS = (
-    "id",
-    "ids",
-    "example_id",
-    "question_id",
-    "qid",
-    "doc_id",
-    "sample_id",
-    "task_id",
-    "uid",
-    "idx",
+    "id", "ids", "example_id", "question_id", "qid", "doc_id", "sample_id", "task_id", "uid", "idx",
     "index",
 )
 """Usual names of columns of ids."""
@@ -69,119 +33,28 @@ INPUTS = ("question", "prompt", "input", "inputs", "query", "text", "sentence", 
 """Usual names of columns of inputs, which identify examples if every example has a different input."""
 
 CONTEXTS = (
-    "context",
-    "passage",
-    "article",
-    "story",
-    "document",
-    "premise",
-    "hypothesis",
-    "choices",
-    "options",
+    "context", "passage", "article", "story", "document", "premise", "hypothesis", "choices", "options",
 )
 """Usual names of columns that hold a part of an input."""
 
 CLUSTERS = (
-    "document",
-    "doc",
-    "article",
-    "passage",
-    "paragraph",
-    "context",
-    "title",
-    "page",
-    "story",
-    "book",
-    "chapter",
-    "conversation",
-    "dialog",
-    "dialogue",
-    "session",
-    "thread",
-    "chat",
-    "user",
-    "speaker",
-    "author",
-    "patient",
-    "participant",
-    "person",
-    "customer",
-    "account",
-    "worker",
-    "annotator",
-    "group",
-    "cluster",
-    "family",
-    "topic",
-    "source",
-    "template",
-    "event",
-    "case",
-    "file",
-    "repo",
-    "repository",
-    "project",
-    "url",
-    "site",
-    "db",
-    "database",
-    "table",
-    "image",
-    "video",
-    "audio",
-    "recording",
+    "document", "doc", "article", "passage", "paragraph", "context", "title", "page", "story", "book",
+    "chapter", "conversation", "dialog", "dialogue", "session", "thread", "chat", "user", "speaker",
+    "author", "patient", "participant", "person", "customer", "account", "worker", "annotator", "group",
+    "cluster", "family", "topic", "source", "template", "event", "case", "file", "repo", "repository",
+    "project", "url", "site", "db", "database", "table", "image", "video", "audio", "recording",
 )
 """Words at the end of names of columns whose values are clusters of dependent examples."""
 
-CATEGORIES = frozenset(
-    (
-        "language",
-        "lang",
-        "locale",
-        "category",
-        "subcategory",
-        "subject",
-        "level",
-        "difficulty",
-        "type",
-        "kind",
-        "class",
-        "split",
-        "subset",
-        "task",
-        "subtask",
-        "domain",
-        "dataset",
-        "benchmark",
-        "skill",
-        "tag",
-        "format",
-        "style",
-        "label",
-        "target",
-        "gold",
-        "expected",
-        "answer",
-        "answers",
-        "solution",
-        "model",
-        "system",
-        "version",
-        "stratum",
-        "slice",
-        "fold",
-        "bucket",
-        "grade",
-        "year",
-        "date",
-        "country",
-        "region",
-        "gender",
-        "license",
-        "status",
-    )
-)
+CATEGORIES = frozenset((
+    "language", "lang", "locale", "category", "subcategory", "subject", "level", "difficulty", "type",
+    "kind", "class", "split", "subset", "task", "subtask", "domain", "dataset", "benchmark", "skill",
+    "tag", "format", "style", "label", "target", "gold", "expected", "answer", "answers", "solution",
+    "model", "system", "version", "stratum", "slice", "fold", "bucket", "grade", "year", "date",
+    "country", "region", "gender", "license", "status",
+))
 """Words in names of columns that sort examples by kind or answer; another test set has the same values."""
+# fmt: on
 
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _OF_ONE = frozenset(

@@ -116,7 +116,7 @@ def numbers_in_two_ways(
     Returns
     -------
     origin, first, second : str
-        The run and both texts, such as ``1.1`` and ``1.10``. The result is None if there are no such texts,
+        The run and both texts, such as ``1.1`` and ``1.10``. The result is None if no such texts exist,
         if column `name` is not read as numbers, or if one of the runs has a type for it.
     """
     tables = (baseline, candidate)
@@ -140,10 +140,7 @@ def numbers_in_two_ways(
 def _require_types(table: ExampleTable, names: Collection[str]) -> None:
     """Refuse column types whose values cannot be used, before a file or a query is read.
 
-    Raises
-    ------
-    InputTypeError
-        If a column has such a type.
+    Raise InputTypeError if a column has such a type.
     """
     if isinstance(table.data, LazyTable):
         for name, dtype in table.data.dtypes(names).items():

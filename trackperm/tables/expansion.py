@@ -40,15 +40,12 @@ _MEMBER_CHUNK = 2**12  # bytes read at once: some compression methods expand a f
 def require_columns(n_columns: int, origin: str) -> None:
     """Refuse a table of more than :data:`MOST_COLUMNS` columns.
 
-    Raises
-    ------
-    SourceError
-        If `n_columns` is larger.
+    Raise SourceError if `n_columns` is larger.
     """
     if n_columns > MOST_COLUMNS:
         raise SourceError(
-            f"`{origin}` has {n_columns:,} columns, and at most {MOST_COLUMNS:,} can be read",
-            hint="is it a table with one row an example?",
+            f"`{origin}` has {n_columns:,} columns; expected at most {MOST_COLUMNS:,}",
+            hint="is it a table with one row per example?",
         )
 
 
@@ -71,10 +68,7 @@ class Expansion:
     def of(cls, origin: str) -> Expansion:
         """Return the limit that the environment sets.
 
-        Raises
-        ------
-        InputError
-            If the environment variable is not a positive number.
+        Raise InputError if the environment variable is not a positive number.
         """
         return cls(origin, positive_setting(VARIABLE, MEGABYTES) * 2**20)
 
@@ -88,44 +82,33 @@ class Expansion:
     def require(self, n_bytes: int) -> None:
         """Refuse a file whose expanded size exceeds the limit.
 
-        Raises
-        ------
-        SourceError
-            If `n_bytes` exceeds the limit; the hint names the variable that raises it.
+        Raise SourceError if `n_bytes` exceeds the limit; the hint names the variable that raises it.
         """
         if n_bytes > self.most_bytes:
             raise SourceError(
-                f"`{self.origin}` is compressed, and holds more than {self.most_bytes / 2**20:,.0f} MB",
-                hint=f"`{VARIABLE}={2 * self.most_bytes // 2**20}` in the environment raises the limit, for"
-                " example.",
+                f"`{self.origin}` has more than {self.most_bytes / 2**20:,.0f} MB after decompression",
+                hint=f"`{VARIABLE}={2 * self.most_bytes // 2**20}` raises the limit, for example.",
             )
 
     def require_dense(self, n_rows: int, n_columns: int, n_values: int) -> None:
         """Refuse objects whose table would be large but almost empty, because each has different members.
 
-        Raises
-        ------
-        SourceError
-            If the table would exceed the limit, and most of its cells would be empty.
+        Raise SourceError if the table would exceed the limit, and most of its cells would be empty.
         """
         n_cells = n_rows * n_columns
         if n_cells * CELL_BYTES > self.most_bytes and n_cells > COLUMNAR_RATIO * n_values:
             raise SourceError(
-                f"`{self.origin}` has {n_columns:,} names of members in {n_rows:,} objects, of which one has"
-                f" {n_values / n_rows:.0f}: their table, almost empty, takes more than"
+                f"`{self.origin}` has {n_columns:,} different members in {n_rows:,} objects, on average"
+                f" {n_values / n_rows:.0f} in each; their table, almost empty, takes more than"
                 f" {self.most_bytes / 2**20:,.0f} MB",
-                hint="give every object the same members; a name is that of a column, and no value.",
+                hint="give every object the same members; their names become column names.",
             )
 
     def inflated(self, compressed: BinaryIO) -> Iterator[bytes]:
         """Decompress gzip in chunks.
 
-        Raises
-        ------
-        SourceError
-            If the decompressed size exceeds the limit.
-        gzip.BadGzipFile, EOFError, zlib.error
-            If the compressed data are broken.
+        Raise SourceError if the decompressed size exceeds the limit, and gzip.BadGzipFile, EOFError,
+        zlib.error if the compressed data are broken.
         """
         n_bytes = 0
         with gzip.open(compressed) as stream:

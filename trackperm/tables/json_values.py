@@ -36,10 +36,8 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_object)
 def parsed(text: str) -> Any:
     """Parse a JSON document, with integers of any size; NaN is allowed, because Python writes it.
 
-    Raises
-    ------
-    ValueError
-        If `text` is not exactly one JSON document, or an object has two members of the same name.
+    Raise ValueError if `text` is not exactly one JSON document, or an object has two members of the same
+    name.
     """
     try:
         return _DECODER.decode(text)
@@ -47,13 +45,27 @@ def parsed(text: str) -> Any:
         raise ValueError("nested too deeply") from error
 
 
+def member(value: object, *path: str) -> Any:
+    """Return the member at a path of names in nested objects; None if it is missing."""
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def has_members(value: object, *names: str) -> bool:
+    """Whether a value is an object with members of all these names."""
+    return isinstance(value, dict) and value.keys() >= set(names)
+
+
+def is_score(value: object) -> bool:
+    """Whether a value of a metric is a number or missing; some formats log tuples to be aggregated."""
+    return value is None or isinstance(value, bool | int | float)
+
+
 def member_names(rows: Sequence[Mapping[str, Any]], origin: str) -> list[str]:
     """List the names of all members of objects, in order of first appearance.
 
-    Raises
-    ------
-    SourceError
-        If there are too many names, or their table would be large but almost empty.
+    Raise SourceError if there are too many names, or their table would be large but almost empty.
     """
     names = list(dict.fromkeys(chain.from_iterable(rows)))
     require_columns(len(names), origin)
@@ -64,26 +76,15 @@ def member_names(rows: Sequence[Mapping[str, Any]], origin: str) -> list[str]:
 def table(columns: Mapping[str, Sequence[Any]], place: Callable[[int], str], origin: str) -> ExampleTable:
     """Build a table of typed columns; a column of several types is kept, but marked as unusable.
 
-    Parameters
-    ----------
-    columns : mapping of str to sequence
-        JSON values by column, all of the same length.
-    place : callable
-        Function that returns the name of a row in messages, such as ``line 3``, given its index.
-    origin : str
-        Name of the table in messages.
-
-    Raises
-    ------
-    SourceError
-        If the name of a column is not text.
+    `place` returns the name of a row in messages, such as ``line 3``, given its index. Raise SourceError if
+    the name of a column is not text.
     """
     series, unusable = [], {}
     for name, values in columns.items():
         if _SURROGATE.search(name):
             raise SourceError(
-                f"`{origin}` has a column named {name!r}, with half a surrogate pair, which is no text",
-                hint="rename it.",
+                f"the column name {name!r} of `{origin}` is not valid Unicode: it has half a surrogate pair",
+                hint="rename the column.",
             )
         try:
             series.append(_typed(name, values, place))
@@ -131,7 +132,9 @@ def _texts(name: str, values: Sequence[Any], place: Callable[[int], str]) -> pl.
         return pl.Series(name, values, dtype=pl.String)
     except UnicodeEncodeError as error:
         index = values.index(error.object)
-        raise UnusableColumnError(f"has half a surrogate pair ({place(index)}), which is no text") from error
+        raise UnusableColumnError(
+            f"is not valid Unicode: it has half a surrogate pair ({place(index)})"
+        ) from error
 
 
 def _lists(name: str, values: Sequence[Any]) -> pl.Series:

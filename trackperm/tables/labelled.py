@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 import narwhals as nw
@@ -13,21 +13,11 @@ from trackperm.tables.type_representatives import type_representatives
 
 
 class Labelled(LazyTable):
-    """A lazy table with reference answers, which are joined in memory to the columns that are used.
+    """Lazy table with reference answers, which are joined in memory to the columns that are used.
 
     When a further column is used, all columns are read again together: a query may return its rows in a
-    different order each time.
-
-    Parameters
-    ----------
-    join : callable
-        Function that reads the columns of given names, and returns these and others, joined with the answers.
-    schema : narwhals.Schema
-        Names of all columns and their types.
-    held : polars.DataFrame
-        The first result of `join`.
-    is_query : bool
-        Whether the table without answers is a query.
+    different order each time. `join` reads the columns of given names and returns these and others, joined
+    with the answers; `held` is its first result.
     """
 
     def __init__(
@@ -71,10 +61,6 @@ class Labelled(LazyTable):
         """Return the columns `names`."""
         names = list(names)
         return nw.from_native(self._with(names).select(names), eager_only=True)
-
-    def slices(self, names: Iterable[str], size: int) -> Iterator[pl.DataFrame]:
-        """Yield the columns `names`, `size` rows at a time."""
-        yield from self.read(names).to_polars().iter_slices(size)
 
     def repeats(self, names: Sequence[str]) -> bool:
         """Whether two rows have the same values in all of the columns `names`."""

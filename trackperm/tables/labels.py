@@ -61,36 +61,18 @@ def with_labels(
 ) -> ExampleTable:
     """Add the reference answer of every example, and the examples that a run lacks.
 
-    Columns of files and queries are read and joined when they are used; by position, all are read at once.
-    If some labels are empty, because their questions have no answer, then an empty field of an untyped table
-    means the prediction that there is no answer; it becomes the empty text.
+    Columns of files and queries are read and joined when they are used; by position, all are read at once. If
+    some labels are empty, because their questions have no answer, then an empty field of an untyped table
+    means the prediction that the question has no answer; it becomes the empty text.
 
-    Parameters
-    ----------
-    table : ExampleTable
-        Predictions.
-    gold : ExampleTable
-        Reference answers, in the column `label`, or else ``label`` or ``prediction``.
-    id_, label : str
-        Names of both columns in `table`; in `gold` they may have these names or ``id`` and ``label``. Of
-        several columns of ids, such as ``id,epoch``, `gold` needs at least one.
-    by_position : bool
-        Whether rows are matched by their order.
-    prediction : str
-        Name of the column of predictions in `table`.
+    `id_` and `label` are the names of both columns in `table`; in `gold` they may have these names or ``id``
+    and ``label`` (or ``prediction``). Of several columns of ids, such as ``id,epoch``, `gold` needs at least
+    one. The result has the rows of `table`, followed by a row with nulls for every example that only `gold`
+    has. Rows without an id are kept, without a label.
 
-    Returns
-    -------
-    ExampleTable
-        The rows of `table`, followed by a row with nulls for every example that only `gold` has. Rows without
-        an id are kept, without a label.
-
-    Raises
-    ------
-    SourceError
-        If a column is missing, an id repeats in `gold`, `gold` lacks examples that have predictions, or
-        inputs or labels differ; or, by position, if the numbers of rows differ or their ids are in different
-        orders.
+    Raise SourceError if a column is missing, an id repeats in `gold`, `gold` lacks examples that have
+    predictions, or inputs or labels differ; or, by position, if the numbers of rows differ or their ids are
+    in different orders.
     """
     ids = id_columns(id_, (table,))
     names = {label: (label, "label", "prediction")} | ({id_: (id_, "id")} if len(ids) == 1 else {})
@@ -169,15 +151,7 @@ def _joined(
 def _answers(
     gold: ExampleTable, names: Mapping[str, Sequence[str]], ids: Sequence[str], required: Collection[str]
 ) -> ExampleTable:
-    """Read the columns of reference answers that are used: `names`, `ids` and those of the input.
-
-    Parameters
-    ----------
-    names : mapping of str to sequence of str
-        Columns, with the names that they may have in the file.
-    required : collection of str
-        Columns that must not be missing.
-    """
+    """Read the used columns of reference answers; `names` gives the names that each may have in the file."""
     renamed: dict[str, str] = {}
     for name, candidates in names.items():
         found = next((each for each in candidates if each in gold.columns), None)
@@ -207,15 +181,15 @@ def _with_empty_answers(table: ExampleTable, labels: nw.Series[Any], prediction:
     if not n_empty or not has_empty:
         return table
     filled = table.frame.with_columns(nw.col(prediction).fill_null(""))
-    note = f"{n_empty} empty fields of `{prediction}` are empty answers, as there are labels that are empty"
+    note = f"{n_empty} empty fields of `{prediction}` are empty answers, as some labels are empty"
     return replace(table, data=filled, notes=(*table.notes, note))
 
 
 def _require_same_length(table: ExampleTable, gold: ExampleTable) -> None:
     if len(table) != len(gold):
         raise SourceError(
-            f"`{table.origin}` has {len(table)} examples and `{gold.origin}` has {len(gold)} labels:"
-            " they cannot be put together by position",
+            f"`{table.origin}` has {len(table)} examples and `{gold.origin}` has {len(gold)} labels;"
+            " rows in the same order need equal numbers",
             hint="`--id NAME` names a column that identifies the examples.",
         )
 
@@ -240,10 +214,10 @@ def _order_notes(table: ExampleTable, answers: ExampleTable, ids: list[str]) -> 
     )
     if sides[0].sort(ids).equals(sides[1].sort(ids)):
         raise SourceError(
-            f"{found}; the rows stand in different orders",
-            hint=f"without `--by-position` they go together by `--id {','.join(ids)}`.",
+            f"{found}; the rows are in different orders",
+            hint=f"leave `--by-position` out, so that `--id {','.join(ids)}` matches them.",
         )
-    yield f"look: {found}: do the rows belong together?"
+    yield f"look: {found}; check that the rows belong together"
 
 
 def _key_notes(
@@ -252,18 +226,18 @@ def _key_notes(
     lacking = [name for name in ids if name not in table.columns]
     if lacking:
         raise SourceError(
-            f"`{table.origin}` has no column {listed(lacking)} to find its labels by; it has"
+            f"`{table.origin}` lacks the column {listed(lacking)}, which identifies its labels; it has"
             f" {listed(table.columns)}",
-            hint="`--id NAME` names the column of ids; `--by-position` takes rows as they stand.",
+            hint="`--id NAME` names the column of ids; `--by-position` matches rows by their order.",
         )
     if not keys:
         raise SourceError(
-            f"`{answers.origin}` has none of the columns {listed(ids)} to find labels by; it has"
+            f"`{answers.origin}` lacks the columns {listed(ids)}, which identify its labels; it has"
             f" {listed(answers.columns)}",
-            hint="of several columns of ids, the labels have some or all.",
+            hint="the labels need at least one of the columns of ids.",
         )
     if len(keys) < len(ids):
-        yield f"its labels `{answers.origin}` were found by {listed(keys)} alone, as they have no other id"
+        yield f"its labels `{answers.origin}` were matched by {listed(keys)} alone; they lack other ids"
 
 
 def _keyed(
@@ -292,8 +266,8 @@ def _require_known(
     is_bad = ids.is_duplicated() | _lacks(ids)
     if is_bad.any():
         raise SourceError(
-            f"ids of `{answers.origin}` are missing or repeat (first: {_first(ids.filter(is_bad))})",
-            hint="every reference answer has an id of its own.",
+            f"ids of `{answers.origin}` are missing or repeated (first: {_first(ids.filter(is_bad))})",
+            hint="every reference answer needs an id of its own.",
         )
     strangers = predictions.select(keys).filter(~_lacks(predictions.select(keys)))
     strangers = strangers.join(ids, on=keys, how="anti", maintain_order="left")
@@ -343,7 +317,7 @@ class _Rows:
                 raise SourceError(
                     f"`{name}` differs between `{self.table.origin}` and its labels"
                     f" `{self.answers.origin}` in {differ.sum()} of {len(differ)} examples, first in {first}",
-                    hint="labels and predictions have to be of the same data, split into the same units.",
+                    hint="labels and predictions have to be of the same data, with the same tokens.",
                 )
 
     def label_notes(self, label: str) -> Iterator[str]:
@@ -355,7 +329,7 @@ class _Rows:
         except InputTypeError as error:
             own, given = self.predictions[label], self.matched[label]
             if any(side.dtype.is_nested() or side.dtype == pl.Object for side in (own, given)):
-                yield f"its own `{label}` gave way to the labels, and was not compared: {error.message}"
+                yield f"its own `{label}` was replaced by the labels without a comparison: {error.message}"
                 return
             own, given = own.cast(pl.String), given.cast(pl.String)
         differ = _differ(own, given)
@@ -365,9 +339,9 @@ class _Rows:
                 for row in differ.arg_true().head(_SHOWN)
             )
             raise SourceError(
-                f"`{label}` of `{self.table.origin}` is not that of its labels `{self.answers.origin}` in"
+                f"`{label}` of `{self.table.origin}` differs from its labels `{self.answers.origin}` in"
                 f" {differ.sum()} of {len(differ)} examples:{first}",
-                hint=f"drop the column, go without `--labels`, or call the labels otherwise, as in `--label"
+                hint=f"remove the column, leave `--labels` out, or give the labels another name: `--label"
                 f" gold_{label}`.",
             )
 

@@ -54,9 +54,9 @@ class LazyTable(ABC):
     def read(self, names: Iterable[str]) -> nw.DataFrame[Any]:
         """Read the columns `names` into memory, all at once."""
 
-    @abstractmethod
     def slices(self, names: Iterable[str], size: int) -> Iterator[pl.DataFrame]:
-        """Read the columns `names`, `size` rows at a time."""
+        """Yield the columns `names`, `size` rows at a time; by default all rows are read at once."""
+        yield from self.read(names).to_polars().iter_slices(size)
 
     @abstractmethod
     def repeats(self, names: Sequence[str]) -> bool:
@@ -74,10 +74,7 @@ class LazyTable(ABC):
     def type_representatives(self, names: Collection[str], untyped: Collection[str]) -> pl.DataFrame:
         """Return a few values of each of the columns `names`, from which the same type follows as from all.
 
-        Parameters
-        ----------
-        untyped : collection of str
-            Columns of text that may be numbers.
+        Columns in `untyped` are text that may be numbers.
         """
 
     def has_representatives(self, names: Collection[str]) -> bool:

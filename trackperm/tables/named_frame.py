@@ -1,4 +1,4 @@
-"""Data frame of named columns, of which one may have an empty name."""
+"""Data frame of named columns; the name of one may be empty."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import polars as pl
 
 
 def named_frame(columns: Iterable[pl.Series]) -> pl.DataFrame:
-    """Build a data frame of columns under their own names, of which one may be empty.
+    """Build a data frame of columns under their own names; one name may be empty.
 
     Given a list of columns, polars would rename a column with an empty name to ``column_0``, which may be the
     name of another column.

@@ -33,7 +33,7 @@ class _Redirection:
             self._depth += 1
             if self._depth > 1:
                 return
-            with suppress(OSError):  # there is no standard error, or no folder for temporary files
+            with suppress(OSError):  # standard error or the folder for temporary files is missing
                 written = tempfile.TemporaryFile(prefix="trackperm-")  # noqa: SIM115  # closed by `leave`
                 try:
                     self._kept = os.dup(_STDERR)

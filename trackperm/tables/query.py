@@ -93,18 +93,10 @@ class Query(LazyTable):
     def read(self, names: Iterable[str]) -> nw.DataFrame[Any]:
         """Read the columns `names` into memory, all at once.
 
-        Raises
-        ------
-        SourceError
-            If the engine cannot compute them.
-        EngineError, MissingDependencyError, CapacityError
-            If Spark fails: see :func:`~trackperm.tables.spark_failures.spark_failure`.
+        Raise SourceError if the engine cannot compute them, and EngineError, MissingDependencyError,
+        CapacityError if Spark fails: see :func:`~trackperm.tables.spark_failures.spark_failure`.
         """
         return nw.from_native(self._read(self._anonymous, list(names)), eager_only=True)
-
-    def slices(self, names: Iterable[str], size: int) -> Iterator[pl.DataFrame]:
-        """Read the columns `names` at once, and yield `size` rows at a time."""
-        yield from self.read(names).to_polars().iter_slices(size)
 
     def repeats(self, names: Sequence[str]) -> bool:
         """Whether two rows have the same values in all of the columns `names`."""
@@ -157,13 +149,7 @@ class Query(LazyTable):
         """Write the columns `names` to a file, streamed by their engine, and return the scan of that file.
 
         Columns of Spark, and of a DuckDB connection that must not write files, are collected in memory first.
-
-        Raises
-        ------
-        SourceError
-            If the engine cannot compute them.
-        StorageError
-            If the file cannot be written.
+        Raise SourceError if the engine cannot compute them, and StorageError if the file cannot be written.
         """
         selected = self._anonymous.select(list(map(self._place, names)))
         try:

@@ -40,18 +40,15 @@ GROUP = "trackperm.sources"
 def sources() -> tuple[Source, ...]:
     """Return all formats: those of installed packages before the built-in ones.
 
-    Raises
-    ------
-    SourceError
-        If an entry point is not a :class:`~trackperm.tables.source.Source`.
+    Raise SourceError if an entry point is not a :class:`~trackperm.tables.source.Source`.
     """
     installed = []
     for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
         source = entry.load()
         if not isinstance(source, Source):
             raise SourceError(
-                f"the entry point `{entry.name}` of `{GROUP}` is {entry.value!r}, which is no `Source`",
-                hint="it names an instance of `trackperm.tables.source.Source`.",
+                f"the entry point `{entry.name}` of `{GROUP}`, {entry.value!r}, is not a `Source`",
+                hint="an entry point names an instance of `trackperm.tables.source.Source`.",
             )
         installed.append(source)
     return (*installed, *_OWN)
@@ -60,10 +57,7 @@ def sources() -> tuple[Source, ...]:
 def detect_format(file: SourceFile) -> Source:
     """Return the format of a file.
 
-    Raises
-    ------
-    SourceError
-        If no format recognises it.
+    Raise SourceError if no format recognises it.
     """
     found = next((source for source in sources() if source.recognises(file)), None)
     if found is not None:
@@ -71,30 +65,30 @@ def detect_format(file: SourceFile) -> Source:
     if file.path.is_dir():
         names = sorted(entry.name for entry in file.path.iterdir())
         raise SourceError(
-            f"`{file.origin}` is a directory, and of no kind that can be read as one table",
+            f"`{file.origin}` is a directory that cannot be read as one table",
             hint=f"name one file in it: {listed(names)}." if names else "it is empty.",
         )
     if not file.head.strip():
         raise SourceError(f"`{file.origin}` is blank")
     raise SourceError(
-        f"`{file.origin}` is in no format that can be read{_what_it_is(file)}",
-        hint=f"these can: {', '.join(source.title for source in sources())}.",
+        f"`{file.origin}` is not in a known format{_what_it_is(file)}",
+        hint=f"known formats: {', '.join(source.title for source in sources())}.",
     )
 
 
 def _what_it_is(file: SourceFile) -> str:
     if file.head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return ": it is UTF-16 text, where UTF-8 is expected"
+        return ": it is UTF-16 text; expected UTF-8"
     if not file.is_json:
         return ""
     if isinstance(file.document, dict):
         return f": it is a JSON object with {listed(list(file.document)[:10])}"
     if file.document is not None:
-        return ": it is a JSON array of other things than objects"
+        return ": it is a JSON array without objects"
     try:
         parsed(file.text)
     except ValueError as error:
-        return f": it begins as JSON does, and is none ({error})"
+        return f": it begins like JSON, but is not valid ({error})"
     return ""
 
 

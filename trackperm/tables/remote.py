@@ -38,15 +38,9 @@ def read_remote(locator: str, origin: str) -> ExampleTable:
     """Read a table of Spark, or a table at a URL.
 
     The URL may have any scheme that polars supports; polars finds the credentials. Neither the table's origin
-    nor errors contain credentials.
-
-    Raises
-    ------
-    SourceError
-        If polars can read the URL neither as Parquet nor as Arrow IPC, or Spark has no such table; the
-        message gives the reasons.
-    MissingDependencyError
-        If PySpark or Java is not installed.
+    nor errors contain credentials. Raise SourceError if polars can read the URL neither as Parquet nor as
+    Arrow IPC, or Spark has no such table; the message gives the reasons, and MissingDependencyError if
+    PySpark or Java is not installed.
     """
     origin = shown_locator(origin)
     if is_spark_table(locator):
@@ -60,7 +54,7 @@ def read_remote(locator: str, origin: str) -> ExampleTable:
             reasons.append(f"as {kind}: {_first_line(error.__cause__)}")
     raise SourceError(
         f"`{origin}` cannot be read\n\n" + "\n".join(f"    {reason}" for reason in reasons),
-        hint="a URL names Parquet or Arrow IPC; anything else can be read once it is copied to a file.",
+        hint="only Parquet and Arrow IPC are read from a URL; copy a file of another format first.",
     )
 
 

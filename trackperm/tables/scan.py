@@ -21,7 +21,7 @@ UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, 
 """Exceptions that polars raises for a broken file."""
 
 _SLICE = 2**18  # rows that are read at once to find types
-_COMPARED = 2**22  # rows that are compared with each other at once: those whose hashes are alike
+_COMPARED = 2**22  # rows that are compared with each other at once: those with equal hashes
 _COUNTED = 2**20  # rows that are read at once to count values
 _WIDTH = 16  # bytes that polars needs for a text's header, and at most for a number
 
@@ -87,10 +87,7 @@ class Scan(LazyTable):
     def read(self, names: Iterable[str]) -> nw.DataFrame[Any]:
         """Read the columns `names`, all at once.
 
-        Raises
-        ------
-        SourceError
-            If they are broken, or exceed the limit on the expanded size of a file.
+        Raise SourceError if they are broken, or exceed the limit on the expanded size of a file.
         """
         names = list(names)
         if self.expansion is not None:
@@ -101,10 +98,7 @@ class Scan(LazyTable):
     def slices(self, names: Iterable[str], size: int) -> Iterator[pl.DataFrame]:
         """Read the columns `names`, `size` rows at a time.
 
-        Raises
-        ------
-        SourceError
-            If they are broken, or exceed the limit on the expanded size of a file.
+        Raise SourceError if they are broken, or exceed the limit on the expanded size of a file.
         """
         names = list(names)
         self._require_held(names)

@@ -81,7 +81,7 @@ class SourceFile:
         SourceError
             If the file is compressed, and broken or too large.
         StorageError
-            If there is no room for the decompressed file.
+            If the disk has no room for the decompressed file.
         """
         file = cls(path, origin, part)
         if file.path.is_file():
@@ -100,8 +100,8 @@ class SourceFile:
                     written.write(chunk)
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise SourceError(
-                f"`{self.origin}` is compressed by gzip, and broken: {error}",
-                hint="was it written, or fetched, to its end?",
+                f"`{self.origin}` is a broken gzip file: {error}",
+                hint="was it written or downloaded completely?",
             ) from error
         self.path, self._is_inflated = inside, True
 
@@ -225,21 +225,9 @@ class Source:
 
 
 def chosen_part(file: SourceFile, there: Sequence[str], what: str) -> str:
-    """Return the chosen part of a file, or the only one.
+    """Return the chosen part of a file, or the only one; `what` is the noun for a part, such as ``filter``.
 
-    Parameters
-    ----------
-    file : SourceFile
-        The file, with the part that was chosen.
-    there : sequence of str
-        Names of the parts of the file.
-    what : str
-        Noun for a part, such as ``filter``.
-
-    Raises
-    ------
-    SourceError
-        If there is no such part, or there are several and none was chosen.
+    Raise SourceError if the file does not have the chosen part, or has several and none was chosen.
     """
     if file.part is None and len(there) == 1:
         return there[0]

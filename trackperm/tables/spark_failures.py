@@ -67,5 +67,5 @@ def _line(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if _TRACEBACK in text:
         lines = [line for line in text.partition(_TRACEBACK)[2].splitlines()[1:] if line[:1].strip()]
-    line = lines[0] if lines else "no reason was given"
+    line = lines[0] if lines else "it gave no reason"
     return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"

@@ -38,12 +38,8 @@ _LOCAL = {
 def spark_session() -> SparkSession:
     """Return the active session, or start one.
 
-    Raises
-    ------
-    MissingDependencyError
-        If PySpark or Java is not installed.
-    EngineError
-        If the session cannot be started.
+    Raise MissingDependencyError if PySpark or Java is not installed, and EngineError if the session cannot be
+    started.
     """
     try:
         from pyspark.sql import SparkSession

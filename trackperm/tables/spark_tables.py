@@ -23,7 +23,7 @@ def read_spark_table(locator: str, origin: str) -> ExampleTable:
     Raises
     ------
     SourceError
-        If Spark has no such table.
+        If Spark does not have the table.
     MissingDependencyError
         If PySpark or Java is not installed.
     EngineError

@@ -18,20 +18,11 @@ from trackperm.tables.table import ExampleTable
 
 
 def of_system(table: ExampleTable, system: str) -> ExampleTable:
-    """Select one system from a table that holds several.
+    """Select one system from a table with a column for every system.
 
-    Parameters
-    ----------
-    table : ExampleTable
-        A table with one row per example and a column for every system.
-    system : str
-        The name of the column. Its values become the columns ``prediction`` and ``score``; if they are
-        objects, every member becomes a column under its own name. These replace columns of the same names.
-
-    Raises
-    ------
-    SourceError
-        If there is no such column.
+    The values of the column `system` become the columns ``prediction`` and ``score``; if they are objects,
+    every member becomes a column under its own name. These replace columns of the same names. Raise
+    SourceError if the table does not have the column.
     """
     if system not in table.columns:
         raise SourceError(

@@ -76,8 +76,8 @@ class ExampleTable:
             table = nw.from_native(frame)
         except TypeError as error:
             raise InputTypeError(
-                f"`{origin}` is of type `{type(frame).__qualname__}`, which is no data frame",
-                hint="give a polars, pandas, pyarrow, DuckDB or Spark table, or the path of a file.",
+                f"`{origin}` has the type `{type(frame).__qualname__}`; expected a data frame",
+                hint="pass a polars, pandas, pyarrow, DuckDB or Spark table, or the path of a file.",
             ) from error
         except nw.exceptions.DuplicateError as error:
             raise InputError(f"`{origin}` has columns of the same name: {error}") from error
@@ -249,7 +249,8 @@ def require_plain_names(table: ExampleTable) -> None:
     for name in table.columns:
         if name == "*" or (name.startswith("^") and name.endswith("$")):
             raise SourceError(
-                f"`{table.origin}` has a column `{name}`, which stands for several columns", hint="rename it."
+                f"`{table.origin}` has a column `{name}`, a name that polars reads as a pattern",
+                hint="rename the column.",
             )
 
 
@@ -266,7 +267,7 @@ def id_columns(id_: str, tables: Collection[ExampleTable]) -> tuple[str, ...]:
     names = tuple(dict.fromkeys(name.strip() for name in id_.split(",")))
     if not all(names):
         raise InputError(
-            f"`--id {id_!r}` names no column" + (" beside a comma" if "," in id_ else ""),
+            f"`--id {id_!r}` has an empty column name",
             hint="`--id NAME` names the column of ids, `--id NAME,NAME` several.",
         )
     return (id_,) if len(names) == 1 else names

@@ -24,29 +24,11 @@ _PART = (
 
 
 def scan_parts(path: Path, read: Callable[[bytes, bool], pl.DataFrame | None], origin: str) -> Scan | None:
-    """Copy a text file, part by part, to temporary Parquet files.
+    """Copy a text file, part by part, to temporary Parquet files, which are removed with the last reference.
 
-    The files are removed with the last reference to the scan.
-
-    Parameters
-    ----------
-    path : Path
-        A file in which every row ends at the end of a line.
-    read : callable
-        Function that receives the bytes of a part and whether it is the first, and returns its rows, with the
-        same columns for each part; or None if it cannot read them.
-    origin : str
-        Name of the file in messages.
-
-    Returns
-    -------
-    Scan or None
-        None if a part cannot be read.
-
-    Raises
-    ------
-    StorageError
-        If the disk of temporary files is full.
+    Every row ends at the end of a line. `read` receives the bytes of a part and whether it is the first, and
+    returns its rows, with the same columns for each part; or None if it cannot read them, as this function
+    then does. Raise StorageError if the disk of temporary files is full.
     """
     folder = _Folder()
     parts: list[Path] = []

@@ -1,4 +1,4 @@
-"""Witnesses: a few values of a column, from which the same type follows as from all values."""
+"""Representatives of a column: a few values that determine its type as all values do."""
 
 from __future__ import annotations
 
@@ -27,14 +27,10 @@ def type_representatives(frame: pl.DataFrame, untyped: Collection[str] = ()) -> 
     """Return a few values of each column, from which the same type follows as from all values.
 
     They are the first value, the smallest and the largest number or text, the first number that is not
-    integral, and the first list that is not empty. For untyped columns they also include the smallest and the
-    largest text of each kind: integers of each sign and length, decimals, NaN, infinities, and others. The
-    concatenated type_representatives of all slices of a frame are type_representatives of the frame.
-
-    Parameters
-    ----------
-    untyped : collection of str
-        Columns of text that may be numbers.
+    integral, and the first list that is not empty. For columns in `untyped`, whose text may be numbers, they
+    also include the smallest and the largest text of each kind: integers of each sign and length, decimals,
+    NaN, infinities, and others. The concatenated representatives of all slices of a frame represent the
+    frame.
     """
     columns = []
     for values in frame:

@@ -70,7 +70,7 @@ class Tracker(Protocol):
         Raises
         ------
         InputError
-            If the run has no such artifact, or several could be meant.
+            If the run does not have the artifact, or several could be meant.
         SourceError
             If the artifact is not a table.
         """
@@ -146,7 +146,7 @@ class Tracker(Protocol):
         Raises
         ------
         InputError
-            If there is no such run, or it is neither a comparison nor a leaderboard.
+            If the run does not exist, or is neither a comparison nor a leaderboard.
         """
 
     def comparisons(self, near: TrackedRun | str, test_set: str | None = None) -> list[LoggedComparison]:
@@ -162,7 +162,7 @@ class Tracker(Protocol):
         Raises
         ------
         InputError
-            If there is no such experiment or project, or the run belongs to another tracker.
+            If the experiment or project does not exist, or the run belongs to another tracker.
         """
 
     def files(self, run: TrackedRun) -> dict[str, bytes]:
@@ -187,7 +187,7 @@ class Tracker(Protocol):
         Raises
         ------
         InputError
-            If there is no such experiment or project.
+            If the experiment or project does not exist.
         """
 
 

@@ -15,7 +15,7 @@ _INSTALL = {
     "azure": "pip install 'trackperm[azure]'",
 }
 _REQUIRED = re.compile(r"requires? the (\w+) library")  # wandb's words
-_COMPLETES = "no run looks finished that is not; once the cause is removed, the next try completes it."
+_COMPLETES = "unfinished runs are marked as such; after the cause is removed, the next try completes them."
 
 
 @dataclass(frozen=True)
@@ -44,27 +44,16 @@ class Advice:
     ) -> TrackerError:
         """Return the error for a call that failed.
 
-        Parameters
-        ----------
-        where : str
-            The tracker and its address.
-        doing : str
-            Completes "failed while ...".
-        said : str
-            Message of the library, without secrets.
-        status : int or None
-            HTTP status of the answer, where there is one.
-        is_silent : bool
-            Whether the server did not answer.
-        writes : bool
-            Whether the call writes, so that hints are about writing.
+        `where` is the tracker and its address, `doing` completes "failed while ...", and `said` is the
+        message of the library, without secrets. `status` is the HTTP status of the answer, `is_silent` means
+        that the server did not answer, and hints are about writing if the call `writes`.
         """
         if status == 401:
             return TrackerError(
                 f"{where} does not accept these credentials, while {doing}: {said}", hint=self.credentials
             )
         if status == 403:
-            read = f"ask for permission to read this {self.container}."
+            read = f"this {self.container} needs the permission to read it."
             return PermissionDeniedError(
                 f"{where} denies permission, while {doing}: {said}",
                 hint=f"`--no-log` writes nothing; {self.elsewhere}" if writes else read,
@@ -87,14 +76,9 @@ def causes(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def missing_library(causes: Iterable[BaseException], doing: str) -> MissingDependencyError | None:
-    """Return the error that names a library of an object store which is not installed, if that is the cause.
+    """Return the error that names a missing library of an object store, if that is among the causes.
 
-    Parameters
-    ----------
-    causes : iterable of BaseException
-        The exception that a tracker raised, and those that led to it.
-    doing : str
-        Completes "... is needed for", such as ``reading run `3f2a```.
+    `doing` completes "... is needed for", such as ``reading run `3f2a```.
     """
     for cause in causes:
         name = cause.name if isinstance(cause, ModuleNotFoundError) else None

@@ -7,19 +7,9 @@ from trackperm.tables.table import ExampleTable
 
 
 def read_file(locator: str, references: References | None = None) -> ExampleTable:
-    """Read the per-example table at a path, which may end in ``::PART``.
+    """Read the table at ``FILE``, ``FILE::PART`` (one system, filter or scorer in it) or ``spark:TABLE``.
 
-    Parameters
-    ----------
-    locator : str
-        ``FILE``, ``FILE::PART`` for one system, filter or scorer in it, or ``spark:TABLE``.
-    references : References, optional
-        Reference answers in another file.
-
-    Raises
-    ------
-    SourceError
-        If there is no such file, or it is not a table.
+    Raise SourceError if the file does not exist or is not a table.
     """
     path, part = split_part(locator)
     origin = locator if part is None else locator.removesuffix(f"::{part}")

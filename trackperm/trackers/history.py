@@ -57,13 +57,10 @@ class History(Protocol):
 
     Attributes
     ----------
-    baselines : frozenset of str
-        Supported ways to find a baseline: ``run``, ``newest``, ``alias``, ``champion``, ``branch``.
     branch_tag : str
         Tag that holds the Git branch of a run.
     """
 
-    baselines: ClassVar[frozenset[str]]
     branch_tag: ClassVar[str]
 
     def record(self, run: TrackedRun) -> RunRecord:
@@ -84,7 +81,7 @@ class History(Protocol):
         Raises
         ------
         InputError
-            If there is no such experiment or project.
+            If the experiment or project does not exist.
         """
 
     def newest(
@@ -106,7 +103,7 @@ class History(Protocol):
         Raises
         ------
         InputError
-            If there is no such experiment or project, or the tracker cannot search for these tags.
+            If the experiment or project does not exist, or the tracker cannot search for these tags.
         """
 
     def aliased(self, alias: str) -> TrackedRun:

@@ -63,7 +63,7 @@ def log_predictions(
     PairingError
         If examples have no id or share one.
     InputError
-        If there is no such column, or the run does not accept predictions or holds others under that name.
+        If a column does not exist, or the run does not accept predictions or holds others under that name.
     InputTypeError
         If `run` is not a run or `frame` not a data frame, or a column cannot be stored as Parquet.
     TrackerError

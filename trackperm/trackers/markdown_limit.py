@@ -7,25 +7,11 @@ _SHARE_OF_INCOMPLETE = 4  # a quarter leaves most of the room to the table, whic
 
 
 def truncate_leaderboard(markdown: str, limit: int, whole: str) -> str | None:
-    """Truncate the Markdown of a leaderboard to `limit` characters.
+    """Truncate the Markdown of a leaderboard to `limit` characters; None if not even the heading fits.
 
     The list of incomplete runs is cut to a quarter of the limit, then the table from its last row upwards.
-    Other lines stay, and a line says how many runs are left out.
-
-    Parameters
-    ----------
-    markdown : str
-        Output of :func:`trackperm.report.leaderboard.text.markdown`, in which every row of the table and
-        every incomplete run is one line.
-    limit : int
-        Maximum number of characters.
-    whole : str
-        Link in Markdown to the whole leaderboard; completes "2 more runs are in ...".
-
-    Returns
-    -------
-    str or None
-        None where not even the heading fits.
+    Other lines stay, and a line says how many runs are left out; `whole`, a link to the whole leaderboard,
+    completes "2 more runs are in ...".
     """
     if len(markdown) <= limit:
         return markdown

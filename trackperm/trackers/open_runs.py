@@ -82,10 +82,10 @@ class Snapshot:
 
 
 class RunsOfBlock:
-    """Runs that a block of code is about: those that it starts, or else the run around it.
+    """Runs of a block of code: those that it starts, or else the run around it.
 
-    Each library is asked separately. MLflow stores one active run and one last run, and W&B one active run,
-    so starts are recorded as they happen: from :meth:`open` to :meth:`close`, ``mlflow.ActiveRun`` and
+    The libraries are treated separately. MLflow stores one active run and one last run, and W&B one active
+    run, so starts are recorded as they happen: from :meth:`open` to :meth:`close`, ``mlflow.ActiveRun`` and
     ``wandb.init`` report the runs that this thread starts or resumes. A library that is imported inside the
     block reports nothing; its run is then the one that is active at the end, or was last. Runs that trackperm
     itself logs are ignored.
@@ -114,7 +114,7 @@ class RunsOfBlock:
         self._started.setdefault(str(run.reference), run)
 
     def runs(self) -> list[OpenRun]:
-        """List the runs that the block is about, in the order in which they started."""
+        """List the runs of the block, in the order in which they started."""
         before, now = self._before, Snapshot.taken()
         if not self._hooks_mlflow:
             last = None if now.mlflow_last == before.mlflow_last else now.mlflow_last
@@ -196,10 +196,7 @@ def _started_in_wandb(run: Any, *_: object) -> OpenRun | None:
 def open_run(run: object) -> OpenRun:
     """Describe a run that is given as a reference, or as ``start_run`` or ``wandb.init`` returned it.
 
-    Raises
-    ------
-    InputTypeError
-        If `run` is not a run of MLflow or W&B.
+    Raise InputTypeError if `run` is not a run of MLflow or W&B.
     """
     if isinstance(run, OpenRun):
         return run
@@ -219,7 +216,7 @@ def open_run(run: object) -> OpenRun:
 def _last_of_mlflow() -> str | None:
     """Return the id of the run that was active last in this thread.
 
-    ``mlflow.last_active_run()`` asks the server, for up to four minutes; this reads the id that MLflow has
+    ``mlflow.last_active_run()`` calls the server, for up to four minutes; this reads the id that MLflow has
     stored.
     """
     fluent = sys.modules.get("mlflow.tracking.fluent")
@@ -229,15 +226,7 @@ def _last_of_mlflow() -> str | None:
 
 
 def mlflow_run(run_id: str, uri: str | None = None) -> OpenRun:
-    """Describe a run of MLflow.
-
-    Parameters
-    ----------
-    run_id : str
-        Its id.
-    uri : str, optional
-        Where it is recorded; by default MLflow's tracking URI.
-    """
+    """Describe a run of MLflow, recorded at `uri` or else at MLflow's tracking URI."""
     if uri is None:
         uri = str(sys.modules["mlflow"].get_tracking_uri()) if "mlflow" in sys.modules else ""
     reference = RunReference("mlflow", run_id)

@@ -14,28 +14,10 @@ from trackperm.trackers.references import RunReference, TrackedRun
 def opened(
     reference: str | Path | TrackedRun, tracking_uri: str | None = None, *, hint: str
 ) -> tuple[Tracker, str]:
-    """Open the tracker that `reference` names; a folder of an offline run is read by W&B's adapter.
+    """Open the tracker of a run or container, such as ``mlflow:RUN_ID`` or ``wandb:ENTITY/PROJECT``.
 
-    Parameters
-    ----------
-    reference : str, Path or TrackedRun
-        A run or a container: ``mlflow:RUN_ID``, ``wandb:ENTITY/PROJECT``, ``wandb:FOLDER``.
-    tracking_uri : str, optional
-        Server or store of a run that does not know its own; by default as the tracker decides.
-    hint : str
-        Hint of the error where `reference` names no tracker.
-
-    Returns
-    -------
-    tuple of Tracker and str
-        The tracker, and the locator of the run or container in it.
-
-    Raises
-    ------
-    InputError
-        If `reference` names no tracker.
-    MissingDependencyError
-        If the tracker's library is not installed.
+    Return the tracker and the locator in it; W&B's adapter reads the folder of an offline run. `tracking_uri`
+    is for a run that does not know its own. Raise InputError, with `hint`, if `reference` names no tracker.
     """
     found = RunReference.of(reference)
     if found.scheme == "file" and is_run_folder(Path(found.locator).expanduser()):
@@ -47,13 +29,7 @@ def opened(
 
 
 def comparison_or_run(tracker: Tracker, locator: str) -> LoggedComparison | TrackedRun:
-    """Find the comparison that `locator` names, or else the run.
-
-    Raises
-    ------
-    InputError
-        If `locator` names neither.
-    """
+    """Find the comparison that `locator` names, or else the run; raise InputError if it names neither."""
     try:
         return tracker.comparison(locator)
     except InputError:

@@ -33,12 +33,8 @@ class Predictions:
     def require_same(self, logged: bytes, run: object) -> None:
         """Refuse to replace the predictions that `run` has `logged` under this name by others.
 
-        Equal tables may differ in bytes, as Parquet files name the program that wrote them.
-
-        Raises
-        ------
-        InputError
-            If the two tables differ.
+        Equal tables may differ in bytes, as Parquet files name the program that wrote them. Raise InputError
+        if the two tables differ.
         """
         if self.data != logged and not _are_equal(self.data, logged):
             raise InputError(

@@ -127,11 +127,8 @@ class Publication:
     def check(self) -> None:
         """Refuse content that no tracker can store.
 
-        Raises
-        ------
-        InputError
-            If the key is not hexadecimal, a path leaves the run, a metric is not finite, or a table is too
-            long.
+        Raise InputError if the key is not hexadecimal, a path leaves the run, a metric is not finite, or a
+        table is too long.
         """
         if not re.fullmatch(r"[0-9a-f]{8,}", self.key):
             raise InputError(f"`{self.key}` is not a comparison key; expected hexadecimal digits")
@@ -160,10 +157,7 @@ class Publication:
     def run_tags(self, scheme: str) -> list[tuple[TrackedRun, Mapping[str, str]]]:
         """List the runs that ``--tag-runs`` tags, with their tags.
 
-        Raises
-        ------
-        InputError
-            If one of them is not in the tracker `scheme`.
+        Raise InputError if one of them is not in the tracker `scheme`.
         """
         if self.kind == LEADERBOARD:
             tagged = [(run, tags) for run, tags in self.entrants if tags]
@@ -251,6 +245,20 @@ class LoggedComparison:
         """Number of comparisons: 1, or the number of pairs of a leaderboard."""
         written = self.tags.get(PAIRS_TAG, "") if self.kind == LEADERBOARD else ""
         return max(int(written), 1) if written.isdecimal() else 1
+
+
+def logged_by_trackperm(reference: object, kind: str) -> InputError:
+    """Return the error for a run that cannot be compared, because it is a comparison or leaderboard."""
+    return InputError(
+        f"run `{reference}` is a {kind} that trackperm logged, not a run to compare",
+        hint="name the runs that made the predictions.",
+    )
+
+
+def nowhere_to_log(kind: str, tracker: str, hint: str) -> InputError:
+    """Return the error for a publication without a run in the tracker, whose place nothing determines."""
+    who = "no run is" if kind == LEADERBOARD else "the candidate is not"
+    return InputError(f"{who} in {tracker}, so the place for the {kind} is unknown", hint=hint)
 
 
 def is_safe_path(path: str) -> bool:

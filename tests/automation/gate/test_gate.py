@@ -11,7 +11,7 @@ from support.hooked_runs import HookedStore
 
 import trackperm
 from trackperm.automation.gate import gate as gate_module
-from trackperm.automation.policy.policy import load_policies
+from trackperm.automation.policy.load import load_policies
 from trackperm.errors import InputError, TrackpermError
 from trackperm.trackers.base import open_tracker
 
@@ -44,8 +44,8 @@ def test_another_baseline(folder: Path):
     [
         (["same.parquet"], {}, "`trackperm.yaml` has 5 policies"),
         (["same.parquet", "nope.yaml"], {}, "there is no file `nope.yaml`"),
-        (["same.parquet"], {"name": "strict"}, "there is no file `not-there-yet.parquet`"),
-        (["smae.parquet"], {"name": "first"}, "there is no file `smae.parquet`"),
+        (["same.parquet"], {"name": "strict"}, "`not-there-yet.parquet` does not exist"),
+        (["smae.parquet"], {"name": "first"}, "`smae.parquet` does not exist"),
         ([b"same.parquet"], {"name": "first"}, "'bytes' is not a run; expected text"),
     ],
 )

@@ -23,7 +23,7 @@ from trackperm.automation.gate import gate as gate_module
 from trackperm.automation.gate.markdown import markdown
 from trackperm.automation.gate.report import GateReport
 from trackperm.automation.judging import compare_candidate
-from trackperm.automation.policy.policy import load_policies
+from trackperm.automation.policy.load import load_policies
 from trackperm.cli import commands
 from trackperm.errors import InputError, StorageError, TrackerError, TrackpermError
 from trackperm.trackers.references import RunReference, TrackedRun
@@ -99,13 +99,13 @@ def test_a_baseline_that_is_asked_for_and_not_there_is_no_pass(folder: Path):
     assert gate("--name", "first", "--candidate", "same.parquet").exit_code == 0
     result = gate("--name", "first", "--candidate", "same.parquet", "--baseline", "tpyo.parquet")
     assert isinstance(result.exception, TrackpermError)
-    assert "there is no file" in str(result.exception)
+    assert "does not exist" in str(result.exception)
 
 
 def test_a_candidate_that_is_not_there_is_no_pass(folder: Path):
     result = gate("--name", "first", "--candidate", "smae.parquet")
     assert isinstance(result.exception, TrackpermError)
-    assert "there is no file `smae.parquet`" in str(result.exception)
+    assert "`smae.parquet` does not exist" in str(result.exception)
 
 
 @pytest.mark.parametrize("query", ["?token=correct-horse", "?sslmode=off&password=correct-horse"])
@@ -114,7 +114,7 @@ def test_no_report_has_a_secret(folder: Path, monkeypatch: pytest.MonkeyPatch, q
     result = gate("--name", "strict", "--candidate", "mlflow:e/x", *FILES)
     assert isinstance(result.exception, TrackpermError)
     written = [Path(file).read_text() for file in FILES[1::2]]
-    assert all("there is no MLflow store" in each for each in written)
+    assert all("is not an MLflow store" in each for each in written)
     assert "correct-horse" not in "".join([result.output, str(result.exception), *written])
 
 
@@ -194,7 +194,7 @@ def test_a_report_that_cannot_be_written(folder: Path):
         assert "Hint: name a file in a folder that is there" in str(result.exception)
         assert result.stdout.startswith("pull-request: pass")
     result = gate(*policy, "-o", "out.png")
-    assert "`out.png` does not say its format" in str(result.exception)
+    assert "the suffix of `out.png` is not a format" in str(result.exception)
     assert result.stdout == "", "before anything is compared"
 
 

@@ -11,7 +11,8 @@ import yaml
 from support.mlflow_stores import MlflowStore
 
 from trackperm.automation.judging.baseline import file_run, find_baseline, is_selected
-from trackperm.automation.policy.policy import Policy, load_policies
+from trackperm.automation.policy.load import load_policies
+from trackperm.automation.policy.policy import Policy
 from trackperm.errors import InputError, NoBaselineError, SpecError
 from trackperm.trackers.history import history_of
 from trackperm.trackers.references import TrackedRun
@@ -223,7 +224,7 @@ def test_a_file(runs: Runs):
     candidate = runs.run(1)
     found = find_baseline(runs.policy(run="./base.csv"), runs.tracker, candidate)
     assert found.run == file_run(f"{runs.folder}/base.csv")
-    with pytest.raises(NoBaselineError, match=r"no file `\./none\.csv`"):
+    with pytest.raises(NoBaselineError, match=r"`\./none\.csv` does not exist"):
         runs.found(candidate, run="./none.csv")
 
 
@@ -232,7 +233,7 @@ def test_the_baseline_of_a_file_is_looked_for_where_the_runs_are(runs: Runs):
     policy = runs.policy(newest={"tags": PROD})
     assert find_baseline(policy, None, file_run("candidate.csv")).run == newest
     homeless = policy.model_copy(update={"runs": ()})
-    with pytest.raises(InputError, match="`nightly` does not say where its baseline is"):
+    with pytest.raises(InputError, match="`nightly` does not name the place of its baseline"):
         find_baseline(homeless, None, file_run("candidate.csv"))
 
 

@@ -15,7 +15,8 @@ from trackperm.automation.judging import compare_candidate as work_module
 from trackperm.automation.judging.baseline import Baseline, file_run, find_baseline
 from trackperm.automation.judging.compare_candidate import JudgedComparison, compare_and_log
 from trackperm.automation.judging.duplicates import complete, logged_before, withdraw_duplicates
-from trackperm.automation.policy.policy import Policy, load_policies
+from trackperm.automation.policy.load import load_policies
+from trackperm.automation.policy.policy import Policy
 from trackperm.cli import commands
 from trackperm.errors import InputError
 from trackperm.trackers.references import TrackedRun

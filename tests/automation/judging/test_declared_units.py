@@ -13,7 +13,7 @@ from support.command_line import call_trackperm
 from support.document_effects import documents, sides
 
 import trackperm
-from trackperm.automation.policy.policy import load_policies
+from trackperm.automation.policy.load import load_policies
 from trackperm.errors import InputError
 
 SPEC = """
@@ -59,7 +59,7 @@ def test_a_dependence_that_is_seen(folder: Path) -> None:
     assert error.message.startswith(
         "the policy `strict` has `units: declared` and declares no unit: by `accuracy`,"
     )
-    assert "examples of one `document` are alike" in error.message
+    assert "are correlated within each `document`" in error.message
     assert "design effect" in error.message
     assert error.hint is not None
     assert error.hint.startswith("`cluster: document` exchanges whole clusters; `unit: example` declares")
@@ -83,7 +83,7 @@ def test_what_declares_units(folder: Path, declared: dict[str, Any]) -> None:
 
 def test_one_statistic_of_two_declares_its_own_alone(folder: Path) -> None:
     error = refusal("effect", statistics=["by_document.yaml", "own.yaml"])
-    assert "by `own`, examples of one `document`" in error.message
+    assert "by `own`, the differences between the runs are correlated within each `document`" in error.message
 
 
 def test_nothing_is_to_be_declared_where_nothing_is_seen(folder: Path) -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from trackperm.automation.policy.edits import EditedPolicies
-from trackperm.automation.policy.policy import load_policies
+from trackperm.automation.policy.load import load_policies
+from trackperm.automation.policy.resolve import policy_files, with_baseline
 from trackperm.errors import InputError, SpecError
 
 POLICY = "policies: [{{name: a, baseline: {{run: base.csv}}, alpha: {alpha}, statistics: [{statistic}]}}]\n"
@@ -29,7 +30,7 @@ def test_edits_are_taken_up_or_refused_once(tmp_path: Path):
     assert [policy.alpha for policy in followed.load()] == [0.05]
     assert followed.edited() is None
     written(path, POLICY.format(alpha=0.01, statistic="own.yaml"))
-    with pytest.raises(SpecError, match=r"there is no file `own\.yaml`"):
+    with pytest.raises(SpecError, match=r"`own\.yaml` does not exist"):
         followed.edited()
     assert followed.edited() is None
     for number in range(3):  # as a health file is written at every sign of life
@@ -62,5 +63,5 @@ def test_the_files_of_a_policy(tmp_path: Path):
     written(tmp_path / "own.yaml", SPEC)
     policy = load_policies(path).find()
     assert policy.file == path
-    assert policy.files == (path, tmp_path / "own.yaml")
-    assert policy.with_baseline("other.csv").file == path
+    assert policy_files(policy) == [path, tmp_path / "own.yaml"]
+    assert with_baseline(policy, "other.csv").file == path

@@ -11,7 +11,7 @@ from support.watchers import COMMAND
 from typer.testing import CliRunner
 
 from trackperm import compare_on_exit
-from trackperm.automation.policy.policy import load_policies
+from trackperm.automation.policy.load import load_policies
 from trackperm.automation.webhooks.receive import WANDB_SECRET
 from trackperm.cli import commands
 from trackperm.errors import SpecError

@@ -12,7 +12,10 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from trackperm.automation.policy.policy import hint_for_policies, json_schema, load_policies, read_policies
+from trackperm.automation.policy.load import load_policies, read_policies
+from trackperm.automation.policy.policy import json_schema
+from trackperm.automation.policy.resolve import with_baseline
+from trackperm.automation.policy.wording import hint_for_policies
 from trackperm.cli import commands
 from trackperm.errors import InputError, SpecError
 from trackperm.trackers.references import RunReference
@@ -202,12 +205,12 @@ def test_another_process_gets_the_same_policy(folder: Path):
 
 def test_another_baseline_makes_another_policy(folder: Path):
     policy = load_policies(folder / "trackperm.yaml").find()
-    other = policy.with_baseline("mlflow:3f2a")
+    other = with_baseline(policy, "mlflow:3f2a")
     assert (other.baseline.run, other.specs) == ("mlflow:3f2a", policy.specs)
     assert other.digest != policy.digest
     assert policy.baseline.newest is not None, "the policy itself stays as it is"
     for url in ("https://host/a.parquet", "s3://bucket/a.parquet::part"):
-        assert policy.with_baseline(url).baseline.run == url
+        assert with_baseline(policy, url).baseline.run == url
 
 
 REFUSED: dict[str, tuple[str, str, str]] = {
@@ -241,7 +244,7 @@ REFUSED: dict[str, tuple[str, str, str]] = {
     "number as tag": ("stage: test", "stage: 3", "edited.yaml:4:26: expected text, found an integer"),
     "name": ("name: nightly", "name: Night_ly", "lower-case letters, digits and hyphens, found `Night_ly`"),
     "statistic": ("- accuracy", "- acuracy", "edited.yaml:8:9: no statistic is called `acuracy`"),
-    "file": ("./own.yaml", "./missing.yaml", "edited.yaml:10:9: there is no file `./missing.yaml`"),
+    "file": ("./own.yaml", "./missing.yaml", "edited.yaml:10:9: `./missing.yaml` does not exist"),
     "parameter": ("positive: 1", "positiv: 1", "yaml:9:9: the statistic `f1` has no parameter `positiv`"),
     "better alone": (
         "margin: 0.01",

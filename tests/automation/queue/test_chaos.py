@@ -18,7 +18,7 @@ from support.mlflow_server import MlflowServer
 from support.mlflow_stores import MlflowStore
 from support.watchers import Program
 
-from trackperm.automation.policy.policy import load_policies
+from trackperm.automation.policy.load import load_policies
 from trackperm.automation.queue.queue import Queue, Task
 from trackperm.automation.queue.worker import Worker
 
@@ -38,7 +38,7 @@ import os, signal, sys
 from pathlib import Path
 from mlflow import MlflowClient
 from trackperm.automation.decision_log import DecisionLog
-from trackperm.automation.policy.policy import load_policies
+from trackperm.automation.policy.load import load_policies
 from trackperm.automation.queue.queue import Queue
 from trackperm.automation.queue.worker import Worker
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from support.budget import cases
 from support.receivers import MLFLOW, WANDB, Site, created, listening
 
-from trackperm.automation.policy.policy import load_policies
+from trackperm.automation.policy.load import load_policies
 from trackperm.automation.queue.queue import Queue
 from trackperm.automation.webhooks.receive import MLFLOW_SECRET, WANDB_SECRET, Receiver, Secrets
 from trackperm.errors import InputError
@@ -70,7 +70,7 @@ def test_events_of_mlflow_that_tell_of_no_run(site: Site, document: dict[str, An
 
 def test_a_run_that_no_policy_is_about(site: Site):
     status, answer = site.wandb({"run": "team/unknown/abc123"})
-    assert (status, answer["reason"]) == (200, "no policy is about it")
+    assert (status, answer["reason"]) == (200, "no policy covers it")
 
 
 def test_the_same_again_is_refused_and_adds_nothing(site: Site):

@@ -16,7 +16,14 @@ from trackperm.choices import Alternative
 from trackperm.errors import InputError
 from trackperm.exact import CountTable, RationalStatistic, RealStatistic, structured_test
 from trackperm.exact.engines.lattice.statistic import Statistic
-from trackperm.exact.intervals import Interval, additive_scores, difference_interval
+from trackperm.exact.intervals import (
+    Interval,
+    additive_scores,
+    binary_interval,
+    bootstrap_interval,
+    shift_interval,
+    strata_of_rows,
+)
 
 
 def joint(table: CountTable) -> tuple[np.ndarray, np.ndarray]:
@@ -40,9 +47,18 @@ def table_of(u: np.ndarray, v: np.ndarray, sizes: np.ndarray | None = None) -> C
     return CountTable.from_counts(("total", "n"), np.stack([u, n], axis=1), np.stack([v, n], axis=1))
 
 
-def interval_of(table: CountTable, h: Statistic, **options: object) -> Interval:
+def interval_of(
+    table: CountTable, h: Statistic, *, alpha: float = 0.05, alternative: Alternative = "two-sided"
+) -> Interval:
+    """The interval that agrees with the test if there is one, else resampled rows."""
     observed, swapped = joint(table)
-    return difference_interval(observed, swapped, h, multiplicities=table.multiplicities, **options)
+    scores = additive_scores(observed, swapped, h, table.multiplicities)
+    if scores is not None and scores.gap is None:
+        return shift_interval(scores, alpha=alpha, alternative=alternative)
+    if scores is not None and scores.equally_weighted:
+        return binary_interval(scores, alpha=alpha, alternative=alternative)
+    strata, counts = strata_of_rows(h, observed), table.multiplicities
+    return bootstrap_interval(observed, h, multiplicities=counts, strata=strata, n_resamples=500)
 
 
 def check_agreement(table: CountTable, h: Statistic, alpha: float, alternative: Alternative) -> Interval:
@@ -129,7 +145,7 @@ def test_clusters_of_binary_scores_are_no_paired_proportions() -> None:
     assert scores is not None
     assert Counter(np.repeat(scores.weights, scores.multiplicities).tolist()) == Counter(sizes.tolist())
     with pytest.raises(InputError, match="one example a row"):
-        interval_of(table, mean_difference(), method="paired-proportions")
+        binary_interval(scores, alpha=0.05, alternative="two-sided")
     # Whole clusters right or wrong: no shift leaves that, so clusters are resampled.
     right = rng.integers(0, 2, (2, 40)) * sizes
     assert interval_of(table_of(*right, sizes), mean_difference()).method == "bootstrap BCa"
@@ -181,27 +197,18 @@ def test_ratios_are_resampled() -> None:
     h = tp.divide(tp + wrong / 2, undefined=0) - tp_v.divide(tp_v + wrong_v / 2, undefined=0)
     table = CountTable.from_counts(("tp", "incorrect"), counts[:, :2], counts[:, 2:])
     for statistic in (h, RealStatistic.from_rational(h), lambda x: x[..., 0] - x[..., 2]):
-        found = interval_of(table, statistic, n_resamples=500)
+        found = interval_of(table, statistic)
         assert (found.method, found.relation) == ("bootstrap BCa", "may disagree")
-    with pytest.raises(InputError, match="is not a mean of scores"):
-        interval_of(table, h, method="shift")
 
 
-def test_methods_by_name() -> None:
-    rng = np.random.default_rng(5)
-    binary, graded = table_of(*rng.integers(0, 2, (2, 60))), table_of(*rng.integers(0, 5, (2, 60)))
-    h = mean_difference()
-    assert interval_of(graded, h, method="bootstrap").method == "bootstrap BCa"
+def test_binary_scores_have_no_shift() -> None:
+    binary = joint(table_of(*np.random.default_rng(5).integers(0, 2, (2, 60))))
+    scores = additive_scores(*binary, mean_difference(), np.ones(len(binary[0]), dtype=np.int64))
+    assert scores is not None
     with pytest.raises(InputError, match="0 or 1"):
-        interval_of(binary, h, method="shift")
-    with pytest.raises(InputError, match="expected one of"):
-        interval_of(binary, h, method="wald")
+        shift_interval(scores)
     with pytest.raises(InputError, match="`alpha` is 0"):
-        interval_of(binary, h, alpha=0.0)
-    with pytest.raises(InputError, match="same shape"):
-        difference_interval([[1, 0]], [[1]], h)
-    with pytest.raises(InputError, match="at least 1"):
-        difference_interval([[1, 1, 0, 1]], [[0, 1, 1, 1]], h, multiplicities=[0])
+        binary_interval(scores, alpha=0.0, alternative="two-sided")
 
 
 def test_what_an_interval_says_of_itself() -> None:
@@ -220,5 +227,19 @@ def test_paired_proportions_need_0_or_1_and_equal_weights(kind: str) -> None:
     u, v, sizes = np.array([3, 0, 2, 1]), np.array([1, 1, 2, 0]), np.array([1, 1, 1, 1])
     if kind == "clusters":
         u, v, sizes = np.array([2, 0, 1, 1]), np.array([0, 0, 1, 0]), np.array([2, 1, 1, 1])
-    with pytest.raises(InputError, match="`paired-proportions` requires 0/1 scores and one example a row"):
-        interval_of(table_of(u, v, sizes), mean_difference(), method="paired-proportions")
+    table = table_of(u, v, sizes)
+    scores = additive_scores(*joint(table), mean_difference(), table.multiplicities)
+    assert scores is not None
+    with pytest.raises(InputError, match="requires 0/1 scores and one example a row"):
+        binary_interval(scores, alpha=0.05, alternative="two-sided")
+
+
+@pytest.mark.parametrize(("sizes", "gap"), [((1, 1), 100), ((3, 3), 300), ((1, 2), None)])
+def test_differences_of_one_size_are_those_of_binary_scores(sizes: tuple[int, int], gap: int | None) -> None:
+    """A sum without a divisor is n times a mean, so its gap is n times the size of a difference."""
+    up, down = sizes
+    observed = np.array([[up, 0], [0, down], [0, 0]])
+    h = RationalStatistic.variable(0, 2) - RationalStatistic.variable(1, 2)
+    scores = additive_scores(observed, observed[:, ::-1], h, np.array([12, 4, 84]))
+    assert scores is not None
+    assert scores.gap == gap

@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 from scipy.optimize import linprog
+from support.cases import F1
 from support.discrete_laws import outcomes, random_supports
 
 from trackperm.errors import InputError
@@ -137,6 +138,20 @@ def test_smallest_of_others_comes_from_the_law_where_it_is_resolved():
     test = cube_of_first_count(3, 4)
     assert test.log10_smallest_pvalue == pytest.approx(-6 * math.log10(2))
     assert log10_smallest_pvalue(test) == pytest.approx(-2 * math.log10(2))
+
+
+@pytest.mark.parametrize("alternative", ["two-sided", "less", "greater"])
+def test_smallest_of_f1_is_the_least_over_all_swaps(alternative):
+    u = np.array([[1, 0], [1, 2], [1, 3], [0, 3], [4, 4]])
+    v = np.array([[1, 4], [0, 3], [0, 1], [1, 0], [1, 0]])
+
+    def test(observed, swapped):
+        counts = np.hstack([observed, swapped]), np.hstack([swapped, observed])
+        return structured_test(*counts, F1, alternative=alternative)
+
+    masks = (np.array(bits)[:, None] for bits in itertools.product([False, True], repeat=5))
+    pvalues = [test(np.where(mask, v, u), np.where(mask, u, v)).pvalue for mask in masks]
+    assert 10.0 ** log10_smallest_pvalue(test(u, v)) == pytest.approx(min(pvalues), rel=1e-9)
 
 
 def test_smallest_of_many_is_a_lower_bound():

@@ -58,7 +58,7 @@ def gaps(column: str) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def sliced(correction: str) -> Comparison:
-    """One slice among three; slices alone are independent."""
+    """One slice among three."""
     topics = ["x", "y", "z"] * (N // 3)
     runs = (
         RunData(ExampleTable.from_native(frame.with_columns(topic=pl.Series(topics)), name), name)
@@ -76,7 +76,6 @@ CASES: dict[str, Callable[[Path], Comparison]] = {
     "one-sided": lambda _: accuracy(9, 4, alternative="greater", alpha=0.01),
     "margin": lambda _: accuracy(9, 8, both=400, margin=0.05),
     "corrected": lambda _: corrected([accuracy(20, 4, both=10, neither=3), accuracy(9, 4)])[0],
-    "discrete": lambda _: sliced("ahsd"),
     "slice": lambda _: sliced("tarone-holm"),
     "mid-p": lambda _: accuracy(9, 2, mid_p=True),
     "f1": lambda _: trackperm.compare(*frames(), "f1", parameters={"positive": "b"}),
@@ -418,11 +417,3 @@ class TestClustersThatWereSeen:
         found = verify_from_runs(self.changed(files, value), *runs)
         wanted = "columns of dependent examples, from the runs"
         assert [check.what for check in found.checks if not check.matches] == [wanted]
-
-    def test_logs_of_before_have_none(self) -> None:
-        files, runs = self.logged()
-        data = json.loads(files["trackperm/comparison.json"])
-        del data["dependence"]
-        files = {**files, "trackperm/comparison.json": json.dumps(data).encode()}
-        assert verify_files(files).matches
-        assert verify_from_runs(files, *runs).matches

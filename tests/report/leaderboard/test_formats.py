@@ -94,7 +94,7 @@ def test_files_are_written_in_the_format_of_their_names(runs: list[str], tmp_pat
     assert b"\\toprule" in contents[".tex"]
     assert contents[".html"].startswith(b"<!DOCTYPE html>")
     assert b"default-src 'none'" in contents[".html"]
-    with pytest.raises(InputError, match="does not say its format"):
+    with pytest.raises(InputError, match="is not a format of this command"):
         printed(*runs, "-o", str(tmp_path / "board.doc"))
 
 
@@ -166,7 +166,7 @@ def test_it_is_logged_when_asked(store: MlflowStore) -> None:
     places = "logged comparisons 1 to 3 on this test set, one for each pair\n"
     assert told == f"logged: mlflow:{run.info.run_id}\n{places}"
     again = said(*experiment, "--log")
-    assert again == (text, f"already logged, brought up to date: mlflow:{run.info.run_id}\n{places}")
+    assert again == (text, f"already logged, updated: mlflow:{run.info.run_id}\n{places}")
     assert len(store.comparisons("digits", "leaderboard")) == 1
     description = store.description("digits")
     assert description.startswith("ours\n\n")
@@ -183,9 +183,9 @@ def test_it_is_logged_when_asked(store: MlflowStore) -> None:
 
 def test_what_cannot_be_logged_is_refused_at_once() -> None:
     for arguments, message in (
-        (["--tag-runs"], "goes with `--log`"),
-        (["--log", "--tag-runs"], "against a baseline"),
-        (["--log-to", "results.csv"], "names no tracker"),
+        (["--tag-runs"], "needs `--log`"),
+        (["--log", "--tag-runs"], "needs a baseline"),
+        (["--log-to", "results.csv"], "does not name a tracker"),
     ):
         with pytest.raises(InputError, match=message):
             printed("nothing.csv", *arguments)

@@ -162,8 +162,8 @@ def test_other_functions_take_units_too(tmp_path: Path) -> None:
         ("{total: 0}", "3:21", "`resolution` is 0; expected a number above 0 at `$.resolution.total`", None),
         ("{total: [1]}", "3:21", "expected one value, found a list at `$.resolution.total`", None),
         ("{total: true}", "3:21", "`resolution` is 'true'; expected a finite number", None),
-        ("{totl: 0.1}", "3:14", "there is no count `totl` at `$.resolution.totl`", "Did you mean `total`?"),
-        ("{score: 0.1}", "3:14", "there is no count `score`", "the counts of this statistic are total, n."),
+        ("{totl: 0.1}", "3:14", "`totl` is not a count at `$.resolution.totl`", "Did you mean `total`?"),
+        ("{score: 0.1}", "3:14", "`score` is not a count", "the counts of this statistic are total, n."),
     ],
 )
 def test_refused(tmp_path: Path, text: str, place: str, message: str, hint: str | None) -> None:

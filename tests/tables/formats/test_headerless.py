@@ -64,7 +64,7 @@ def test_columns_are_numbered_and_a_note_says_so(tmp_path: Path) -> None:
         "3": ["-2e3", None],
     }
     assert table.notes == (
-        "there is no header, as the first row consists of numbers; the columns were named `1`, `2`, `3`,"
+        "the table has no header, as the first row consists of numbers; the columns were named `1`, `2`, `3`,"
         " from left to right",
     )
 

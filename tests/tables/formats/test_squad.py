@@ -158,7 +158,7 @@ def test_no_question_and_a_cut_file(gold: Path) -> None:
     with pytest.raises(SourceError, match="contains no question"):
         read_examples(gold)
     gold.write_text(json.dumps(QUESTIONS)[:-5])
-    with pytest.raises(SourceError, match="begins as JSON does, and is none"):
+    with pytest.raises(SourceError, match="begins like JSON, but is not valid"):
         read_examples(gold)
 
 

@@ -128,7 +128,7 @@ def test_static_outputs_pair_by_request_id_with_a_column_for_each_scorer(store: 
     assert [each.statistic.name for each in own] == ["correct", "flaky", "length"]
     with pytest.raises(PairingError, match="in `flaky`") as caught:
         trackperm.compare(f"mlflow:{first}", f"mlflow:{second}", slices=[], tracking_uri=store.uri)
-    assert "`--metric correct` compares by one metric alone" in str(caught.value.hint)
+    assert "`--metric correct` compares one metric only" in str(caught.value.hint)
     comparison = compare(store, first, second)
     assert (comparison.n_better, comparison.n_worse) == (GAINED, LOST)
     assert comparison.pvalue == pytest.approx(binomtest(GAINED, GAINED + LOST).pvalue, rel=1e-12)

@@ -207,7 +207,7 @@ class TestFinding:
 
     def test_a_bare_name_gets_a_hint(self, sqlite_store: MlflowStore, experiment: str):
         sqlite_store.run(experiment, f"only-{experiment}")
-        with pytest.raises(InputError, match=rf"did you mean `mlflow:{experiment}/only-{experiment}`"):
+        with pytest.raises(InputError, match=rf"Did you mean `mlflow:{experiment}/only-{experiment}`"):
             sqlite_store.tracker().find(f"only-{experiment}")
 
     def test_a_name_with_every_quote_is_refused(self, sqlite_store: MlflowStore, experiment: str):
@@ -399,13 +399,11 @@ def local(tmp_path: Path) -> MlflowStore:
 def test_an_empty_experiment_is_no_fault(local: MlflowStore):
     """Regression: a leaderboard of it was a fault in trackperm itself."""
     local.experiment("empty")
-    with pytest.raises(
-        InputError, match="`mlflow:empty` has no finished run yet, so there is nothing to rank"
-    ):
+    with pytest.raises(InputError, match="`mlflow:empty` has no finished run; expected at least two"):
         trackperm.leaderboard(experiment="mlflow:empty", tracking_uri=local.uri)
     with pytest.raises(InputError, match="`empty` is an experiment without a finished run"):
         trackperm.compare("mlflow:empty", "mlflow:empty", tracking_uri=local.uri)
-    with pytest.raises(InputError, match=r"has no run called `a`\s+Hint: the experiment has no runs yet"):
+    with pytest.raises(InputError, match=r"has no run called `a`\s+Hint: the experiment is empty"):
         trackperm.compare("mlflow:empty/a", "mlflow:empty/b", tracking_uri=local.uri)
 
 
@@ -438,7 +436,7 @@ def test_runs_of_different_experiments_are_told_so_by_name(local: MlflowStore, i
         local.run_with_predictions(experiment, "forest", columns)
     with pytest.raises(InputError) as caught:
         trackperm.compare("mlflow:gsm8k/forest", "mlflow:mmlu/forest", "accuracy", tracking_uri=local.uri)
-    assert "is of the experiment `gsm8k`" in str(caught.value)
-    assert "of `mmlu`, whose test sets seem to differ" in str(caught.value)
+    assert "is in the experiment `gsm8k`" in str(caught.value)
+    assert "in `mmlu`, whose test sets seem to differ" in str(caught.value)
     assert "Hint: compare runs on one test set." in str(caught.value)
     assert "store the column" not in str(caught.value)

@@ -88,7 +88,7 @@ def test_the_curves_are_the_null_distribution(alternative: str):
     extreme = sum(point["probability"] for point in bars if "extreme, " in point["curve"])
     assert comparison.pvalue - 2e-5 < extreme < comparison.pvalue * (1 + 1e-9)  # ends of tails are not drawn
     assert {point["curve"] for point in bars} <= {*CURVES}
-    assert {point["value"] for point in observed} == {comparison.observed}
+    assert {point["value"] for point in observed} == {comparison.difference}
     assert all(point["top"] - point["base"] == pytest.approx(point["probability"]) for point in bars)
 
 

@@ -128,8 +128,8 @@ def test_inputs_outputs_and_scores_are_columns(standin: Standin, traces: Traces,
     assert table.origin == f"wandb:{logged}"
     asked = Question().statistics_of([table, table])
     assert [(each.name, each.chosen) for each in asked] == [
-        ("correct", "one of the log's own metrics"),
-        ("judge.rating", "one of the log's own metrics"),
+        ("correct", "one of the metrics of the log"),
+        ("judge.rating", "one of the metrics of the log"),
     ]
     (query,) = traces.queries
     assert (query["path"], query["key"]) == ("/calls/stream_query", f"api:{API_KEY}")

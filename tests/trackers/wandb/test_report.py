@@ -187,7 +187,7 @@ class TestDrafts:
         again = project.report(project.comparison)
         (replaced,) = project.reports()
         assert (again.stdout, replaced["id"]) == (first.stdout, saved["id"])
-        assert again.stderr == "the draft that was there is replaced\n"
+        assert again.stderr == "replaced the earlier draft\n"
         assert markdown(replaced["spec"]) == ["**undecided**, p = 0.3", "and so on"]
 
     def test_what_is_published_or_of_another_comparison_stays(self, project: Project):
@@ -270,7 +270,7 @@ class TestRefusals:
             project.report(project.comparison)
 
     def test_what_is_not_at_wandb(self, project: Project, tmp_path: Path):
-        with pytest.raises(InputError, match="is no run at W&B"):
+        with pytest.raises(InputError, match="is not a run at W&B"):
             project.report("mlflow:3f2a")
         folder = tmp_path / "offline-run-20261121_120000-abcdefgh"
         folder.mkdir()

@@ -8,13 +8,10 @@ from pathlib import Path
 from trackperm.automation.gate.report import GateReport
 from trackperm.automation.judging.baseline import file_run, find_baseline
 from trackperm.automation.judging.compare_candidate import compare_and_log, read_run
-from trackperm.automation.policy.policy import (
-    Policy,
-    hint_for_policies,
-    in_policies,
-    load_policies,
-    policy_tracker,
-)
+from trackperm.automation.policy.load import load_policies
+from trackperm.automation.policy.policy import Policy
+from trackperm.automation.policy.resolve import policy_tracker, with_baseline
+from trackperm.automation.policy.wording import hint_for_policies, in_policies
 from trackperm.errors import FaultError, InputError, NoBaselineError, TrackpermError
 from trackperm.messages import without_secrets
 from trackperm.trackers.base import Tracker
@@ -40,7 +37,7 @@ def gate(
     candidate : str, Path or TrackedRun
         Run to judge: ``mlflow:RUN_ID``, a run that a tracker returned, or a file.
     policy : str, Path or Policy
-        A policy file, or a policy that :func:`trackperm.automation.policy.policy.load_policies` returned.
+        A policy file, or a policy that :func:`trackperm.automation.policy.load.load_policies` returned.
     name : str, optional
         Name of the policy, if the file has several.
     baseline : str, Path or TrackedRun, optional
@@ -89,8 +86,8 @@ def _require_one_store(candidate: object, baseline: object) -> None:
     listed = [run for run in (candidate, baseline) if isinstance(run, TrackedRun)]
     if len({run.reference.scheme for run in listed}) == 1 and len({run.tracking_uri for run in listed}) > 1:
         raise InputError(
-            "the candidate and the baseline are in different stores; a policy is about one store",
-            hint="`trackperm.compare` compares them.",
+            "the candidate and the baseline are in different stores; a policy covers one store",
+            hint="`trackperm.compare` compares runs of different stores.",
         )
 
 
@@ -99,10 +96,7 @@ def choose_policy(
 ) -> Policy:
     """Return the policy called `name`, with another baseline if `baseline` is given.
 
-    Raises
-    ------
-    InputError
-        If the file is not valid, or has no such policy.
+    Raise InputError if the file is not valid, or does not have the policy.
     """
     if not isinstance(policy, Policy):
         chosen = load_policies(policy).find(name)
@@ -113,7 +107,7 @@ def choose_policy(
             f"the policy is called `{policy.name}`; expected `{name}`",
             hint="`name` chooses one of the policies of a file.",
         )
-    return chosen if baseline is None else chosen.with_baseline(str(RunReference.of(baseline)))
+    return chosen if baseline is None else with_baseline(chosen, str(RunReference.of(baseline)))
 
 
 def _in_store_of(candidate: str | Path | TrackedRun, policy: Policy) -> Policy:

@@ -103,7 +103,7 @@ class GateReport:
         """Outcome in one line, without a full stop."""
         name, count = self.policy.name, len(self.deciding)
         if self.outcome == "no baseline":
-            return f"{name}: pass, because there is no baseline yet"
+            return f"{name}: pass, because the baseline does not exist yet"
         if self.outcome == "error":
             return f"{name}: not compared"
         of = "" if len(self.findings) == 1 else f", {count} of {len(self.findings)} comparisons"

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from trackperm.automation.policy.policy import Policy, policy_tracker
+from trackperm.automation.policy.policy import Policy
+from trackperm.automation.policy.resolve import policy_path, policy_tracker
 from trackperm.errors import InputError, IsBaselineError, NoBaselineError, NoSuchAliasError
 from trackperm.tables import split_part
-from trackperm.tables.remote import is_remote, shown_locator
+from trackperm.tables.remote import shown_locator
 from trackperm.trackers.base import Tracker
 from trackperm.trackers.history import History, RunRecord, history_of
 from trackperm.trackers.references import RunReference, TrackedRun
@@ -33,25 +34,10 @@ class Baseline:
 
 
 def find_baseline(policy: Policy, tracker: Tracker | None, candidate: TrackedRun) -> Baseline:
-    """Find the baseline of `candidate` by the rule of its policy.
+    """Find the baseline of a run or a file by the rule of its policy; `tracker` is None for a file.
 
-    Parameters
-    ----------
-    policy : Policy
-        Policy with the rule.
-    tracker : Tracker or None
-        Tracker of the candidate; None for a file.
-    candidate : TrackedRun
-        A run, or what :func:`file_run` returned.
-
-    Raises
-    ------
-    NoBaselineError
-        If the rule finds no run, or finds the candidate itself.
-    InputError
-        If the tracker does not support the rule, or the named run does not exist.
-    TrackerError
-        If a tracker cannot be reached or refuses.
+    Raise NoBaselineError if the rule finds no run, or finds the candidate itself; InputError if the tracker
+    does not support the rule, or the named run does not exist.
     """
     rule = policy.baseline
     if rule.run is not None:
@@ -66,9 +52,7 @@ def find_baseline(policy: Policy, tracker: Tracker | None, candidate: TrackedRun
     else:
         found = _registered(policy, tracker)
     if _is_same(found.run.reference, candidate.reference):
-        raise IsBaselineError(
-            f"the candidate `{candidate.reference}` is itself {rule}, so there is nothing to compare it with"
-        )
+        raise IsBaselineError(f"the candidate `{candidate.reference}` is itself {rule}; expected another run")
     return found
 
 
@@ -80,11 +64,6 @@ def is_selected(policy: Policy, record: RunRecord) -> bool:
 def file_run(path: str) -> TrackedRun:
     """Describe a file, ``FILE`` or ``FILE::PART``, as a run; its name has no credentials of a URL."""
     return TrackedRun(RunReference("file", path), Path(shown_locator(path)).name, "")
-
-
-def policy_path(policy: Policy, path: str) -> str:
-    """Return a path relative to the folder of the policy file as a whole path; URLs stay unchanged."""
-    return path if is_remote(path) else str(policy.folder / Path(path).expanduser())
 
 
 def _is_same(first: RunReference, second: RunReference) -> bool:
@@ -104,8 +83,8 @@ def _named(policy: Policy, tracker: Tracker | None, text: str) -> TrackedRun:
         file, _ = split_part(path)
         if isinstance(file, Path) and not file.exists():
             raise NoBaselineError(
-                f"no baseline: there is no file `{reference.locator}`",
-                hint="its path starts at the folder of the policy file.",
+                f"no baseline: `{reference.locator}` does not exist",
+                hint="relative paths start at the folder of the policy file.",
             )
         return file_run(path)
     try:
@@ -152,7 +131,7 @@ class _Search:
         if record is None:
             raise NoBaselineError(
                 f"no baseline for `{self.candidate.reference}` ({self.candidate.name}): {rule} is missing",
-                hint="tag a finished run so, or say `if_no_baseline: pass` for the first of all.",
+                hint="give a finished run these tags, or set `if_no_baseline: pass` for the first run.",
             )
         started = "" if record.started is None else f", started {record.started:%Y-%m-%d %H:%M:%S} UTC"
         return Baseline(record.run, f"{rule}{started}")
@@ -165,6 +144,6 @@ def _first_place(policy: Policy) -> RunReference:
     if policy.log_to is not None:
         return policy.log_to
     raise InputError(
-        f"the candidate is a file, and the policy `{policy.name}` does not say where its baseline is",
-        hint="`runs: mlflow:EXPERIMENT` says it, or `among` in `baseline`.",
+        f"the candidate is a file, and the policy `{policy.name}` does not name the place of its baseline",
+        hint="`runs: mlflow:EXPERIMENT`, or `among` in `baseline`, names it.",
     )

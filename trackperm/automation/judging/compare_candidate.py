@@ -15,7 +15,8 @@ from trackperm.automation.judging.duplicates import (
     withdraw_duplicates,
 )
 from trackperm.automation.judging.judge import Judgement, judge
-from trackperm.automation.policy.policy import Policy, policy_tracker
+from trackperm.automation.policy.policy import Policy
+from trackperm.automation.policy.resolve import policy_tracker, question_of
 from trackperm.comparison import Comparison, RunData, compare_statistics
 from trackperm.errors import InputError
 from trackperm.exact import TestOptions
@@ -74,32 +75,12 @@ def compare_and_log(
     """Compare `candidate` with `baseline` by the statistics of `policy`, judge it, and log the comparisons.
 
     A repeated call changes nothing: comparisons are found by their keys, and completed if a process died
-    while it logged them.
+    while it logged them. Comparisons of a file are logged only if the policy has ``log_to``. With `once`, one
+    group of comparisons stays per candidate, the one that began first; without it, these comparisons stay
+    beside others and are never withdrawn.
 
-    Parameters
-    ----------
-    policy : Policy
-        Statistics, options, and where comparisons are logged.
-    candidate : TrackedRun
-        A run, or what :func:`trackperm.automation.judging.baseline.file_run` returned.
-    baseline : Baseline
-        What :func:`trackperm.automation.judging.baseline.find_baseline` returned, now or earlier.
-    tracker : Tracker, optional
-        Tracker of the candidate, if it is open.
-    log : bool
-        Whether the comparisons are logged. Those of a file are logged only if the policy has ``log_to``.
-    once : bool
-        Whether one group of comparisons stays per candidate, the one that began first. If not, these
-        comparisons stay beside others and are never withdrawn.
-
-    Raises
-    ------
-    InputError
-        If the runs cannot be compared, or units have to be declared; another attempt gives the same error.
-    TrackerError
-        If a tracker failed; another attempt completes what was begun.
-    MissingDependencyError, CapacityError
-        If a library or memory is missing.
+    Raise InputError if the runs cannot be compared, or units have to be declared: another attempt gives the
+    same error. Raise TrackerError if a tracker failed: another attempt completes what was begun.
     """
     first, second = (read_run(policy, run, tracker) for run in (baseline.run, candidate))
     place = logs_of(policy, second.tracker, candidate) if log else None
@@ -108,7 +89,7 @@ def compare_and_log(
     comparisons = compare_statistics(
         first,
         second,
-        policy.question.statistics_of([first.table, second.table]),
+        question_of(policy).statistics_of([first.table, second.table]),
         TestOptions(alternative=policy.alternative, alpha=policy.alpha),
         slices=policy.slices,
         correction=policy.correction,
@@ -122,15 +103,7 @@ def compare_and_log(
 
 
 def read_run(policy: Policy, run: TrackedRun, opened: Tracker | None = None) -> RunData:
-    """Read the predictions of a run or file, through the open tracker if it has the run.
-
-    Raises
-    ------
-    InputError
-        If it has no readable predictions.
-    TrackerError
-        If the tracker cannot be reached or refuses.
-    """
+    """Read the predictions of a run or file, through the open tracker if it has the run."""
     if run.reference.scheme == "file":
         return RunData(read_file(run.reference.locator), run.name)
     tracker = policy_tracker(policy, run.reference, opened)
@@ -140,10 +113,8 @@ def read_run(policy: Policy, run: TrackedRun, opened: Tracker | None = None) -> 
 def require_declared_units(policy: Policy, comparisons: Sequence[Comparison]) -> None:
     """Refuse comparisons whose units of exchange have to be declared, and are not (``Policy.units``).
 
-    Raises
-    ------
-    InputError
-        If examples depend on each other, or rows were combined by default; the hint declares the unit.
+    Raise InputError if examples depend on each other, or rows were combined by default; the hint declares the
+    unit.
     """
     if policy.units == "any" or policy.cluster or policy.unit or policy.repeats:
         return

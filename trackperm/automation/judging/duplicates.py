@@ -19,7 +19,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from datetime import datetime, timezone
 
-from trackperm.automation.policy.policy import Policy, policy_tracker
+from trackperm.automation.policy.policy import Policy
+from trackperm.automation.policy.resolve import policy_tracker
 from trackperm.trackers.base import Tracker
 from trackperm.trackers.history import history_of
 from trackperm.trackers.publication import KEY_TAG, LoggedComparison
@@ -56,31 +57,14 @@ def policy_tags(policy: Policy, n_parts: int, *, is_asked: bool = False) -> dict
 def logged_before(policy: Policy, tracker: Tracker | None, candidate: TrackedRun) -> Group:
     """Return the complete group of `candidate` that began first under an equal policy; empty if none exists.
 
-    Parameters
-    ----------
-    policy : Policy
-        The policy, which says where comparisons are logged.
-    tracker : Tracker or None
-        Tracker of the candidate; None for a file.
-    candidate : TrackedRun
-        The candidate.
-
-    Raises
-    ------
-    InputError
-        If the experiment or project that the policy logs to does not exist.
-    TrackerError
-        If the tracker cannot be reached or refuses.
+    `tracker` is None for a file. Raise InputError if the place that the policy logs to does not exist.
     """
     _, groups = _complete_groups(policy, tracker, candidate)
     return groups[0] if groups else ()
 
 
 def withdraw_duplicates(policy: Policy, tracker: Tracker | None, candidate: TrackedRun) -> Group:
-    """Withdraw complete groups of `candidate`, except for the first one and comparisons of gates.
-
-    Parameters and errors are those of :func:`logged_before`, as is the group that is returned.
-    """
+    """Withdraw all complete groups but the first, which is returned, and comparisons of gates."""
     home, groups = _complete_groups(policy, tracker, candidate)
     if home is None or not groups:
         return ()

@@ -108,10 +108,7 @@ class Judgement:
 def judge(policy: Policy, comparisons: Sequence[Comparison]) -> Judgement:
     """Judge the comparisons of one candidate by the rules of this module.
 
-    Raises
-    ------
-    InputError
-        If there are no comparisons, or the rule needs a margin and the policy has none.
+    Raise InputError if there are no comparisons, or the rule needs a margin and the policy has none.
     """
     if not comparisons:
         raise InputError("no comparison was made; expected at least one to judge")
@@ -245,7 +242,7 @@ def _is_better(comparison: Comparison) -> bool:
     """Whether a one-sided test at alpha shows that the candidate is better, for all missing predictions."""
     if comparison.bounds:
         return all(map(_is_better, comparison.bounds))
-    rises = comparison.observed > 0.0
+    rises = comparison.difference > 0.0
     if comparison.decision.sign != "undecided" or rises != comparison.statistic.greater_is_better:
         return comparison.decision.sign == "better"
     # Swapping all outputs negates a difference of scores, so its null distribution is symmetric.

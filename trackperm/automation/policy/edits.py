@@ -5,22 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from trackperm.automation.policy.policy import Policy, load_policies
+from trackperm.automation.policy.load import load_policies
+from trackperm.automation.policy.policy import Policy
+from trackperm.automation.policy.resolve import policy_files
 from trackperm.errors import InputError
 
 Stamp = tuple[int, int, int]
 
 
 class EditedPolicies:
-    """Policies of a file, read again when the file or the spec of a statistic has changed.
-
-    Parameters
-    ----------
-    path : Path
-        Policy file.
-    name : str, optional
-        Name of the only policy to follow.
-    """
+    """Policies of a file, or the one called `name`, read again when the file or a spec in it has changed."""
 
     def __init__(self, path: Path, name: str | None = None) -> None:
         self._path = path
@@ -31,29 +25,21 @@ class EditedPolicies:
     def load(self) -> list[Policy]:
         """Read the policies, and remember the state of their files.
 
-        Raises
-        ------
-        SpecError
-            If the file is not valid.
-        InputError
-            If it has no policy of that name.
+        Raise SpecError if the file is not valid, and InputError if it has no policy of that name.
         """
         path = self._path.absolute()
         # Stamps are taken before the files are read, so that an edit during reading is noticed. The folder is
         # among them until the policies are valid, because a missing spec may be created in it.
         self._seen = {file: _stamp(file) for file in (path, path.parent, *self._seen)}
         found = load_policies(self._path)
-        files = {path, *(file for policy in found.policies for file in policy.files)}
+        files = {path, *(file for policy in found.policies for file in policy_files(policy))}
         self._seen = {file: self._seen.get(file) or _stamp(file) for file in files}
         return list(found.policies) if self._name is None else [found.find(self._name)]
 
     def edited(self) -> Sequence[Policy] | None:
         """Return the policies if a file has changed since they were read last, else None.
 
-        Raises
-        ------
-        InputError
-            As :meth:`load`, once per change.
+        Raise the errors of :meth:`load`, once per change.
         """
         changed = {file for file, stamp in self._seen.items() if _stamp(file) != stamp}
         if not changed:

@@ -1,12 +1,13 @@
-"""Delays between attempts: full jitter, and what a server asks for."""
+"""Delays between attempts: full jitter, or what a server requests."""
 
 from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
+
+from trackperm.trackers.failures import causes
 
 BASE_SECONDS = 2.0
 """Bound of the first delay: a restarting server is back after a few seconds."""
@@ -18,23 +19,16 @@ _RANDOM = random.Random()  # noqa: S311 - delays are not secret
 
 
 def delay(attempts: int, most: float = MOST_SECONDS) -> float:
-    """Draw a delay in seconds, uniform below a bound that doubles with each failed attempt.
+    """Draw a delay in seconds, uniform below a bound that doubles with each failed attempt, up to `most`.
 
     This "full jitter" spreads clients that failed at the same moment.
-
-    Parameters
-    ----------
-    attempts : int
-        Number of failures, at least 0.
-    most : float
-        Largest bound.
     """
     bound = min(most, BASE_SECONDS * 2.0 ** min(max(attempts, 0), 32))
     return _RANDOM.uniform(0.0, bound)
 
 
 def retry_after(error: BaseException) -> float | None:
-    """Return the seconds that a server asked to wait (``Retry-After``), or None.
+    """Return the seconds that a server requests to wait (``Retry-After``), or None.
 
     The header is looked up in the HTTP responses that `error` and its causes carry; it has seconds or a date
     (RFC 9110, section 10.2.3).
@@ -45,19 +39,6 @@ def retry_after(error: BaseException) -> float | None:
         if written is not None and (seconds := _seconds(str(written).strip())) is not None:
             return seconds
     return None
-
-
-def causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield `error` and all its causes; wandb keeps some of them in an attribute ``exc``."""
-    waiting, seen = [error], set()
-    while waiting:
-        one = waiting.pop()
-        if id(one) in seen:
-            continue
-        seen.add(id(one))
-        yield one
-        further = (one.__context__, one.__cause__, getattr(one, "exc", None))
-        waiting += [each for each in further if isinstance(each, BaseException)]
 
 
 def _seconds(written: str) -> float | None:

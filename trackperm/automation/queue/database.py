@@ -51,11 +51,7 @@ CREATE TABLE delivery (id TEXT PRIMARY KEY, forgotten REAL NOT NULL) WITHOUT ROW
 def default_folder(policies: Path | None = None) -> Path:
     """Return the folder of the queue: ``TRACKPERM_STATE``, or a folder below ``XDG_STATE_HOME``.
 
-    Parameters
-    ----------
-    policies : Path, optional
-        Policy file that the queue belongs to. Unless ``TRACKPERM_STATE`` is set, each policy file has its own
-        folder, named by its path.
+    Unless ``TRACKPERM_STATE`` is set, each policy file has its own folder, named by its path.
     """
     if named := os.environ.get("TRACKPERM_STATE"):
         return Path(named).expanduser()
@@ -69,19 +65,10 @@ def default_folder(policies: Path | None = None) -> Path:
 
 
 class QueueFile:
-    """SQLite file in a folder, created if it is missing.
+    """SQLite file in a folder on a local disk, created if it is missing.
 
-    Parameters
-    ----------
-    folder : Path
-        Folder on a local disk: SQLite's write-ahead log does not work on network file systems.
-    busy : float
-        Seconds to wait for other processes.
-
-    Raises
-    ------
-    QueueError
-        If the folder cannot be written, or the file is not a queue of this version.
+    SQLite's write-ahead log does not work on network file systems. A call waits `busy` seconds for other
+    processes. Raise QueueError if the folder cannot be written, or the file is not a queue of this version.
     """
 
     def __init__(self, folder: Path, busy: float) -> None:
@@ -101,10 +88,7 @@ class QueueFile:
     def opened(self) -> Iterator[sqlite3.Connection]:
         """Open the file; a file that was moved away is created again.
 
-        Raises
-        ------
-        QueueError
-            If the disk is full, the file is damaged, or another process keeps it locked.
+        Raise QueueError if the disk is full, the file is damaged, or another process keeps it locked.
         """
         try:
             if not self.path.exists():

@@ -18,14 +18,9 @@ _READ_SECONDS = 10
 
 
 class Health:
-    """State that a watcher last reported.
+    """State that a watcher last reported, also in a `file` whose age shows whether the watcher runs.
 
-    Parameters
-    ----------
-    patience : float
-        Seconds without a report, or with failures only, after which the watcher counts as unhealthy.
-    file : Path, optional
-        File that is replaced at every report, so that its age shows whether the watcher runs.
+    A watcher is unhealthy after `patience` seconds without a report, or with failures only.
     """
 
     def __init__(self, patience: float, file: Path | None = None) -> None:
@@ -36,19 +31,9 @@ class Health:
         self._facts: dict[str, Any] = {}
 
     def beat(self, *, is_good: bool, **facts: Any) -> None:
-        """Record a report.
+        """Record a report: whether every tracker answered, and further facts.
 
-        Parameters
-        ----------
-        is_good : bool
-            Whether every tracker answered.
-        **facts
-            Further contents of the report.
-
-        Raises
-        ------
-        HealthError
-            If the file cannot be written.
+        Raise HealthError if the file cannot be written.
         """
         with self._lock:
             self._alive = time.monotonic()
@@ -80,10 +65,7 @@ class Health:
 def endpoint(health: Health, port: int) -> Iterator[int]:
     """Answer ``GET /health`` on the loopback interface: 200 if healthy, else 503; yields the port.
 
-    Raises
-    ------
-    InputError
-        If the port is in use.
+    Raise InputError if the port is in use.
     """
 
     class Handler(BaseHTTPRequestHandler):

@@ -175,30 +175,11 @@ class Queue:
     def add(
         self, tasks: Iterable[Task], source: str, *, delivery: str | None = None, window: float = 0.0
     ) -> list[Task]:
-        """Add the tasks that are not in the queue, all or none.
+        """Add the tasks that are not in the queue, all or none; return the added or re-opened ones.
 
-        A refused task is tried again if its run has changed.
-
-        Parameters
-        ----------
-        tasks : iterable of Task
-            Candidates to compare.
-        source : str
-            Program that adds them.
-        delivery : str, optional
-            Id of the webhook that announced them, remembered in the same transaction.
-        window : float
-            Seconds for which the id is remembered.
-
-        Returns
-        -------
-        list of Task
-            Tasks that this call added or re-opened.
-
-        Raises
-        ------
-        ReplayError
-            If `delivery` was received before; nothing is added then.
+        A refused task is tried again if its run has changed. `source` is the program that adds them.
+        `delivery` is the id of the webhook that announced them, remembered in the same transaction for
+        `window` seconds. Raise ReplayError if it was received before; nothing is added then.
         """
         added = []
         with self._file.transaction() as rows:
@@ -219,16 +200,8 @@ class Queue:
     ) -> Entry | None:
         """Claim a due row for the length of a lease; None if no row is due.
 
-        Rows with the fewest attempts come first, and among these the row that is due first.
-
-        Parameters
-        ----------
-        queue_keys : sequence of str
-            Keys of the policies that the worker knows.
-        owner : str
-            Name of the worker.
-        candidates : sequence of str, optional
-            Candidates to choose from; by default all.
+        Rows with the fewest attempts come first, and among these the row that is due first. Only rows of the
+        policies with `queue_keys`, and of the `candidates` if given, are claimed.
         """
         chosen = f"queue_key IN ({_marks(queue_keys)})"
         if candidates is not None:

@@ -2,10 +2,10 @@
 
 Neither the age of a run nor its place in a list decides whether it was compared, so that downtime loses
 nothing and nothing is compared twice. Every finished run that a policy selects is added to the queue, which
-ignores tasks that it has (:mod:`trackperm.automation.queue.queue`), and the tracker is asked before a
-comparison (:mod:`trackperm.automation.queue.worker`). All runs are listed at the start and every quarter of
-an hour, recently ended runs in between. The end of a run is a time of its client's clock, so "recently"
-includes an extra hour.
+ignores tasks that it has (:mod:`trackperm.automation.queue.queue`), and the worker looks into the tracker
+before a comparison (:mod:`trackperm.automation.queue.worker`). All runs are listed at the start and every
+quarter of an hour, recently ended runs in between. The end of a run is a time of its client's clock, so
+"recently" includes an extra hour.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from datetime import datetime, timedelta, timezone
 from trackperm.automation.decision_log import DecisionLog
 from trackperm.automation.judging.baseline import is_selected
 from trackperm.automation.policy.edits import EditedPolicies
-from trackperm.automation.policy.policy import Policy, hint_for_policies, policy_tracker
+from trackperm.automation.policy.policy import Policy
+from trackperm.automation.policy.resolve import policy_tracker
+from trackperm.automation.policy.wording import hint_for_policies
 from trackperm.automation.queue.backoff import delay, retry_after
 from trackperm.automation.queue.health import Health
 from trackperm.automation.queue.queue import LONGEST_WAIT, Queue, Task
@@ -212,8 +214,8 @@ class Watcher:
     def _step(self) -> WorkerStep | None:
         """Process one row of a policy whose tracker is not paused.
 
-        A tracker is paused for as long as it asks, and after several failures in a row: a single failure may
-        be about the run, and must not keep other runs waiting.
+        A tracker is paused for as long as it requests, and after several failures in a row: a single failure
+        may be about the run, and must not keep other runs waiting.
         """
         now = time.monotonic()
         able = [policy for policy in self._worker.policies if self._paused.get(_tracker(policy), 0.0) <= now]

@@ -34,7 +34,9 @@ from trackperm.automation.decision_log import DecisionLog, scrubbed
 from trackperm.automation.judging.baseline import Baseline, file_run, find_baseline, is_selected
 from trackperm.automation.judging.compare_candidate import JudgedComparison, compare_and_log, read_run
 from trackperm.automation.judging.duplicates import RULE_TAG, Group, baseline_of, withdraw_duplicates
-from trackperm.automation.policy.policy import Policy, hint_for_policies, in_policies, policy_tracker
+from trackperm.automation.policy.policy import Policy
+from trackperm.automation.policy.resolve import policy_tracker
+from trackperm.automation.policy.wording import hint_for_policies, in_policies
 from trackperm.automation.queue.backoff import MOST_SECONDS, delay, retry_after
 from trackperm.automation.queue.queue import LONGEST_WAIT, Entry, Queue, Task
 from trackperm.errors import (
@@ -70,14 +72,14 @@ class WorkerStep:
     Attributes
     ----------
     event : str
-        ``compared``; ``known``: the tracker had the comparisons; ``passed``: the run is itself the baseline,
-        or there is none and the policy lets it pass; ``refused``; ``retry``: the tracker failed; ``waiting``:
-        the run is still in progress; ``skipped``: the policy does not select the run; ``resolved``: the run
-        that logged an artifact was queued instead; ``lease-lost``.
+        ``compared``; ``known``: the tracker has the comparisons already; ``passed``: the run is itself the
+        baseline, or no baseline exists and the policy lets it pass; ``refused``; ``retry``: the tracker
+        failed; ``waiting``: the run is still in progress; ``skipped``: the policy does not select the run;
+        ``resolved``: the run that logged an artifact was queued instead; ``lease-lost``.
     policy : Policy
         Policy of the row.
     told_to_wait : float or None
-        Seconds that the tracker asked to wait.
+        Seconds to wait, as the tracker requested.
     """
 
     event: Event
@@ -93,16 +95,8 @@ def is_artifact(reference: RunReference) -> bool:
 class Worker:
     """Worker that processes the rows of some policies, one at a time.
 
-    Parameters
-    ----------
-    policies : sequence of Policy
-        Policies that it knows; rows of other policies are not claimed.
-    queue : Queue
-        Queue with the rows.
-    log : DecisionLog
-        Receives every decision.
-    owner : str, optional
-        Name of the worker in the rows; by default host and process id.
+    Rows of other policies are not claimed. `owner` is the name of the worker in the rows, by default host and
+    process id.
     """
 
     def __init__(
@@ -118,12 +112,7 @@ class Worker:
     ) -> WorkerStep | None:
         """Claim the next due row and process it; None if no row is due.
 
-        Parameters
-        ----------
-        policies : sequence of Policy, optional
-            Policies whose rows may be claimed; by default all.
-        candidates : sequence of str, optional
-            Candidates that may be claimed; by default all.
+        Only rows of `policies`, by default all, and of the `candidates` if given, are claimed.
         """
         chosen = self.policies if policies is None else policies
         keys = list(dict.fromkeys(policy.queue_key for policy in chosen))

@@ -16,7 +16,8 @@ from typing import Any
 
 import polars as pl
 
-from trackperm.automation.policy.policy import Policy, PolicyFile, load_policies
+from trackperm.automation.policy.load import PolicyFile, load_policies
+from trackperm.automation.policy.policy import Policy
 from trackperm.automation.queue.database import default_folder
 from trackperm.automation.training.on_exit import BUDGET_SECONDS, budget_of, compare_on_exit, warn
 from trackperm.errors import InputError
@@ -29,20 +30,10 @@ _MOST_EXACT = 2**53  # all whole numbers up to here are floating-point numbers
 
 
 class AfterEvaluation:
-    """Logging of a run's predictions, and its comparison by a policy.
+    """Logging of a run's predictions, and its comparison by a policy; without a policy, logging only.
 
-    Parameters
-    ----------
-    policy : str, Path, PolicyFile, Policy or None
-        As in :func:`trackperm.compare_on_exit`; None only logs.
-    policy_name : str, optional
-        Name of the policy, if the file has several.
-    name : str
-        Name of the predictions in the run.
-    budget_seconds : float
-        Longest time that logging and comparison take together.
-    state : str or Path, optional
-        Folder of the queue, as in :func:`trackperm.compare_on_exit`.
+    The parameters are those of :func:`trackperm.compare_on_exit`; `name` is that of the predictions in the
+    run, and logging and comparison together take at most `budget_seconds`.
     """
 
     def __init__(
@@ -76,12 +67,8 @@ class AfterEvaluation:
     def finish(self, columns: Callable[[], Any], runs: Callable[[], Sequence[OpenRun]] = lambda: ()) -> None:
         """Log predictions to the open runs, and compare these runs.
 
-        Parameters
-        ----------
-        columns : callable
-            Returns the predictions: columns by name, with ``id``.
-        runs : callable
-            Returns the runs of the framework's own loggers; if there are none, the active runs are used.
+        `columns` returns the predictions: columns by name, with ``id``. `runs` returns the runs of the
+        framework's own loggers; if it has none, the active runs are used.
         """
         try:
             frame = _frame(columns())

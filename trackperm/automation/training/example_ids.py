@@ -22,18 +22,9 @@ _KINDS = {"b": "<i8", "i": "<i8", "u": "<i8", "f": "<f8"}
 def example_digest(example: Any) -> str:
     """Return a digest of an example: 64 bits in hexadecimal.
 
-    A list, an array and a tensor of the same numbers have the same digest, and the order of keys does not
-    matter.
-
-    Parameters
-    ----------
-    example : object
-        Numbers, text, bytes, arrays, tensors or pictures, and mappings and sequences of these.
-
-    Raises
-    ------
-    InputError
-        If the example contains another type.
+    An example consists of numbers, text, bytes, arrays, tensors, pictures, and mappings and sequences of
+    these; raise InputError if it contains another type. A list, an array and a tensor of the same numbers
+    have the same digest, and the order of keys does not matter.
 
     Examples
     --------

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from trackperm.automation.policy.policy import Policy, PolicyFile
+from trackperm.automation.policy.load import PolicyFile
+from trackperm.automation.policy.policy import Policy
 from trackperm.automation.training.after_evaluation import AfterEvaluation
 from trackperm.automation.training.example_ids import as_array, example_digest, numbered
 from trackperm.automation.training.on_exit import BUDGET_SECONDS, warn
@@ -167,11 +168,7 @@ class ComparisonCallback(TrainerCallback):
                 "the labels of the prediction differ from those of the data set, in its order",
                 hint="does a data loader of yours sort it? `log_predictions` takes ids with predictions.",
             )
-        columns = {**self._examples(output), **described}
-        sizes = {name: len(values) for name, values in columns.items()}
-        if len(set(sizes.values())) > 1:
-            raise InputError(f"the columns of the predictions differ in length: {sizes}")
-        return columns
+        return {**self._examples(output), **described}
 
     def _described(self, examples: Iterable[Any]) -> dict[str, list[Any]]:
         """Return ids and further columns of the examples; the empty name has their labels if numeric."""

@@ -8,7 +8,8 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Literal
 
-from trackperm.automation.policy.policy import Policy, PolicyFile
+from trackperm.automation.policy.load import PolicyFile
+from trackperm.automation.policy.policy import Policy
 from trackperm.automation.training.after_evaluation import AfterEvaluation
 from trackperm.automation.training.example_ids import as_array, example_digest, numbered
 from trackperm.automation.training.on_exit import BUDGET_SECONDS, warn

@@ -71,7 +71,8 @@ class CountsEvaluator(ModelEvaluator):
     ) -> bool:
         """Whether the evaluator was named, or has options.
 
-        MLflow asks a named evaluator once. Without names it asks every evaluator, and each chosen one again.
+        MLflow calls it once for a named evaluator. Without names it calls every evaluator, and each chosen
+        one again.
         """
         self._times_asked += 1
         return self._times_asked == 1 or any(name in _OPTIONS for name in evaluator_config or {})
@@ -206,7 +207,9 @@ def _ids(given: Any, features: Any) -> Sequence[Any]:
             f"option `id` of the evaluator `trackperm` is {given!r:.80}; expected a column name, or ids"
         )
     if len(given) != len(features):
-        raise InputError(f"there are {len(given)} ids for {len(features)} examples")
+        raise InputError(
+            f"option `id` has {len(given)} ids; expected one for each of {len(features)} examples"
+        )
     return list(given)
 
 
@@ -220,7 +223,7 @@ def _predictions(dataset: Any, model: Any, column: str | None) -> Sequence[Any]:
     if model is None:
         if dataset.predictions_data is None:
             raise InputError(
-                "there is neither a model nor a column of predictions",
+                "the evaluation has neither a model nor a column of predictions",
                 hint="`mlflow.models.evaluate(predictions='COLUMN')` names one.",
             )
         found = dataset.predictions_data

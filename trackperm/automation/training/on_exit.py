@@ -21,7 +21,8 @@ from types import TracebackType
 from typing import Any
 
 from trackperm.automation.decision_log import scrubbed
-from trackperm.automation.policy.policy import Policy, PolicyFile, load_policies
+from trackperm.automation.policy.load import PolicyFile, load_policies
+from trackperm.automation.policy.policy import Policy
 from trackperm.automation.queue.database import default_folder
 from trackperm.automation.queue.queue import Queue, Task
 from trackperm.automation.training.subprocess_worker import WorkRequest, run_in_subprocess
@@ -114,7 +115,7 @@ class CompareOnExit:
         queue.add(tasks, "on-exit")
         candidates = [str(run.reference) for run in online]
         left = deadline - time.monotonic() - _RESERVE_SECONDS
-        why = "there was no time"
+        why = "its time was over"
         if left >= _LEAST_SECONDS:
             why = self._attempt(queue, candidates, online, left) or why
         _report(queue, tasks, why)

@@ -26,19 +26,7 @@ from trackperm.automation.queue.worker import Worker
 
 @dataclass(frozen=True)
 class WorkRequest:
-    """Rows of a queue that a worker process is to process.
-
-    Attributes
-    ----------
-    policies : sequence of Policy
-        Policies of the rows.
-    candidates : sequence of str
-        References of their runs.
-    folder : Path
-        Folder of the queue.
-    owner : str
-        Name of the worker in the rows.
-    """
+    """Rows of a queue that a worker process is to process, and the name of the worker in them."""
 
     policies: Sequence[Policy]
     candidates: Sequence[str]
@@ -47,23 +35,10 @@ class WorkRequest:
 
 
 def run_in_subprocess(request: WorkRequest, environment: Mapping[str, str], seconds: float) -> str | None:
-    """Process a request in another process; return its output, or None if it was not done in time.
+    """Process a request in another process; return its output, or None if it was not done in `seconds`.
 
-    A process that is late is killed, with all processes that it started.
-
-    Parameters
-    ----------
-    request : WorkRequest
-        Rows to process.
-    environment : mapping of str to str
-        Variables in addition to those of this process.
-    seconds : float
-        Time limit.
-
-    Raises
-    ------
-    OSError
-        If the process cannot be started.
+    A process that is late is killed, with all processes that it started. `environment` adds variables to
+    those of this process. Raise OSError if the process cannot be started.
     """
     home = str(Path(version.__file__).parents[1])
     path = os.pathsep.join(filter(None, [home, os.environ.get("PYTHONPATH")]))

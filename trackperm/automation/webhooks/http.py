@@ -47,21 +47,9 @@ _VERSION = re.compile(r"HTTP/1\.[01]")
 
 
 class ReceiverServer:
-    """HTTP server of a receiver; a context manager that closes its socket.
+    """HTTP server of a receiver; a context manager that closes its socket. Port 0 is any free port.
 
-    Parameters
-    ----------
-    receiver : Receiver
-        Checks and queues the deliveries.
-    host : str
-        Address to listen on.
-    port : int
-        Port to listen on; 0 takes any free port.
-
-    Raises
-    ------
-    InputError
-        If the address cannot be listened on.
+    Raise InputError if the address cannot be listened on.
     """
 
     def __init__(self, receiver: Receiver, host: str = "127.0.0.1", port: int = 0) -> None:
@@ -195,10 +183,7 @@ class _Request:
     async def read(self, reader: asyncio.StreamReader) -> bool:
         """Read the request; False if the sender closed without sending anything.
 
-        Raises
-        ------
-        RefusedRequestError
-            If it is not a valid request, or is too long or too late.
+        Raise RefusedRequestError if it is not a valid request, or is too long or too late.
         """
         loop = asyncio.get_running_loop()
         begun = loop.time()
@@ -249,10 +234,7 @@ class _Request:
 def stated_length(headers: Message) -> int:
     """Return the stated length of the body in bytes.
 
-    Raises
-    ------
-    RefusedRequestError
-        If no single length is stated, or it is beyond the limit.
+    Raise RefusedRequestError if no single length is stated, or it is beyond the limit.
     """
     stated = headers.get_all("Content-Length", [])
     if "Transfer-Encoding" in headers or not stated:

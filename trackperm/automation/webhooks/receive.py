@@ -59,10 +59,8 @@ class Secrets:
     def of_environment(cls) -> Secrets:
         """Read ``TRACKPERM_WANDB_WEBHOOK_SECRET`` and ``TRACKPERM_MLFLOW_WEBHOOK_SECRET``.
 
-        Raises
-        ------
-        InputError
-            If neither is set, or one is short, is not UTF-8 text, or begins or ends with white space.
+        Raise InputError if neither is set, or one is short, is not UTF-8 text, or begins or ends with white
+        space.
         """
         found = {name: os.environ.get(name) or None for name in (WANDB_SECRET, MLFLOW_SECRET)}
         make = "`python -c 'import secrets; print(secrets.token_urlsafe(32))'` makes one."
@@ -118,17 +116,7 @@ class Receiver:
     def take(
         self, path: str, headers: Message | Mapping[str, str], body: bytes
     ) -> tuple[int, dict[str, Any]]:
-        """Check one delivery and queue its run; return status and answer.
-
-        Parameters
-        ----------
-        path : str
-            ``/wandb`` or ``/mlflow``.
-        headers : Message or mapping of str to str
-            Headers of the request.
-        body : bytes
-            The whole body.
-        """
+        """Check one delivery to ``/wandb`` or ``/mlflow`` and queue its run; return status and answer."""
         try:
             delivery, memory = self._verified(path, headers, body)
             reference = _reference(path, body)
@@ -145,7 +133,7 @@ class Receiver:
             return self.refused(path, 503, error.message, len(body))
         candidate = None if reference is None else str(reference)
         if not tasks:
-            why = _why_no_run(body) if reference is None else "no policy is about it"
+            why = _why_no_run(body) if reference is None else "no policy covers it"
             self.log("delivery-ignored", path=path, candidate=candidate, reason=why)
             return 200, {"status": "ignored", "reason": why}
         policies = [task.policy for task in tasks]

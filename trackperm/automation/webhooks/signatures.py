@@ -30,19 +30,7 @@ _DIGEST_BYTES = hashlib.sha256().digest_size
 def verify_wandb(headers: Message | Mapping[str, str], body: bytes, secret: str) -> str:
     """Check the signature of W&B, and return an id of the delivery.
 
-    Parameters
-    ----------
-    headers : Message or mapping of str to str
-        Headers with ``X-Wandb-Signature``.
-    body : bytes
-        The body as it was received.
-    secret : str
-        Secret that W&B and this receiver share.
-
-    Raises
-    ------
-    SignatureError
-        If the signature is missing, or does not match the body.
+    Raise SignatureError if ``X-Wandb-Signature`` is missing, or does not match the body as it was received.
     """
     given = headers.get("X-Wandb-Signature")
     if given is None:
@@ -58,23 +46,8 @@ def verify_mlflow(
 ) -> str:
     """Check the signature of MLflow and the time that it covers, and return an id of the delivery.
 
-    Parameters
-    ----------
-    headers : Message or mapping of str to str
-        Headers with ``X-MLflow-Signature``, ``X-MLflow-Delivery-Id`` and ``X-MLflow-Timestamp``.
-    body : bytes
-        The body as it was received.
-    secret : str
-        Secret of the webhook.
-    now : float
-        Unix time.
-    window : float
-        Largest difference between the signed time and `now`, in seconds.
-
-    Raises
-    ------
-    SignatureError
-        If a header is missing, the signature does not match id, time and body, or the time is not recent.
+    Raise SignatureError if a header is missing, the signature does not match id, time and body, or the signed
+    time differs by more than five minutes from `now`, a Unix time.
     """
     names = "X-MLflow-Signature", "X-MLflow-Delivery-Id", "X-MLflow-Timestamp"
     for name in names:

@@ -108,6 +108,15 @@ class FrequencySearch:
         self._extents = np.array([*periods[:-1], periods[-1] // 2 + 1], dtype=np.int64)
         self._sizes = list(_box_sizes(self._extents, np.abs(self._steps).max(axis=0)))
         self._levels: dict[int, BoxBounds] = {}
+        # The widest boxes that can mostly be dropped, or single frequencies.
+        self._first = bisect_left(
+            range(len(self._sizes) - 1),
+            -ENOUGH * log_threshold,
+            key=lambda index: float(self._expected(self._reach(index)).sum()),
+        )
+        self._shape: list[int] = (
+            -(-self._extents // self._sizes[self._first])
+        ).tolist()  # their numbers by axis
 
     @cached_property
     def least_factors(self) -> int:
@@ -153,20 +162,6 @@ class FrequencySearch:
             f"{reason} on a grid of {' x '.join(map(str, self.periods))} points",
             hint="give a statistic with smaller integers.",
         )
-
-    @cached_property
-    def _first(self) -> int:
-        """Index of the widest boxes that can mostly be dropped, or of single frequencies."""
-        return bisect_left(
-            range(len(self._sizes) - 1),
-            -ENOUGH * self.log_threshold,
-            key=lambda index: float(self._expected(self._reach(index)).sum()),
-        )
-
-    @cached_property
-    def _shape(self) -> tuple[int, ...]:
-        """Numbers of the widest boxes on each axis."""
-        return tuple((-(-self._extents // self._sizes[self._first])).tolist())
 
     def _reach(self, index: int) -> FloatArray:
         """Return the distance that phases move inside a box, in half turns, shape (K,)."""

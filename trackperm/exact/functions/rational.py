@@ -197,42 +197,54 @@ class RationalStatistic(OperationTree):
         ZeroDivisionError
             At 0/0 without a declared value, and at a non-zero number over zero.
         """
-        if self.operation == "variable":
-            return Fraction(int(point[self.index]))
-        if self.operation == "constant":
-            return self.value
-        left, right = self.operands[0](point), self.operands[1](point)
-        if self.operation == "+":
-            return left + right
-        if self.operation == "*":
-            return left * right
-        if right != 0:
-            return left / right
-        if left != 0:
-            raise ZeroDivisionError(f"the statistic divides {left} by 0")
-        if self.undefined is None:
-            raise ZeroDivisionError("the statistic divides 0 by 0, and no value is declared for that")
-        return self.undefined
+        found: dict[int, Fraction] = {}
+        for part in self._parts:
+            if part.operation == "variable":
+                value = Fraction(int(point[part.index]))
+            elif part.operation == "constant":
+                value = part.value
+            else:
+                left, right = (found[id(operand)] for operand in part.operands)
+                if part.operation == "+":
+                    value = left + right
+                elif part.operation == "*":
+                    value = left * right
+                elif right != 0:
+                    value = left / right
+                elif left != 0:
+                    raise ZeroDivisionError(f"the statistic divides {left} by 0")
+                elif part.undefined is None:
+                    raise ZeroDivisionError("the statistic divides 0 by 0, and no value is declared for that")
+                else:
+                    value = part.undefined
+            found[id(part)] = value
+        return found[id(self)]
 
     def values(self, points: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         """Return the values at `points`, shape (..., m), in floating point.
 
         They are NaN where undefined, and infinite beyond the range of floats.
         """
-        if self.operation == "variable":
-            return np.asarray(points[..., self.index], dtype=np.float64)
-        if self.operation == "constant":
-            return np.asarray(float(self.value))
-        left, right = self.operands[0].values(points), self.operands[1].values(points)
+        found: dict[int, npt.NDArray[np.float64]] = {}
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            if self.operation == "+":
-                return np.asarray(left + right)
-            if self.operation == "*":
-                return np.asarray(left * right)
-            quotient = np.where(right == 0, np.nan, np.divide(left, right))
-        if self.undefined is not None:
-            quotient = np.where((left == 0) & (right == 0), float(self.undefined), quotient)
-        return np.asarray(quotient)
+            for part in self._parts:
+                if part.operation == "variable":
+                    values = np.asarray(points[..., part.index], dtype=np.float64)
+                elif part.operation == "constant":
+                    values = np.asarray(float(part.value))
+                else:
+                    left, right = (found[id(operand)] for operand in part.operands)
+                    if part.operation == "+":
+                        values = left + right
+                    elif part.operation == "*":
+                        values = left * right
+                    else:
+                        values = np.where(right == 0, np.nan, np.divide(left, right))
+                        if part.undefined is not None:
+                            is_undefined = (left == 0) & (right == 0)
+                            values = np.where(is_undefined, float(part.undefined), values)
+                found[id(part)] = np.asarray(values)
+        return found[id(self)]
 
     @cached_property
     def quotient(self) -> tuple[Polynomial, Polynomial]:
@@ -245,23 +257,25 @@ class RationalStatistic(OperationTree):
         """
         n = self.n_variables
         one = Polynomial.constant(1, n)
-        if self.operation == "variable":
-            return Polynomial.affine(0, [int(i == self.index) for i in range(n)]), one
-        if self.operation == "constant":
-            return (
-                Polynomial.constant(self.value.numerator, n),
-                Polynomial.constant(self.value.denominator, n),
-            )
-        left, right = self.operands
-        (a, b), (c, d) = left.quotient, right.quotient
-        if self.operation == "+":
-            numerator, denominator = (a + c, b) if b == d else (a * d + c * b, b * d)
-        elif self.operation == "*":
-            numerator, denominator = a * c, b * d
-        else:
-            numerator, denominator = a * d, b * c
-        common = math.gcd(numerator.content, denominator.content) or 1
-        return numerator.exact_quotient(common), denominator.exact_quotient(common)
+        found: dict[int, tuple[Polynomial, Polynomial]] = {}
+        for part in self._parts:
+            if part.operation == "variable":
+                numerator, denominator = Polynomial.affine(0, [int(i == part.index) for i in range(n)]), one
+            elif part.operation == "constant":
+                numerator, denominator = (
+                    Polynomial.constant(x, n) for x in (part.value.numerator, part.value.denominator)
+                )
+            else:
+                (a, b), (c, d) = (found[id(operand)] for operand in part.operands)
+                if part.operation == "+":
+                    numerator, denominator = (a + c, b) if b == d else (a * d + c * b, b * d)
+                elif part.operation == "*":
+                    numerator, denominator = a * c, b * d
+                else:
+                    numerator, denominator = a * d, b * c
+            common = math.gcd(numerator.content, denominator.content) or 1
+            found[id(part)] = numerator.exact_quotient(common), denominator.exact_quotient(common)
+        return found[id(self)]
 
     @cached_property
     def affine(self) -> tuple[Fraction, dict[int, Fraction]] | None:
@@ -289,15 +303,16 @@ class RationalStatistic(OperationTree):
     def divisors(self) -> tuple[Polynomial, ...]:
         """Polynomials whose zeros make some divisor of h zero; constants are omitted."""
         found: dict[Polynomial, None] = {}
-        for division in (part for part in self._parts() if part.operation == "/"):
+        for division in (part for part in self._parts if part.operation == "/"):
             numerator, denominator = division.operands[1].quotient
             if not numerator.terms:
                 raise InputError("the statistic divides by an expression that is always 0")
             found |= dict.fromkeys(p for p in (numerator, denominator) if p.degree > 0)
         return tuple(found)
 
+    @cached_property
     def _parts(self) -> list[RationalStatistic]:
-        """Return the trees of all operations, operands first."""
+        """The trees of all operations, operands first."""
         found, pending = [], [self]
         while pending:
             found.append(part := pending.pop())
@@ -315,10 +330,15 @@ class RationalStatistic(OperationTree):
             raise InputError(
                 f"{len(arguments)} statistics cannot replace variables; expected {self.n_variables}"
             )
-        if self.operation == "variable":
-            return arguments[self.index]
-        operands = tuple(operand.substitute(arguments) for operand in self.operands)
-        return replace(self, n_variables=arguments[0].n_variables, operands=operands)
+        n = arguments[0].n_variables
+        found: dict[int, RationalStatistic] = {}
+        for part in self._parts:
+            if part.operation == "variable":
+                found[id(part)] = arguments[part.index]
+            else:
+                operands = tuple(found[id(operand)] for operand in part.operands)
+                found[id(part)] = replace(part, n_variables=n, operands=operands)
+        return found[id(self)]
 
     def simplified(self) -> RationalStatistic:
         """Replace every division that is identically its declared value of 0/0 by that value.
@@ -328,13 +348,16 @@ class RationalStatistic(OperationTree):
         InputError
             If a divisor is 0 wherever it is defined, but has another declared value elsewhere.
         """
-        operands = tuple(map(RationalStatistic.simplified, self.operands))
-        if self.operation == "/" and self.undefined is not None and operands[0].vanishes:
-            # 0/x is 0 wherever x is nonzero, and its declared value elsewhere.
-            divisor = operands[1]
-            if divisor.vanishes or (self.undefined == 0 and not divisor.divisors):
-                return RationalStatistic.constant(self.undefined, self.n_variables)
-        return replace(self, operands=operands)
+        found: dict[int, RationalStatistic] = {}
+        for part in self._parts:
+            operands = tuple(found[id(operand)] for operand in part.operands)
+            found[id(part)] = replace(part, operands=operands) if operands else part
+            if part.operation == "/" and part.undefined is not None and operands[0].vanishes:
+                # 0/x is 0 wherever x is nonzero, and its declared value elsewhere.
+                divisor = operands[1]
+                if divisor.vanishes or (part.undefined == 0 and not divisor.divisors):
+                    found[id(part)] = RationalStatistic.constant(part.undefined, self.n_variables)
+        return found[id(self)]
 
     def permuted(self, permutation: Sequence[int]) -> RationalStatistic:
         """Return x -> h(x[permutation])."""

@@ -1,30 +1,32 @@
 """Confidence intervals for the difference, and effect sizes; approximate ones are labelled."""
 
-from trackperm.exact.intervals.additive import AdditiveScores, additive_scores
+from trackperm.exact.intervals.additive import AdditiveScores, additive_scores, strata_of_rows
 from trackperm.exact.intervals.bootstrap import bootstrap_interval
-from trackperm.exact.intervals.choice import Choice, difference_interval, suited
 from trackperm.exact.intervals.coverage import why_not_resampled, why_not_shifted
 from trackperm.exact.intervals.effect_size import EffectSizes, effect_sizes, odds_interval
 from trackperm.exact.intervals.interval import Interval, IntervalMethod, Relation
-from trackperm.exact.intervals.paired_proportions import mcnemar_pvalue, paired_proportions_interval
+from trackperm.exact.intervals.paired_proportions import (
+    binary_interval,
+    mcnemar_pvalue,
+    paired_proportions_interval,
+)
 from trackperm.exact.intervals.shift import shift_interval
 
 __all__ = [
     "AdditiveScores",
-    "Choice",
     "EffectSizes",
     "Interval",
     "IntervalMethod",
     "Relation",
     "additive_scores",
+    "binary_interval",
     "bootstrap_interval",
-    "difference_interval",
     "effect_sizes",
     "mcnemar_pvalue",
     "odds_interval",
     "paired_proportions_interval",
     "shift_interval",
-    "suited",
+    "strata_of_rows",
     "why_not_resampled",
     "why_not_shifted",
 ]

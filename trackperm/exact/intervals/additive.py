@@ -10,7 +10,6 @@ shift 0 and does not depend on them, so they may be rounded: a shift is then spr
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -19,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trackperm.exact.counts import LARGEST, exact_column_sums, group_rows
-from trackperm.exact.differences import affine_form
+from trackperm.exact.differences import changes_by_swap, linear_sums
 from trackperm.exact.engines.lattice.statistic import Statistic
 from trackperm.exact.functions.rational import RationalStatistic
 from trackperm.exact.types import IntArray
@@ -99,15 +98,11 @@ def additive_scores(
     multiplicities : ndarray of int64, shape (K,)
         Number of examples of each row.
     """
-    affine = affine_form(observed, swapped, h, multiplicities)
-    if affine is None or not isinstance(h, RationalStatistic):
+    linear = changes_by_swap(h, observed, swapped, multiplicities)
+    if linear is None or not isinstance(h, RationalStatistic):
         return None
-    constant, slopes = affine
-    (here, there), denominator = _linear(slopes, observed, swapped)
+    changes, denominator = linear
     counts = multiplicities.astype(object)
-    if 2 * denominator * constant + int((here + there) @ counts) != 0:
-        return None
-    changes = here - there
     terms = _quotients(h)
     weights = None if terms is None else _weights(terms, observed, swapped, counts)
     if weights is None:
@@ -194,7 +189,7 @@ def _weights(
         if affine is None or affine[0] != 0:
             return None
         slopes = [affine[1].get(i, Fraction(0)) for i in range(observed.shape[1])]
-        (here, there), _ = _linear(slopes, observed, swapped)
+        (here, there), _ = linear_sums(slopes, observed, swapped)
         total = int(here @ counts)
         if total <= 0 or bool((here != there).any() or (here < 0).any()):
             return None
@@ -249,11 +244,3 @@ def _levels(terms: list[_Quotient], observed: IntArray) -> set[Fraction] | None:
         if len(values) > 2:
             break
     return values or None
-
-
-def _linear(slopes: Sequence[Fraction], *tables: IntArray) -> tuple[list[npt.NDArray[Any]], int]:
-    """Return slopes . row for the rows of tables, as Python integers over a common denominator."""
-    used = [i for i, slope in enumerate(slopes) if slope]
-    denominator = math.lcm(*(slopes[i].denominator for i in used))
-    weights = np.array([int(slopes[i] * denominator) for i in used], dtype=object)
-    return [np.asarray(rows[:, used].astype(object) @ weights) for rows in tables], denominator

@@ -36,6 +36,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 from scipy.special import betainc, betaincc, betainccinv, betaincinv, betaln, ndtri
@@ -43,9 +45,10 @@ from scipy.special import betainc, betaincc, betainccinv, betaincinv, betaln, nd
 from trackperm.choices import Alternative
 from trackperm.errors import InputError
 from trackperm.exact.distributions.characteristic import FloatArray
-from trackperm.exact.functions.rational import RationalStatistic
+from trackperm.exact.intervals.additive import AdditiveScores
 from trackperm.exact.intervals.interval import Interval, tail_level
-from trackperm.exact.permutation import structured_test
+from trackperm.exact.options import TestOptions
+from trackperm.exact.permutation import sum_test_of
 from trackperm.exact.root import bracketed_root
 
 RESOLUTION = 1e-18
@@ -125,19 +128,23 @@ def paired_proportions_interval(
     return Interval(low, high, alpha, alternative, "paired proportions", "agrees", EXACT_NOTE)
 
 
+def binary_interval(scores: AdditiveScores, *, alpha: float, alternative: Alternative) -> Interval:
+    """Return :func:`paired_proportions_interval` of equally weighted scores with two values, such as 0/1."""
+    if scores.gap is None or not scores.equally_weighted:
+        raise InputError("an interval for paired proportions requires 0/1 scores and one example a row")
+    interval = paired_proportions_interval(
+        scores.n_up, scores.n_down, scores.n_rows, alpha=alpha, alternative=alternative
+    )
+    gap = float(scores.gap)
+    return replace(interval, low=interval.low * gap, high=interval.high * gap)
+
+
 def mcnemar_pvalue(n_better: int, n_worse: int, alternative: Alternative = "two-sided") -> float:
     """Return the exact McNemar p-value, by the paired-permutation test of differences of +-1."""
-    counts = [(1, n_better), (-1, n_worse)]
-    moves = np.array([[sign] for sign, count in counts if count], dtype=np.int64).reshape(-1, 1)
-    if not moves.size:
+    if n_better == n_worse == 0:
         return 1.0
-    test = structured_test(
-        moves,
-        -moves,
-        RationalStatistic.variable(0, 1),
-        multiplicities=[count for _, count in counts if count],
-        alternative=alternative,
-    )
+    options = TestOptions(alternative=alternative)
+    test = sum_test_of(np.array([1, -1]), np.array([n_better, n_worse]), Fraction(1), options)
     return max(test.pvalue, test.interval[1])
 
 

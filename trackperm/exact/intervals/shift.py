@@ -49,21 +49,17 @@ import numpy.typing as npt
 from trackperm.choices import Alternative
 from trackperm.errors import InputError
 from trackperm.exact.engines.enumeration import n_configurations
-from trackperm.exact.functions.rational import RationalStatistic
 from trackperm.exact.intervals.additive import AdditiveScores
 from trackperm.exact.intervals.interval import Interval, tail_level
 from trackperm.exact.intervals.search import lower_end
-from trackperm.exact.options import MEMORY_BUDGET
-from trackperm.exact.permutation import structured_test
+from trackperm.exact.options import MEMORY_BUDGET, TestOptions
+from trackperm.exact.permutation import sum_test_of
 
 LISTABLE = 2**18
 """Largest number of configurations whose subset means are listed: up to here that is faster."""
 
 MOST_BITS = 400
 """Largest number of bits of differences for the search: their squares fit floats."""
-
-LOG2_BASE = 50
-"""Bits of a digit of large integers: sums of 2^12 digits still fit 62 bits."""
 
 NOTE = "all shifts of the scores that the exact test does not reject, in a model with nothing but a shift"
 CLOSE_NOTE = f"{NOTE}; its ends are at most a hundred-thousandth of a standard deviation too far out"
@@ -145,20 +141,9 @@ def shift_interval(
 
 def rejects_zero(scores: AdditiveScores, alpha: float, alternative: Alternative) -> bool:
     """Whether the exact test has p < alpha, with the whole of its certified interval."""
-    moves = [int(m) for m in scores.moves]
-    # Integers beyond 64 bits are split into digits, m = sum_i BASE^i m_i with m_i of the sign of m.
-    n_digits = max(-(-max(map(abs, moves)).bit_length() // LOG2_BASE), 1)
-    digits = np.array(
-        [
-            [((abs(m) >> LOG2_BASE * i) % 2**LOG2_BASE) * (1 if m > 0 else -1) for i in range(n_digits)]
-            for m in moves
-        ],
-        dtype=np.int64,
-    )
-    h = RationalStatistic.constant(0, n_digits)
-    for i in range(n_digits):
-        h = h + Fraction(1, 2 ** (LOG2_BASE * (n_digits - i))) * RationalStatistic.variable(i, n_digits)
-    test = structured_test(digits, -digits, h, multiplicities=scores.multiplicities, alternative=alternative)
+    largest = max(abs(int(m)) for m in scores.moves)
+    options = TestOptions(alternative=alternative)
+    test = sum_test_of(scores.moves, scores.multiplicities, Fraction(1, largest), options)
     return max(test.pvalue, test.interval[1]) < alpha
 
 

@@ -27,7 +27,6 @@ import numpy.typing as npt
 
 from trackperm.errors import CapacityError, InputError
 from trackperm.exact.distributions.characteristic import FloatArray
-from trackperm.exact.multiplicity.attainable import TIE, attainable_pvalues
 from trackperm.exact.multiplicity.family import (
     LINEAR,
     LOG10,
@@ -37,6 +36,12 @@ from trackperm.exact.multiplicity.family import (
     checked_pvalues,
 )
 from trackperm.exact.result import PermutationTest
+
+TIE = 1e-9
+"""Relative difference below which p-values of different tests count as tied, far above their roundings."""
+
+RESOLVED = 1e6
+"""Smallest p-value that the null distribution proves to be the smallest, in errors of its mass."""
 
 LISTABLE = 45
 """Largest number of discordant examples whose null distribution may show every outcome: beyond, 2^-n is below
@@ -116,13 +121,22 @@ def log10_smallest_pvalue(test: PermutationTest) -> float:
     """
     if test.method == "monte-carlo":
         return -math.inf
-    # The null distribution also refuses mid p-values.
-    if test.mid_p or (test.rank > 1 and test.n_discordant <= LISTABLE):
-        try:
-            return math.log10(attainable_pvalues(test).smallest)
-        except CapacityError:
-            return test.log10_smallest_pvalue
-    return test.log10_smallest_pvalue
+    if test.mid_p:
+        raise InputError(
+            "the p-value is a mid p-value, which is not valid; corrections need valid p-values",
+            hint="test without `mid_p`.",
+        )
+    if test.rank <= 1 or test.n_discordant > LISTABLE:
+        return test.log10_smallest_pvalue
+    try:
+        law = test.null_distribution
+    except CapacityError:
+        return test.log10_smallest_pvalue
+    least, error = 10.0**test.log10_smallest_pvalue, law.mass_error_bound
+    # Each outcome has at least the mass of one swap, and those with masses above the error are complete.
+    if least > 2.0 * RESOLVED * error:
+        least = max(least, float(law.attainable_pvalues(test.alternative).min()) - error)
+    return math.log10(least)
 
 
 def _check_attainable(values: FloatArray, smallest: FloatArray, ends: FloatArray) -> None:

@@ -45,18 +45,12 @@ UNREADABLE = (
 
 
 def run_references(files: Mapping[str, bytes]) -> tuple[str, str]:
-    """Return the references of baseline and candidate.
-
-    Raises
-    ------
-    InputError
-        If the result is missing or cannot be read.
-    """
+    """Return the references of baseline and candidate."""
     try:
         data = read_result(files)
         return str(data["baseline"]), str(data["candidate"])
     except UNREADABLE as error:
-        raise InputError(f"`{RESULT}` does not say which runs were compared: {error}") from error
+        raise InputError(f"`{RESULT}` does not name the runs that were compared: {error}") from error
 
 
 def read_result(files: Mapping[str, bytes]) -> dict[str, Any]:
@@ -130,7 +124,7 @@ def rebuilt(data: Mapping[str, Any], statistic: Statistic, table: CountTable) ->
         discordant=pl.DataFrame(),
         options=options,
         cases=tuple(MissingDataCase(**case) for case in data["cases"]),
-        dependence=tuple(Dependence(**each) for each in data.get("dependence") or ()),
+        dependence=tuple(Dependence(**each) for each in data["dependence"]),
         **of_family(data),
     )
 

@@ -34,6 +34,8 @@ _BOUND_CLOSE = 0.5
 """Relative difference of certified bounds: they sum rounding errors, which differ between machines."""
 
 _EXACT = (
+    "null_hypothesis",
+    "remarks",
     "statistic",
     "score",
     "alternative",
@@ -49,7 +51,6 @@ _EXACT = (
     "verdict",
     "key",
 )
-_WORDS = ("null_hypothesis", "remarks")  # older versions logged none
 _NUMBERS = ("baseline_score", "candidate_score", "difference", "log10_smallest_pvalue")
 _OF_RUNS = ("baseline", "candidate", "cases", "options")
 _OF_PAIRING = (
@@ -68,27 +69,17 @@ _OF_PAIRING = (
 
 
 def verify_files(files: Mapping[str, bytes], logged: LoggedComparison | None = None) -> Verification:
-    """Recompute a comparison from its count table and spec.
+    """Recompute a comparison from its count table and spec, and compare tags and metrics of `logged`.
 
-    Parameters
-    ----------
-    files : mapping of str to bytes
-        Files below ``trackperm/``, by path.
-    logged : LoggedComparison, optional
-        Tags and metrics in the tracker, which are compared with the files.
-
-    Raises
-    ------
-    InputError
-        If the files lack the result, the spec or the count table.
+    `files` has the files below ``trackperm/`` by path. An InputError names a missing one.
     """
     for path in (RESULT, SPEC, COUNTS):
         if path not in files:
             raise InputError(
-                f"`{path}` is missing, so nothing can be recomputed from the counts",
-                hint="a very large table of counts is not logged: `--from-runs` reads the runs again."
+                f"`{path}` is missing; it is needed to recompute the comparison",
+                hint="very large tables of counts are not logged; read the runs again by `--from-runs`."
                 if path == COUNTS
-                else "name the folder that holds `comparison.json`, or the run that trackperm logged.",
+                else "name the folder that contains `comparison.json`, or the run that trackperm logged.",
             )
     try:
         data = read_result(files)
@@ -118,20 +109,13 @@ def verify_files(files: Mapping[str, bytes], logged: LoggedComparison | None = N
         notes.append("taken as logged: dependence of examples, and p-values by cluster (`--from-runs`)")
     if again.cases:
         notes.append(
-            "of the worst and best case of missing predictions, only the weaker one has its counts here"
+            "not verified: the stronger case of missing predictions, because only the weaker one is logged"
         )
     return Verification(tuple(checks), (*notes, *_of_versions(data, again)))
 
 
 def verify_from_runs(files: Mapping[str, bytes], baseline: RunData, candidate: RunData) -> Verification:
-    """Compare the runs again with the logged options, and check the result.
-
-    Parameters
-    ----------
-    files : mapping of str to bytes
-        Files below ``trackperm/``, by path; the count table may be missing.
-    baseline, candidate : RunData
-        Runs, read again.
+    """Compare the runs again with the logged options, and check the result; the count table may be missing.
 
     Raises
     ------
@@ -140,13 +124,13 @@ def verify_from_runs(files: Mapping[str, bytes], baseline: RunData, candidate: R
     """
     for path in (RESULT, SPEC):
         if path not in files:
-            raise InputError(f"`{path}` is missing, so it is unknown what was compared")
+            raise InputError(f"`{path}` is missing; it is needed to compare the runs again")
     try:
         data = read_result(files)
         statistic = read_spec(files[SPEC], data)
         options, of_logged = data["options"], of_family(data)
         by_position = data["pairing"]["by"] == "position"
-        if (part := of_logged["part"]) is not None:
+        if (part := of_logged["slice"]) is not None:
             baseline, candidate = runs_of_slice(baseline, candidate, statistic, part, by_position=by_position)
         again = compare_runs(
             baseline,
@@ -169,11 +153,7 @@ def verify_from_runs(files: Mapping[str, bytes], baseline: RunData, candidate: R
     fresh, pairing = again.to_dict(), data["pairing"]
     checks = [*_of_result(data, again)]
     checks += [Check.equal(name, data.get(name), fresh[name]) for name in _OF_RUNS]
-    checks += [
-        Check.equal(name, pairing.get(name), fresh["pairing"][name])
-        for name in _OF_PAIRING
-        if name != "n_changed" or name in pairing  # older versions logged none
-    ]
+    checks += [Check.equal(name, pairing.get(name), fresh["pairing"][name]) for name in _OF_PAIRING]
     checks += _of_dependence(data, again)
     if COUNTS in files:
         try:
@@ -182,8 +162,7 @@ def verify_from_runs(files: Mapping[str, bytes], baseline: RunData, candidate: R
         except UNREADABLE as error:
             checks.append(Check.failed(COUNTS, error))
     notes = (
-        "recomputed from the predictions: all lines that end in `from the runs`, with the runs' digests,"
-        " pairing and counts",
+        "recomputed from the predictions: all lines that end in `from the runs`",
         "taken as logged: names of the runs, spec and options",
         *_of_other_tests(again),
         *_of_versions(data, again),
@@ -214,7 +193,7 @@ def _of_result(data: Mapping[str, Any], again: Comparison) -> Iterator[Check]:
         yield Check.close(name, data.get(name), fresh[name])
     yield from _of_interval(data, again)
     yield from _of_opinions(data, again)
-    for name in (*_EXACT, *(name for name in _WORDS if name in data)):
+    for name in _EXACT:
         yield Check.equal(name, data.get(name), fresh[name])
     yield Check.equal("signature", _unversioned(data.get("signature")), _unversioned(fresh["signature"]))
     if again.statistic.cluster is None:
@@ -244,11 +223,9 @@ def _of_interval(data: Mapping[str, Any], again: Comparison) -> Iterator[Check]:
 
 def _of_opinions(data: Mapping[str, Any], again: Comparison) -> Iterator[Check]:
     """Check the second opinions, if any were logged."""
-    logged = data.get("second_opinions") or []  # older versions logged none
-    if not logged:
-        return
+    logged = data["second_opinions"]
     names = [each["name"] for each in logged]
-    if names != [STUDENTIZED]:
+    if set(names) - {STUDENTIZED}:
         again = again.with_second_opinions()
     if STUDENTIZED in names:
         again = again.with_studentized()
@@ -261,8 +238,6 @@ def _of_opinions(data: Mapping[str, Any], again: Comparison) -> Iterator[Check]:
 def _of_dependence(data: Mapping[str, Any], again: Comparison) -> Iterator[Check]:
     """Check the dependence of examples against the columns of the runs."""
     logged, found = data.get("dependence"), again.dependence
-    if logged is None:  # older versions logged none
-        return
     rows = [each for each in logged if isinstance(each, Mapping)] if isinstance(logged, list) else []
     columns, fresh = [row.get("column") for row in rows], [each.column for each in found]
     yield Check.equal("columns of dependent examples", columns, fresh)
@@ -331,17 +306,15 @@ def _of_other_tests(again: Comparison) -> Iterator[str]:
 
 def _of_versions(data: Mapping[str, Any], again: Comparison) -> Iterator[str]:
     """Note that another version computed the logged numbers."""
-    versions = [_version(signature) for signature in (data.get("signature"), again.signature)]
-    if versions[0] != versions[1]:
-        yield f"logged by trackperm {versions[0]}, verified by {versions[1]}"
+    logged, own = (
+        str(each).rpartition("|trackperm:")[2] for each in (data.get("signature"), again.signature)
+    )
+    if logged != own:
+        yield f"logged by trackperm {logged}, verified by {own}"
 
 
 def _unversioned(signature: object) -> str:
     return str(signature).rpartition("|trackperm:")[0]
-
-
-def _version(signature: object) -> str:
-    return str(signature).rpartition("|trackperm:")[2]
 
 
 def _table_digest(table: CountTable) -> str:

@@ -90,13 +90,13 @@ def _files(
                 return {
                     f"trackperm/{file.name}": file.read_bytes() for file in inside.iterdir() if file.is_file()
                 }, None
-    hint = "`mlflow:RUN_ID`, `wandb:ENTITY/PROJECT/ID`, or a folder that holds `comparison.json`."
+    hint = "name `mlflow:RUN_ID`, `wandb:ENTITY/PROJECT/ID`, or a folder that contains `comparison.json`."
     tracker, locator = opened(comparison, tracking_uri, hint=hint)
     logged = tracker.comparison(locator)
     if logged.kind != COMPARISON:
         raise InputError(
             f"`{reference}` is a {logged.kind}; expected a comparison",
-            hint="`trackperm leaderboard` computes it again; `trackperm compare` logs one pair of it.",
+            hint="compute it again by `trackperm leaderboard`, or one of its pairs by `trackperm compare`.",
         )
     return tracker.files(logged.run), logged
 

@@ -15,6 +15,9 @@ from trackperm.tables.column_types import ColumnType, typed_columns
 from trackperm.tables.query import Query
 from trackperm.tables.table import ExampleTable
 
+_SIGNED = (nw.Int8, nw.Int16, nw.Int32, nw.Int64)
+_FIRST = 1000  # rows that are read to see whether a column has values
+
 _DTYPES: dict[ColumnType, Any] = {
     ColumnType.INTEGER: nw.Int64,
     ColumnType.DECIMAL: nw.Float64,
@@ -49,8 +52,25 @@ def types_of(tables: Sequence[ExampleTable], columns: Sequence[str], texts: Sequ
         If a column's values cannot be used, or its types in the two runs are not compatible.
     """
     names = list(dict.fromkeys(columns))
-    baseline, candidate = (table.with_rows(table.type_representatives(names)) for table in tables)
-    return typed_columns(baseline, candidate, names, text=texts)[2]
+    integers = _integers(tables, names)
+    others = [name for name in names if name not in integers]
+    baseline, candidate = (table.with_rows(table.type_representatives(others)) for table in tables)
+    types = typed_columns(baseline, candidate, others, text=texts)[2] | integers
+    return {name: types[name] for name in names}
+
+
+def _integers(tables: Sequence[ExampleTable], names: Sequence[str]) -> Types:
+    """Return the columns that both tables hold as signed integers, which are so whatever their values are.
+
+    A column that is null in all of the first rows is left out, because the rest of it may be null too.
+    """
+    integers = [name for name in names if all(table.schema[name] in _SIGNED for table in tables)]
+    heads = [table.head(_FIRST).only(integers).frame for table in tables]
+    return {
+        name: ColumnType.INTEGER
+        for name in integers
+        if all(len(head[name].drop_nulls()) for head in heads) and not any(name in t.unusable for t in tables)
+    }
 
 
 def cast_frame(frame: Frame, types: Types) -> Frame:

@@ -144,7 +144,7 @@ class Spark(SqlEngine):
                 _signed(part).write_parquet(paths[-1], compression="snappy")
         except OSError as error:
             raise no_room_for_temporary_files(error) from error
-        return nw.from_native(self._read(paths))
+        return _lazy(self._read(paths))
 
     def _read(self, paths: Sequence[Path]) -> DataFrame:
         """Read Parquet files of this machine, whatever file system Spark takes by default."""
@@ -152,13 +152,13 @@ class Spark(SqlEngine):
 
     def local(self, frame: pl.DataFrame) -> Frame:
         """Take a small table from memory."""
-        return nw.from_native(self._session.createDataFrame(_signed(frame).to_arrow()))
+        return _lazy(self._session.createDataFrame(_signed(frame).to_arrow()))
 
     def with_sql(self, frame: Frame, *steps: Mapping[str, str]) -> Frame:
         """Add columns of SQL expressions, which Spark lets read those before them."""
         own: DataFrame = frame.to_native()
         columns = (f"{sql} AS {name}" for columns in steps for name, sql in columns.items())
-        return nw.from_native(own.selectExpr("*", *columns))
+        return _lazy(own.selectExpr("*", *columns))
 
     def is_integer_text(self, name: str) -> str:
         """Return the condition that a text is written as an integer: `$` would allow a line break."""
@@ -183,7 +183,7 @@ class Spark(SqlEngine):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)  # of versions of pandas, which has no part in it
             mapped = own.mapInArrow(partial(_mapped, function=function, added=added), schema)
-        kept = self.kept(nw.from_native(mapped))
+        kept = self.kept(_lazy(mapped))
         refusal = self.collected(kept.select(nw.col(_REFUSAL).min())).item()
         if refusal is not None:
             kind, message, hint = json.loads(refusal)
@@ -194,7 +194,7 @@ class Spark(SqlEngine):
         """Compute a table that several queries read, when the first of them does."""
         own: DataFrame = frame.to_native()
         self._kept.append(own.persist())
-        return nw.from_native(self._kept[-1])
+        return _lazy(self._kept[-1])
 
     def collected(self, frame: Frame) -> pl.DataFrame:
         """Bring few rows into memory."""
@@ -203,19 +203,17 @@ class Spark(SqlEngine):
     def beyond_ascii(self, frame: Frame, name: str) -> Frame:
         """Keep the rows whose text in a column has other characters than those of ASCII."""
         own: DataFrame = frame.to_native()
-        return nw.from_native(own.where(f"octet_length({name}) > char_length({name})"))
+        return _lazy(own.where(f"octet_length({name}) > char_length({name})"))
 
     def sampled(self, frame: Frame, n: int) -> Frame:
         """Take about `n` rows at random, or all."""
         own: DataFrame = frame.to_native()
-        return nw.from_native(own.sample(fraction=min(1.0, n / max(1, own.count())), seed=0))
+        return _lazy(own.sample(fraction=min(1.0, n / max(1, own.count())), seed=0))
 
     def n_distinct(self, frame: Frame, name: str) -> int:
         """Count the distinct values of a column, to within a fifth."""
         own: DataFrame = frame.to_native()
-        return int(
-            self.collected(nw.from_native(own.selectExpr(f"approx_count_distinct({name}) AS n"))).item()
-        )
+        return int(self.collected(_lazy(own.selectExpr(f"approx_count_distinct({name}) AS n"))).item())
 
 
 def _mapped(
@@ -248,6 +246,11 @@ def _session(tables: Iterable[ExampleTable]) -> SparkSession:
     return spark_session()
 
 
+def _lazy(frame: DataFrame) -> Frame:
+    lazy: Frame = nw.from_native(frame)
+    return lazy
+
+
 def _is_of_spark(table: ExampleTable) -> bool:
     return isinstance(table.data, Query) and table.data.is_spark
 
@@ -256,7 +259,7 @@ def _renamed(frame: DataFrame, columns: Sequence[str], names: Sequence[str]) -> 
     """Select columns by their places: Spark takes some names for expressions, or for the same name."""
     places = {name: f"column_{place}" for place, name in enumerate(columns)}
     numbered = frame.toDF(*places.values())
-    return nw.from_native(numbered.selectExpr(*(f"{places[name]} AS {internal(name)}" for name in names)))
+    return _lazy(numbered.selectExpr(*(f"{places[name]} AS {internal(name)}" for name in names)))
 
 
 def _signed(frame: pl.DataFrame) -> pl.DataFrame:

@@ -15,7 +15,7 @@ STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 """Stars of adjusted p-values below each level."""
 
 DAGGER = "†"
-"""Mark of an interval that holds 0 although its row is decided."""
+"""Mark of an interval that contains 0 although its row is decided."""
 
 SCOPE = "these runs on these examples; not other seeds, prompts or test sets"
 
@@ -143,13 +143,13 @@ def method(board: Leaderboard) -> str:
     n_exact, others = len(board.pairs) - len(uncertain), len(uncertain) - methods["monte-carlo"]
     found = [f"{n_exact} exact" if uncertain else "exact"] if n_exact else []
     if methods["monte-carlo"]:
-        found.append(f"{methods['monte-carlo']} by Monte Carlo, with the upper end of the 99 % interval")
+        found.append(f"{methods['monte-carlo']} by Monte Carlo (upper ends of the 99 % intervals)")
     if others:
         found.append(f"{others} by certified upper ends")
     return (
         f"p-values: {', '.join(found)}, {board.alternative}, adjusted by {rule.title} for {len(board.pairs)} "
         f"comparison{'' if len(board.pairs) == 1 else 's'}; {bound} is at most {board.alpha:g}"
-        + (", if these 99 % intervals hold" if methods["monte-carlo"] else "")
+        + (", if these intervals contain the p-values" if methods["monte-carlo"] else "")
     )
 
 
@@ -158,7 +158,7 @@ def legend(board: Leaderboard) -> list[str]:
     other = "the best run" if board.baseline is None else "the baseline"
     sentences = [f"▲ better, ▼ worse than {other}; ≈ undecided, which does not prove equality"]
     if board.baseline is None:
-        sentences.append("two runs share a letter exactly when they are not shown to differ")
+        sentences.append("two runs share a letter exactly if they are not shown to differ")
     if any(row.ranks is not None for row in board.rows):
         sentences.append(
             "possible ranks: those that no significant difference rules out, "
@@ -178,24 +178,24 @@ def _intervals(board: Leaderboard, other: str) -> list[str]:
     kinds = ", ".join(sorted({found.method for found in used}))
     about = "about " if any(found.approximate for found in used) else ""
     m, each = len(board.pairs), f"{about}{100 * (1 - board.interval_level):.6g} % each"
-    found = [f"{confidence(board)} intervals ({kinds}): for the difference to {other}"]
+    found = [f"{confidence(board)} intervals ({kinds}) for the difference to {other}"]
     if board.interval_promise == "simultaneous":
         found = [
-            f"simultaneous {confidence(board)} intervals ({kinds}): for the difference to {other}, {each}, so"
-            f" that those of all {m} comparisons cover at once (Bonferroni); an undecided row's holds 0"
+            f"simultaneous {confidence(board)} intervals ({kinds}) for the difference to {other}: {each}, so"
+            f" that all {m} intervals cover jointly (Bonferroni); that of an undecided row contains 0"
         ]
     elif board.interval_promise:
         decided = sum(pair.verdict != "undecided" for pair in board.pairs)
         found = [
-            f"FCR {confidence(board)} intervals ({kinds}): for the difference to {other}, {each}; of those"
-            f" of the {decided} decided pairs the expected share that misses is at most {board.alpha:g}; they"
-            " are not simultaneous, and an undecided row's holds 0"
+            f"FCR {confidence(board)} intervals ({kinds}) for the difference to {other}: {each}; the expected"
+            f" share of misses among those of the {decided} decided pairs is at most {board.alpha:g}; they"
+            " are not simultaneous, and that of an undecided row contains 0"
         ]
     if any(row.holds_zero for row in board.rows):
         why = "the interval is approximate"
         if board.correction.name == "holm":
-            why = "Holm's later steps decide the sign by less than an interval for all sizes at once takes"
-        found.append(f"{DAGGER} the row is decided, and its interval holds 0: {why}")
+            why = "later steps of Holm's procedure decide more signs than simultaneous intervals"
+        found.append(f"{DAGGER} the row is decided, but its interval contains 0: {why}")
     return found
 
 
@@ -207,7 +207,7 @@ def notes(board: Leaderboard) -> list[str]:
             f"tested on the {board.n_examples} examples that all runs have; the largest has {board.n_largest}"
         )
     if board.missing == "wrong":
-        found.append("examples that any run has are counted in all; missing predictions count as wrong")
+        found.append("examples of any run are counted in all runs; missing predictions count as wrong")
     if board.paired_by == "position":
         found.append("paired by position: nothing proves that the rows are the same examples")
     for group in clone_groups(board):

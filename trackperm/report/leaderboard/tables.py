@@ -60,7 +60,7 @@ def latex(board: Leaderboard, *, stars: bool = False) -> str:
     return "\n".join(
         [
             r"% needs \usepackage{booktabs} and \usepackage{amssymb}",
-            f"% {_one_line(board.signature)}",
+            f"% {' '.join(board.signature.split())}",
             rf"\begin{{tabular}}{{{columns}}}",
             r"\toprule",
             " & ".join(map(_escaped, table.header)) + r" \\",
@@ -80,61 +80,39 @@ def latex(board: Leaderboard, *, stars: bool = False) -> str:
 def rows_csv(board: Leaderboard) -> str:
     """Render `board` as CSV with all digits: compared runs by rank, then excluded runs."""
     buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(
-        [
-            "rank",
-            "name",
-            "run",
-            "score",
-            "difference",
-            "interval_low",
-            "interval_high",
-            "interval_kind",
-            "verdict",
-            "adjusted_p",
-            "log10_adjusted_p",
-            "p_certainty",
-            "letters",
-            "best_rank",
-            "worst_rank",
-            "clones",
-            "incomplete",
-        ]
-    )
-    for row in board.rows:
-        pair, interval = row.pair, row.interval
-        writer.writerow(
-            [
-                row.rank,
-                row.name,
-                row.origin,
-                row.score,
-                *([""] if pair is None else [pair.difference]),
-                *(["", "", ""] if interval is None else [interval.low, interval.high, _kind(board, row)]),
-                *(
-                    ["", "", "", ""]
-                    if pair is None
-                    else [
-                        pair.verdict,
-                        parts.adjusted(board, pair) if not pair.adjusted else pair.adjusted,
-                        pair.log10_adjusted,
-                        parts.certainty(board, pair),
-                    ]
-                ),
-                row.letters or "",
-                *(["", ""] if row.ranks is None else row.ranks),
-                "; ".join(row.clones),
-                "",
-            ]
-        )
+    rows = [_csv_row(board, row) for row in board.rows]
+    writer = csv.DictWriter(buffer, rows[0], restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
     for run in board.incomplete:
-        writer.writerow(["", run.name, run.origin, *[""] * 13, " ".join(run.reason.split())])
+        reason = " ".join(run.reason.split())
+        writer.writerow({"name": run.name, "run": run.origin, "incomplete": reason})
     return buffer.getvalue()
 
 
-def _kind(board: Leaderboard, row: Row) -> str:
-    return parts.interval_name(board) + (", holds 0 although decided" if row.holds_zero else "")
+def _csv_row(board: Leaderboard, row: Row) -> dict[str, object]:
+    pair, interval = row.pair, row.interval
+    low, high = (None, None) if row.ranks is None else row.ranks
+    kind = parts.interval_name(board) + (", holds 0 although decided" if row.holds_zero else "")
+    return {
+        "rank": row.rank,
+        "name": row.name,
+        "run": row.origin,
+        "score": row.score,
+        "difference": pair and pair.difference,
+        "interval_low": interval and interval.low,
+        "interval_high": interval and interval.high,
+        "interval_kind": interval and kind,
+        "verdict": pair and pair.verdict,
+        "adjusted_p": pair and (pair.adjusted or parts.adjusted(board, pair)),
+        "log10_adjusted_p": pair and pair.log10_adjusted,
+        "p_certainty": pair and parts.certainty(board, pair),
+        "letters": row.letters,
+        "best_rank": low,
+        "worst_rank": high,
+        "clones": "; ".join(row.clones),
+        "incomplete": None,
+    }
 
 
 def _escaped(text: str) -> str:
@@ -157,7 +135,3 @@ def _number(text: str) -> str:
 
 def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Sequence
 
 from trackperm.leaderboards import Leaderboard
 from trackperm.report.leaderboard import cells as parts
-from trackperm.report.text import escape_markdown, shorten
+from trackperm.report.text import aligned, escape_markdown, shorten
 
 _NAME = 60
 _REASON = 300
@@ -17,12 +16,11 @@ def lines(board: Leaderboard, *, stars: bool = False) -> list[str]:
     """Render `board` as lines: a summary, the table, then notes."""
     table = parts.cells(board, stars=stars)
     rows = [table.header, *(tuple(shorten(cell, _NAME) for cell in row) for row in table.rows)]
-    widths = [max(_width(row[i]) for row in rows) for i in range(len(table.header))]
     return [
         parts.summary(board),
         parts.method(board),
         "",
-        *(_line(row, widths, table.numeric) for row in rows),
+        *aligned(rows, right={i for i, numeric in enumerate(table.numeric) if numeric}),
         "",
         *parts.legend(board),
         f"scope: {parts.SCOPE}",
@@ -65,17 +63,3 @@ def markdown(board: Leaderboard, *, stars: bool = False, remarks: Sequence[str] 
         )
         blocks.append("\n".join(["Incomplete, and not compared:", "", *reasons]))
     return "\n\n".join([*blocks, f"`{board.signature}`"]) + "\n"
-
-
-def _line(row: tuple[str, ...], widths: list[int], numeric: tuple[bool, ...]) -> str:
-    cells = (
-        " " * (width - _width(cell)) + cell if right else cell + " " * (width - _width(cell))
-        for cell, width, right in zip(row, widths, numeric, strict=True)
-    )
-    return "  ".join(cells).rstrip()
-
-
-def _width(text: str) -> int:
-    """Return the number of terminal columns of `text`."""
-    wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
-    return len(text) + wide - sum(unicodedata.combining(character) > 0 for character in text)

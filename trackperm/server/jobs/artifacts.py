@@ -31,12 +31,7 @@ _CHUNK = 2**20
 class PublicArtifacts(ArtifactRepository):
     """Artifacts of one run, read and written through MLflow's public routes.
 
-    Parameters
-    ----------
-    artifact_uri : str
-        Artifact URI from MLflow, or ``runs:/RUN``; only the run id in it is used.
-    tracking_uri, registry_uri : str, optional
-        URI of the tracking server.
+    The artifact URI is one of MLflow's, or ``runs:/RUN``; only the run id in it is used.
     """
 
     def __init__(

@@ -43,18 +43,9 @@ class ChangedPage:
 def write_changed_examples(
     path: Path, columns: Sequence[str], rows: Sequence[Sequence[Any]], direction: str | None
 ) -> None:
-    """Write all changed examples to a new SQLite file.
+    """Write all changed examples to a new SQLite file, in the order in which they are shown.
 
-    Parameters
-    ----------
-    path : Path
-        A file that does not exist.
-    columns : sequence of str
-        Names of the columns.
-    rows : sequence of sequences
-        JSON values, in the order in which they are shown.
-    direction : str or None
-        Name of the column with ``better`` or ``worse``, if any.
+    `direction` is the name of the column with ``better`` or ``worse``, if any.
     """
     place = None if direction is None else list(columns).index(direction)
     with closing(sqlite3.connect(path)) as table:
@@ -82,23 +73,10 @@ def write_changed_examples(
 def read_changed_examples(
     path: Path, *, offset: int, limit: int, search: str = "", direction: str = "all"
 ) -> ChangedPage:
-    """Read one page of the changed examples.
+    """Read one page of the changed examples that match.
 
-    Parameters
-    ----------
-    path : Path
-        File that :func:`write_changed_examples` wrote.
-    offset, limit : int
-        First row and number of rows, among those that match.
-    search : str
-        Part of the text in any column; case does not matter.
-    direction : {'all', 'better', 'worse'}
-        Direction of the change.
-
-    Raises
-    ------
-    CapacityError
-        If the search takes longer than five seconds.
+    `search` is a part of the text in any column, in any case; `direction` is ``all``, ``better`` or
+    ``worse``. Raise CapacityError if the search takes longer than five seconds.
     """
     wanted = "where (? = 'all' or direction = ?) and (? = '' or instr(folded, ?) > 0)"
     values = (direction, direction, search.casefold(), search.casefold())

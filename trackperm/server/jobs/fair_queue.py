@@ -40,15 +40,7 @@ class FairQueue(Generic[T]):
     def get(self, timeout: float) -> T:
         """Take the next item; the taker calls :meth:`done` when it is finished.
 
-        Parameters
-        ----------
-        timeout : float
-            Longest wait in seconds.
-
-        Raises
-        ------
-        queue.Empty
-            If no item came in time.
+        Raise :class:`queue.Empty` if no item came within `timeout` seconds.
         """
         deadline = time.monotonic() + timeout
         with self._changed:

@@ -48,26 +48,8 @@ class Steps(Protocol):
 def run_job(request: JobRequest, base: str, folder: Path, steps: Steps) -> Callable[[], None] | None:
     """Compute what a page requested, and write the result to the folder of the job.
 
-    Parameters
-    ----------
-    request : JobRequest
-        Request of the page.
-    base : str
-        URL of the tracking server.
-    folder : Path
-        Folder of the job.
-    steps : Steps
-        Receives the progress.
-
-    Returns
-    -------
-    callable or None
-        For a comparison, a function that writes the table of changed examples, which takes longer.
-
-    Raises
-    ------
-    TrackpermError
-        If the result cannot be computed.
+    `base` is the URL of the tracking server. For a comparison, return a function that writes the table of
+    changed examples, which takes longer. Raise TrackpermError if the result cannot be computed.
     """
     comparison = None
     if isinstance(request, ChoicesRequest):
@@ -111,9 +93,9 @@ def _logged(result: Comparison | Leaderboard, steps: Steps) -> tuple[Published |
         return log(result), None
     except PermissionDeniedError:
         return None, {
-            "message": "you may read these runs, and not write to their experiment",
-            "hint": "ask whoever manages the experiment for the permission to edit it, and log again; a link"
-            " to this page shows the same result to everybody who may read the runs.",
+            "message": "you may read these runs but not write to their experiment",
+            "hint": "log again with the permission to edit the experiment, which its manager grants; a link"
+            " to this page shows the same result to all users who may read the runs.",
         }
     except TrackerError as error:
         return None, error_values(error)
@@ -225,7 +207,7 @@ def _statistic(name: str, base: str, experiment_id: str) -> Statistic:
     stored = stored_statistics(Store(base), experiment_id) if experiment_id else {}
     if name not in stored:
         raise InputError(
-            f"no statistic is called `{name}`, neither built in nor stored in the experiment",
+            f"`{name}` is not a statistic; expected one that is built in or stored in the experiment",
             hint="`trackperm mlflow store-statistic EXPERIMENT FILE.yaml` stores one.",
         )
     found = stored[name]

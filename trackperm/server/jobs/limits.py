@@ -51,10 +51,7 @@ class Limits:
     def of_environment(cls) -> Limits:
         """Read the limits from the environment.
 
-        Raises
-        ------
-        InputError
-            If one of them is not a positive number.
+        Raise InputError if one of them is not a positive number.
         """
         return cls(
             seconds=float(positive_setting("TRACKPERM_JOB_SECONDS", 300)),

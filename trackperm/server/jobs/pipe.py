@@ -12,13 +12,7 @@ _CHUNK = 2**20
 
 
 class Pipe:
-    """One end of a connection between the server and a worker; a body may follow each message.
-
-    Parameters
-    ----------
-    connection : Connection
-        This end, as :func:`multiprocessing.Pipe` returned it.
-    """
+    """One end of a connection between the server and a worker; a body may follow each message."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -30,10 +24,7 @@ class Pipe:
     def receive(self) -> dict[str, Any]:
         """Wait for the next message.
 
-        Raises
-        ------
-        EOFError, OSError
-            If the other end is closed.
+        Raise EOFError, OSError if the other end is closed.
         """
         message: dict[str, Any] = json.loads(self._connection.recv_bytes(_MAX_FRAME))
         return message

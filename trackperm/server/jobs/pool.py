@@ -55,13 +55,7 @@ class _QueuedJob(NamedTuple):
 
 
 class WorkerPool:
-    """Pool that runs at most two jobs at a time, in worker processes that are reused; visitors take turns.
-
-    Parameters
-    ----------
-    limits : Limits
-        Limits of each job.
-    """
+    """Pool that runs at most two jobs at a time, in worker processes that are reused; visitors take turns."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -139,15 +133,7 @@ class WorkerThread(threading.Thread):
 
 
 class WorkerProcess:
-    """Worker process with only the variables of the server's environment that Python needs.
-
-    Parameters
-    ----------
-    limits : Limits
-        Limits of each job.
-    jobs : Path
-        Folder of the server's jobs.
-    """
+    """Worker process with only the variables of the server's environment that Python needs."""
 
     def __init__(self, limits: Limits, jobs: Path) -> None:
         ours, theirs = multiprocessing.Pipe()
@@ -219,12 +205,8 @@ class _Conversation:
     def finish(self) -> bool:
         """Run the job to its end, and return whether the process can be used again.
 
-        Raises
-        ------
-        DroppedJobError
-            If nobody waits for the job any more.
-        TrackpermError
-            If the process ended, or exceeded a limit.
+        Raise DroppedJobError if nobody waits for the job any more, and TrackpermError if the process ended,
+        or exceeded a limit.
         """
         is_over = threading.Event()
         threading.Thread(target=self._watch, args=(is_over,), daemon=True).start()
@@ -312,12 +294,8 @@ class _Conversation:
     def _waited(self, call: Callable[[], T]) -> T:
         """Run a call to MLflow in a thread of its own, and abandon the thread if the worker has ended.
 
-        MLflow may wait for storage longer than the limit of a job, perhaps without end.
-
-        Raises
-        ------
-        EOFError
-            If the worker has ended.
+        MLflow may wait for storage longer than the limit of a job, perhaps without end. Raise EOFError if the
+        worker has ended.
         """
         found: queue.SimpleQueue[Future[T]] = queue.SimpleQueue()
 

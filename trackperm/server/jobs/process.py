@@ -1,7 +1,7 @@
 """Worker process of the pool: runs one job at a time, and reaches MLflow only through the server.
 
-It has no credentials. Whatever it asks of MLflow goes through a pipe to the server, which replays the request
-as the user of the job. The worker ends with the server, whatever it is doing. A process of its own watches
+It has no credentials. Its requests to MLflow go through a pipe to the server, which replays the request
+as the user of the job. The worker ends with the server, in any state. A process of its own watches
 for that: a long call in C may hold the interpreter, and would hold up a thread of the worker.
 """
 
@@ -41,15 +41,7 @@ _CHUNK = 2**20
 
 
 class ServerAdapter(BaseAdapter):
-    """Transport adapter of ``requests`` that sends one request at a time through a pipe to the server.
-
-    Parameters
-    ----------
-    pipe : Pipe
-        Connection to the server.
-    lock : Lock
-        Held while the pipe is in use.
-    """
+    """Transport adapter of ``requests`` that sends one request at a time through a pipe to the server."""
 
     def __init__(self, pipe: Pipe, lock: threading.Lock) -> None:
         super().__init__()

@@ -63,21 +63,8 @@ class Caller:
     ) -> TestResponse:
         """Send a request to a route of MLflow; the answer is a stream that the caller closes.
 
-        Parameters
-        ----------
-        method : str
-            Method of HTTP.
-        target : str
-            Path and query below the static prefix, percent-encoded.
-        headers : mapping of str to str
-            Headers of the job's request; only those that describe the body are sent on.
-        body : file, optional
-            Content of the request.
-
-        Raises
-        ------
-        ForbiddenRouteError
-            If `target` is not a public route of MLflow.
+        `target` is path and query below the static prefix, percent-encoded. Of the headers, only those that
+        describe the body are sent on. Raise ForbiddenRouteError if `target` is not a public route of MLflow.
         """
         path = unquote(urlsplit(target).path)
         if (
@@ -101,10 +88,7 @@ class Caller:
     def read(self, route: str, **query: str) -> dict[str, Any]:
         """Read a JSON document from MLflow as the user.
 
-        Raises
-        ------
-        RefusedRequestError
-            If MLflow refuses it; with MLflow's status and message.
+        Raise RefusedRequestError if MLflow refuses it; with MLflow's status and message.
         """
         answer = self.send("GET", f"/ajax-api/2.0/mlflow/{route}?{urlencode(query)}", {})
         try:

@@ -83,10 +83,7 @@ _ADAPTER: TypeAdapter[JobRequest] = TypeAdapter(Annotated[JobRequest, Field(disc
 def read_request(content: bytes | dict[str, Any]) -> JobRequest:
     """Parse and validate a request.
 
-    Raises
-    ------
-    InputError
-        If it is not JSON, or not a valid request; the message says where.
+    Raise InputError if it is not JSON, or not a valid request; the message says where.
     """
     try:
         if isinstance(content, bytes):

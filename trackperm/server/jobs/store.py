@@ -101,15 +101,7 @@ class State:
 
 
 class Job:
-    """One job and its folder.
-
-    Parameters
-    ----------
-    folder : Path
-        Folder of the job.
-    state : State
-        Its state; only the process that runs the job changes it.
-    """
+    """One job and its folder; only the process that runs the job changes its state."""
 
     def __init__(self, folder: Path, state: State) -> None:
         self.folder = folder
@@ -129,10 +121,7 @@ class Job:
     def update(self, **changes: Any) -> None:
         """Change the state; a new step or state is on disk at once, other progress soon.
 
-        Raises
-        ------
-        StorageError
-            If the disk is full.
+        Raise StorageError if the disk is full.
         """
         now = time.time()
         is_new = changes.get("step", self.state.step) != self.state.step
@@ -192,21 +181,9 @@ class JobStore:
     def begin(
         self, visitor: Visitor, reads: Sequence[Sequence[str]] = (), *, is_lasting: bool = False
     ) -> Job:
-        """Create the record of a new job.
+        """Create the record of a new job; `reads` and `is_lasting` are as in :class:`State`.
 
-        Parameters
-        ----------
-        visitor : Visitor
-            Owner of the job.
-        reads, is_lasting
-            As in :class:`State`.
-
-        Raises
-        ------
-        TooManyJobsError
-            If too many jobs are pending.
-        StorageError
-            If the disk is full.
+        Raise TooManyJobsError if too many jobs are pending, and StorageError if the disk is full.
         """
         with temporary_files(), self.locked() as folder:
             known = [(path, _read(path)) for path in _jobs(folder)]

@@ -20,19 +20,9 @@ from trackperm.trackers.references import TrackedRun
 
 
 def comparison_view(comparison: Comparison, logged: Published | None = None) -> dict[str, Any]:
-    """Return the values of a comparison's page.
+    """Return the JSON values of a comparison's page, without the changed examples, which it reads bit by bit.
 
-    Parameters
-    ----------
-    comparison : Comparison
-        The result.
-    logged : Published, optional
-        The run that holds the result, if it was logged.
-
-    Returns
-    -------
-    dict
-        JSON values, without the changed examples, which the page reads bit by bit.
+    `logged` is the run that holds the result, if it was logged.
     """
     return {
         "kind": "compare",

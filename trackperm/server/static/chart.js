@@ -36,7 +36,7 @@ export async function draw(chart) {
 const box = element("div", { class: "tip", hidden: true });
 document.body.append(box);
 
-/** Show what a bar or point stands for, beside the pointer. */
+/** Show the value of a bar or point beside the pointer. */
 function tip(handler, event, item, value) {
   box.hidden = !value;
   if (!value) return;

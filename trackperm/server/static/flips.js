@@ -42,7 +42,7 @@ async function load(start) {
   } catch (error) {
     if (error.name === "AbortError") return;
     if (!(error instanceof Refusal)) console.error(error);
-    place(error.status === 404 ? "The result is no longer kept: press Compare again." : error.message, false, false);
+    place(error.status === 404 ? "The result has expired: press Compare again." : error.message, false, false);
   }
   if (own === asked) table.classList.remove("refreshing");
 }

@@ -36,7 +36,7 @@ async function ask(address, request) {
     said?.hint ?? null, answer.status);
 }
 
-/** The value that a text is JSON of; null where it is none. */
+/** The value of JSON text; null if the text is not JSON. */
 function value(text) {
   try {
     return JSON.parse(text);

@@ -22,10 +22,7 @@ _FILE, _STREAM, _FEATHER_1 = b"ARROW1", b"\xff\xff\xff\xff", b"FEA1"
 def read_arrow(file: SourceFile) -> ExampleTable:
     """Read an Arrow IPC file or stream, with the types that it declares.
 
-    Raises
-    ------
-    SourceError
-        If the file is truncated, or is Feather of version 1.
+    Raise SourceError if the file is truncated, or is Feather of version 1.
     """
     if file.head.startswith(_FEATHER_1):
         raise SourceError(

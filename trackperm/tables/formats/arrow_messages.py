@@ -25,10 +25,7 @@ _BLOCK, _BUFFER = struct.Struct("<qixxxxq"), struct.Struct("<qq")
 def held_bytes(path: Path) -> int:
     """Count the bytes of all batches of a file or stream after decompression.
 
-    Raises
-    ------
-    ValueError
-        If the file is broken.
+    Raise ValueError if the file is broken.
     """
     left = path.stat().st_size  # metadata of more bytes than the file has overlap
     n_bytes = 0

@@ -22,18 +22,11 @@ _Line = tuple[int, list[str]]  # its number, and its fields
 def read_conll(file: SourceFile) -> ExampleTable:
     """Read tokens and their tags.
 
-    Returns
-    -------
-    ExampleTable
-        Columns ``id`` (number of the sentence from 1), ``tokens`` (the first column) and ``prediction`` (the
-        tags, the last column). ``FILE::4`` reads the tags from column 4, and ``FILE::3,4`` also ``label``
-        from column 3, as in the input of conlleval.
-
-    Raises
-    ------
-    SourceError
-        If lines differ in their number of columns, a value is not a tag, the chosen column does not exist, or
-        the last two columns hold tags of the same types and none was chosen.
+    Its columns are ``id`` (number of the sentence from 1), ``tokens`` (the first column) and ``prediction``
+    (the tags, the last column). ``FILE::4`` reads the tags from column 4, and ``FILE::3,4`` also ``label``
+    from column 3, as in the input of conlleval. Raise SourceError if lines differ in their number of columns,
+    a value is not a tag, the chosen column does not exist, or the last two columns hold tags of the same
+    types and none was chosen.
     """
     sentences = list(_sentences(file))
     if not sentences:

@@ -24,18 +24,10 @@ _Sentence = tuple[str | None, list[str], list[str]]  # its sent_id, its words, a
 def read_conllu(file: SourceFile) -> ExampleTable:
     """Read words, and the head and relation of each.
 
-    Returns
-    -------
-    ExampleTable
-        Columns ``id`` (the ``sent_id``, or the number of the sentence from 1 where no sentence has one),
-        ``tokens`` and ``prediction`` (items such as ``2:nsubj``). Multiword tokens and empty nodes have no
-        head and are left out.
-
-    Raises
-    ------
-    SourceError
-        If a line does not have ten columns, a word is out of order or has no head, or only some sentences
-        have a ``sent_id``.
+    Its columns are ``id`` (the ``sent_id``, or the number of the sentence from 1 where no sentence has one),
+    ``tokens`` and ``prediction`` (items such as ``2:nsubj``). Multiword tokens and empty nodes have no head
+    and are left out. Raise SourceError if a line does not have ten columns, a word is out of order or has no
+    head, or only some sentences have a ``sent_id``.
     """
     sentences = list(_sentences(file))
     if not sentences:

@@ -29,10 +29,8 @@ _LINE = re.compile(rb"[\r\n ]*([^\r\n]*)")  # the first line that is not blank
 def read_delimited(file: SourceFile) -> ExampleTable:
     """Read values that are separated by commas, tabs or semicolons, below a header line.
 
-    Raises
-    ------
-    SourceError
-        If rows differ in length, quotes are not closed, or two columns have the same name or none.
+    Raise SourceError if rows differ in length, quotes are not closed, or two columns have the same name or
+    none.
     """
     separator = separator_of(file) or ","
     notes = []
@@ -57,10 +55,7 @@ def read_delimited(file: SourceFile) -> ExampleTable:
 def scan_delimited(path: Path, separator: str, origin: str) -> Scan | None:
     """Copy a large file to temporary files, as :func:`fast` reads it.
 
-    Returns
-    -------
-    Scan or None
-        None if some of the file may not be read exactly, or a column has no name.
+    Return None if some of the file may not be read exactly, or a column has no name.
     """
     names: list[str] = []
 
@@ -81,7 +76,7 @@ def _named(frame: pl.DataFrame, origin: str) -> tuple[pl.DataFrame, str]:
     name = f"column_{1 + frame.columns.index('')}"
     if name in frame.columns:
         raise SourceError(
-            f"`{origin}` has a column without a name, and another is called `{name}`", hint="name it."
+            f"`{origin}` has a column without a name, and another is called `{name}`", hint="name the column."
         )
     return frame.rename({"": name}), name
 
@@ -97,10 +92,7 @@ def _recognises(file: SourceFile) -> bool:
 def require_width(data: bytes, separator: str, origin: str) -> None:
     """Refuse text with more columns than a table can have; its first line may be longer than the head.
 
-    Raises
-    ------
-    SourceError
-        If there are too many columns.
+    Raise SourceError if there are too many columns.
     """
     line = _LINE.match(data)
     require_columns(1 if line is None else 1 + line[1].count(separator.encode()), origin)
@@ -117,16 +109,8 @@ def fast(data: bytes, separator: str, names: Sequence[str] = ()) -> pl.DataFrame
 
     Polars fills short rows and blank lines with nulls, renames columns of the same name, accepts text after a
     closing quote and does not end a line at a lone carriage return. Data without quotes, such names and such
-    bytes, and with a value in every row of the last column, exclude these cases.
-
-    Parameters
-    ----------
-    data : bytes
-        The text.
-    separator : str
-        Character between values.
-    names : sequence of str
-        Names of the columns, where there is no header.
+    bytes, and with a value in every row of the last column, exclude these cases. A file without a header has
+    the column names `names`.
     """
     if b'"' in data or data.count(b"\r") != data.count(b"\r\n"):
         return None
@@ -151,7 +135,7 @@ def fast(data: bytes, separator: str, names: Sequence[str] = ()) -> pl.DataFrame
 
 
 def exact(text: str, origin: str, separator: str, names: Sequence[str] = ()) -> pl.DataFrame:
-    """Read record by record, so that errors name the line; `names` are those without a header."""
+    """Read record by record, so that errors name the line; `names` replace a missing header."""
     limit = csv.field_size_limit(sys.maxsize)
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     header = list(names)
@@ -175,7 +159,7 @@ def exact(text: str, origin: str, separator: str, names: Sequence[str] = ()) -> 
         raise SourceError(f"`{origin}` is empty")
     for name, times in Counter(header).items():
         if not name and times > 1:
-            raise SourceError(f"`{origin}` has several columns without a name", hint="name them.")
+            raise SourceError(f"`{origin}` has several columns without a name", hint="name the columns.")
         if times > 1:
             raise SourceError(f"`{origin}` has more than one column `{name}`", hint="rename all but one.")
     columns = zip(*records, strict=True) if records else [()] * len(header)

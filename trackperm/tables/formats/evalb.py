@@ -32,19 +32,12 @@ _Row = tuple[int, ...]  # the fields of a sentence, with -1 in place of rates
 def read_evalb(file: SourceFile) -> ExampleTable:
     """Read the counts of every sentence.
 
-    Returns
-    -------
-    ExampleTable
-        Columns ``id``, ``length``, ``status``, ``matched``, ``gold``, ``test``, ``crossing``, ``words`` and
-        ``correct_tags``. A sentence with an error (status 1) or skipped (status 2) has nulls as counts, as
-        evalb excludes it from its totals. evalb numbers sentences from 1 whatever they are, so ``words`` and
-        ``gold``, which describe the reference, have to agree where both runs have them.
-
-    Raises
-    ------
-    SourceError
-        If the table is truncated, a row does not have evalb's twelve columns, or the rows do not add up to
-        the totals below them.
+    Its columns are ``id``, ``length``, ``status``, ``matched``, ``gold``, ``test``, ``crossing``, ``words``
+    and ``correct_tags``. A sentence with an error (status 1) or skipped (status 2) has nulls as counts, as
+    evalb excludes it from its totals. evalb numbers sentences from 1 whatever they are, so ``words`` and
+    ``gold``, which describe the reference, have to agree where both runs have them. Raise SourceError if the
+    table is truncated, a row does not have evalb's twelve columns, or the rows do not add up to the totals
+    below them.
     """
     lines = iter(enumerate(file.text.splitlines(), start=1))
     if not any(_RULE.fullmatch(line) for _, line in lines):

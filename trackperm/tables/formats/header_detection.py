@@ -35,7 +35,7 @@ Answer = TypeVar("Answer")
 
 
 def _once(question: Callable[[SourceFile], Answer]) -> Callable[[SourceFile], Answer]:
-    """Cache the answer while the file object exists, as several formats ask the same question."""
+    """Cache the answer while the file object exists, as several formats need it."""
     answers: WeakKeyDictionary[SourceFile, Answer] = WeakKeyDictionary()
 
     @wraps(question)

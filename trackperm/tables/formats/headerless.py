@@ -28,12 +28,8 @@ def read_headerless(file: SourceFile) -> ExampleTable:
     """Read numbers separated by commas, tabs, semicolons or blanks, in columns called ``1``, ``2`` and so on.
 
     ``FILE::2`` is column ``2`` as one system of several. In a table of four columns of integers ``FILE::A``
-    reads the first two as ``tp`` and ``incorrect``, and ``FILE::B`` the others.
-
-    Raises
-    ------
-    SourceError
-        If rows differ in length, there is no such column, or the first row may be a header of numbers.
+    reads the first two as ``tp`` and ``incorrect``, and ``FILE::B`` the others. Raise SourceError if rows
+    differ in length, the column does not exist, or the first row may be a header of numbers.
     """
     if first_row(file) is FirstRow.UNCLEAR:
         raise SourceError(
@@ -53,7 +49,7 @@ def read_headerless(file: SourceFile) -> ExampleTable:
     if frame is None:
         frame = exact(decoded(data, file.origin), file.origin, separator, names)
     note = (
-        "there is no header, as the first row consists of numbers; the columns were named"
+        "the table has no header, as the first row consists of numbers; the columns were named"
         f" {listed(names)}, from left to right"
     )
     frame = frame.select(pl.all().str.strip_chars())

@@ -9,7 +9,7 @@ from typing import Any
 
 from trackperm.errors import SourceError
 from trackperm.messages import listed
-from trackperm.tables.json_values import member_names, table
+from trackperm.tables.json_values import has_members, member, member_names, table
 from trackperm.tables.source import Source, SourceFile, chosen_part
 from trackperm.tables.table import ExampleTable
 
@@ -28,12 +28,8 @@ def read_helm(file: SourceFile) -> ExampleTable:
 
     A metric that was computed several times on an instance counts by its mean, and one that was never
     computed is null. A sub-split follows the name of its metric, as in ``toxic_frac/non-toxic``. Instances
-    under a perturbation are the part with its name; unperturbed ones are the part ``original``.
-
-    Raises
-    ------
-    SourceError
-        If there are perturbations and none was chosen, or an instance is not in HELM's format.
+    under a perturbation are the part with its name; unperturbed ones are the part ``original``. Raise
+    SourceError if there are perturbations and none was chosen, or an instance is not in HELM's format.
     """
     rows = file.document
     for index, row in enumerate(rows):
@@ -61,12 +57,10 @@ def _own_metrics(
     file: SourceFile, names: Sequence[str], columns: Mapping[str, Sequence[Any]]
 ) -> Sequence[str]:
     """Return the metrics that score the run: those in the spec beside the file, or all but bookkeeping."""
-    spec = _run_spec(file)
-    metrics = spec.get("metric_specs") if spec is not None else None
+    metrics = member(_run_spec(file), "metric_specs")
     asked: set[str] = set()
     for metric in metrics if isinstance(metrics, list) else ():
-        arguments = metric.get("args") if isinstance(metric, dict) else None
-        named = arguments.get("names") if isinstance(arguments, dict) else None
+        named = member(metric, "args", "names")
         asked |= {name for name in named if isinstance(name, str)} if isinstance(named, list) else set()
     scores = [name for name in names if any(value is not None for value in columns[name])]
     return [name for name in scores if name in asked] or [
@@ -74,32 +68,25 @@ def _own_metrics(
     ]
 
 
-def _run_spec(file: SourceFile) -> Mapping[str, Any] | None:
+def _run_spec(file: SourceFile) -> Any:
     beside = SourceFile(file.path.with_name("run_spec.json"))
-    document = beside.document if beside.path.is_file() else None
-    return document if isinstance(document, dict) else None
+    return beside.document if beside.path.is_file() else None
 
 
 def _scenario(file: SourceFile, metrics: Sequence[str]) -> str:
     """Describe the instances, whose numbers scenarios share, by the run's spec or else by their metrics."""
-    run = _run_spec(file)
-    spec = None if run is None else run.get("scenario_spec")
-    if not isinstance(spec, dict) or not isinstance(spec.get("class_name"), str):
+    spec = member(_run_spec(file), "scenario_spec")
+    name, arguments = member(spec, "class_name"), member(spec, "args")
+    if not isinstance(name, str):
         return f"one of the metrics {listed(sorted(metrics))}"
-    arguments = spec.get("args")
     said = sorted(arguments.items()) if isinstance(arguments, dict) else []
-    return " ".join([spec["class_name"].rpartition(".")[2], *(f"{name}={value}" for name, value in said)])
+    return " ".join([name.rpartition(".")[2], *(f"{key}={value}" for key, value in said)])
 
 
 def _require_instance(row: object, index: int, origin: str) -> None:
-    is_instance = isinstance(row, dict) and "instance_id" in row and isinstance(row.get("stats"), list)
-    stats = row["stats"] if is_instance and isinstance(row, dict) else []
-    if not is_instance or not all(
-        isinstance(stat, dict)
-        and isinstance(stat.get("name"), dict)
-        and isinstance(stat["name"].get("name"), str)
-        for stat in stats
-    ):
+    stats = member(row, "stats")
+    is_instance = isinstance(row, dict) and "instance_id" in row and isinstance(stats, list)
+    if not is_instance or not all(isinstance(member(stat, "name", "name"), str) for stat in stats):
         raise SourceError(
             f"`{origin}`, item {index} is not an instance with statistics",
             hint="HELM writes `instance_id` and `stats`, each with a `name` and a `sum`, for every instance.",
@@ -107,8 +94,8 @@ def _require_instance(row: object, index: int, origin: str) -> None:
 
 
 def _perturbation(row: Mapping[str, Any]) -> str:
-    perturbation = row.get("perturbation")
-    return str(perturbation.get("name")) if isinstance(perturbation, dict) else _ORIGINAL
+    is_perturbed = isinstance(row.get("perturbation"), dict)
+    return str(member(row, "perturbation", "name")) if is_perturbed else _ORIGINAL
 
 
 def _metrics(row: Mapping[str, Any], origin: str) -> tuple[dict[str, Any], str | None]:
@@ -156,8 +143,7 @@ def _value(stat: Mapping[str, Any], row: Mapping[str, Any], origin: str) -> floa
 def _recognises(file: SourceFile) -> bool:
     if b'"instance_id"' not in file.head or not isinstance(file.document, list) or not file.document:
         return False
-    first = file.document[0]
-    return isinstance(first, dict) and {"instance_id", "stats"} <= first.keys()
+    return has_members(file.document[0], "instance_id", "stats")
 
 
 HELM = Source("helm", "HELM per-instance statistics", _recognises, read_helm, part="perturbation")

@@ -12,7 +12,7 @@ from typing import Any
 
 from trackperm.errors import MissingDependencyError, SourceError
 from trackperm.tables.expansion import Expansion
-from trackperm.tables.json_values import member_names, parsed, table
+from trackperm.tables.json_values import member, member_names, parsed, table
 from trackperm.tables.source import BROKEN_ARCHIVE, Source, SourceFile, chosen_part, decoded
 from trackperm.tables.table import ExampleTable
 
@@ -30,21 +30,17 @@ def read_inspect_log(file: SourceFile) -> ExampleTable:
 
     Scores are converted as by Inspect's ``value_to_float`` (C 1, I 0, P 0.5, N 0), except that other text is
     refused and not 0. A scorer with several values has a part ``scorer/value`` for each. ``input_hash`` is
-    the SHA-256 of the input, in which chat messages count by role and content; pairing checks it.
-
-    Raises
-    ------
-    SourceError
-        If there are no samples, there is no such scorer, or a value is not a score.
-    MissingDependencyError
-        If the archive is compressed with Zstandard and no library that reads it is installed.
+    the SHA-256 of the input, in which chat messages count by role and content; pairing checks it. Raise
+    SourceError if samples or the chosen scorer are missing, or a value is not a score, and
+    MissingDependencyError if the archive is compressed with Zstandard and no library that reads it is
+    installed.
     """
     header, samples = _archive(file) if file.members else (file.document, file.document.get("samples"))
-    claimed = _member(header, "results", "total_samples")
+    claimed = member(header, "results", "total_samples")
     if not isinstance(samples, list) or not samples:
         raise SourceError(
             f"`{file.origin}` is an Inspect log without samples"
-            + (f", although it claims {claimed}" if claimed else ""),
+            + (f", although its header claims {claimed}" if claimed else ""),
             hint="was it written with `--no-log-samples`, or reduced to its header?",
         )
     scores = [_scores(sample, index, file.origin) for index, sample in enumerate(samples)]
@@ -71,8 +67,8 @@ def read_inspect_log(file: SourceFile) -> ExampleTable:
             _score(value, scorer, sample, file.origin) for value, sample in zip(values, samples, strict=True)
         ]
     facts = {
-        "task": _member(header, "eval", "task"),
-        "dataset": _member(header, "eval", "dataset", "name"),
+        "task": member(header, "eval", "task"),
+        "dataset": member(header, "eval", "dataset", "name"),
         "scorer": ", ".join(chosen),
     }
     return replace(
@@ -95,7 +91,7 @@ def _notes(header: Mapping[str, Any], n_samples: int, claimed: object) -> list[s
     if header.get("status") != "success":
         notes.append(f"the run did not succeed: its status is `{header.get('status')}`")
     if isinstance(claimed, int) and claimed != n_samples:
-        notes.append(f"the header claims {claimed} samples, but there are {n_samples}")
+        notes.append(f"the header claims {claimed} samples, but the log has {n_samples}")
     return notes
 
 
@@ -206,12 +202,6 @@ def _input_hash(sample: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _member(value: object, *path: str) -> Any:
-    for name in path:
-        value = value.get(name) if isinstance(value, dict) else None
-    return value
-
-
 def _recognises(file: SourceFile) -> bool:
     if file.members:
         return bool(file.members & {_HEADER, _START})
@@ -219,8 +209,7 @@ def _recognises(file: SourceFile) -> bool:
     return (
         isinstance(document, dict)
         and {"status", "eval", "plan"} <= document.keys()
-        and isinstance(document["eval"], dict)
-        and "task" in document["eval"]
+        and member(document, "eval", "task") is not None
     )
 
 

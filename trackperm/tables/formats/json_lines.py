@@ -34,10 +34,7 @@ _UNIT = "\x1f"  # JSON escapes this character, so it separates nothing
 def read_json_lines(file: SourceFile) -> ExampleTable:
     """Read one JSON object per line; a missing member is null, and blank lines are skipped.
 
-    Raises
-    ------
-    SourceError
-        If a line is not a JSON object.
+    Raise SourceError if a line is not a JSON object.
     """
     first = file.first_record or {}
     require_columns(len(first), file.origin)
@@ -58,15 +55,8 @@ def read_uniform(data: bytes, first: Mapping[str, Any]) -> pl.DataFrame | None:
     """Read `data` with polars where its result is certain to be exact, else return None.
 
     Polars turns numbers into text where a column mixes them, uses the last of two members of one name, and
-    accepts lines without some members. A pattern from the first line, which every other line has to match,
-    excludes these cases.
-
-    Parameters
-    ----------
-    data : bytes
-        The file, or a part of it that ends where a line does.
-    first : mapping of str to object
-        Members of the first line of the file.
+    accepts lines without some members. A pattern from `first`, the first line of the file, excludes these
+    cases: every other line has to match it.
     """
     if not first or any(type(value) not in _PATTERNS for value in first.values()):
         return None
@@ -96,10 +86,7 @@ def read_uniform(data: bytes, first: Mapping[str, Any]) -> pl.DataFrame | None:
 def json_rows(file: SourceFile) -> tuple[list[dict[str, Any]], list[int]]:
     """Return the objects of a file of JSON Lines, and the numbers of their lines.
 
-    Raises
-    ------
-    SourceError
-        If a line is not a JSON object.
+    Raise SourceError if a line is not a JSON object.
     """
     rows, lines = [], []
     for line, text in enumerate(file.text.split("\n"), start=1):

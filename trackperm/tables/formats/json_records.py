@@ -11,10 +11,7 @@ from trackperm.tables.table import ExampleTable
 def read_json_records(file: SourceFile) -> ExampleTable:
     """Read an array of objects; a missing member is null.
 
-    Raises
-    ------
-    SourceError
-        If an item is not an object.
+    Raise SourceError if an item is not an object.
     """
     rows = file.document
     for index, row in enumerate(rows):

@@ -53,12 +53,8 @@ class _Cases:
 def read_junit(file: SourceFile) -> ExampleTable:
     """Read ``passed`` of every test case ``classname::name``: 1, 0 after a failure or error, null if skipped.
 
-    A document type is refused, as reports have none and entities could be declared in one.
-
-    Raises
-    ------
-    SourceError
-        If the file is not well-formed XML, has a document type, or has no test cases.
+    A document type is refused, as reports have none and entities could be declared in one. Raise SourceError
+    if the file is not well-formed XML, has a document type, or has no test cases.
     """
     cases = _Cases()
     parser = expat.ParserCreate()

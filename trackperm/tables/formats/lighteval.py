@@ -13,7 +13,7 @@ import polars as pl
 
 from trackperm.errors import SourceError
 from trackperm.tables.formats.parquet import read_parquet
-from trackperm.tables.json_values import member_names, table
+from trackperm.tables.json_values import is_score, member_names, table
 from trackperm.tables.panics import panics_unprinted
 from trackperm.tables.scan import UNREADABLE
 from trackperm.tables.source import Source, SourceFile
@@ -28,12 +28,8 @@ def read_lighteval(file: SourceFile) -> ExampleTable:
     """Read details: a column for every metric, and ``prediction`` and ``label`` where each is a single text.
 
     ``score`` is the only metric, where there is one. ``input_hash`` is the SHA-256 of the query, which
-    pairing checks. The layout before 0.10 has no ids: use `--id input_hash` or `--by-position`.
-
-    Raises
-    ------
-    SourceError
-        If the file is truncated, or metrics are not a mapping.
+    pairing checks. The layout before 0.10 has no ids: use `--id input_hash` or `--by-position`. Raise
+    SourceError if the file is truncated, or metrics are not a mapping.
     """
     frame = read_parquet(file).frame.to_polars()
     is_new = set(frame.columns) >= _NEW
@@ -52,12 +48,8 @@ def read_lighteval(file: SourceFile) -> ExampleTable:
         table(present, lambda row: f"row {row}", file.origin),
         identity=("input_hash",),
         facts={"task": ", ".join(tasks)} if tasks else {},
-        metrics={name: name for name in names if name in present and all(map(_is_score, columns[name]))},
+        metrics={name: name for name in names if name in present and all(map(is_score, columns[name]))},
     )
-
-
-def _is_score(value: object) -> bool:
-    return value is None or isinstance(value, bool | int | float)
 
 
 def _new(frame: pl.DataFrame, origin: str) -> dict[str, list[Any]]:

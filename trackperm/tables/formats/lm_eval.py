@@ -11,7 +11,7 @@ from typing import Any
 from trackperm.errors import SourceError
 from trackperm.messages import did_you_mean, listed
 from trackperm.tables.formats.json_lines import json_rows
-from trackperm.tables.json_values import member_names, table
+from trackperm.tables.json_values import has_members, is_score, member_names, table
 from trackperm.tables.source import Source, SourceFile, chosen_part
 from trackperm.tables.table import ExampleTable
 
@@ -47,13 +47,9 @@ def read_lm_eval(file: SourceFile) -> ExampleTable:
     In the file of one task the id is the harness' ``doc_id``. In the folder of a run, which contains a file
     for every task, ids are ``task/doc_id`` and the column ``task`` is the task. ``score`` is the only metric,
     where there is one. Numeric metrics are the log's own; in a folder, those that all tasks have. Pairing
-    checks the hashes of document and target, but not that of the prompt, which a chat template changes.
-
-    Raises
-    ------
-    SourceError
-        If samples went through several filters and none was chosen, a folder contains several runs or other
-        files, or a sample has no ``doc_id``.
+    checks the hashes of document and target, but not that of the prompt, which a chat template changes. Raise
+    SourceError if samples went through several filters and none was chosen, a folder contains several runs or
+    other files, or a sample has no ``doc_id``.
     """
     is_run = file.path.is_dir()
     logs = _logs_of_run(file) if is_run else [_log(file)]
@@ -77,7 +73,7 @@ def read_lm_eval(file: SourceFile) -> ExampleTable:
     tasks = [log.task for log in logs if log.task is not None]
     filters = dict.fromkeys(filter_ for log in logs for filter_ in log.filters)
     facts = {"filter": ", ".join(filters), **({"task": ", ".join(tasks)} if tasks else {})}
-    own = [name for name in metrics if all(_is_score(sample.get(name)) for sample in samples)]
+    own = [name for name in metrics if all(is_score(sample.get(name)) for sample in samples)]
     of_all = [name for name in own if all(name in sample for sample in samples)] or own
     some = [name for name in own if name not in of_all]
     return replace(
@@ -89,11 +85,6 @@ def read_lm_eval(file: SourceFile) -> ExampleTable:
     )
 
 
-def _is_score(value: object) -> bool:
-    """Return whether a value of a metric is a number or missing; perplexities are tuples to be aggregated."""
-    return value is None or isinstance(value, bool | int | float)
-
-
 def _log(file: SourceFile) -> _Log:
     if isinstance(file.document, list):  # the layout before 0.4.3
         samples, places = file.document, [f"item {i}" for i in range(len(file.document))]
@@ -101,7 +92,7 @@ def _log(file: SourceFile) -> _Log:
         samples, lines = json_rows(file)
         places = [f"line {line}" for line in lines]
     for sample, place in zip(samples, places, strict=True):
-        if not isinstance(sample, dict) or not sample.keys() >= _MARKS:
+        if not has_members(sample, *_MARKS):
             lacking = _MARKS - sample.keys() if isinstance(sample, dict) else _MARKS
             raise SourceError(
                 f"`{file.origin}`, {place}: a sample without {listed(sorted(lacking))}",
@@ -166,7 +157,7 @@ def _is_result(path: Path) -> bool:
     if path.is_dir():
         return False
     document = SourceFile(path).document if path.suffix == ".json" else None
-    return isinstance(document, dict) and {"results", "configs"} <= document.keys()
+    return has_members(document, "results", "configs")
 
 
 def _recognises_file(file: SourceFile) -> bool:
@@ -174,7 +165,7 @@ def _recognises_file(file: SourceFile) -> bool:
         return file.first_record.keys() >= _MARKS
     if b'"filtered_resps"' not in file.head or not isinstance(file.document, list):
         return False
-    return bool(file.document) and isinstance(file.document[0], dict) and file.document[0].keys() >= _MARKS
+    return bool(file.document) and has_members(file.document[0], *_MARKS)
 
 
 def _recognises(file: SourceFile) -> bool:

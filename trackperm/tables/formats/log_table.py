@@ -9,7 +9,7 @@ from typing import Any
 
 from trackperm.errors import SourceError
 from trackperm.tables.expansion import require_columns
-from trackperm.tables.json_values import table
+from trackperm.tables.json_values import has_members, member, table
 from trackperm.tables.source import Source, SourceFile
 from trackperm.tables.table import ExampleTable
 
@@ -19,10 +19,7 @@ _CUT_BY_WANDB = 10_000  # rows that W&B keeps in the copy of a table for its pag
 def read_split(file: SourceFile) -> ExampleTable:
     """Read a table in pandas' ``split`` layout; values keep their JSON types.
 
-    Raises
-    ------
-    SourceError
-        If the file is not in that layout.
+    Raise SourceError if the file is not in that layout.
     """
     return table_of_rows(*columns_and_rows(file.document, file.origin), file.origin)
 
@@ -36,10 +33,7 @@ def table_of_rows(names: Sequence[str], rows: Sequence[Sequence[Any]], origin: s
 def read_log_table(file: SourceFile) -> ExampleTable:
     """Read a table without a stated number of rows.
 
-    Raises
-    ------
-    SourceError
-        If the file is not in that layout.
+    Raise SourceError if the file is not in that layout.
     """
     table = read_split(file)
     if len(table) == _CUT_BY_WANDB and file.path.name.endswith(".table.json"):
@@ -49,25 +43,18 @@ def read_log_table(file: SourceFile) -> ExampleTable:
 
 
 def _recognises(file: SourceFile) -> bool:
-    return _has_rows(file.document)
-
-
-def _has_rows(document: Any) -> bool:
-    return isinstance(document, dict) and {"columns", "data"} <= document.keys()
+    return has_members(file.document, "columns", "data")
 
 
 def columns_and_rows(document: Any, origin: str) -> tuple[list[str], list[list[Any]]]:
     """Return the names of columns and the rows of a document in pandas' ``split`` layout.
 
-    Raises
-    ------
-    SourceError
-        If the document is not of that layout, or two columns have one name.
+    Raise SourceError if the document is not of that layout, or two columns have one name.
     """
     hint = 'MLflow\'s `log_table` writes {"columns": [...], "data": [[...], ...]}.'
-    if not _has_rows(document) or not all(isinstance(document[key], list) for key in ("columns", "data")):
+    names, rows = member(document, "columns"), member(document, "data")
+    if not isinstance(names, list) or not isinstance(rows, list):
         raise SourceError(f"`{origin}` does not have the lists `columns` and `data`", hint=hint)
-    names, rows = document["columns"], document["data"]
     require_columns(len(names), origin)
     for name in names:
         if not isinstance(name, str):

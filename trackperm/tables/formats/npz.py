@@ -21,10 +21,7 @@ _LAST_CHARACTER = 0x10FFFF
 def read_npz(file: SourceFile) -> ExampleTable:
     """Read the one-dimensional arrays of an archive; a note lists the others, which are left out.
 
-    Raises
-    ------
-    SourceError
-        If the archive is truncated, an array holds Python objects, or arrays differ in length.
+    Raise SourceError if the archive is truncated, an array holds Python objects, or arrays differ in length.
     """
     arrays = _arrays(file)
     columns = {

@@ -27,10 +27,7 @@ _NUMBERED = re.compile(r"(?P<table>.*?)-?(?P<number>\d+)-of-(?P<of>\d+)\.parquet
 def read_parquet(file: SourceFile) -> ExampleTable:
     """Read a Parquet file with the types that it declares.
 
-    Raises
-    ------
-    SourceError
-        If it is not a complete Parquet file, or two columns have the same name.
+    Raise SourceError if it is not a complete Parquet file, or two columns have the same name.
     """
     return ExampleTable.from_scan(_scan([file.path], file.origin), file.origin)
 
@@ -38,11 +35,8 @@ def read_parquet(file: SourceFile) -> ExampleTable:
 def read_parts(file: SourceFile) -> ExampleTable:
     """Read the Parquet files in a folder as one table, in the order of their names.
 
-    Raises
-    ------
-    SourceError
-        If a file is not a complete Parquet file, their columns differ, or their names show that some are
-        missing.
+    Raise SourceError if a file is not a complete Parquet file, their columns differ, or their names show that
+    some are missing.
     """
     paths = _parts(file.path)
     _require_all([path.name for path in paths], file.origin)

@@ -29,10 +29,7 @@ Groups = list[dict[int, Any]]
 def row_groups(path: Path) -> Groups:
     """Read the footer of a file.
 
-    Raises
-    ------
-    ValueError
-        If the footer is broken.
+    Raise ValueError if the footer is broken.
     """
     with path.open("rb") as file:
         file.seek(-8, 2)
@@ -52,12 +49,8 @@ def held_bytes(path: Path, groups: Groups, names: Iterable[str]) -> int:
     """Count the bytes of columns after decompression, without one value for every row.
 
     These bytes are the content of pages, the items of lists and the members of structures, which pages can
-    repeat at no cost.
-
-    Raises
-    ------
-    ValueError
-        If the footer or the header of a page is broken; polars would abort the process on invalid numbers.
+    repeat at no cost. Raise ValueError if the footer or the header of a page is broken; polars would abort
+    the process on invalid numbers.
     """
     names = set(names)
     n_bytes = 0

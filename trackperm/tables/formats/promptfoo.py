@@ -5,13 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import replace
 from itertools import chain
 from typing import Any
 
 from trackperm.errors import SourceError
-from trackperm.tables.json_values import member_names, table
+from trackperm.tables.json_values import has_members, member, member_names, table
 from trackperm.tables.source import Source, SourceFile, chosen_part
 from trackperm.tables.table import ExampleTable
 
@@ -21,16 +20,11 @@ _ERROR = 2  # `failureReason` of a failed call; that of a failed assertion is 1
 def read_promptfoo(file: SourceFile) -> ExampleTable:
     """Read the results of one provider and prompt: ``id``, ``passed``, ``score``, ``prediction``, metrics.
 
-    The id is the index of the test, or the values of its variables where there is no index. Variables are
+    The id is the index of the test, or the values of its variables if it has no index. Variables are
     columns under their own names. ``--repeat`` produces identical tests, which promptfoo numbers like others:
     they have the id of the first of them, and the column ``repeat`` numbers them. ``input_hash`` is the
-    SHA-256 of the variables, which pairing checks.
-
-    Raises
-    ------
-    SourceError
-        If there are several providers or prompts and none was chosen, or a result is not in promptfoo's
-        format.
+    SHA-256 of the variables, which pairing checks. Raise SourceError if there are several providers or
+    prompts and none was chosen, or a result is not in promptfoo's format.
     """
     results = file.document["results"]["results"]
     for index, result in enumerate(results):
@@ -49,12 +43,12 @@ def read_promptfoo(file: SourceFile) -> ExampleTable:
         **({"repeat": numbers} if any(numbers) else {}),
         "passed": [result.get("success") for result in kept],
         "score": [result.get("score") for result in kept],
-        "prediction": [_output(result) for result in kept],
+        "prediction": [member(result, "response", "output") for result in kept],
         "input_hash": [hashlib.sha256(text.encode()).hexdigest() for text in variables],
     }
-    for member in ("namedScores", "vars"):
-        for name in member_names([result.get(member) or {} for result in kept], file.origin):
-            columns.setdefault(name, [(result.get(member) or {}).get(name) for result in kept])
+    for group in ("namedScores", "vars"):
+        for name in member_names([result.get(group) or {} for result in kept], file.origin):
+            columns.setdefault(name, [(result.get(group) or {}).get(name) for result in kept])
     n_errors = sum(result.get("failureReason") == _ERROR for result in kept)
     notes = (f"{n_errors} of {len(kept)} results are errors of the provider and count as failed",)
     named = dict.fromkeys(chain.from_iterable(result.get("namedScores") or {} for result in kept))
@@ -71,9 +65,7 @@ def _repeated(ids: list[Any], results: list[dict[str, Any]]) -> tuple[list[Any],
     n: Counter[str] = Counter()
     own, numbers = [], []
     for id_, result in zip(ids, results, strict=True):
-        case = result.get("testCase")
-        said = [case.get(name) for name in ("description", "assert")] if isinstance(case, dict) else []
-        said.append(result.get("vars"))
+        said = [member(result, "testCase", name) for name in ("description", "assert")] + [result.get("vars")]
         test = json.dumps(said, sort_keys=True, default=str)
         own.append(first.setdefault(test, id_))
         numbers.append(n[test])
@@ -98,20 +90,9 @@ def _name(value: Any, *members: str) -> str:
     return str(value)
 
 
-def _output(result: Mapping[str, Any]) -> Any:
-    response = result.get("response")
-    return response.get("output") if isinstance(response, dict) else None
-
-
 def _recognises(file: SourceFile) -> bool:
-    results = file.document.get("results") if isinstance(file.document, dict) else None
-    rows = results.get("results") if isinstance(results, dict) else None
-    return (
-        isinstance(rows, list)
-        and bool(rows)
-        and isinstance(rows[0], dict)
-        and {"success", "provider"} <= rows[0].keys()
-    )
+    rows = member(file.document, "results", "results")
+    return isinstance(rows, list) and rows[:1] != [] and has_members(rows[0], "success", "provider")
 
 
 PROMPTFOO = Source("promptfoo", "promptfoo results", _recognises, read_promptfoo, part="provider")

@@ -34,20 +34,13 @@ class _Utterance(NamedTuple):
 def read_sgml(file: SourceFile) -> ExampleTable:
     """Read the alignment of every utterance in a report of sclite's `-o sgml`.
 
-    Returns
-    -------
-    ExampleTable
-        Columns ``id``, ``correct``, ``substitutions``, ``deletions``, ``insertions``, ``errors`` (the sum of
-        these three), ``words`` (of the reference: correct, substituted and deleted), ``reference`` and
-        ``hypothesis``. Words that sclite counts as correct are correct, such as an optional word that is
-        missing. Of alternative references the file contains the chosen one; the texts are for reading. Where
-        the transcript has times, ``segment`` (recording, channel and times) has to agree between runs.
-
-    Raises
-    ------
-    SourceError
-        If the file is truncated, an alignment has items other than C, S, D and I, an utterance repeats, or
-        there are several systems and none was chosen.
+    Its columns are ``id``, ``correct``, ``substitutions``, ``deletions``, ``insertions``, ``errors`` (the sum
+    of these three), ``words`` (of the reference: correct, substituted and deleted), ``reference`` and
+    ``hypothesis``. Words that sclite counts as correct are correct, such as an optional word that is missing.
+    Of alternative references the file contains the chosen one; the texts are for reading. Where the
+    transcript has times, ``segment`` (recording, channel and times) has to agree between runs. Raise
+    SourceError if the file is truncated, an alignment has items other than C, S, D and I, an utterance
+    repeats, or there are several systems and none was chosen.
     """
     systems: dict[str, dict[str, str]] = {}
     utterances: dict[str, list[_Utterance]] = {}
@@ -85,12 +78,8 @@ def read_sgml(file: SourceFile) -> ExampleTable:
 def read_pra(file: SourceFile) -> ExampleTable:
     """Read the scores of every utterance in a report of sclite's `-o pra`; columns as in :func:`read_sgml`.
 
-    The texts are left out, as that report breaks them into lines and capitalises errors.
-
-    Raises
-    ------
-    SourceError
-        If the file is truncated, or an utterance repeats.
+    The texts are left out, as that report breaks them into lines and capitalises errors. Raise SourceError if
+    the file is truncated, or an utterance repeats.
     """
     utterances: list[_Utterance] = []
     waiting = ""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from trackperm.errors import SourceError
-from trackperm.tables.json_values import table
+from trackperm.tables.json_values import has_members, member, table
 from trackperm.tables.source import Source, SourceFile
 from trackperm.tables.table import ExampleTable
 
@@ -19,16 +19,9 @@ _HINT = 'SQuAD is {"data": [{"paragraphs": [{"qas": [{"id": ..., "question": ...
 def read_questions(file: SourceFile) -> ExampleTable:
     """Read questions and their answers, of version 1.1 or 2.0.
 
-    Returns
-    -------
-    ExampleTable
-        Columns ``id``, ``question``, ``title`` (of the article) and ``label``, the list of accepted answers,
-        which is empty for a question without an answer.
-
-    Raises
-    ------
-    SourceError
-        If the document is not in SQuAD's format, or contains no question.
+    Its columns are ``id``, ``question``, ``title`` (of the article) and ``label``, the list of accepted
+    answers, which is empty for a question without an answer. Raise SourceError if the document is not in
+    SQuAD's format, or contains no question.
     """
     columns: dict[str, list[Any]] = {name: [] for name in ("id", "question", "title", "label")}
     places = []
@@ -50,12 +43,9 @@ def read_questions(file: SourceFile) -> ExampleTable:
 
 
 def read_predictions(file: SourceFile) -> ExampleTable:
-    """Read the answers to questions, ``{id: text}``; empty text means that there is no answer.
+    """Read the answers to questions, ``{id: text}``; empty text means that the question has no answer.
 
-    Returns
-    -------
-    ExampleTable
-        Columns ``id`` and ``prediction``.
+    Its columns are ``id`` and ``prediction``.
     """
     answers: dict[str, str] = file.document
     columns = {"id": list(answers), "prediction": list(answers.values())}
@@ -86,8 +76,8 @@ def _list(parent: dict[str, Any], member: str, where: str) -> list[Any]:
 
 
 def _is_questions(file: SourceFile) -> bool:
-    data = file.document.get("data") if isinstance(file.document, dict) else None
-    return isinstance(data, list) and bool(data) and isinstance(data[0], dict) and "paragraphs" in data[0]
+    data = member(file.document, "data")
+    return isinstance(data, list) and bool(data) and has_members(data[0], "paragraphs")
 
 
 def _is_predictions(file: SourceFile) -> bool:

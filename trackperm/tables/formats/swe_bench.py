@@ -36,12 +36,8 @@ def read_swe_bench(file: SourceFile) -> ExampleTable:
     The statistic is `pass_at_1`, whose ``missing`` lets ``--missing wrong`` count an instance that a run
     lacks as not resolved. In a report (``resolved_ids``, or ``resolved`` beside other lists) instances
     without a prediction (``incomplete_ids``) have no value; a list of resolved instances (``resolved``) does
-    not contain the others. Multi-SWE-bench's ``org/repo:pr-12`` becomes ``org__repo-12``.
-
-    Raises
-    ------
-    SourceError
-        If ids are not text, or a resolved instance was not submitted.
+    not contain the others. Multi-SWE-bench's ``org/repo:pr-12`` becomes ``org__repo-12``. Raise SourceError
+    if ids are not text, or a resolved instance was not submitted.
     """
     document = file.document
     passed: dict[str, int | None]

@@ -23,18 +23,10 @@ _QRELS_HINT = "a line of qrels is `query 0 document relevance`."
 def read_trec(file: SourceFile) -> ExampleTable:
     """Score every query of the qrels by the measure that ``FILE::MEASURE`` names, with ir_measures.
 
-    Returns
-    -------
-    ExampleTable
-        Columns ``id`` (the query), ``score`` and ``measure``. A query that the run lacks scores 0, as in
-        `trec_eval -c`; a query that the qrels lack is left out.
-
-    Raises
-    ------
-    SourceError
-        If no measure was chosen or it does not exist, or a line is not in the format of a run or of qrels.
-    MissingDependencyError
-        If ir_measures is not installed.
+    Its columns are ``id`` (the query), ``score`` and ``measure``. A query that the run lacks scores 0, as in
+    `trec_eval -c`; a query that the qrels lack is left out. Raise SourceError if no measure was chosen or it
+    does not exist, or a line is not in the format of a run or of qrels, and MissingDependencyError if
+    ir_measures is not installed.
     """
     if file.part is None:
         raise SourceError(

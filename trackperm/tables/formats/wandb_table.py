@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from trackperm.errors import SourceError
 from trackperm.tables.formats.log_table import read_split
+from trackperm.tables.json_values import has_members
 from trackperm.tables.source import Source, SourceFile
 from trackperm.tables.table import ExampleTable
 
@@ -19,10 +20,7 @@ _HINT = (
 def read_wandb_table(file: SourceFile) -> ExampleTable:
     """Read a table that contains all the rows that it claims.
 
-    Raises
-    ------
-    SourceError
-        If it was truncated, or is not in W&B's format.
+    Raise SourceError if it was truncated, or is not in W&B's format.
     """
     table, claimed = read_split(file), file.document.get("nrows", None)
     if claimed is not None and claimed != len(table):
@@ -35,7 +33,7 @@ def read_wandb_table(file: SourceFile) -> ExampleTable:
 
 def _recognises(file: SourceFile) -> bool:
     document = file.document
-    if not isinstance(document, dict) or not {"columns", "data"} <= document.keys():
+    if not has_members(document, "columns", "data"):
         return False
     return document.get("_type") == "table" or not document.keys().isdisjoint(
         {"nrows", "ncols", "column_types"}

@@ -120,19 +120,9 @@ def tables_of_artifact(
 ) -> list[LoggedTable]:
     """List the tables among the files of an artifact; files that are parts of one table count as one.
 
-    Parameters
-    ----------
-    prefix : str
-        Start of the names of the tables: the name of the artifact and a slash, or nothing.
-    entries : collection of str
-        Paths in the artifact.
-    parts : callable
-        Returns the paths to which a partitioned table points, given its path; None where it cannot be read.
-    fetch : callable
-        Fetches files, given their paths, to a folder or leaves them where they are, and returns where they
-        are.
-    n_versions : int
-        Number of versions of the artifact.
+    `parts` returns the paths to which a partitioned table points, given its path, or None if it cannot be
+    read. `fetch` fetches files, given their paths, to a folder or leaves them where they are, and returns
+    their places.
     """
     partitions = {
         path: pointed_at
@@ -202,25 +192,11 @@ def choose(
     choice: Callable[[str], str],
     others: Sequence[str] = (),
 ) -> tuple[LoggedTable, str | None]:
-    """Choose the table that is meant, and its part if one is named.
+    """Choose the table that `wanted` names, ``NAME`` or ``NAME::PART``, or the only one; return its part too.
 
-    Parameters
-    ----------
-    tables : sequence of LoggedTable
-        Tables of the run.
-    wanted : str or None
-        ``NAME`` or ``NAME::PART``; the name of an artifact is enough where it contains one table.
-    called : str
-        The run, as messages name it.
-    choice : callable
-        Returns how a user selects a name.
-    others : sequence of str
-        Other logged objects, for the message that there is no table.
-
-    Raises
-    ------
-    SourceError
-        If there is no table, no such table, or several and none was named.
+    The name of an artifact is enough if it contains one table. `called` is the run in messages, `choice`
+    returns how a user selects a name, and `others` are logged objects that are not tables. Raise SourceError
+    if the run has no such table, or has several and none was named.
     """
     if wanted is not None:
         return _named(tables, wanted, called)
@@ -270,27 +246,10 @@ def _named(tables: Sequence[LoggedTable], wanted: str, called: str) -> tuple[Log
 def read_table(
     logged: LoggedTable, folder: Path, origin: str, detect: Detect, part: str | None = None
 ) -> ExampleTable:
-    """Fetch the files of a table and read them as one.
+    """Fetch the files of a table to an empty folder and read them as one table.
 
-    Parameters
-    ----------
-    logged : LoggedTable
-        The table.
-    folder : Path
-        An empty folder for files.
-    origin : str
-        The table, as messages name it.
-    detect : callable
-        Returns the format of a file that is not in wandb's own format.
-    part : str, optional
-        One system, filter or scorer in it.
-
-    Raises
-    ------
-    SourceError
-        If the files are not tables, or rows are missing.
-    TrackerError
-        If they cannot be fetched.
+    `detect` returns the format of a file that is not in wandb's own format. Raise SourceError if the files
+    are not tables or rows are missing, and TrackerError if they cannot be fetched.
     """
     files = [SourceFile.opened(path, origin, part) for path in logged.fetch(folder)]
     if logged.is_own_format:

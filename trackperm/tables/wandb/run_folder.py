@@ -77,10 +77,7 @@ class RunFolder:
     def open(cls, path: Path, origin: str) -> RunFolder:
         """Read the log in a folder; `path` may be the log itself.
 
-        Raises
-        ------
-        SourceError
-            If there is no log or more than one, or it is empty or damaged.
+        Raise SourceError if the folder has no log or several, or the log is empty or damaged.
         """
         logs = sorted(path.glob("run-*.wandb")) if path.is_dir() else [path]
         if len(logs) != 1:
@@ -99,19 +96,9 @@ class RunFolder:
     def read(self, choice: str | None, chosen_by: str, detect: Detect) -> ExampleTable:
         """Read the table that `choice` names, or the only one.
 
-        Parameters
-        ----------
-        choice : str or None
-            Key under which the table was logged, or ``<artifact>/<file>``; ``::PART`` may follow.
-        chosen_by : str
-            Text that a user writes before it.
-        detect : callable
-            Returns the format of a file.
-
-        Raises
-        ------
-        SourceError
-            If there is no such table, or several and none was named, or files or rows are missing.
+        `choice` is the key under which the table was logged, or ``<artifact>/<file>``; ``::PART`` may follow.
+        Hints write `chosen_by` before it. Raise SourceError if the run has no such table, or has several and
+        none was named, or if files or rows are missing.
         """
         called = f"`{self.origin}`" + (f" ({self.log.name})" if self.log.name else "")
         if self.log.exit_code is None:
@@ -225,10 +212,7 @@ class RunFolder:
     def staged(self, artifact: LoggedArtifact, path: str) -> Path:
         """Return the path of a file of an artifact, unchanged since it was logged.
 
-        Raises
-        ------
-        SourceError
-            If the file is missing, was changed, or is not a local file.
+        Raise SourceError if the file is missing, was changed, or is not a local file.
         """
         entry = self._entries(artifact)[path]
         what = f"file `{path}` of artifact `{artifact.name}` of `{self.origin}`"
@@ -244,8 +228,8 @@ class RunFolder:
                 hint="files of artifacts are outside the run's folder: also copy `WANDB_DATA_DIR`, which is"
                 " `~/.local/share/wandb` by default, and set it to the copy.",
             )
-        is_unchecked = bool(entry.ref) and entry.digest == _digest(str(file).encode())
-        if not is_unchecked and entry.digest != _digest(file.read_bytes()):
+        is_unchecked = bool(entry.ref) and entry.digest == manifest_digest(str(file).encode())
+        if not is_unchecked and entry.digest != manifest_digest(file.read_bytes()):
             raise SourceError(f"{what} was changed at `{file}` after it was logged")
         return file
 
@@ -266,7 +250,7 @@ def _moved(file: Path, folder: str) -> Path:
     return moved if moved.is_file() else file
 
 
-def _digest(content: bytes) -> str:
+def manifest_digest(content: bytes) -> str:
     """Return the MD5 in the form of manifests.
 
     The digest of a reference that wandb did not read is that of its path.

@@ -120,19 +120,8 @@ class RunLog:
 def read_run_log(path: Path, origin: str, *, with_summary: bool = False) -> RunLog:
     """Read the log of a run.
 
-    Parameters
-    ----------
-    path : Path
-        The log.
-    origin : str
-        Name of the log in messages.
-    with_summary : bool
-        Whether to read the whole summary, which takes time where a long training wrote it at every step.
-
-    Raises
-    ------
-    SourceError
-        If the file is not such a log or is damaged.
+    The whole summary is read only `with_summary`, as a long training writes it at every step.
+    Raise SourceError if the file is not such a log or is damaged.
     """
     log = RunLog()
     if special := special_kind(path):
@@ -156,10 +145,7 @@ def read_run_log(path: Path, origin: str, *, with_summary: bool = False) -> RunL
 def media_entries(items: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the values with a ``_type`` in nested objects, by their keys joined with dots.
 
-    Raises
-    ------
-    SourceError
-        If the key of an object is too long; the keys of all values in it begin with it.
+    Raise SourceError if the key of an object is too long; the keys of all values in it begin with it.
     """
     if len(prefix) > _LONGEST:
         raise SourceError(f"a key of {len(prefix):,} characters; expected at most {_LONGEST:,}")
@@ -173,12 +159,7 @@ def media_entries(items: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[
 def external_entries(text: bytes) -> dict[str, ManifestEntry]:
     """Read the entries of an artifact with very many files, which wandb writes to a separate file.
 
-    Raises
-    ------
-    ValueError
-        If it is not gzipped JSON Lines.
-    OSError
-        If it is truncated.
+    Raise ValueError if it is not gzipped JSON Lines, and OSError if it is truncated.
     """
     inflated = b"".join(Expansion.of("manifest of an artifact").inflated(io.BytesIO(text)))
     rows = (parsed(line.decode()) for line in inflated.splitlines() if line.strip())

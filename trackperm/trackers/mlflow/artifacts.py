@@ -21,7 +21,7 @@ from trackperm.errors import InputError, TrackerError
 from trackperm.messages import listed, listing
 from trackperm.tables import is_readable, tables_in_parts
 from trackperm.trackers.mlflow.evaluations import TRACES, has_assessed_traces
-from trackperm.trackers.mlflow.store import Store
+from trackperm.trackers.mlflow.store import Store, downloaded
 from trackperm.trackers.predictions import Predictions
 from trackperm.trackers.publication import is_safe_path
 from trackperm.trackers.references import TrackedRun
@@ -113,15 +113,11 @@ def find_table(store: Store, run: TrackedRun, *, is_evaluation: bool = False) ->
 
     The parts of a Parquet table in one folder count as one artifact. Folders that hold a model, the folder
     ``trackperm`` and JSON files that are not tables are ignored. A JSON array of objects may be anything, so
-    it counts only where there is nothing else. No artifact is preferred: several are listed and refused.
+    it counts only if nothing else does. No artifact is preferred: several are listed and refused.
 
-    ``traces`` names an evaluation, whose examples are traces and not an artifact. It is one of the
-    candidates where `is_evaluation` is set, and the fallback for any run without a table.
-
-    Raises
-    ------
-    InputError
-        If there is no such artifact, or more than one.
+    ``traces`` names an evaluation, whose examples are traces and not an artifact. It is one of the candidates
+    if `is_evaluation` is set, and the fallback for any run without a table. Raise InputError if the run has
+    no such artifact, or more than one.
     """
     with store.calls(f"listing the artifacts of run `{run.reference}`") as client:
         contents = _walk(RunArtifacts(client, store.run(run)))
@@ -163,10 +159,7 @@ def table_paths(store: Store, run: TrackedRun) -> list[str]:
 def named_table(store: Store, run: TrackedRun, path: str) -> TableArtifact:
     """Find the artifact of `run` at `path`: a file, or the folder of the parts of a Parquet table.
 
-    Raises
-    ------
-    InputError
-        If there is nothing at `path`, or it is one part of a table, or a folder of other files.
+    Raise InputError if there is nothing at `path`, or it is one part of a table, or a folder of other files.
     """
     called = f"run `{run.reference}` ({run.name})"
     path = path.removesuffix("/")
@@ -199,10 +192,7 @@ def named_table(store: Store, run: TrackedRun, path: str) -> TableArtifact:
 def _of_folder(path: str, inside: Mapping[str, FileInfo], called: str) -> TableArtifact:
     """Return the table whose parts are the files in a folder.
 
-    Raises
-    ------
-    InputError
-        If they are not the parts of exactly one table.
+    Raise InputError if they are not the parts of exactly one table.
     """
     tables = _parts_among(inside)
     if len(tables) != 1:
@@ -229,12 +219,8 @@ def _parts_among(inside: Mapping[str, FileInfo]) -> list[tuple[str, ...]]:
 def write_predictions(store: Store, run: TrackedRun, predictions: Predictions) -> None:
     """Log a file of predictions to `run`, unless it is there, and read it back.
 
-    Raises
-    ------
-    InputError
-        If another file is there under that name.
-    TrackerError
-        If MLflow failed, or did not store the file unchanged.
+    Raise InputError if another file is there under that name, and TrackerError if MLflow failed, or did not
+    store the file unchanged.
     """
     run_id, name = run.reference.locator, predictions.file
     with (
@@ -242,14 +228,12 @@ def write_predictions(store: Store, run: TrackedRun, predictions: Predictions) -
         store.calls(f"logging `{name}` to run `{run.reference}`", writes=True) as client,
     ):
         if any(info.path == name for info in client.list_artifacts(run_id)):
-            logged = Path(client.download_artifacts(run_id, name, folder)).read_bytes()
-            predictions.require_same(logged, run.reference)
+            predictions.require_same(downloaded(client, run_id, name), run.reference)
             return
         file = Path(folder, name)
         file.write_bytes(predictions.data)
         client.log_artifact(run_id, str(file))
-        file.unlink()
-        if Path(client.download_artifacts(run_id, name, folder)).read_bytes() != predictions.data:
+        if downloaded(client, run_id, name) != predictions.data:
             raise TrackerError(f"MLflow did not store `{name}` of run `{run.reference}` as it was logged")
 
 

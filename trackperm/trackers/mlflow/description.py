@@ -11,15 +11,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from mlflow import MlflowClient
 from mlflow.entities import Run
 from mlflow.exceptions import MlflowException
 
 from trackperm.trackers.markdown_limit import truncate_leaderboard
-from trackperm.trackers.mlflow.store import Store
+from trackperm.trackers.mlflow.store import Store, downloaded
 from trackperm.trackers.mlflow.write import DIGEST_TAG, DONE, STATE_TAG
 from trackperm.trackers.publication import KIND_TAG, LEADERBOARD, creation
 
@@ -63,15 +61,8 @@ class Board:
 def describe_experiment(store: Store, experiment_id: str) -> tuple[str, ...]:
     """Write the newest finished leaderboard of each statistic into the description of the experiment.
 
-    Returns
-    -------
-    tuple of str
-        What could not be shown, with the reason.
-
-    Raises
-    ------
-    TrackerError
-        If MLflow failed; the next call completes it.
+    Return the reasons why leaderboards could not be shown. Raise TrackerError if MLflow failed; the next call
+    completes the description.
     """
     read: dict[tuple[str, str], str] = {}
     limits = list(LIMITS)
@@ -92,16 +83,9 @@ def describe_experiment(store: Store, experiment_id: str) -> tuple[str, ...]:
 
 
 def described(held: str, boards: Sequence[Board], limit: int) -> str:
-    """Replace the leaderboards in a description by `boards`; leave them out where there is no room.
+    """Replace the leaderboards in a description by `boards`, which share the room equally.
 
-    Parameters
-    ----------
-    held : str
-        The description so far.
-    boards : sequence of Board
-        Leaderboards in the order of display; each gets an equal share of the room.
-    limit : int
-        Maximum number of characters.
+    Leave them out if they do not fit into `limit` characters.
     """
     found = _BLOCK.search(held)
     if found is None:
@@ -156,7 +140,5 @@ def _board(client: MlflowClient, run: Run, read: dict[tuple[str, str], str]) -> 
     run_id = run.info.run_id
     version = run_id, run.data.tags.get(DIGEST_TAG, "")
     if version not in read:
-        with TemporaryDirectory(prefix="trackperm-") as folder:
-            file = Path(client.download_artifacts(run_id, BOARD_FILE, folder))
-            read[version] = file.read_text(encoding="utf-8")
+        read[version] = downloaded(client, run_id, BOARD_FILE).decode()
     return Board(run_id, run.info.experiment_id, read[version])

@@ -79,12 +79,8 @@ def read_evaluation(store: Store, run: TrackedRun) -> ExampleTable:
     Columns are ``id``, ``request_id`` where the id differs from it, ``inputs`` and ``outputs`` as MLflow
     shows them, and the values of each scorer: numbers; booleans and yes or no as 1 and 0; text otherwise.
     Several values of a scorer for one example are averaged, as MLflow averages them. A scorer whose name is
-    taken gets the prefix ``score.``.
-
-    Raises
-    ------
-    SourceError
-        If the run has no traces, or no scorer has given a value.
+    taken gets the prefix ``score.``. Raise SourceError if the run has no traces, or no scorer has given a
+    value.
     """
     found = store.run(run)
     called = f"run `{run.reference}` ({run.name})"

@@ -31,7 +31,6 @@ _FAILED = ("FAILED", "KILLED")
 class MlflowHistory:
     """History of the experiments in one store; see :class:`trackperm.trackers.history.History`."""
 
-    baselines: ClassVar[frozenset[str]] = frozenset({"run", "newest", "alias", "champion", "branch"})
     branch_tag: ClassVar[str] = "mlflow.source.git.branch"
 
     def __init__(self, store: Store) -> None:
@@ -60,13 +59,7 @@ class MlflowHistory:
         return next((each for each in found if each.run.reference != own and each.has(tags, name)), None)
 
     def aliased(self, alias: str) -> TrackedRun:
-        """Find the run that made a version of a registered model.
-
-        Parameters
-        ----------
-        alias : str
-            ``models:/NAME@ALIAS``, or ``models:/NAME/VERSION``.
-        """
+        """Find the run that made the model version ``models:/NAME@ALIAS`` or ``models:/NAME/VERSION``."""
         by_alias, by_number = _ALIAS.fullmatch(alias), _VERSION.fullmatch(alias)
         if by_alias is None and by_number is None:
             raise InputError(
@@ -152,10 +145,7 @@ class MlflowHistory:
 def _having(tag: str, value: str) -> str:
     """Write the filter for runs with a tag; MLflow's filters have no escapes.
 
-    Raises
-    ------
-    InputError
-        If the tag or value contains characters that a filter cannot hold.
+    Raise InputError if the tag or value contains characters that a filter cannot hold.
     """
     quote = next((mark for mark in "'\"" if mark not in value), None)
     if quote is None or "`" in tag:

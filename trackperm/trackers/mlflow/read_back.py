@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from mlflow import MlflowClient
 from mlflow.entities import Run
 
 from trackperm.errors import SourceError
-from trackperm.trackers.mlflow.store import Store, moment
+from trackperm.trackers.mlflow.store import Store, downloaded, moment
 from trackperm.trackers.mlflow.write import DONE, STATE_TAG
 from trackperm.trackers.publication import (
     KIND_TAG,
@@ -57,18 +55,11 @@ def is_comparison(run: Run) -> bool:
 def logged_files(store: Store, run: TrackedRun) -> dict[str, bytes]:
     """Download the files from which a comparison can be verified, by artifact path.
 
-    Raises
-    ------
-    SourceError
-        If the run has no such files.
+    Raise SourceError if the run has no such files.
     """
-    run_id, found = run.reference.locator, {}
-    doing = f"downloading the files of comparison `{run.reference}`"
-    with store.calls(doing) as client, TemporaryDirectory(prefix="trackperm-") as folder:
-        for number, path in enumerate(_paths(client, run_id)):
-            target = Path(folder, str(number))
-            target.mkdir()
-            found[path] = Path(client.download_artifacts(run_id, path, str(target))).read_bytes()
+    run_id = run.reference.locator
+    with store.calls(f"downloading the files of comparison `{run.reference}`") as client:
+        found = {path: downloaded(client, run_id, path) for path in _paths(client, run_id)}
     if not found:
         raise SourceError(f"comparison `{run.reference}` has no artifacts in `{_FOLDER}/`")
     return found

@@ -21,20 +21,7 @@ MAX_TAG = 20_000
 
 
 def stored_statistics(store: Store, experiment_id: str) -> dict[str, Statistic | TrackpermError]:
-    """Read the statistics that are stored with an experiment, by name.
-
-    Parameters
-    ----------
-    store : Store
-        Store that holds the experiment.
-    experiment_id : str
-        Id of the experiment.
-
-    Returns
-    -------
-    dict of str to Statistic or TrackpermError
-        Statistics in the order of their names; the error where a tag holds no valid spec.
-    """
+    """Read the statistics that are stored with an experiment, by name; an invalid one is an error."""
     found = {
         tag.removeprefix(STATISTIC_TAG): text
         for tag, text in experiment_tags(store, experiment_id).items()
@@ -44,32 +31,11 @@ def stored_statistics(store: Store, experiment_id: str) -> dict[str, Statistic |
 
 
 def store_statistic(store: Store, experiment_id: str, file: Path, *, is_replaced: bool = False) -> str:
-    """Check a spec and store it with an experiment; the same spec is not written again.
+    """Check a spec and store it with an experiment, under the name in the spec or else that of the file.
 
-    Parameters
-    ----------
-    store : Store
-        Store that holds the experiment.
-    experiment_id : str
-        Id of the experiment.
-    file : Path
-        The spec, in YAML.
-    is_replaced : bool
-        Whether the spec replaces another one of that name.
-
-    Returns
-    -------
-    str
-        Name under which it is stored: that in the spec, or else that of the file.
-
-    Raises
-    ------
-    SpecError
-        If the spec is not valid.
-    InputError
-        If its name is taken, or the spec is too long.
-    TrackerError
-        If MLflow failed.
+    The same spec is not written again, and another one of that name only if it `is_replaced`. Raise SpecError
+    if the spec is not valid, InputError if its name is taken or it is too long, and TrackerError if MLflow
+    failed.
     """
     if file.suffix.lower() not in (".yaml", ".yml"):
         raise InputError(f"`{file}` is not a spec; expected a file that ends in `.yaml`")
@@ -104,23 +70,9 @@ def experiment_tags(store: Store, experiment_id: str) -> Mapping[str, str]:
 def write_experiment_tag(
     store: Store, experiment_id: str, tag: str, value: str, *, too_long: str, hint: str
 ) -> None:
-    """Write a tag of an experiment, or refuse it where MLflow could not store it whole.
+    """Write a tag of an experiment; refuse a value that MLflow could not store whole.
 
-    Parameters
-    ----------
-    store : Store
-        Store that holds the experiment.
-    experiment_id, tag, value : str
-        Id of the experiment, name and value of the tag.
-    too_long, hint : str
-        Subject and hint of the error where the value is too long.
-
-    Raises
-    ------
-    InputError
-        If the value is too long.
-    TrackerError
-        If MLflow failed.
+    `too_long` and `hint` are the subject and the hint of that InputError.
     """
     if len(value) > MAX_TAG:
         raise InputError(

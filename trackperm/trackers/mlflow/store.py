@@ -12,8 +12,8 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
-from difflib import get_close_matches
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from urllib.parse import unquote, urlsplit
 
 import mlflow
@@ -23,8 +23,9 @@ from mlflow.entities import Experiment, Run
 from mlflow.exceptions import MlflowException
 
 from trackperm.errors import InputError, TrackpermError
-from trackperm.messages import without_credentials, without_secrets
+from trackperm.messages import did_you_mean, without_credentials, without_secrets
 from trackperm.storage import is_full, no_room_for_temporary_files
+from trackperm.trackers.environment import environment
 from trackperm.trackers.failures import Advice, causes, missing_library
 from trackperm.trackers.references import RunReference, TrackedRun
 
@@ -59,20 +60,10 @@ _ADVICE = Advice(
 
 
 class Store:
-    """An MLflow tracking store that exists.
+    """MLflow tracking store that exists; by default the one that MLflow or ``MLFLOW_TRACKING_URI`` names.
 
-    Parameters
-    ----------
-    tracking_uri : str, optional
-        Where runs are recorded; by default what ``mlflow.set_tracking_uri`` or
-        ``MLFLOW_TRACKING_URI`` says.
-
-    Raises
-    ------
-    InputError
-        If no URI is configured, or there is no store at it.
-    TrackerError
-        If a database does not answer.
+    Raise InputError if no URI is configured or the store does not exist, and TrackerError if a database does
+    not answer.
     """
 
     def __init__(self, tracking_uri: str | None = None) -> None:
@@ -95,14 +86,8 @@ class Store:
     def calls(self, doing: str, *, writes: bool = False, once: bool = False) -> Iterator[MlflowClient]:
         """Lend the client, with bounded waiting and errors that name the operation.
 
-        Parameters
-        ----------
-        doing : str
-            Completes "MLflow failed while ...", with the run named.
-        writes : bool
-            Whether the operation writes, so that hints are about writing.
-        once : bool
-            Whether requests must not be repeated.
+        `doing` completes "MLflow failed while ...", with the run named. Hints are about writing if the
+        operation `writes`, and requests are not repeated if they may be sent `once` only.
         """
         with self._translated(doing, writes=writes):
             if self._is_shared and not once:
@@ -143,20 +128,10 @@ class Store:
         *,
         per_page: int = _PAGE,
     ) -> Iterator[Run]:
-        """Yield the active runs of experiments that a filter selects, a page at a time.
+        """Yield the active runs of experiments that a filter in MLflow's language selects, a page at a time.
 
-        Parameters
-        ----------
-        doing : str
-            Completes "MLflow failed while ...".
-        experiment_ids : sequence of str
-            Where to search.
-        wanted : str
-            Filter in MLflow's language; by default all runs.
-        order : {'ASC', 'DESC'}
-            Order of their start times.
-        per_page : int
-            Runs that a request returns at most.
+        Runs are in the order of their start times, ``ASC`` or ``DESC``. `doing` completes "MLflow failed
+        while ...".
         """
         token: str | None = None
         while True:
@@ -200,13 +175,7 @@ class Store:
         return experiment if experiment is not None and experiment.lifecycle_stage == "active" else None
 
     def experiment_id(self, name: str) -> str:
-        """Return the id of the active experiment called `name`.
-
-        Raises
-        ------
-        InputError
-            If there is no such experiment.
-        """
+        """Return the id of the active experiment called `name`; raise InputError if it does not exist."""
         experiment = self.experiment(name)
         if experiment is not None:
             return str(experiment.experiment_id)
@@ -214,7 +183,7 @@ class Store:
             names = [exp.name for exp in client.search_experiments(max_results=_PAGE)]
         raise InputError(
             f"MLflow at `{self.label}` has no experiment called `{name}`",
-            hint=suggestion(name, names) or f"`mlflow experiments create -n '{name}'` makes one.",
+            hint=did_you_mean(name, names).strip() or f"`mlflow experiments create -n '{name}'` makes one.",
         )
 
     def _reach(self) -> None:
@@ -254,8 +223,8 @@ class Store:
 
     def _nothing_there(self, path: Path) -> InputError:
         return InputError(
-            f"there is no MLflow store at `{self.label}` (looked for `{path.absolute()}`), "
-            "and trackperm does not create one",
+            f"`{self.label}` is not an MLflow store, and trackperm does not create one (looked for"
+            f" `{path.absolute()}`)",
             hint="check `--tracking-uri` and `MLFLOW_TRACKING_URI`; a relative path starts at the "
             "current directory.",
         )
@@ -291,10 +260,10 @@ class Store:
         return said.strip().split("\n")[0][:400]
 
 
-def suggestion(name: str, known: Sequence[str]) -> str | None:
-    """Return "did you mean" with the names most like `name`; None where none is similar."""
-    close = get_close_matches(name, list(dict.fromkeys(known)), n=3)
-    return f"did you mean {' or '.join(f'`{match}`' for match in close)}?" if close else None
+def downloaded(client: MlflowClient, run_id: str, path: str) -> bytes:
+    """Download an artifact of a run."""
+    with TemporaryDirectory(prefix="trackperm-") as folder:
+        return Path(client.download_artifacts(run_id, path, folder)).read_bytes()
 
 
 def moment(milliseconds: int | None) -> datetime | None:
@@ -304,21 +273,11 @@ def moment(milliseconds: int | None) -> datetime | None:
 
 @contextmanager
 def _environment(*defaults: Mapping[str, str], forced: Mapping[str, str] | None = None) -> Iterator[None]:
-    """Set MLflow's variables for the length of a call, where the user has not, and restore them."""
+    """Set MLflow's variables for the length of a call, where the user has not."""
     with _ENVIRONMENT:
-        before = dict(os.environ)
-        for values in defaults:
-            os.environ.update({name: value for name, value in values.items() if name not in before})
-        os.environ.update(forced or {})
-        changed = {name for name in os.environ if os.environ[name] != before.get(name)}
-        try:
+        unset = {name: value for each in defaults for name, value in each.items() if name not in os.environ}
+        with environment(**{**unset, **(forced or {})}):
             yield
-        finally:
-            for name in changed:
-                if name in before:
-                    os.environ[name] = before[name]
-                else:
-                    os.environ.pop(name, None)
 
 
 def _http_status(error: BaseException) -> int | None:

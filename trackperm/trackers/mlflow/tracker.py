@@ -16,7 +16,7 @@ from mlflow.entities import Run
 from mlflow.exceptions import MlflowException
 
 from trackperm.errors import InputError, InputTypeError, TrackpermError
-from trackperm.messages import listing
+from trackperm.messages import did_you_mean, listing
 from trackperm.statistic import Statistic
 from trackperm.tables import read_examples
 from trackperm.tables.table import ExampleTable
@@ -40,7 +40,7 @@ from trackperm.trackers.mlflow.read_back import (
     logged_files,
 )
 from trackperm.trackers.mlflow.statistics import store_statistic, stored_statistics
-from trackperm.trackers.mlflow.store import Store, moment, suggestion
+from trackperm.trackers.mlflow.store import Store, moment
 from trackperm.trackers.mlflow.view import SavedView, set_up_view
 from trackperm.trackers.mlflow.write import write_comparison
 from trackperm.trackers.predictions import Predictions
@@ -50,6 +50,8 @@ from trackperm.trackers.publication import (
     LoggedComparison,
     Publication,
     Published,
+    logged_by_trackperm,
+    nowhere_to_log,
 )
 from trackperm.trackers.references import RunReference, TrackedRun
 
@@ -57,25 +59,17 @@ _RUN_ID = re.compile(r"[a-zA-Z0-9][\w-]{0,255}")
 _PAGE = 1000  # names of runs that are searched for one like a wrong name
 _READERS = 8  # threads: a server answers several requests at once, and transfer takes longer than answering
 _SHOWN = 20  # references in a hint
+_NAMED_BY = "a run is named by its id, or as `mlflow:<experiment>/<run name>`."
 
 
 class MlflowTracker:
     """Adapter of MLflow, over HTTP or on a local store; see :class:`trackperm.trackers.base.Tracker`.
 
-    A run is named ``<run id>`` or ``<experiment>/<run name>``. Where a name contains several ``/``, the split
-    is the one at which an experiment and a run of it exist. ``models:/<name>/<version>`` and
-    ``models:/<name>@<alias>`` name the run that made a version of a registered model.
-
-    Parameters
-    ----------
-    tracking_uri : str, optional
-        Where runs are recorded; by default what ``mlflow.set_tracking_uri`` or ``MLFLOW_TRACKING_URI`` says.
-        There is no further default, as a store is never created.
-
-    Raises
-    ------
-    InputError
-        If no URI is configured, or there is no store at it.
+    A run is named ``<run id>`` or ``<experiment>/<run name>``. If a name contains several ``/``, the split is
+    the one at which an experiment and a run of it exist. ``models:/<name>/<version>`` and
+    ``models:/<name>@<alias>`` name the run that made a version of a registered model. Without `tracking_uri`,
+    the store is the one that ``mlflow.set_tracking_uri`` or ``MLFLOW_TRACKING_URI`` names; a store is never
+    created.
     """
 
     scheme: ClassVar[str] = "mlflow"
@@ -100,11 +94,7 @@ class MlflowTracker:
                 hint=f"`mlflow runs restore --run-id {run.info.run_id}` restores it.",
             )
         if is_comparison(run):
-            kind = run.data.tags[KIND_TAG]
-            raise InputError(
-                f"run `mlflow:{run.info.run_id}` is a {kind} that trackperm logged, not a run to compare",
-                hint="name the runs that made the predictions.",
-            )
+            raise logged_by_trackperm(f"mlflow:{run.info.run_id}", run.data.tags[KIND_TAG])
         return self._store.tracked(run)
 
     def read(self, run: TrackedRun, artifact: str | None = None) -> ExampleTable:
@@ -187,10 +177,8 @@ class MlflowTracker:
         elif home is not None:
             experiment_id = home.container
         else:
-            who = "no run is" if publication.kind == LEADERBOARD else "the candidate is not"
-            raise InputError(
-                f"{who} in MLflow, so nothing says where to log the {publication.kind}",
-                hint="`--log-to mlflow:EXPERIMENT` names an experiment.",
+            raise nowhere_to_log(
+                publication.kind, "MLflow", "`--log-to mlflow:EXPERIMENT` names an experiment."
             )
         published = write_comparison(self._store, publication, candidate, experiment_id, tag_runs=tag_runs)
         if publication.kind != LEADERBOARD:
@@ -272,9 +260,9 @@ class MlflowTracker:
                 return f"`{name}` is an experiment: `mlflow:{name}/<run name>` names a run of it."
             return f"`{name}` is an experiment without a finished run."
         if not runs:
-            return "a run is named by its id, or as `mlflow:<experiment>/<run name>`."
+            return _NAMED_BY
         references = sorted({f"`mlflow:{experiments[run.info.experiment_id]}/{name}`" for run in runs})
-        return f"did you mean {' or '.join(references[:_SHOWN])}?"
+        return f"Did you mean {' or '.join(references[:_SHOWN])}?"
 
     def _named(self, locator: str) -> Run:
         parts = locator.split("/")
@@ -291,9 +279,10 @@ class MlflowTracker:
         if len(runs) == 1:
             return runs[0]
         if not runs:
+            there = self._run_names(self._store.experiment_id(experiment))
             raise InputError(
                 f"experiment `{experiment}` has no run called `{name}`",
-                hint=self._hint_for_run(name, self._run_names(self._store.experiment_id(experiment))),
+                hint=did_you_mean(name, there).strip() or _NAMED_BY if there else "the experiment is empty.",
             )
         lines = [
             f"mlflow:{run.info.run_id}  started {moment(run.info.start_time):%Y-%m-%d %H:%M:%S UTC}"
@@ -304,12 +293,6 @@ class MlflowTracker:
             f"{len(runs)} runs of experiment `{experiment}` are called `{name}`:\n\n{listing(lines)}",
             hint="name one by its id.",
         )
-
-    @staticmethod
-    def _hint_for_run(name: str, there: Sequence[str]) -> str:
-        if not there:
-            return "the experiment has no runs yet."
-        return suggestion(name, there) or "a run is named by its id, or as `mlflow:<experiment>/<run name>`."
 
     def _called(self, experiment: str, name: str) -> list[Run]:
         return self._runs_called(name, [self._store.experiment_id(experiment)])

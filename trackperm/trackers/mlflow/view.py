@@ -81,25 +81,11 @@ class _Logged:
 def set_up_view(store: Store, experiment_id: str, statistics: Sequence[str] = ()) -> SavedView:
     """Write the saved view of an experiment, or update it; an unchanged view is not written.
 
-    Its columns are the scores and verdicts of each statistic. The first score orders the runs, best first.
-    Other columns, widths and settings of an existing view stay.
+    Its columns are the scores and verdicts of each statistic, by default of all for which runs have verdicts.
+    The first score orders the runs, best first. Other columns, widths and settings of an existing view stay.
 
-    Parameters
-    ----------
-    store : Store
-        Store that holds the experiment.
-    experiment_id : str
-        Id of the experiment.
-    statistics : sequence of str
-        Names of statistics; by default all for which runs of the experiment have verdicts.
-
-    Raises
-    ------
-    InputError
-        If there are no verdicts and no statistic was named, the saved view cannot be parsed, or the new one
-        is too large for MLflow.
-    TrackerError
-        If MLflow failed.
+    Raise InputError if no statistic is named and no run has a verdict, if the saved view cannot be parsed, or
+    if the new one is too large for MLflow; TrackerError if MLflow failed.
     """
     logged = _logged(store, experiment_id)
     chosen = list(dict.fromkeys(statistics)) or logged.statistics
@@ -181,10 +167,7 @@ def _logged(store: Store, experiment_id: str) -> _Logged:
 def _read(held: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Parse a saved view and its state.
 
-    Raises
-    ------
-    InputError
-        If it is not in MLflow's format.
+    Raise InputError if it is not in MLflow's format.
     """
     try:
         envelope = json.loads(held)

@@ -24,7 +24,7 @@ from mlflow import MlflowClient
 from mlflow.entities import Metric, Run, RunTag
 
 from trackperm.errors import InputError, TrackerError
-from trackperm.trackers.mlflow.store import Store
+from trackperm.trackers.mlflow.store import Store, downloaded
 from trackperm.trackers.publication import (
     COMPARISON,
     CREATED_TAG,
@@ -73,20 +73,9 @@ def write_comparison(
 ) -> Published:
     """Write `publication` to the run with its key in an experiment, creating the run if necessary.
 
-    Parameters
-    ----------
-    store : Store
-        Store to write to.
-    publication : Publication
-        Comparison or leaderboard.
-    candidate : TrackedRun or None
-        Run under which the comparison is nested, where it is in MLflow. It gets its tags if it is in the same
-        experiment.
-    experiment_id : str
-        Experiment to write to.
-    tag_runs : bool
-        Whether all compared runs get their tags. The two runs of a comparison of all examples get its page as
-        well, which replaces that of an earlier one.
+    The comparison is nested under the `candidate`, which gets its tags if it is in the same experiment. With
+    `tag_runs`, all compared runs get their tags, and the two runs of a comparison of all examples get its
+    page as well, which replaces that of an earlier one.
     """
     content = _content(publication)
     run_tags: list[tuple[TrackedRun, Mapping[str, str]]] = []
@@ -137,10 +126,7 @@ def write_comparison(
 def _content(publication: Publication) -> _Content:
     """Convert `publication` to what MLflow stores.
 
-    Raises
-    ------
-    InputError
-        If MLflow would refuse, truncate or change any of it.
+    Raise InputError if MLflow would refuse, truncate or change any of it.
     """
     publication.check()
     for name in publication.metrics:
@@ -275,12 +261,10 @@ def _tag(client: MlflowClient, run_id: str, tags: Mapping[str, str]) -> None:
 
 def _attach(client: MlflowClient, run_id: str, name: str, data: bytes) -> None:
     """Log a file to a run, unless the run holds it unchanged; the run's status and times stay."""
+    is_there = any(info.path == name for info in client.list_artifacts(run_id))
+    if is_there and downloaded(client, run_id, name) == data:
+        return
     with TemporaryDirectory(prefix="trackperm-") as folder:
-        if any(info.path == name for info in client.list_artifacts(run_id)):
-            held = Path(client.download_artifacts(run_id, name, folder))
-            if held.read_bytes() == data:
-                return
-            held.unlink()
         file = Path(folder, name)
         file.write_bytes(data)
         client.log_artifact(run_id, str(file))

@@ -51,10 +51,7 @@ def is_artifact(locator: str) -> bool:
 def find_artifact(store: Store, locator: str) -> TrackedRun:
     """Find an artifact that is read in place of a run; its locator names the present version.
 
-    Raises
-    ------
-    InputError
-        If there is no such artifact.
+    Raise InputError if the artifact does not exist.
     """
     with store.calls(f"looking up artifact `wandb:{locator}`") as api:
         if not api.artifact_exists(locator):
@@ -72,27 +69,9 @@ def read_run(
 ) -> tuple[ExampleTable, tuple[str, ...]]:
     """Read the per-example table of a run, or of an artifact that :func:`find_artifact` returned.
 
-    Parameters
-    ----------
-    store : Store
-        Server that holds it.
-    run : TrackedRun
-        The run or artifact.
-    choice : str, optional
-        Key under which the table was logged, or ``<artifact>[:<version>]/<file>``; the file alone in an
-        artifact. ``::PART`` may follow.
-
-    Returns
-    -------
-    table : ExampleTable
-        The table.
-    used : tuple of str
-        Versions of artifacts from which it was read, ``<entity>/<project>/<name>:<version>``.
-
-    Raises
-    ------
-    SourceError
-        If several tables could be meant, the file is not a table, or W&B truncated it.
+    `choice` is the key under which the table was logged, or ``<artifact>[:<version>]/<file>``; the file alone
+    in an artifact. ``::PART`` may follow. Return the table, and the versions of artifacts from which it was
+    read. Raise SourceError if several tables could be meant, the file is not a table, or W&B truncated it.
     """
     if is_artifact(run.reference.locator):
         logged: _Logged = _LoggedArtifact(store, run)

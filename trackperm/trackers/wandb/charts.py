@@ -68,17 +68,14 @@ SPEC: Mapping[str, Any] = {
 def preset_of(chart: Chart) -> str:
     """Return the name of the preset of `chart`.
 
-    Raises
-    ------
-    InputError
-        If the environment variable does not hold the name of a preset.
+    Raise InputError if the environment variable does not hold the name of a preset.
     """
     wanted = os.environ.get(VARIABLE)
     if not wanted or not {*_BARS} <= {*chart.table.columns}:
         return _LINES
     if not _ID.fullmatch(wanted):
         raise InputError(
-            f"`{VARIABLE}` is `{wanted}`, which is not a chart; expected `ENTITY/{PRESET}`",
+            f"`{VARIABLE}={wanted}` does not name a chart; expected `ENTITY/{PRESET}`",
             hint="`trackperm install-chart wandb:ENTITY` installs one and prints its name.",
         )
     return wanted
@@ -106,10 +103,7 @@ def presets_in(config: Mapping[str, Any]) -> dict[str, str]:
 def install_chart(store: Store, entity: str) -> str:
     """Store trackperm's preset with a user or team, and return its name.
 
-    Raises
-    ------
-    InputError
-        If `entity` is not the name of a user or team.
+    Raise InputError if `entity` is not the name of a user or team.
     """
     if not re.fullmatch(r"[\w.-]+", entity):
         raise InputError(f"`wandb:{entity}` is not a user or team; expected `wandb:ENTITY`")

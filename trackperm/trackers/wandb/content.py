@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
 import posixpath
@@ -74,10 +73,7 @@ class Content:
     def of(cls, publication: Publication) -> Content:
         """Convert `publication` to what W&B stores.
 
-        Raises
-        ------
-        InputError
-            If W&B would refuse, truncate or change any of it.
+        Raise InputError if W&B would refuse, truncate or change any of it.
         """
         publication.check()
         for name in publication.metrics:
@@ -122,13 +118,7 @@ class Content:
         return (*self.tables, *(stem for stem, suffix in drawn if suffix in _DRAWN))
 
     def artifact(self, folder: Path) -> wandb.Artifact:
-        """Build the result artifact, whose metadata name what was compared; offline runs have no lineage.
-
-        Parameters
-        ----------
-        folder : Path
-            An empty folder.
-        """
+        """Build the result artifact, whose metadata name what was compared; offline runs have no lineage."""
         made = wandb.Artifact(self.run_id, type=self.kind, description=self.name, metadata=dict(self.config))
         for number, (path, data) in enumerate(sorted(self.files.items())):
             file = folder / f"{number}{posixpath.splitext(path)[1]}"
@@ -156,8 +146,3 @@ class Content:
 def _cut(name: str) -> str:
     """Shorten a run's name to the length that W&B stores."""
     return name if len(name) <= _MAX_NAME else name[: _MAX_NAME - 1] + "…"
-
-
-def md5(data: bytes) -> str:
-    """Return the digest of a file in the form of W&B's manifests."""
-    return base64.b64encode(hashlib.md5(data, usedforsecurity=False).digest()).decode()

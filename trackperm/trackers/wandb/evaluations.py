@@ -25,31 +25,12 @@ _SECONDS = (10, 120)  # to connect, and between two pieces of an answer
 def fetch_evaluation(
     store: Store, run: TrackedRun, key: str, entry: Mapping[str, Any], folder: Path
 ) -> list[Path]:
-    """Write the examples of an evaluation to a file of JSON Lines.
+    """Write the examples of an evaluation, an `entry` of the run's summary, to a file of JSON Lines.
 
-    Its columns are ``id`` where examples are rows of a Weave dataset, the example's inputs, the members of
-    its output or else ``prediction`` (with the prefix ``output.`` where the name is taken), the scores as
-    ``score.NAME`` with dots for nested ones, and ``error`` where a prediction failed.
-
-    Parameters
-    ----------
-    store : Store
-        W&B server.
-    run : TrackedRun
-        Run that logged the evaluation.
-    key : str
-        Key under which it was logged.
-    entry : mapping
-        Entry of the run's summary.
-    folder : Path
-        Folder for the file.
-
-    Raises
-    ------
-    SourceError
-        If examples are missing, or not in Weave's format.
-    TrackerError
-        If the trace server does not answer or refuses the request.
+    Its columns are ``id`` if examples are rows of a Weave dataset, the example's inputs, the members of its
+    output or else ``prediction`` (with the prefix ``output.`` if the name is taken), the scores as
+    ``score.NAME`` with dots for nested ones, and ``error`` if a prediction failed. Raise SourceError if
+    examples are missing, or not in Weave's format.
     """
     what = f"evaluation `{key}` of run `{run.reference}`"
     rows = [

@@ -27,7 +27,6 @@ class WandbHistory:
     Offline runs have no history, as W&B selects runs by properties that are set when a run is synced.
     """
 
-    baselines: ClassVar[frozenset[str]] = frozenset({"run", "newest", "alias", "champion", "branch"})
     branch_tag: ClassVar[str] = "branch"
 
     def __init__(self, store: Store) -> None:

@@ -18,7 +18,15 @@ from trackperm.tables.registry import detect_format
 from trackperm.tables.table import ExampleTable
 from trackperm.tables.wandb.run_folder import RunFolder, is_run_folder
 from trackperm.tables.wandb.run_log import RunLog, read_run_log
-from trackperm.trackers.publication import GROUP, KINDS, TEST_SET_TAG, LoggedComparison, creation, is_recent
+from trackperm.trackers.publication import (
+    GROUP,
+    KINDS,
+    TEST_SET_TAG,
+    LoggedComparison,
+    creation,
+    is_recent,
+    logged_by_trackperm,
+)
 from trackperm.trackers.references import RunReference, TrackedRun
 
 _QUIET_SECONDS = 1.0  # a log that did not change for this long is complete, or its writer is gone
@@ -33,29 +41,19 @@ def is_offline_run(locator: str) -> bool:
 def find_offline_run(locator: str) -> TrackedRun:
     """Describe the run in a folder; its locator is the folder's absolute path.
 
-    Its container is ``<entity>/<project>``, as far as the log contains them.
-
-    Raises
-    ------
-    InputError
-        If its log is empty or unreadable, or the run is a comparison.
+    Its container is ``<entity>/<project>``, as far as the log contains them. Raise InputError if its log is
+    empty or unreadable, or the run is a comparison.
     """
     folder = _open(locator)
     if _is_ours(folder.log):
-        raise InputError(
-            f"run `wandb:{locator}` is a {folder.log.job_type} that trackperm logged, not a run to compare",
-            hint="name the runs that made the predictions.",
-        )
+        raise logged_by_trackperm(f"wandb:{locator}", folder.log.job_type)
     return _tracked(folder)
 
 
 def read_offline_run(run: TrackedRun, artifact: str | None = None) -> ExampleTable:
     """Read the per-example table of a run that :func:`find_offline_run` returned.
 
-    Raises
-    ------
-    SourceError
-        If several tables could be meant, files are missing, or W&B truncated the table.
+    Raise SourceError if several tables could be meant, files are missing, or W&B truncated the table.
     """
     folder = _open(run.reference.locator, str(run.reference))
     return folder.read(artifact, "--artifact ", detect_format)
@@ -64,10 +62,7 @@ def read_offline_run(run: TrackedRun, artifact: str | None = None) -> ExampleTab
 def offline_comparison(locator: str) -> LoggedComparison:
     """Describe the comparison or leaderboard in a folder.
 
-    Raises
-    ------
-    InputError
-        If its log is empty or unreadable, or the run is not a comparison.
+    Raise InputError if its log is empty or unreadable, or the run is not a comparison.
     """
     folder = _open(locator)
     if not _is_ours(folder.log):
@@ -123,10 +118,7 @@ def _is_recent(path: Path) -> bool:
 def offline_files(run: TrackedRun) -> dict[str, bytes]:
     """Read the files of a comparison under ``trackperm/``, from where they were when it was logged.
 
-    Raises
-    ------
-    SourceError
-        If they are missing or were changed.
+    Raise SourceError if they are missing or were changed.
     """
     folder = _open(run.reference.locator, str(run.reference))
     results = [artifact for artifact in folder.log.artifacts if artifact.type in KINDS]
@@ -148,10 +140,7 @@ def tags_of_config(config: Mapping[str, Any]) -> dict[str, str]:
 def offline_runs(container: str) -> list[TrackedRun]:
     """List the finished runs in a folder, oldest first, without those that trackperm logged.
 
-    Raises
-    ------
-    InputError
-        If there are no such runs.
+    Raise InputError if the folder has no such runs.
     """
     folder = Path(container).expanduser()
     found = []

@@ -16,10 +16,16 @@ from weakref import WeakKeyDictionary
 import wandb
 
 from trackperm.errors import InputError, InputTypeError, TrackerError
+from trackperm.tables.wandb.run_folder import manifest_digest
 from trackperm.trackers.predictions import Predictions
 from trackperm.trackers.references import RunReference
-from trackperm.trackers.wandb.content import md5
-from trackperm.trackers.wandb.store import SETTLING_SECONDS, UPLOAD_SECONDS, Store
+from trackperm.trackers.wandb.store import (
+    SETTLING_SECONDS,
+    UPLOAD_SECONDS,
+    Store,
+    downloaded,
+    newest_version,
+)
 
 _TYPE = "predictions"
 
@@ -30,12 +36,8 @@ _LOGGED_OFFLINE: WeakKeyDictionary[wandb.Run, dict[str, Path]] = WeakKeyDictiona
 def require_open_run(run: object) -> wandb.Run:
     """Return `run` if it accepts artifacts.
 
-    Raises
-    ------
-    InputTypeError
-        If it is not a run that :func:`wandb.init` returned.
-    InputError
-        If W&B is disabled.
+    Raise InputTypeError if it is not a run that :func:`wandb.init` returned, and InputError if W&B is
+    disabled.
     """
     if not isinstance(run, wandb.Run):
         kind = f"{type(run).__module__}.{type(run).__qualname__}"
@@ -54,12 +56,8 @@ def require_open_run(run: object) -> wandb.Run:
 def write_predictions(store: Store, run: wandb.Run, predictions: Predictions) -> RunReference:
     """Log a file of predictions to `run`, unless it is there, and read it back.
 
-    Raises
-    ------
-    InputError
-        If the run holds other predictions under that name.
-    TrackerError
-        If W&B failed, or did not store the file unchanged.
+    Raise InputError if the run holds other predictions under that name, and TrackerError if W&B failed, or
+    did not store the file unchanged.
     """
     name = re.sub(r"[^A-Za-z0-9_.-]", "-", f"{predictions.name}-{run.id}")
     with TemporaryDirectory(prefix="trackperm-", ignore_cleanup_errors=True) as folder:
@@ -77,11 +75,8 @@ def _write_online(
     with store.calls(f"logging `{predictions.file}` to run `{reference}`", writes=True):
         there = _artifact(store, path, name)
         if there is not None:
-            logged = b""
-            if predictions.file in there.manifest.entries:
-                entry = there.get_entry(predictions.file)
-                logged = Path(entry.download(root=str(file.parent / "logged"), skip_cache=True)).read_bytes()
-            predictions.require_same(logged, reference)
+            is_there = predictions.file in there.manifest.entries
+            predictions.require_same(downloaded(there, predictions.file) if is_there else b"", reference)
             return reference
         file.write_bytes(predictions.data)
         run.log_artifact(_new_artifact(name, file)).wait(timeout=UPLOAD_SECONDS)
@@ -89,7 +84,8 @@ def _write_online(
             time.sleep(seconds)
             kept = _artifact(store, path, name)
             entries = {} if kept is None else kept.manifest.entries
-            if predictions.file in entries and entries[predictions.file].digest == md5(predictions.data):
+            entry = entries.get(predictions.file)
+            if entry is not None and entry.digest == manifest_digest(predictions.data):
                 return reference
     raise TrackerError(f"W&B did not store `{predictions.file}` of run `{reference}` as it was logged")
 
@@ -98,8 +94,7 @@ def _artifact(store: Store, path: str, name: str) -> Any:
     """Return the newest version of an artifact that the run at `path` has logged, or None."""
     run = store.run_or_none(path)
     logged = [] if run is None else run.logged_artifacts()
-    versions = [artifact for artifact in logged if artifact.name.partition(":")[0] == name]
-    return max(versions, key=lambda artifact: int(artifact.version.removeprefix("v")), default=None)
+    return newest_version(artifact for artifact in logged if artifact.name.partition(":")[0] == name)
 
 
 def _write_offline(run: wandb.Run, predictions: Predictions, name: str, file: Path) -> RunReference:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from trackperm.errors import SourceError
@@ -18,7 +16,7 @@ from trackperm.trackers.publication import (
 from trackperm.trackers.references import TrackedRun
 from trackperm.trackers.wandb.offline import tags_of_config
 from trackperm.trackers.wandb.runs import find_comparison, is_complete, list_comparisons
-from trackperm.trackers.wandb.store import Store
+from trackperm.trackers.wandb.store import Store, downloaded
 from trackperm.trackers.wandb.write import newest_result
 
 _FOLDER = "trackperm/"
@@ -27,10 +25,7 @@ _FOLDER = "trackperm/"
 def logged_comparison(store: Store, locator: str) -> LoggedComparison:
     """Find the comparison at ``entity/project/id``, or at the address of its page.
 
-    Raises
-    ------
-    InputError
-        If there is no such run, or it is not a comparison.
+    Raise InputError if the run does not exist or is not a comparison.
     """
     run = find_comparison(store, locator)
     with store.calls(f"reading comparison `wandb:{locator}`"):
@@ -50,22 +45,16 @@ def logged_comparisons(store: Store, container: str, test_set: str | None) -> li
 def logged_files(store: Store, run: TrackedRun) -> dict[str, bytes]:
     """Download the files from which a comparison can be verified, by their path in its artifact.
 
-    Raises
-    ------
-    SourceError
-        If the run has no such files.
+    Raise SourceError if the run has no such files.
     """
     doing = f"downloading the files of comparison `{run.reference}`"
-    with store.calls(doing), TemporaryDirectory(prefix="trackperm-") as folder:
+    with store.calls(doing):
         found = store.run_or_none(run.reference.locator)
         result = None if found is None else newest_result(found)
         if result is None:
             raise SourceError(f"comparison `{run.reference}` has no result artifact")
         paths = [path for path in result.manifest.entries if path.startswith(_FOLDER)]
-        return {
-            path: Path(result.get_entry(path).download(root=folder, skip_cache=True)).read_bytes()
-            for path in paths
-        }
+        return {path: downloaded(result, path) for path in paths}
 
 
 def _logged(store: Store, run: Any) -> LoggedComparison:

@@ -14,8 +14,6 @@ import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr
 from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 with warnings.catch_warnings():
@@ -24,10 +22,11 @@ with warnings.catch_warnings():
 
 from trackperm.errors import InputError
 from trackperm.pairing import PairingReport
+from trackperm.trackers.environment import environment
 from trackperm.trackers.publication import LEADERBOARD, TEST_SET_TAG, creation
 from trackperm.trackers.references import TrackedRun
 from trackperm.trackers.wandb.runs import find_comparison, find_run, is_complete, list_comparisons
-from trackperm.trackers.wandb.store import Store, environment
+from trackperm.trackers.wandb.store import Store, downloaded
 from trackperm.trackers.wandb.write import newest_result
 
 _DRAFT = "runs/draft"
@@ -71,10 +70,7 @@ class ReportSection:
     def of(cls, store: Store, run: Any) -> ReportSection:
         """Read the content of a run of :class:`wandb.Api`.
 
-        Raises
-        ------
-        InputError
-            If the comparison is unfinished, or another version of trackperm wrote it.
+        Raise InputError if the comparison is unfinished, or another version of trackperm wrote it.
         """
         path = f"wandb:{run.entity}/{run.project}/{run.id}"
         with store.calls(f"reading {run.job_type} `{path}`"):
@@ -127,21 +123,9 @@ class Draft:
 def draft_of(store: Store, reference: str, candidate: str | None = None) -> Draft:
     """Build the report of one logged comparison, or of all comparisons of a baseline and a candidate.
 
-    The newest leaderboard on their test set is added. A leaderboard can be named as well.
-
-    Parameters
-    ----------
-    store : Store
-        Server that holds them.
-    reference : str
-        Locator of the run of a comparison or leaderboard or, with a `candidate`, of the baseline.
-    candidate : str, optional
-        Locator of the candidate, whose project is searched for the comparisons.
-
-    Raises
-    ------
-    InputError
-        If there is no such comparison, or it is unfinished.
+    The newest leaderboard on their test set is added. `reference` is the run of a comparison or leaderboard
+    or, with a `candidate`, the baseline; the project of the candidate is searched for the comparisons. Raise
+    InputError if the comparison does not exist or is unfinished.
     """
     if candidate is None:
         runs = [find_comparison(store, reference)]
@@ -166,10 +150,7 @@ def draft_of(store: Store, reference: str, candidate: str | None = None) -> Draf
 def specification(store: Store, draft: Draft) -> str:
     """Return the JSON that would be sent to W&B; ids of panels differ each time.
 
-    Raises
-    ------
-    TrackerError
-        If W&B does not answer the request for the project's id, or refuses it.
+    Raise TrackerError if W&B does not answer the request for the project's id, or refuses it.
     """
     with store.calls("looking up the project's id"), environment(WANDB_BASE_URL=store.base_url):
         spec = draft.report._to_model().spec.model_dump_json(by_alias=True, exclude_none=True)
@@ -179,12 +160,7 @@ def specification(store: Store, draft: Draft) -> str:
 def save(store: Store, draft: Draft) -> tuple[str, bool]:
     """Save a report, in place of an earlier draft of it that this user can see.
 
-    Returns
-    -------
-    url : str
-        Address of its page.
-    created : bool
-        Whether there was no earlier draft.
+    Return the address of its page, and whether it is new.
     """
     report = draft.report
     container = f"{report.entity}/{report.project}"
@@ -242,10 +218,7 @@ def _result(run: Any, path: str) -> dict[str, Any]:
     newest = newest_result(run)
     result: dict[str, Any] = {}
     if newest is not None:
-        with TemporaryDirectory(prefix="trackperm-") as folder:
-            entry = newest.get_entry("trackperm/comparison.json")
-            file = Path(entry.download(root=folder, skip_cache=True))
-            result = json.loads(file.read_text(encoding="utf-8"))
+        result = json.loads(downloaded(newest, "trackperm/comparison.json"))
     if result.get("signature") != run.rawconfig["trackperm.signature"]:
         raise InputError(f"comparison `{path}` lacks its result", hint="compare the runs again.")
     return result

@@ -12,7 +12,7 @@ import wandb
 
 from trackperm.errors import InputError
 from trackperm.messages import did_you_mean, listing
-from trackperm.trackers.publication import COMPARISON, GROUP, KINDS
+from trackperm.trackers.publication import COMPARISON, GROUP, KINDS, logged_by_trackperm
 from trackperm.trackers.references import TrackedRun
 from trackperm.trackers.wandb.store import Store
 
@@ -24,30 +24,15 @@ _MAX_NAMES = 1000  # names of runs that are searched for one like a wrong name
 
 
 def find_run(store: Store, locator: str) -> TrackedRun:
-    """Find the run that `locator` names; comparisons are refused.
+    """Find a run by ``entity/project/id``, ``entity/project/name``, both without the entity, or its page.
 
-    Parameters
-    ----------
-    store : Store
-        Server to search.
-    locator : str
-        ``entity/project/id`` or ``entity/project/name``, both also without the entity, or the address of the
-        run's page on any host.
-
-    Raises
-    ------
-    InputError
-        If `locator` names no run, or several.
+    Comparisons are refused. Raise InputError if `locator` names no run, or several.
     """
     container, name, run = _look_up(store, locator)
     if run is None:
         run = _called(store, container, name, locator)
     if is_comparison(run):
-        kind = run.job_type
-        raise InputError(
-            f"run `wandb:{container}/{run.id}` is a {kind} that trackperm logged, not a run to compare",
-            hint="name the runs that made the predictions.",
-        )
+        raise logged_by_trackperm(f"wandb:{container}/{run.id}", run.job_type)
     return store.tracked(run)
 
 
@@ -59,15 +44,8 @@ def is_complete(run: Any) -> bool:
 def find_comparison(store: Store, locator: str) -> Any:
     """Find the run of a comparison or leaderboard by ``entity/project/id`` or the address of its page.
 
-    Returns
-    -------
-    wandb.apis.public.Run
-        The run as it is now.
-
-    Raises
-    ------
-    InputError
-        If there is no run with that id, or it is not a comparison.
+    Return the run of :class:`wandb.Api` as it is now. Raise InputError if no run has that id, or if it is not
+    a comparison.
     """
     container, run_id, run = _look_up(store, locator)
     path = f"{container}/{run_id}"
@@ -91,13 +69,7 @@ def list_comparisons(store: Store, container: str, kinds: Sequence[str] = (COMPA
 
 
 def require_project(store: Store, container: str) -> str:
-    """Return ``entity/project`` for a container that may lack the entity; no project is created.
-
-    Raises
-    ------
-    InputError
-        If there is no such project.
-    """
+    """Return ``entity/project`` for a project that may lack the entity; raise InputError if missing."""
     entity, _, project = container.rpartition("/")
     if not project or "/" in entity:
         raise InputError(f"`wandb:{container}` is not a project; expected `wandb:ENTITY/PROJECT`")
@@ -121,10 +93,7 @@ def is_comparison(run: Any) -> bool:
 def from_page(url: str) -> tuple[str, str]:
     """Return ``entity/project`` and the run's id for the address of its page.
 
-    Raises
-    ------
-    InputError
-        If `url` is not such an address.
+    Raise InputError if `url` is not such an address.
     """
     page = _PAGE.fullmatch(urlsplit(url).path)
     if page is None:

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import requests
@@ -49,13 +51,7 @@ _ADVICE = Advice(
 
 
 class Store:
-    """A W&B server.
-
-    Parameters
-    ----------
-    base_url : str, optional
-        Address of its API; by default as wandb decides, by ``WANDB_BASE_URL`` and its settings.
-    """
+    """W&B server at `base_url`, or as wandb decides, by ``WANDB_BASE_URL`` and its settings."""
 
     def __init__(self, base_url: str | None = None) -> None:
         self._base_url = base_url or None
@@ -84,21 +80,10 @@ class Store:
 
     @contextmanager
     def calls(self, doing: str, *, writes: bool = False) -> Iterator[wandb.Api]:
-        """Lend the connection, with errors that name the operation.
+        """Lend the connection, with errors that name the operation: `doing` completes "W&B failed while ...".
 
-        Parameters
-        ----------
-        doing : str
-            Completes "W&B failed while ...", with the run named.
-        writes : bool
-            Whether the operation writes, so that hints are about writing.
-
-        Raises
-        ------
-        TrackerError
-            If wandb raised an exception.
-        StorageError
-            If there is no room for downloaded files.
+        Hints are about writing if the operation `writes`. Raise TrackerError if wandb raised an exception,
+        and StorageError if the disk has no room for downloaded files.
         """
         try:
             yield self.api
@@ -110,7 +95,7 @@ class Store:
             raise self._failure(error, doing, writes=writes) from error
 
     def run_or_none(self, path: str) -> Any:
-        """Read the run at ``entity/project/id`` as it is now; None where there is no such run."""
+        """Read the run at ``entity/project/id`` as it is now; None if it does not exist."""
         try:
             return self.fresh_api().run(path)
         except (wandb.Error, ValueError) as error:
@@ -130,13 +115,7 @@ class Store:
         )
 
     def start(self, **options: Any) -> Any:
-        """Start an online run beside the run that may be active in this process.
-
-        Parameters
-        ----------
-        **options
-            Arguments of :func:`wandb.init`.
-        """
+        """Start an online run beside the run that may be active in this process."""
         settings = {} if self._base_url is None else {"base_url": self._base_url}
         return start_run("online", settings, **options)
 
@@ -160,17 +139,22 @@ class Store:
         return _ADVICE.error(where, doing, said, status=status, is_silent=is_silent, writes=writes)
 
 
+def newest_version(artifacts: Iterable[Any]) -> Any:
+    """Return the artifact with the highest version; None if the list is empty."""
+    return max(artifacts, key=lambda artifact: int(artifact.version.removeprefix("v")), default=None)
+
+
+def downloaded(artifact: Any, path: str) -> bytes:
+    """Download a file of an artifact, past wandb's cache."""
+    with TemporaryDirectory(prefix="trackperm-") as folder:
+        return Path(artifact.get_entry(path).download(root=folder, skip_cache=True)).read_bytes()
+
+
 def start_run(mode: str, settings: Mapping[str, Any], **options: Any) -> Any:
     """Start a run that sends no data about this process, beside the run that may be active in it.
 
-    Parameters
-    ----------
-    mode : {'online', 'offline'}
-        Whether it is written to a server or to a folder.
-    settings : mapping
-        Settings of wandb for this run.
-    **options
-        Arguments of :func:`wandb.init`.
+    It is written to a server (`mode` ``online``) or to a folder (``offline``), with `settings` of wandb;
+    `options` are arguments of :func:`wandb.init`.
     """
     # Without `create_new`, `wandb.init` returns the run that is being trained.
     return wandb.init(
@@ -191,25 +175,6 @@ def ended(run: Any) -> Iterator[Any]:
             run.finish(exit_code=1)
         raise
     run.finish(exit_code=0)
-
-
-@contextmanager
-def environment(**values: str) -> Iterator[None]:
-    """Set environment variables while the block runs.
-
-    Some parts of wandb read settings from the environment alone: the folder for copies of logged files, whose
-    name manifests contain, and in some versions the server.
-    """
-    before = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
 
 
 def _private() -> dict[str, Any]:

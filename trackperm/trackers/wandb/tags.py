@@ -18,10 +18,7 @@ from trackperm.trackers.wandb.store import Store
 def require_taggable(store: Store, runs: Sequence[TrackedRun]) -> None:
     """Refuse runs that cannot get tags.
 
-    Raises
-    ------
-    InputError
-        If a run is not on the server, or not finished.
+    Raise InputError if a run is not on the server, or not finished.
     """
     for run in runs:
         locator = run.reference.locator
@@ -44,10 +41,7 @@ def require_taggable(store: Store, runs: Sequence[TrackedRun]) -> None:
 def tag_run(store: Store, run: TrackedRun, tags: Mapping[str, str]) -> None:
     """Add `tags` to the summary of a finished run.
 
-    Raises
-    ------
-    TrackerError
-        If the run's summary is not as expected afterwards.
+    Raise TrackerError if the run's summary is not as expected afterwards.
     """
     path = run.reference.locator
     with store.calls(f"tagging run `{run.reference}`", writes=True):

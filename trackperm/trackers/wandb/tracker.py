@@ -17,7 +17,7 @@ from trackperm.tables.table import ExampleTable
 from trackperm.trackers.base import table_or_error
 from trackperm.trackers.history import History
 from trackperm.trackers.predictions import Predictions
-from trackperm.trackers.publication import LEADERBOARD, LoggedComparison, Publication, Published
+from trackperm.trackers.publication import LoggedComparison, Publication, Published, nowhere_to_log
 from trackperm.trackers.references import RunReference, TrackedRun
 from trackperm.trackers.wandb.offline import (
     find_offline_run,
@@ -44,13 +44,8 @@ class WandbTracker:
 
     A run is named ``<entity>/<project>/<run id>``, ``<entity>/<project>/<run name>``, by the address of its
     page, or by the folder of an offline run. An artifact is named ``<entity>/<project>/<name>:<alias>``.
-    Whatever needs a server raises :class:`~trackperm.errors.MissingDependencyError` where wandb is not
-    installed.
-
-    Parameters
-    ----------
-    base_url : str, optional
-        Address of the server's API; by default as wandb decides, by ``WANDB_BASE_URL`` and its settings.
+    Whatever needs a server raises :class:`~trackperm.errors.MissingDependencyError` if wandb is not
+    installed. Without `base_url`, wandb decides, by ``WANDB_BASE_URL`` and its settings.
     """
 
     scheme: ClassVar[str] = "wandb"
@@ -143,12 +138,8 @@ class WandbTracker:
     def install_chart(self, entity: str) -> str:
         """Store trackperm's chart of the null distribution with a user or team, and return its name.
 
-        Comparisons use it where the environment variable ``TRACKPERM_WANDB_CHART`` holds that name.
-
-        Raises
-        ------
-        InputError
-            If `entity` is not the name of a user or team.
+        Comparisons use it where the environment variable ``TRACKPERM_WANDB_CHART`` holds that name. Raise
+        InputError if `entity` is not the name of a user or team.
         """
         with _wandb():
             from trackperm.trackers.wandb.charts import install_chart
@@ -163,10 +154,10 @@ class WandbTracker:
 
             return require_project(self._store, container)
         if home is None:
-            who = "no run is" if kind == LEADERBOARD else "the candidate is not"
-            raise InputError(
-                f"{who} in W&B, so nothing says where to log the {kind}",
-                hint="`--log-to wandb:ENTITY/PROJECT` names a project, `--log-to wandb:./FOLDER` a folder.",
+            raise nowhere_to_log(
+                kind,
+                "W&B",
+                "`--log-to wandb:ENTITY/PROJECT` names a project, `--log-to wandb:./FOLDER` a folder.",
             )
         if _is_offline(home.reference.locator):
             return Path(home.reference.locator).parent

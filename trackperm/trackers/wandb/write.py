@@ -20,11 +20,13 @@ from typing import Any
 import wandb
 
 from trackperm.errors import TrackerError
+from trackperm.tables.wandb.run_folder import manifest_digest
 from trackperm.tables.wandb.run_log import read_run_log
+from trackperm.trackers.environment import environment
 from trackperm.trackers.publication import CREATED_TAG, GROUP, KINDS, Publication, Published, now
 from trackperm.trackers.references import RunReference, TrackedRun
 from trackperm.trackers.wandb.charts import presets_in
-from trackperm.trackers.wandb.content import Content, md5
+from trackperm.trackers.wandb.content import Content
 from trackperm.trackers.wandb.offline import folders_of_comparisons
 from trackperm.trackers.wandb.runs import UNFINISHED
 from trackperm.trackers.wandb.store import (
@@ -32,7 +34,7 @@ from trackperm.trackers.wandb.store import (
     UPLOAD_SECONDS,
     Store,
     ended,
-    environment,
+    newest_version,
     start_run,
 )
 
@@ -47,20 +49,10 @@ def write_online(
     used: Sequence[str] = (),
     alert: bool = False,
 ) -> Published:
-    """Write `publication` to the run with its key in a project, creating the run if necessary.
+    """Write `publication` to the run with its key in an existing project, creating the run if necessary.
 
-    Parameters
-    ----------
-    store : Store
-        Server to write to.
-    publication : Publication
-        Comparison or leaderboard.
-    container : str
-        ``entity/project``, which exists.
-    used : sequence of str
-        Names of the compared artifacts, which become the lineage of the run.
-    alert : bool
-        Whether a candidate that is worse raises an alert when the run is first written.
+    The artifacts `used` become the lineage of the run. With `alert`, a candidate that is worse raises an
+    alert when the run is first written.
     """
     content = Content.of(publication)
     path = f"{container}/{content.run_id}"
@@ -70,6 +62,7 @@ def write_online(
         if before is not None and not _differences(before, content, final=True):
             return Published(store.tracked(before), created=False)
         entity, project = container.split("/")
+        # some parts of wandb read these settings from the environment alone
         with _scratch() as folder, environment(WANDB_DATA_DIR=folder, WANDB_BASE_URL=store.base_url):
             started = store.start(
                 entity=entity,
@@ -101,23 +94,10 @@ def write_online(
 def write_offline(
     publication: Publication, folder: Path, container: str = "", *, alert: bool = False
 ) -> Published:
-    """Write `publication` as an offline run in `folder`, unless it is there.
+    """Write `publication` as an offline run in `folder`, unless the folder has it already.
 
-    Parameters
-    ----------
-    publication : Publication
-        Comparison or leaderboard.
-    folder : Path
-        Folder of offline runs, mostly called ``wandb``.
-    container : str
-        ``entity/project`` or ``project`` to which ``wandb sync`` uploads it; by default as wandb decides.
-    alert : bool
-        Whether a candidate that is worse raises an alert when the run is synced.
-
-    Raises
-    ------
-    TrackerError
-        If the content cannot be read back.
+    ``wandb sync`` uploads it to `container`, ``entity/project`` or ``project``, or as wandb decides, and
+    raises its `alert`. Raise TrackerError if the content cannot be read back.
     """
     content = Content.of(publication)
     earlier = folders_of_comparisons(folder, content.run_id)
@@ -130,6 +110,7 @@ def write_offline(
     if earlier:  # the names of folders contain the second
         time.sleep(1.0 - time.time() % 1.0)
     try:
+        # manifests name the folder for copies of logged files; wandb reads it from the environment alone
         beside = os.environ.get("WANDB_DATA_DIR") or str((folder / "artifacts").resolve())
         with _scratch() as scratch, environment(WANDB_DATA_DIR=beside):
             started = start_run(
@@ -204,10 +185,7 @@ def _alert(run: Any, publication: Publication) -> None:
 def _verify(store: Store, path: str, content: Content, *, final: bool) -> Any:
     """Read the run back until it has the expected content; a server may take a moment to show it.
 
-    Raises
-    ------
-    TrackerError
-        If the content still differs in the end.
+    Raise TrackerError if the content still differs in the end.
     """
     differences: list[str] = []
     for seconds in SETTLING_SECONDS:
@@ -242,9 +220,9 @@ def _stale(run: Any, content: Content) -> list[str]:
 
 
 def newest_result(run: Any) -> Any:
-    """Return the newest artifact with the files of a comparison; None where there is none."""
+    """Return the newest artifact with the files of a comparison; None if it has none."""
     results = [artifact for artifact in run.logged_artifacts() if artifact.type in KINDS]
-    return max(results, key=lambda artifact: int(artifact.version.removeprefix("v")), default=None)
+    return newest_version(results)
 
 
 def _lost_files(run: Any, content: Content) -> list[str]:
@@ -253,7 +231,7 @@ def _lost_files(run: Any, content: Content) -> list[str]:
     if newest is None:
         return ["the result artifact"]
     kept = {path: entry.digest for path, entry in newest.manifest.entries.items()}
-    wanted = {path: md5(data) for path, data in content.files.items()}
+    wanted = {path: manifest_digest(data) for path, data in content.files.items()}
     return [f"file `{path}`" for path in sorted(wanted) if kept.get(path) != wanted[path]]
 
 

@@ -1,0 +1,151 @@
+"""Parts of pages that are made from the code when the site is built, so that they cannot fall behind it.
+
+A line ``<!-- generated: NAME -->`` in a page is replaced by what the function of that name returns.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import textwrap
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import typer
+from typer.core import TyperArgument, TyperGroup, TyperOption
+
+from trackperm import errors
+from trackperm.automation.policy.policy import json_schema as policy_schema
+from trackperm.cli.commands import app
+from trackperm.statistic import builtin_names, load_statistic
+from trackperm.statistic.schema import json_schema as statistic_schema
+
+MARK = re.compile(r"^<!-- generated: ([a-z-]+) -->$", re.MULTILINE)
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Replace the marks of a page; called by MkDocs for every page."""
+    return MARK.sub(lambda match: PARTS[match[1]](), markdown)
+
+
+def command_line() -> str:
+    """Return a section for every command: its usage, its help and its parameters."""
+    root = typer.main.get_command(app)
+    return "\n".join(_commands(root, "trackperm", None, "##"))
+
+
+def _commands(command: Any, name: str, parent: Any, heading: str) -> Iterator[str]:
+    context = command.make_context(name, [], parent=parent, resilient_parsing=True)
+    if parent is not None:
+        yield f"{heading} `{name}`\n"
+    usage = " ".join([name, *command.collect_usage_pieces(context)])
+    yield f"{_prose(command.help or '')}\n"
+    if not isinstance(command, TyperGroup):
+        yield f"```text\n{usage}\n```\n"
+        yield from _parameters(command)
+        return
+    for child in command.list_commands(context):
+        yield from _commands(command.get_command(context, child), f"{name} {child}", context, heading)
+
+
+def _parameters(command: Any) -> Iterator[str]:
+    rows = []
+    for parameter in command.params:
+        if isinstance(parameter, TyperArgument):
+            rows.append((f"`{parameter.metavar or parameter.name.upper()}`", parameter.help or ""))
+        elif isinstance(parameter, TyperOption) and not parameter.hidden:
+            names = ", ".join(f"`{name}`" for name in (*parameter.opts, *parameter.secondary_opts))
+            default = parameter.default
+            shown = "" if default in (None, False, (), []) or callable(default) else f" Default: `{default}`."
+            rows.append((names, f"{_sentence(parameter.help or '')}{shown}"))
+    if rows:
+        yield "| parameter | meaning |\n|---|---|"
+        yield "\n".join(f"| {names} | {_cell(text)} |" for names, text in rows) + "\n"
+
+
+def built_in_statistics() -> str:
+    """Return a section for every built-in statistic, with its definition."""
+    parts = []
+    for name in builtin_names():
+        statistic = load_statistic(name)
+        parts.append(
+            f"## `{name}`\n\n{statistic.description}\n\n```yaml\n{statistic.document().rstrip()}\n```\n"
+        )
+    return "\n".join(parts)
+
+
+def statistic_keys() -> str:
+    """Return the table of the keys of a statistic's file."""
+    return _keys(statistic_schema())
+
+
+def policy_keys() -> str:
+    """Return the tables of the keys of a policy's file, part by part."""
+    return _keys(policy_schema())
+
+
+def _keys(schema: Mapping[str, Any]) -> str:
+    parts = [schema, *schema.get("$defs", {}).values()]
+    return "\n".join(
+        f"## {part.get('title', 'Keys')}\n\n{_prose(part.get('description', ''))}\n\n{_properties(part)}\n"
+        for part in parts
+        if part.get("properties")
+    )
+
+
+def _properties(part: Mapping[str, Any]) -> str:
+    rows = [
+        f"| `{name}` | {_type(given)} | {_cell(given.get('description', ''))} |"
+        for name, given in part["properties"].items()
+    ]
+    return "\n".join(["| key | value | meaning |", "|---|---|---|", *rows])
+
+
+def _type(given: Mapping[str, Any]) -> str:
+    if "$ref" in given:
+        name = given["$ref"].rpartition("/")[2]
+        return f"[{name}](#{name.lower()})" if name[0].isupper() else name
+    if "enum" in given or "const" in given:
+        return ", ".join(f"`{value}`" for value in given.get("enum", [given.get("const")]))
+    for key in ("anyOf", "oneOf"):
+        if key in given:
+            return ", ".join(dict.fromkeys(_type(each) for each in given[key] if each.get("type") != "null"))
+    if given.get("type") == "array":
+        return f"list of {_type(given.get('items', {})) or 'values'}"
+    return str(given.get("type", ""))
+
+
+def errors_from_a_to_z() -> str:
+    """Return the exceptions in alphabetical order, with what each is about and its exit code."""
+    rows = []
+    for name, found in sorted(vars(errors).items()):
+        if not (inspect.isclass(found) and issubclass(found, errors.TrackpermError)):
+            continue
+        bases = ", ".join(f"`{base.__name__}`" for base in found.__bases__)
+        summary = (inspect.getdoc(found) or "").split("\n\n")[0]
+        rows.append(f"| `{name}` | {bases} | {found.exit_code} | {_cell(_prose(summary))} |")
+    return "\n".join(["| exception | is a | exit code | raised for |", "|---|---|---|---|", *rows])
+
+
+def _prose(text: str) -> str:
+    """Convert the roles of docstrings to code; keep the rest."""
+    text = re.sub(r":\w+:`~?([^`]+)`", lambda match: f"`{match[1].rpartition('.')[2]}`", text)
+    return textwrap.dedent(text).replace("``", "`").replace("\b\n", "").strip()
+
+
+def _sentence(text: str) -> str:
+    text = text.strip()
+    return text if not text or text.endswith((".", "?")) else f"{text}."
+
+
+def _cell(text: str) -> str:
+    return _prose(text).replace("|", "\\|").replace("\n", " ")
+
+
+PARTS: dict[str, Callable[[], str]] = {
+    "command-line": command_line,
+    "built-in-statistics": built_in_statistics,
+    "statistic-keys": statistic_keys,
+    "policy-keys": policy_keys,
+    "errors": errors_from_a_to_z,
+}
