@@ -189,8 +189,8 @@ class TestInputs:
         assert (seen.icc, seen.design_effect) == (1.0, 2.0)
         assert seen.pvalue == pytest.approx(alone.pvalue), "the test of each input once"
         assert looks(found) == [
-            "look: 400 of 400 examples share their `question` with another, and count apart (intra-class"
-            f" correlation 1.00, design effect 2.0): by `question`, p = {alone.format_pvalue()};"
+            "look: 400 of 400 examples share their `question` with another, but count as independent"
+            f" (intra-class correlation 1.00, design effect 2.0): by `question`, p = {alone.format_pvalue()};"
             " `--cluster question` tests whole clusters"
         ]
 
@@ -239,7 +239,7 @@ class TestInputs:
         assert len(notes) == 1
         assert "design effect 2.0" in notes[0]
         by_hash = compare_runs(runs[0], runs[1], load_statistic("accuracy", cluster="input_hash"))
-        assert not any("count apart" in note for note in text.notes(by_hash)), "they do not"
+        assert not any("count as independent" in note for note in text.notes(by_hash)), "they do not"
 
 
 class TestStatistics:

@@ -224,7 +224,7 @@ def test_f1_tie() -> None:
 
 @pytest.mark.parametrize("identical", [0, 1, 2, 7])
 def test_identical_pairs_change_f1(identical: int) -> None:
-    """A pair of equal counts is no part of the random sum, but moves the value of F1."""
+    """A pair of equal counts does not enter the random sum, but moves the value of F1."""
     observed = F1_TIE_OBSERVED + [(5, 0, 5, 0)] * identical
     swapped = F1_TIE_SWAPPED + [(5, 0, 5, 0)] * identical
     check_structured(observed, swapped, F1, f1_difference)

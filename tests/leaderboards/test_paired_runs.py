@@ -223,7 +223,7 @@ def test_a_run_whose_predictions_are_not_labels_is_incomplete():
     for runs in ({"odd": odd, "good": good, "better": better}, {"good": good, "better": better, "odd": odd}):
         board = trackperm.leaderboard(runs, "macro_f1")
         assert {row.name for row in board.rows} == {"good", "better"}
-        assert "none of the 20 predictions of `odd` is one of these" in reasons(board)["odd"]
+        assert "none of the 20 predictions of `odd` is a label" in reasons(board)["odd"]
     with pytest.raises(InputError, match="none of the 20 predictions of `odd`"):
         trackperm.leaderboard({"good": good, "better": better, "odd": odd}, baseline="odd")
     with pytest.raises(InputError, match="none of the 20 predictions of `odd`") as caught:
@@ -234,7 +234,7 @@ def test_a_run_whose_predictions_are_not_labels_is_incomplete():
 def test_one_class_of_many_is_not_guessed():
     runs = dict(zip("xyz", classes("1", "110", "10", labels="abc"), strict=True))
     with pytest.raises(
-        InputError, match="counts one class against all others, and `label` of `x` has 3 clas"
+        InputError, match="counts one class against all others, but `label` of `x` has 3 clas"
     ):
         trackperm.leaderboard(runs, "f1")
     board = trackperm.leaderboard(runs, "f1", parameters={"positive": "c"})

@@ -119,7 +119,7 @@ def test_the_verdict_is_what_both_agree_on(
 
 
 def test_cases_that_contradict_each_other() -> None:
-    """Both p-values are below the level, in opposite directions: that is no verdict either."""
+    """Both p-values are below the level, in opposite directions: the verdict stays open."""
     n = 24
     label = pl.Series("label", [1] * n)
     known = pl.DataFrame({"id": range(n), "prediction": [1, 0] * (n // 2), "label": label})

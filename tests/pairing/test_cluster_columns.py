@@ -118,7 +118,7 @@ def test_examples_that_one_run_has_alone() -> None:
 
 
 def test_numbers_that_a_format_holds_as_text() -> None:
-    """A CSV file knows no types: a column of lengths is none of texts."""
+    """A CSV file has no types: a column of lengths does not hold texts."""
     columns: dict[str, Any] = {"n_words": ROW // 5, "document": ROW // 5}
     runs = [table(order, csv=True, **columns) for order in (ROW, ORDER)]
     assert [each.name for each in found(runs[0], runs[1], ids=sorted(map(str, ROW)))] == ["document"]

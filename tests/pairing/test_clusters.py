@@ -69,9 +69,7 @@ class TestClusters:
             frame(baseline), frame(candidate), load(tmp_path, SHARE + "cluster: speaker\n")
         )
         assert found.pairing.n_paired == 30
-        note = (
-            "clusters: the examples of one `speaker` are exchanged together, so that the 8 clusters count as"
-        )
+        note = "clusters: the examples of one `speaker` are exchanged together, so the test has 8 units"
         assert [line.startswith(note) for line in found.pairing.notes] == [True]
         assert found.discordant.columns == [
             "id", "baseline.correct", "candidate.correct", "baseline.n", "candidate.n"
@@ -103,7 +101,7 @@ class TestClusters:
 
     def test_decimals_name_no_clusters(self, tmp_path: Path) -> None:
         sides = [frame(run).with_columns(speaker=pl.lit(0.5)) for run in runs(1, 20, 5)]
-        with pytest.raises(PairingError, match="`speaker` is decimal, which names no clusters"):
+        with pytest.raises(PairingError, match="`speaker` is decimal; clusters, strata and classes must be"):
             trackperm.compare(*sides, load(tmp_path, SHARE + "cluster: speaker\n"))
 
     def test_no_such_column(self, tmp_path: Path) -> None:
@@ -143,7 +141,7 @@ class TestRepeats:
         assert found.n_examples == 7
         assert found.difference == pytest.approx(float(accuracy(candidate) - accuracy(baseline)))
         assert found.pairing.notes == (
-            "unit: the example, by `id`; 1 to 3 rows of each, their counts are added up",
+            "unit: the example, by `id`; 1 to 3 rows of each; their counts are added up",
         )
         assert "\nrepeats: sum\n" in found.statistic.document()
 
@@ -200,7 +198,7 @@ class TestRepeats:
 
     def test_not_by_position(self, tmp_path: Path) -> None:
         sides = map(frame, self.repeated(0))
-        with pytest.raises(InputError, match="which pairing by position cannot tell"):
+        with pytest.raises(InputError, match="pairing by position cannot find them"):
             trackperm.compare(*sides, load(tmp_path, SHARE + "repeats: sum\n"), by_position=True)
 
     def test_within_clusters(self, tmp_path: Path) -> None:

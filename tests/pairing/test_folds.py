@@ -36,7 +36,7 @@ def runs(column: str, values: list[Any]) -> tuple[pl.DataFrame, pl.DataFrame]:
 def test_folds_are_warned_of(column: str, values: list[Any]) -> None:
     found = trackperm.compare(*runs(column, values), "mean", columns={"id": column})
     (line,) = (line for line in text.lines(found) if line.startswith(WARNING))
-    assert line.endswith(f"predictions by example are sounder than scores by `{column}`")
+    assert line.endswith(f"compare predictions by example rather than scores by `{column}`")
 
 
 @pytest.mark.parametrize(

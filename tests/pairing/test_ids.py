@@ -46,7 +46,7 @@ def test_rows_are_matched_by_all_columns() -> None:
 def test_one_of_the_columns_alone_is_refused_with_the_way_out() -> None:
     statistic = load_statistic("mean", columns={"id": "doc"})
     with pytest.raises(
-        PairingError, match=r"2 of 3 rows of `base` share their `doc`(.|\n)*.NAME,NAME..` several"
+        PairingError, match=r"2 of 3 rows of `base` share their `doc`(.|\n)*.NAME,NAME..` names"
     ):
         pair(BASELINE, BASELINE, statistic)
 
@@ -112,7 +112,7 @@ def test_a_column_that_lacks_is_named() -> None:
 
 def test_a_column_of_decimals_identifies_nothing() -> None:
     run = table(doc=[1, 2], epoch=[0.5, 1.5], score=[0, 1])
-    with pytest.raises(PairingError, match="`epoch` is decimal, which identifies no examples"):
+    with pytest.raises(PairingError, match="`epoch` is decimal; ids must be integers or text"):
         pair(run, run, MEAN)
 
 

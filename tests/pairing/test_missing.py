@@ -38,7 +38,7 @@ def without(frame: pl.DataFrame, absent: list[int], null: list[int]) -> pl.DataF
 
 
 def failed(frame: pl.DataFrame, ids: list[int]) -> pl.DataFrame:
-    """Write a prediction that is no label where there is none."""
+    """Write a prediction that is not a label where the prediction is missing."""
     return frame.with_columns(
         prediction=pl.when(pl.col("id").is_in(ids)).then(7).otherwise(pl.col("prediction"))
     )

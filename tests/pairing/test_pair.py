@@ -125,7 +125,7 @@ def candidate(**columns: list[Any]) -> ExampleTable:
 
 NO_PARTNER = (
     "1 of 3 examples of `base` and 0 of 2 examples of `cand` have no partner (first: 'b')\n\n"
-    "Hint: `--missing drop` tests the 2 that are paired and says so in the result; "
+    "Hint: `--missing drop` tests the 2 paired examples only, and the result says so; "
     "`--missing wrong` counts the others as wrong."
 )
 REFUSED = {
@@ -138,8 +138,8 @@ REFUSED = {
         "    only in `base`   only in `cand`\n"
         "    'b'              'B'\n"
         "    'c'              'C'\n\n"
-        "2 of them differ in upper and lower case alone.\n\n"
-        "Hint: `--missing drop` tests the 1 that are paired and says so in the result; "
+        "2 of them differ only in upper and lower case.\n\n"
+        "Hint: `--missing drop` tests the 1 paired examples only, and the result says so; "
     "`--missing wrong` counts the others as wrong.",
     ),
     "nothing in common": (
@@ -156,7 +156,7 @@ REFUSED = {
     "no value": (
         candidate(prediction=["x", None, "y"]),
         "1 of 3 examples of `cand` have no value in `prediction` (first: 'b')\n\n"
-        "Hint: `--missing drop` tests the 2 that are paired and says so in the result; "
+        "Hint: `--missing drop` tests the 2 paired examples only, and the result says so; "
     "`--missing wrong` counts the others as wrong.",
     ),
     "no label that is used": (
@@ -169,14 +169,15 @@ REFUSED = {
     ),
     "ids twice": (
         candidate(id=["a", "b", "b"]),
-        "2 of 3 rows of `cand` share their `id` with another (first: 'b')\n\nHint: each example has one row.",
+        "2 of 3 rows of `cand` share their `id` with another row (first: 'b')\n\n"
+        "Hint: each example has one row.",
     ),
     "labels disagree": (
         candidate(label=["y", "x", "x"]),
         "`label` differs between the runs on 1 of 3 examples\n\n"
         "    example   `base`   `cand`\n"
         "    'b'       'y'      'x'\n\n"
-        "Hint: Runs can be compared on the same reference answers only: `--label NAME` names another",
+        "Hint: Both runs need the same reference answers: `--label NAME` names another",
     ),
     "several at once": (
         candidate(id=["a", "b", "d"], label=["y", "x", "x"]),
@@ -230,13 +231,13 @@ def test_five_of_many_differences_are_shown_and_long_values_cut() -> None:
 
 def test_ids_that_are_no_ids() -> None:
     run = table(id=[True, False], score=[1, 1])
-    with pytest.raises(PairingError, match="column `id` is boolean, which identifies no examples"):
+    with pytest.raises(PairingError, match="column `id` is boolean; ids must be"):
         pair(run, run, MEAN)
 
 
 def test_nested_ids() -> None:
     run = table(id=[[1], [2]], score=[1, 1])
-    with pytest.raises(PairingError, match="column `id` is list of integers, which identifies no examples"):
+    with pytest.raises(PairingError, match="column `id` is list of integers; ids must be integers or text"):
         pair(run, run, MEAN)
 
 
@@ -334,7 +335,7 @@ class TestByPosition:
     def test_an_id_column_is_not_used(self) -> None:
         found = pair(BASELINE, BASELINE, ACCURACY, by_position=True)
         assert found.counts.frame["id"].to_list() == [0, 1, 2]
-        assert found.report.notes == ("column `id` was not used, as rows were to be paired by position",)
+        assert found.report.notes == ("column `id` was not used, because rows are paired by position",)
 
     def test_order_counts(self) -> None:
         runs = [table(score=scores) for scores in ([1, 0], [0, 1])]

@@ -68,7 +68,7 @@ class TestEpochs:
         wanted = pvalue(baseline, candidate, "id", lambda u, v: score(u) - score(v))
         assert found.pvalue == pytest.approx(float(wanted), rel=1e-9)
         assert (found.n_examples, found.pairing.n_paired) == (8, 8)
-        assert "unit: the example, by `id`; 5 rows of each, their counts are added up" in found.pairing.notes
+        assert "unit: the example, by `id`; 5 rows of each; their counts are added up" in found.pairing.notes
 
     @pytest.mark.parametrize("column", ["epoch", "sample", "trial", "repeat", "seed", "attempt", "Seed_Id"])
     def test_columns_that_number_rows(self, column: str) -> None:
@@ -170,10 +170,12 @@ class TestRules:
 
     def test_more_attempts_than_there_are(self) -> None:
         frame = pl.DataFrame(attempts(self.BASELINE)).with_columns(passed=pl.lit(1))
-        with pytest.raises(InputError, match="takes 6 attempts of each example, and some have 5") as caught:
+        with pytest.raises(
+            InputError, match="needs 6 attempts of each example, but some examples have 5"
+        ) as caught:
             trackperm.compare(frame, frame, "pass_at_k", parameters={"k": 6})
-        assert caught.value.hint == "`--set k=5` takes as many as there are."
-        with pytest.raises(InputError, match="and `k` is 0"):
+        assert caught.value.hint == "`--set k=5` needs no more."
+        with pytest.raises(InputError, match="`k` of `pass_hat_k` is 0"):
             trackperm.compare(frame, frame, "pass_hat_k", parameters={"k": 0})
 
     @pytest.mark.parametrize("statistic", ["error_rate", "f1"])

@@ -114,7 +114,7 @@ def test_labels_that_were_not_compared_are_reported(tmp_path):
     frames = [pl.DataFrame({"id": ["a", "b"], "score": scores}) for scores in ([1, 2], [2, 3])]
     lines = text.lines(trackperm.compare(*frames, spec(tmp_path, document)))
     assert len(lines) == 6
-    assert lines[3].startswith("no interval: only 2 examples tell the runs apart; an interval by shifts")
+    assert lines[3].startswith("no interval: only 2 examples differ between the runs; an interval by shifts")
     assert lines[5].startswith("labels were not compared")
 
 

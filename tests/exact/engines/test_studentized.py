@@ -48,7 +48,7 @@ def by_definition(rows: Counts, h: Smooth) -> float:
     if abs(value) < 1e-12:
         return 0.0
     slopes = (np.array(around[:m]) - np.array(around[m:])) / 2e-5
-    # next to a declared value of 0/0 there is none
+    # a declared value of 0/0 has no slope
     slopes[~np.isfinite(slopes)] = 0.0
     parts = rows @ slopes
     square = float(((parts - parts.mean()) ** 2).sum())

@@ -36,7 +36,7 @@ def number(statistic: RealStatistic, point: Point) -> RealNumber | None:
 
 
 def decimals(statistic: RealStatistic, point: Point, digits: int) -> Decimal | None:
-    """The value at a point to about so many digits; None where there is none."""
+    """The value at a point to about so many digits; None where it is undefined."""
     value = number(statistic, point)
     if value is None:
         return None

@@ -66,19 +66,14 @@ def test_effects_of_swaps_are_those_of_the_statistic() -> None:
 
 
 @pytest.mark.parametrize(("better", "worse", "shown"), [(0, 19, False), (9, 10, False), (11, 11, True)])
-def test_resampling_takes_twenty_examples_that_tell_the_runs_apart(
-    better: int, worse: int, shown: bool
-) -> None:
+def test_resampling_needs_twenty_examples_that_differ(better: int, worse: int, shown: bool) -> None:
     observed, swapped, counts = f1_rows(tp_tp=60, tp_fn=better, fn_tp=worse, tn_tn=200)
     there = counts > 0
     why = why_not_resampled(observed[there], swapped[there], F1, counts[there])
     if shown:
         assert why is None
     else:
-        assert (
-            why
-            == "only 19 examples tell the runs apart; resampling them covers less than it says (it takes 20)"
-        )
+        assert why == "only 19 examples differ between the runs; a resampled interval needs 20"
 
 
 def test_reasons_in_words() -> None:
@@ -86,27 +81,24 @@ def test_reasons_in_words() -> None:
         observed, swapped, numbers = f1_rows(tp_tp=60, tn_tn=200, **counts)
         return why_not_resampled(observed, swapped, F1, numbers, unit=unit, alpha=alpha)
 
-    assert why() == "no example tells the runs apart, which says nothing of how much one would"
-    assert (
-        why(tp_fn=1)
-        == "only 1 example tells the runs apart; resampling it covers less than it says (it takes 20)"
-    )
-    assert (why("cluster", tp_fn=2) or "").startswith("only 2 clusters tell the runs apart; resampling them")
+    assert why() == "no example differs between the runs, so the size of a difference is unknown"
+    assert why(tp_fn=1) == "only 1 example differs between the runs; a resampled interval needs 20"
+    assert (why("cluster", tp_fn=2) or "").startswith("only 2 clusters differ between the runs; a resampled")
     assert why(tp_fn=20, fn_tp=20) is None
     # 1 - 1e-5 takes z^4 / 1.6 with z = 4.42
-    assert (why(tp_fn=20, fn_tp=20, alpha=1e-5) or "").endswith("(it takes 238)")
+    assert (why(tp_fn=20, fn_tp=20, alpha=1e-5) or "").endswith("needs 238")
     # 30 examples of one count, and a cluster of ten each way
     observed, swapped, counts = f1_rows(tp_tp=60, tp_fn=15, fn_tp=15)
     large = np.array([[10, 0, 0, 10], [0, 10, 10, 0]])
     observed, swapped = np.vstack([observed, large]), np.vstack([swapped, large[::-1]])
     uneven = why_not_resampled(observed, swapped, F1, np.array([*counts, 1, 1]))
     assert uneven is not None
-    assert uneven.startswith("the 32 examples that tell the runs apart weigh as much as 2.6 equal ones; ")
+    assert uneven.startswith("the 32 examples that differ between the runs weigh as much as 2.6 equal ones; ")
 
 
 def test_shifts_take_fewer_examples_and_no_skewness() -> None:
     assert why_not_shifted(means(*[1, -1] * 6)) is None
-    few = "only 10 examples tell the runs apart; an interval by shifts covers less than it says (it takes 12)"
+    few = "only 10 examples differ between the runs; an interval by shifts needs 12"
     assert why_not_shifted(means(*[1, -1] * 5, 0, 0, 0)) == few
     waits = np.round(1000 * np.random.default_rng(0).exponential(1.0, 100)).tolist()
     assert (why_not_shifted(means(*waits)) or "").startswith("the differences of 100 examples are skewed")

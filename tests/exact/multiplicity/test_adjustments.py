@@ -71,7 +71,7 @@ def test_false_discovery_rates_against_scipy(pvalues, method):
 @pytest.mark.parametrize("seed", range(5))
 def test_hommel_of_many_against_the_step_wise_definition(seed):
     # Hommel (1988): at level a, with j the greatest for which p_(m-j+k) > k a / j for k = 1 .. j, reject
-    # what is at most a / j; everything, where there is no j.
+    # what is at most a / j; everything, if no j qualifies.
     rng = np.random.default_rng(seed)
     pvalues = np.sort(rng.random(60) ** rng.choice([1, 3, 8], 60))
     adjusted = adjust(pvalues, "hommel")

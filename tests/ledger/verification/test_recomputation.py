@@ -22,6 +22,7 @@ from trackperm.comparison.second_opinions import STUDENTIZED
 from trackperm.errors import InputError
 from trackperm.ledger.comparison_publication import evidence
 from trackperm.ledger.verification import Verification, run_references, verify_files, verify_from_runs
+from trackperm.ledger.verification.files import read_count_table
 from trackperm.statistic import load_statistic
 from trackperm.tables.table import ExampleTable
 
@@ -253,6 +254,21 @@ def test_counts_of_another_shape_are_seen(files: dict[str, bytes], change: Any):
     assert failures(verify_files(rewritten(files, "count_table", change))) == {
         "trackperm/count_table.parquet"
     }
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda frame: frame.cast(pl.Int32),
+        lambda frame: frame.cast({"multiplicity": pl.Float64}),
+        lambda frame: frame.with_columns(more=pl.lit(1, pl.Int64)),
+        lambda frame: frame.select(frame.columns[::-1]),
+    ],
+)
+def test_a_count_table_has_the_columns_of_its_spec_as_int64(files: dict[str, bytes], change: Any):
+    table = rewritten(files, "count_table", change)["trackperm/count_table.parquet"]
+    with pytest.raises(InputError, match="the table has the columns"):
+        read_count_table(table, load_statistic("accuracy"))
 
 
 def test_changed_discordant_examples_are_seen(files: dict[str, bytes]):

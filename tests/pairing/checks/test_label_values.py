@@ -82,7 +82,7 @@ class TestOneClassOfMany:
         frames = two_runs([values[i] for i in TEN])
         error = refusal(frames, name)
         assert error.message.startswith(
-            f"`{name}` counts one class against all others, and `label` of `baseline` has 10 classes: "
+            f"`{name}` counts one class against all others, but `label` of `baseline` has 10 classes: "
         )
         assert error.message.endswith(", and 5 more")
         assert "`macro_f1`, `balanced_accuracy`, `accuracy` count all classes" in str(error.hint)
@@ -115,7 +115,7 @@ class TestOneClassOfMany:
         expected = compared(frames, "recall", parameters={"positive": 7})
         assert found.pvalue == expected.pvalue
         error = refusal(frames, load(tmp_path, spec.replace("VALUE", "77")))
-        assert "counts the class `positive`, 77, which no label is" in error.message
+        assert "is 77, which is not a label" in error.message
         assert "positive=" in str(error.hint)
 
     def test_it_is_said_before_anything_is_paired(self, tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ class TestOneClassOfMany:
             frame.write_parquet(path)
         result = call_trackperm(tmp_path, "compare", "a.parquet", "b.parquet", "-s", "f1", "--no-log")
         assert result.returncode == 2
-        assert "`f1` counts one class against all others, and `label` of `a.parquet` has" in result.stderr
+        assert "`f1` counts one class against all others, but `label` of `a.parquet` has" in result.stderr
         assert "Hint: `--set positive=" in result.stderr
 
     def test_of_a_file_labels_alone_are_read(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,7 +173,7 @@ class TestTwoClasses:
     def test_none_of_which_is_1_are_refused_and_either_can_be_chosen(self, names: tuple[Any, Any]) -> None:
         frames = renamed(two_runs([int(i % 2) for i in TEN]), dict(enumerate(names)))
         error = refusal(frames, "f1")
-        assert "counts the class `positive`, 1 by default, which no label is: `label` of `b" in error.message
+        assert "is 1 by default, which is not a label: `label` of `b" in error.message
         if "`" in str(names):
             return  # what a hint names stands between backticks
         chosen = settings(error)
@@ -185,7 +185,7 @@ class TestTwoClasses:
         frames = two_runs(["no"] * 30 + ["yes"] * 5)
         error = refusal(frames, "recall")
         assert error.message.endswith(" has 'no' (30), 'yes' (5)")
-        assert error.hint == "`--set positive=yes` or `--set positive=no` says which class is counted."
+        assert error.hint == "`--set positive=yes` or `--set positive=no` chooses the class."
 
     @pytest.mark.parametrize("name", OF_ONE_CLASS)
     @pytest.mark.parametrize("given", [{}, {"positive": 1}, {"positive": "1"}], ids=str)
@@ -229,7 +229,10 @@ class TestTwoClasses:
     def test_two_texts_that_are_read_alike(self) -> None:
         frames = two_runs(["1", "01", "0"] * 12)
         error = refusal(frames, "f1", parameters={"positive": 1})
-        assert error.message == "2 labels are read as 1, the `positive` of `f1`: `'01'`, `'1'`"
+        assert (
+            error.message
+            == "`positive` of `f1` is 1, and 2 labels are read as this value: `'01'`, `'1'`; expected one"
+        )
         chosen = settings(error)
         assert chosen == [{"positive": "01"}, {"positive": "1"}]
         for each in chosen:
@@ -244,7 +247,7 @@ class TestTwoClasses:
     def test_a_choice_that_no_label_is(self, positive: Any) -> None:
         frames = two_runs(["malignant", "benign"] * 20)
         error = refusal(frames, "specificity", parameters={"positive": positive})
-        assert f"counts the class `positive`, {positive!r}, which no label is" in error.message
+        assert f"is {positive!r}, which is not a label" in error.message
         assert {"positive": "malignant"} in settings(error)
         if isinstance(positive, str):
             chosen = load_statistic("specificity", parameters={"positive": positive})
@@ -252,10 +255,7 @@ class TestTwoClasses:
 
     def test_a_number_for_which_texts_were_meant(self) -> None:
         error = refusal(two_runs([0, 1] * 20), "f1", parameters={"positive": "1"})
-        assert (
-            "counts the class `positive`, '1', which no label is: `label` of `baseline` has 0"
-            in error.message
-        )
+        assert "is '1', which is not a label: `label` of `baseline` has 0" in error.message
 
     def test_one_class_alone_may_be_the_negative_one(self) -> None:
         """How often is a harmless prompt refused?"""
@@ -266,7 +266,7 @@ class TestTwoClasses:
         assert compared(frames, "specificity").verdict == "better"
         texts = renamed((frames[0], frames[1]), {0: "no", 1: "yes"})
         assert compared(texts, "specificity", parameters={"positive": "yes"}).verdict == "better"
-        assert "1 by default, which no label is" in refusal(texts, "specificity").message
+        assert "1 by default, which is not a label" in refusal(texts, "specificity").message
 
     def test_labels_of_other_types_are_left_to_the_pairing(self) -> None:
         numbers = two_runs([int(i % 2) for i in TEN])
@@ -289,8 +289,8 @@ class TestUnseenLabels:
         scores = run(labels, 0.9, prediction=[round(0.13 + 0.011 * i, 3) for i in range(60)])
         error = refusal((run(labels, 0.9), scores), "accuracy")
         assert error.message == (
-            "`accuracy` compares predictions with labels, and none of the 60 predictions of `candidate` is"
-            " one of these\n\n"
+            "`accuracy` compares predictions with labels, but none of the 60 predictions of `candidate` is"
+            " a label\n\n"
             "    `prediction`   `label`\n"
             "    0.13 (1)       0 (30)\n"
             "    0.141 (1)      1 (30)\n"
@@ -299,7 +299,7 @@ class TestUnseenLabels:
             "    0.174 (1)\n"
             "    and 55 more"
         )
-        assert "probabilities or logits are made classes" in str(error.hint)
+        assert "convert probabilities or logits to classes" in str(error.hint)
         assert "`--allow-unseen`" in str(error.hint)
         assert "of `baseline`" in refusal((scores, run(labels, 0.9)), "accuracy").message
 
@@ -308,8 +308,8 @@ class TestUnseenLabels:
         other = run(labels, 0.9).with_columns(pl.col("prediction").str.to_titlecase())
         error = refusal((run(labels, 0.9), other), "accuracy")
         assert "\n    'Cat' (" in error.message
-        assert error.message.endswith("\n\n2 of them differ in upper and lower case alone.")
-        assert "written alike" in str(error.hint)
+        assert error.message.endswith("\n\n2 of them differ only in upper and lower case.")
+        assert "in the same way" in str(error.hint)
 
     FORMS = (
         "accuracy",
@@ -414,7 +414,7 @@ class TestUnseenLabels:
         [("yes", "no", False), ("yes", "Yes", True), (1, 0, False), (1, 0.93, True), (1, 2.0, False)],
     )
     def test_a_class_alone(self, label: Any, prediction: Any, is_refused: bool) -> None:
-        """Of whose examples a run may well get every one wrong; what is no class is refused there too."""
+        """A run may get all examples of a single class wrong; a value that is not a class is refused."""
         frame = pl.DataFrame({"id": range(9), "prediction": [prediction] * 9, "label": [label] * 9})
         right = frame.with_columns(prediction="label")
         if is_refused:
@@ -443,7 +443,7 @@ class TestUnseenLabels:
             require_label_values(tables[:1], load_statistic("accuracy"))
             with pytest.raises(InputError, match="none of the 10000 predictions") as caught:
                 require_label_values(tables, load_statistic("accuracy"))
-            assert f"of `{tables[1].origin}` is one" in caught.value.message
+            assert f"of `{tables[1].origin}` is a label" in caught.value.message
             require_label_values(tables, load_statistic("accuracy"), allow_unseen=True)
 
     def test_more_labels_than_classes_are_answers(self, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -94,18 +94,9 @@ class LatticePMF:
 
 
 def plan_window(law: SwapDistribution, tilt: FloatArray, log_mass: float, *, fast: bool) -> Window:
-    """Choose the smallest window that leaves at most exp(log_mass) of the mass outside.
+    """Choose the smallest window that leaves at most exp(log_mass) of the tilted mass outside.
 
-    Parameters
-    ----------
-    law : SwapDistribution
-        The law of X.
-    tilt : ndarray of float, shape (r,)
-        lambda; zeros for the null distribution itself.
-    log_mass : float
-        Logarithm of the mass that may lie outside.
-    fast : bool
-        Whether to enlarge the window to sizes that transform fast.
+    With `fast`, it is enlarged to sizes that transform fast.
     """
     starts, periods = [], []
     centre = law.centred_mean(tilt)
@@ -141,23 +132,9 @@ def log_outside(law: SwapDistribution, tilt: FloatArray, window: Window) -> floa
 
 
 def lattice_pmf(law: SwapDistribution, tilt: FloatArray, window: Window, memory_budget: int) -> LatticePMF:
-    """Compute the mass of X under `tilt` on `window`.
+    """Compute the mass of X under `tilt` on `window`; `memory_budget` limits the bytes that are allocated.
 
-    Parameters
-    ----------
-    law : SwapDistribution
-        The law of X.
-    tilt : ndarray of float, shape (r,)
-        lambda; zeros for the null distribution itself.
-    window : Window
-        Where.
-    memory_budget : int
-        Bytes that may be allocated.
-
-    Raises
-    ------
-    CapacityError
-        If the window does not fit `memory_budget`.
+    It raises CapacityError if the window does not fit.
     """
     needed = BYTES_PER_CELL * window.size
     if needed > memory_budget:
