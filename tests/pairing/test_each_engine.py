@@ -149,9 +149,9 @@ RARE = {
 
 SUSPICIONS = {
     "ids called folds": "folds: the training sets",
-    "copies": "are the same in both runs",
-    "copies but for one": "is `label` on every example of `base`",
-    "labels as predictions": "is `label` on every example of `cand`",
+    "copies": "is the same in both runs",
+    "copies but for one": "equals `label` on every example of `base`",
+    "labels as predictions": "equals `label` on every example of `cand`",
     "shifted": "differs by +0.25 on every example",
 }
 
