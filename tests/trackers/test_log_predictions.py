@@ -135,7 +135,7 @@ class TestMlflowRuns:
         uri = mlflow.get_tracking_uri()
         assert trackperm.compare(reference, reference, tracking_uri=uri).pvalue == 1
 
-    def test_what_is_no_run_is_refused(self, store: MlflowStore, run: str):
+    def test_other_objects_than_runs_are_refused(self, store: MlflowStore, run: str):
         experiment = store.client.get_experiment(store.experiment("digits"))
         with pytest.raises(InputTypeError, match="Experiment is not a run of MLflow"):
             trackperm.log_predictions(experiment, FRAME)

@@ -1,4 +1,4 @@
-"""What is logged beside a comparison when asked for, and what is planned from all that was."""
+"""Second opinions that are logged on request, and plans from all logged comparisons."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def scores(seed: int) -> Comparison:
 
 @pytest.fixture(scope="module")
 def mlflow(sqlite_store: MlflowStore, tmp_path_factory: pytest.TempPathFactory) -> MlflowExperiments:
-    """A store with comparisons by two statistics and on two test sets, some of which do not count."""
+    """A store with comparisons by two statistics and on two test sets; some do not count."""
     store = sqlite_store
     experiments, tracker = MlflowExperiments(store), store.tracker()
     for name in ("digits", "empty"):

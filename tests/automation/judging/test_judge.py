@@ -114,7 +114,7 @@ def test_the_corrected_p_decides(policy: Any):
 
 
 def bounded(worse: int, **options: Any) -> Comparison:
-    """Compare runs of which the candidate lacks 30 examples, with the bounds of what they could be."""
+    """Compare runs with bounds; the candidate lacks 30 examples."""
     baseline, candidate = answers([True] * 200), answers([False] * worse + [True] * (200 - worse))
     return trackperm.compare(baseline, candidate[:-30], "accuracy", missing="bounds", **options)
 
@@ -225,7 +225,7 @@ def test_runs_that_count_the_same_are_as_close_as_so_many_examples_could_tell(po
 
 
 def scores(*differences: float, n: int, unit: float = 1.0, **options: Any) -> Comparison:
-    """Compare means of `n` scores between 0 and 1, in a unit, of which the first few differ."""
+    """Compare means of `n` scores between 0 and 1, in a unit; the first few differ."""
     first = [0.2 + 0.6 * i / (n - 1) for i in range(n)]
     second = [x + d for x, d in zip(first, [*differences, *[0.0] * (n - len(differences))], strict=True)]
     frames = [

@@ -185,7 +185,7 @@ def test_a_bad_option_is_one_clear_error(store: MlflowStore, config: dict[str, A
         evaluate(good, config=config)
 
 
-def test_a_regressor_is_not_compared_by_accuracy_unasked(store: MlflowStore):
+def test_a_regressor_is_not_compared_by_accuracy_by_default(store: MlflowStore):
     with pytest.raises(InputError, match="needs a `statistic`"):
         evaluate(good, config={"baseline_run_id": "x"}, model_type="regressor")
 

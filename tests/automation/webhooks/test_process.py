@@ -75,7 +75,7 @@ def test_what_it_refuses_it_says_without_secrets(idle: Receiving):
 
 
 @pytest.mark.extended
-def test_it_ends_when_asked(idle: Receiving):
+def test_it_ends_on_a_signal(idle: Receiving):
     """Regression: it did not look whether it was asked where another thread was interrupted by the signal."""
     assert idle.sender.wandb({"run": "team/digits/x"})[0] == 202
     assert idle.program.stop(10) == 0

@@ -35,6 +35,7 @@ def test_floats_with_bounds(name: str, error: float) -> None:
     x, y = rng.uniform(0.5, 9.0, (2, 400))
     no = np.zeros(400, dtype=bool)
     found = ours(*(Enclosure(each, np.full(400, error), no) for each in (x, y)))
+    assert np.isfinite(found.bound).all()
     pairs = []
     for value, bound, a, b in zip(found.value, found.bound, x, y, strict=True):
         ends = [exact(arb(a + i * error), arb(b + j * error)) for i in (-1, 1) for j in (-1, 1)]

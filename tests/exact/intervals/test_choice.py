@@ -220,3 +220,26 @@ def test_what_an_interval_says_of_itself() -> None:
     assert not interval.within(0.02)
     assert interval.approximate
     assert interval.bounded
+
+
+@pytest.mark.parametrize("kind", ["scores", "clusters"])
+def test_paired_proportions_need_0_or_1_and_equal_weights(kind: str) -> None:
+    u, v, sizes = np.array([3, 0, 2, 1]), np.array([1, 1, 2, 0]), np.array([1, 1, 1, 1])
+    if kind == "clusters":
+        u, v, sizes = np.array([2, 0, 1, 1]), np.array([0, 0, 1, 0]), np.array([2, 1, 1, 1])
+    table = table_of(u, v, sizes)
+    scores = additive_scores(*joint(table), mean_difference(), table.multiplicities)
+    assert scores is not None
+    with pytest.raises(InputError, match="requires 0/1 scores and one example a row"):
+        binary_interval(scores, alpha=0.05, alternative="two-sided")
+
+
+@pytest.mark.parametrize(("sizes", "gap"), [((1, 1), 100), ((3, 3), 300), ((1, 2), None)])
+def test_differences_of_one_size_are_those_of_binary_scores(sizes: tuple[int, int], gap: int | None) -> None:
+    """A sum without a divisor is n times a mean, so its gap is n times the size of a difference."""
+    up, down = sizes
+    observed = np.array([[up, 0], [0, down], [0, 0]])
+    h = RationalStatistic.variable(0, 2) - RationalStatistic.variable(1, 2)
+    scores = additive_scores(observed, observed[:, ::-1], h, np.array([12, 4, 84]))
+    assert scores is not None
+    assert scores.gap == gap

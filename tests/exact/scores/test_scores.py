@@ -152,6 +152,14 @@ def test_readings(case: tuple[Any, Any, str, Fraction, str]) -> None:
     assert (scores.how, scores.unit, scores.note()) == (how, unit, note)
 
 
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_each_run_keeps_its_scores(case: tuple[Any, Any, str, Fraction, str]) -> None:
+    for runs in (case[:2], case[1::-1]):
+        found = [[float(score) for score in run] for run in exact(scale_scores(*runs))]
+        wanted = [[float(score) for score in run] for run in runs]
+        assert found == [pytest.approx(run, rel=1e-6, abs=1e-15) for run in wanted]
+
+
 def test_a_common_denominator_beyond_62_bits_takes_python_integers() -> None:
     values = [Fraction(1, q) for q in range(1, 101)]
     given = [float(value) for value in values]

@@ -161,6 +161,11 @@ def test_refused_with_a_place(text: str, message: str, at: str | None, hint: str
     assert hint in (error.hint or "")
 
 
+@pytest.mark.parametrize(("text", "at"), [("x.tp + 1", "x."), ("where.tp", "where."), ("foo(a) + 1", "foo")])
+def test_the_whole_of_what_is_refused_is_underlined(text: str, at: str) -> None:
+    assert underlined(str(refusal(text))) == at
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -262,3 +267,16 @@ def test_arbitrary_text_is_an_expression_or_one_error(text: str) -> None:
     with contextlib.suppress(SpecError):
         expression = parse(text)
         assert parse(str(expression)).tree == expression.tree
+
+
+@pytest.mark.parametrize(
+    ("opening", "closing", "message"),
+    [
+        ("(", ")", "nested more than 100 levels deep"),
+        ("abs(", ")", "nested more than 100 levels deep"),
+        ("", " + a", "an expression of more than 100 levels"),
+    ],
+)
+def test_an_expression_has_at_most_100_levels(opening: str, closing: str, message: str) -> None:
+    assert parse(opening * 99 + "a" + closing * 99) is not None
+    assert message in refusal(opening * 100 + "a" + closing * 100).message

@@ -140,7 +140,7 @@ def test_static_outputs_pair_by_request_id_with_a_column_for_each_scorer(store: 
         compare(store, first, second, by_position=True)
 
 
-def test_request_ids_of_the_data_pair_what_other_prompts_were_asked(store: MlflowStore):
+def test_request_ids_of_the_data_pair_runs_with_other_prompts(store: MlflowStore):
     ids = [f"case-{i}" for i in range(N)]
     second = rows(BETTER, request_id=ids)
     for row in second:

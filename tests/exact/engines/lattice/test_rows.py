@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -36,25 +37,32 @@ EXAMPLES = {"few": (2, 12), "many": (20, 400)}
 BUDGET = 2**30
 
 
-def region_of(
-    name: str, n_examples: int, rng: np.random.Generator, *, upper: bool, strict: bool = False
-) -> tuple[Region, Reach, SwapDistribution, tuple[int, ...]]:
+def problem_of(
+    name: str, n_examples: int, rng: np.random.Generator
+) -> tuple[LatticeStatistic, Reach, SwapDistribution]:
     statistic = STATISTICS[name]
     while True:
         u = rng.binomial(3, (0.8, 0.2), size=(n_examples, 2))
         v = rng.binomial(3, (rng.random(), 0.3), size=(n_examples, 2))
         histogram = DifferenceHistogram.from_pairs(np.hstack([u, v]), np.hstack([v, u]))
         lattice = reduce_rank(histogram)
-        local = LatticeStatistic(statistic, histogram, lattice)
         try:
-            observed = statistic(histogram.observed)
+            statistic(histogram.observed)
         except ZeroDivisionError:
             continue
         if lattice.rank == 2:
             break
     law = SwapDistribution(lattice.coordinates, histogram.multiplicities)
-    region = local.region(observed, local.observed_point, upper=upper, strict=strict)
-    return region, Reach(law, histogram.origin, lattice.basis), law, local.observed_point
+    local = LatticeStatistic(statistic, histogram, lattice)
+    return local, Reach(law, histogram.origin, lattice.basis), law
+
+
+def region_of(
+    name: str, n_examples: int, rng: np.random.Generator, *, upper: bool, strict: bool = False
+) -> tuple[Region, Reach, SwapDistribution, tuple[int, ...]]:
+    local, reach, law = problem_of(name, n_examples, rng)
+    region = local.region(local.observed_exact, local.observed_point, upper=upper, strict=strict)
+    return region, reach, law, local.observed_point
 
 
 def painted(rows: RowIntervals, window: Window) -> IntArray:
@@ -104,6 +112,23 @@ def test_poles_cost_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         with monkeypatch.context() as patched:
             patched.setattr(rows_module, "MOST_CELLS", 4 * (x1 - x0 + 1))
             plane_region(region, window, reach, BUDGET)
+
+
+@pytest.mark.parametrize("width", [0, 1, 2, 9])
+@pytest.mark.parametrize("name", ["double line", "ties beyond floats"])
+def test_strips_of_few_points(name: str, width: int) -> None:
+    """The region between two roots that are close together, or equal, on either side of the vertex."""
+    rng = np.random.default_rng(7)
+    factor = 10**16 + 61 if name == "ties beyond floats" else 1
+    n_inside = 0
+    for _ in range(30):
+        local, reach, _ = problem_of(name, int(rng.integers(20, 400)), rng)
+        x, y = local.observed_point
+        region = local.region(Fraction(factor * width**2), (x, y), upper=False)
+        window = Window((x - 40, y - 60), (80, 120))
+        check_every_point(region, reach, window)
+        n_inside += int(plane_region(region, window, reach, BUDGET).inside.sizes.sum())
+    assert n_inside >= (20 if name == "double line" else 2)
 
 
 class Checkered:
