@@ -219,7 +219,7 @@ def test_the_result_is_the_same(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", MORE)
-def test_so_are_twins_decimals_and_classes(name: str, tmp_path: Path) -> None:
+def test_duplicates_decimals_and_classes_have_the_same_result(name: str, tmp_path: Path) -> None:
     case = MORE[name]
     with contextlib.suppress(PairingError):
         pair(*runs(case.first, case.second), statistic_of(case, tmp_path), missing=case.missing)
