@@ -61,6 +61,21 @@ def test_scale_factor(where: str) -> None:
     check_band(pairs, 8)
 
 
+def test_scale_factor_of_coordinates_that_oppose_each_other() -> None:
+    """Both coordinates move by 10^15 and nearly cancel, so the roundings of each are more than the rest."""
+    rng = np.random.default_rng(12)
+    pairs = []
+    for _ in range(50):
+        law = SwapDistribution(np.array([[1, -1]]), np.array([2**51]))
+        tilt = quantised(np.array([0.75, 0.75 + 2.0**-18]) * rng.uniform(0.5, 1.0))
+        x = 2**50 + int(rng.integers(2**48, 2**49))
+        a = arb(tilt[0]) - arb(tilt[1])
+        truth = 2**51 * (a / 2).cosh().log() - a * (2 * x - 2**51) / 2
+        found = scale_factor(law, tilt, (x, -x))
+        pairs.append((float(abs(arb(found.log) - truth)), found.error))
+    check_band(pairs, 40)
+
+
 CHARACTERISTICS: dict[str, Callable[[np.random.Generator], tuple[dict[int, int], float, int]]] = {
     "one coin": lambda rng: ({1: 1}, rng.choice([0.0, rng.normal()]), int(rng.integers(30, 4000))),
     "log modulus": lambda rng: ({1: (c := int(10 ** rng.uniform(3, 12)))}, 0.0, int(8 * math.sqrt(c))),
