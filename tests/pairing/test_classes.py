@@ -341,7 +341,7 @@ class TestWhatIsShownAndLogged:
                 found.key,
             )
 
-    def test_a_column_that_only_the_classes_come_from(self, tmp_path: Path) -> None:
+    def test_classes_from_a_column_that_no_count_reads(self, tmp_path: Path) -> None:
         sides = runs(8, 12, ["a", "b"])
         for row in (*sides[0], *sides[1]):
             row["category"] = row["label"]
@@ -375,7 +375,7 @@ class TestRefused:
             compared(runs(0, 9, ["a", "b"]), load(tmp_path, F1 + "classes: [a, d]\n"))
         assert caught.value.hint == "check how the class is written in the data."
 
-    def test_no_column_of_classes(self, tmp_path: Path) -> None:
+    def test_an_absent_column_of_classes(self, tmp_path: Path) -> None:
         spec = load(tmp_path, F1 + "classes: kind\n")
         with pytest.raises(InputError, match="the statistic `spec` needs columns") as caught:
             compared(runs(0, 9, ["a", "b"]), spec)
@@ -459,7 +459,7 @@ def test_a_statistic_that_was_used_before_takes_the_classes_of_the_next_runs() -
     assert compared(second, used).pvalue == compared(second, "macro_f1").pvalue
 
 
-def test_alike_examples_are_counted_once() -> None:
+def test_equal_examples_are_counted_once() -> None:
     """As often as there are triples of label and predictions, whatever the number of examples."""
     sides = [pl.DataFrame(side) for side in runs(2, 3000, ["a", "b"])]
     pairing = pair(*(ExampleTable.from_native(side, "run") for side in sides), load_statistic("macro_f1"))

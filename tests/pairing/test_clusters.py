@@ -63,7 +63,7 @@ class TestClusters:
             found.pvalue != trackperm.compare(frame(baseline), frame(candidate), load(tmp_path, text)).pvalue
         )
 
-    def test_says_so(self, tmp_path: Path) -> None:
+    def test_notes_columns_and_document(self, tmp_path: Path) -> None:
         baseline, candidate = runs(0, 30, 8)
         found = trackperm.compare(
             frame(baseline), frame(candidate), load(tmp_path, SHARE + "cluster: speaker\n")
@@ -90,7 +90,7 @@ class TestClusters:
         with pytest.raises(PairingError, match="`speaker` differs between the runs on 20 of 20 examples"):
             trackperm.compare(baseline, other, load(tmp_path, SHARE + "cluster: speaker\n"))
 
-    def test_an_example_of_no_cluster(self, tmp_path: Path) -> None:
+    def test_an_example_without_a_cluster(self, tmp_path: Path) -> None:
         sides = [
             frame(run).with_columns(speaker=pl.col("speaker").replace("s0", None)) for run in runs(1, 20, 5)
         ]
@@ -99,12 +99,12 @@ class TestClusters:
             trackperm.compare(*sides, spec)
         assert trackperm.compare(*sides, spec, missing="drop").n_examples == 4
 
-    def test_decimals_name_no_clusters(self, tmp_path: Path) -> None:
+    def test_decimals_are_not_clusters(self, tmp_path: Path) -> None:
         sides = [frame(run).with_columns(speaker=pl.lit(0.5)) for run in runs(1, 20, 5)]
         with pytest.raises(PairingError, match="`speaker` is decimal; clusters, strata and classes must be"):
             trackperm.compare(*sides, load(tmp_path, SHARE + "cluster: speaker\n"))
 
-    def test_no_such_column(self, tmp_path: Path) -> None:
+    def test_an_absent_column(self, tmp_path: Path) -> None:
         sides = [frame(run) for run in runs(1, 20, 5)]
         with pytest.raises(InputError, match="needs columns") as caught:
             trackperm.compare(*sides, load(tmp_path, SHARE + "cluster: speakr\n"))

@@ -62,7 +62,7 @@ def test_clusters_can_be_folds(tmp_path: Any) -> None:
     assert any(line.startswith(WARNING) for line in text.lines(found))
 
 
-def test_it_stands_in_what_is_logged() -> None:
+def test_the_warning_is_logged() -> None:
     found = trackperm.compare(*runs("fold", list(range(5))), "mean", columns={"id": "fold"})
     assert WARNING.removeprefix("folds: ") in description.markdown(found)
     assert WARNING.removeprefix("folds: ") in html(found)

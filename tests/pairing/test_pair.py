@@ -60,7 +60,7 @@ class TestResult:
             for id_, label, correct in (("a", "y", 1), ("c", "x", 0))
         ]  # fmt: skip
 
-    def test_a_count_stands_for_the_column_of_its_name(self) -> None:
+    def test_a_count_replaces_the_column_of_its_name(self) -> None:
         baseline = table(id=[1, 2], tp=[1, 0], incorrect=[0, 0])
         candidate = table(id=[1, 2], tp=[1, 0], incorrect=[2, 0])
         assert rows(pair(baseline, candidate, MICRO_F1).discordant) == [
@@ -229,7 +229,7 @@ def test_five_of_many_differences_are_shown_and_long_values_cut() -> None:
     assert all(len(line) < 110 for line in str(caught.value).splitlines())
 
 
-def test_ids_that_are_no_ids() -> None:
+def test_boolean_ids_are_refused() -> None:
     run = table(id=[True, False], score=[1, 1])
     with pytest.raises(PairingError, match="column `id` is boolean; ids must be"):
         pair(run, run, MEAN)
@@ -274,7 +274,7 @@ COUNTS = {
 
 
 @pytest.mark.parametrize("case", COUNTS.values(), ids=COUNTS)
-def test_counts_that_are_no_counts(case: Any, tmp_path: Any) -> None:
+def test_invalid_counts_are_refused(case: Any, tmp_path: Any) -> None:
     count, scores, message = case
     (tmp_path / "s.yaml").write_text(f"name: s\ncounts: {{{count}}}\nscore: n\n")
     run = table(id=[1, 2], score=scores)
@@ -291,7 +291,7 @@ def test_the_largest_counts(tmp_path: Any) -> None:
 
 
 class TestMissingDrop:
-    def test_what_is_dropped(self) -> None:
+    def test_dropped_examples(self) -> None:
         baseline = table(
             id=["a", "b", "c", "d", None],
             prediction=["x", "x", None, "x", "x"],
@@ -309,16 +309,16 @@ class TestMissingDrop:
             "4 examples without a partner or a value dropped (5 in the baseline, 5 in the candidate)"
         )
 
-    def test_nothing_is_left(self) -> None:
+    def test_no_example_left_is_refused(self) -> None:
         with pytest.raises(PairingError, match=r"have no partner[^$]*Hint: No example is left to test"):
             pair(BASELINE, candidate(id=["1", "2", "3"]), ACCURACY, missing="drop")
 
     @pytest.mark.parametrize("case", ["ids twice", "labels disagree", "several at once"])
-    def test_what_no_drop_accepts(self, case: str) -> None:
+    def test_dropping_does_not_accept_duplicates_or_other_labels(self, case: str) -> None:
         with pytest.raises(PairingError, match=r"share their `id`|`label` differs"):
             pair(BASELINE, REFUSED[case][0], ACCURACY, missing="drop")
 
-    def test_other_words_are_refused(self) -> None:
+    def test_other_values_are_refused(self) -> None:
         with pytest.raises(InputError, match=r"`missing` is 'guess'; expected one of `error`"):
             pair(BASELINE, CANDIDATE, ACCURACY, missing="guess")
 
@@ -391,7 +391,7 @@ class TestLabelsThatNoCountReads:
             (([1], [{"a": 1}]), "column `label` of `cand` holds lists or objects"),
         ],
     )
-    def test_what_cannot_be_compared_is_noted(self, labels: Any, reason: str) -> None:
+    def test_columns_that_cannot_be_compared_are_noted(self, labels: Any, reason: str) -> None:
         runs = [
             table(origin, id=[1], score=[1], **({} if label is None else {"label": label}))
             for origin, label in zip(("base", "cand"), labels, strict=True)

@@ -60,7 +60,7 @@ class TestJsonSchema:
             "resolution: 1\n",
         ],
     )
-    def test_it_accepts_what_the_compiler_does(self, tmp_path: Path, text: str) -> None:
+    def test_the_schema_accepts_what_the_compiler_accepts(self, tmp_path: Path, text: str) -> None:
         load(tmp_path, text)
         jsonschema.validate(yaml.safe_load(text), json_schema())
 
@@ -83,7 +83,7 @@ class TestJsonSchema:
             LONG + "score: a\n",
         ],
     )
-    def test_it_refuses_what_the_compiler_does(self, tmp_path: Path, text: str) -> None:
+    def test_the_schema_refuses_what_the_compiler_refuses(self, tmp_path: Path, text: str) -> None:
         refusal(tmp_path, text)
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(yaml.safe_load(text), json_schema())
@@ -155,7 +155,7 @@ class TestMissing:
         assert statistic.missing_reads_label
         assert load(tmp_path, statistic.document()).document() == statistic.document()
 
-    def test_no_counts(self, tmp_path: Path) -> None:
+    def test_without_counts(self, tmp_path: Path) -> None:
         with pytest.raises(InputError, match="does not define the counts of a missing prediction"):
             load(tmp_path, SHARE).missing_counts({})
 
@@ -225,7 +225,7 @@ class TestClasses:
         assert message in found
         assert underlined(found) == at
 
-    def test_counts_that_read_no_class(self, tmp_path: Path) -> None:
+    def test_counts_without_the_class(self, tmp_path: Path) -> None:
         found = refusal(tmp_path, SHARE + "classes: label\n")
         assert "no count reads `class`" in found
         assert underlined(found) == "classes"
@@ -411,7 +411,7 @@ greater_is_better: false
         assert trackperm.compare(*sides, load(tmp_path, kept)).pvalue == 1.0
 
 
-def test_a_used_statistic_keeps_what_was_declared(tmp_path: Path) -> None:
+def test_a_used_statistic_keeps_its_declarations(tmp_path: Path) -> None:
     once = load(tmp_path, SHARE + "cluster: c\nrepeats: sum\nstrata: s\n")
     again = load_statistic(once, columns={"c": "speaker"}, strata=["x", "y"])
     assert (again.repeats, again.cluster, again.columns["c"], again.strata) == ("sum", "c", "speaker", "s")

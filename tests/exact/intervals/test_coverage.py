@@ -44,7 +44,7 @@ def means(*differences: float, counts: list[int] | None = None) -> AdditiveScore
     return mean_scores([int(d) for d in differences], counts or [1] * len(differences))
 
 
-def test_examples_of_one_effect_count_as_they_are_and_others_as_less() -> None:
+def test_effective_number_is_less_if_effects_differ() -> None:
     assert effective_number(np.array([0.3, -0.3]), np.array([7, 5])) == pytest.approx(12.0)
     assert effective_number(np.array([1.0, 10.0]), np.array([100, 1])) == pytest.approx(200**2 / 10_100)
     assert effective_number(np.array([]), np.array([], dtype=int)) == 0.0
@@ -53,7 +53,7 @@ def test_examples_of_one_effect_count_as_they_are_and_others_as_less() -> None:
     )
 
 
-def test_effects_of_swaps_are_those_of_the_statistic() -> None:
+def test_effects_of_swaps_against_the_statistic() -> None:
     observed, swapped, counts = f1_rows(tp_tp=20, tp_fn=3, fn_tp=2, tn_fp=4, tn_tn=50, fn_fn=6)
     effects, numbers = swap_effects(observed, swapped, F1, counts)
     assert numbers.tolist() == [3, 2, 4]
@@ -200,7 +200,7 @@ GRID = [
 
 @pytest.mark.slow
 @pytest.mark.generated
-def test_intervals_of_f1_that_are_shown_cover_what_they_say(measured: Measured) -> None:
+def test_coverage_of_shown_intervals_of_f1(measured: Measured) -> None:
     """And one-sided errors, which equivalence at the margin has, are near their level, as they were not."""
     rng, n_sets, lines = np.random.default_rng(1), cases(200), []
     raw, ruled = [], []
@@ -266,7 +266,7 @@ def errors_law(positives: float, rates: tuple[float, float], gap: float, concord
 @pytest.mark.slow
 @pytest.mark.generated
 @pytest.mark.parametrize("name", TWO_CLASSES)
-def test_intervals_of_other_ratios_that_are_shown_cover_what_they_say(name: str, measured: Measured) -> None:
+def test_coverage_of_shown_intervals_of_other_ratios(name: str, measured: Measured) -> None:
     labels = KINDS[:, 0]
     runs = [
         ExampleTable(
@@ -326,7 +326,7 @@ def mean_laws(rng: np.random.Generator) -> Iterator[tuple[str, float, Any]]:
 
 @pytest.mark.slow
 @pytest.mark.generated
-def test_shifts_of_skewed_means_that_are_shown_cover_what_they_say(
+def test_coverage_of_shown_shift_intervals_of_skewed_means(
     measured: Measured,
 ) -> None:
     """A bound misses the mean where the sign-flip test of the differences without it rejects.
@@ -357,7 +357,7 @@ def test_shifts_of_skewed_means_that_are_shown_cover_what_they_say(
     assert max(raw) > 0.15, "without the rule some bounds miss far more often"
 
 
-def test_what_is_shown_is_what_the_rule_lets_through() -> None:
+def test_the_rule_decides_which_intervals_are_shown() -> None:
     """The rule is about the same statistic that the interval is."""
     observed, swapped, counts = f1_rows(tp_tp=60, tp_fn=12, fn_tp=12, tn_tn=200)
     assert why_not_resampled(observed, swapped, F1, counts) is None

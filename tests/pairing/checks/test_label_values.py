@@ -107,7 +107,7 @@ class TestOneClassOfMany:
         assert found.difference == expected.difference
         assert found.pvalue == pytest.approx(expected.pvalue, rel=1e-12)
 
-    def test_a_spec_of_ones_own_has_chosen_where_its_default_is_a_label(self, tmp_path: Path) -> None:
+    def test_the_default_of_a_users_spec_is_a_choice_if_it_is_a_label(self, tmp_path: Path) -> None:
         spec = "counts: {hits: (prediction == positive) & (label == positive), n: label == positive}\n"
         spec += "score: hits / n\nundefined: 0\nparameters: {positive: VALUE}\n"
         frames = two_runs([int(i) for i in TEN])
@@ -118,7 +118,7 @@ class TestOneClassOfMany:
         assert "is 77, which is not a label" in error.message
         assert "positive=" in str(error.hint)
 
-    def test_it_is_said_before_anything_is_paired(self, tmp_path: Path) -> None:
+    def test_refused_before_pairing(self, tmp_path: Path) -> None:
         frames = [frame.with_columns(id=pl.lit("q")) for frame in two_runs([int(i) for i in TEN])]
         assert "10 classes" in refusal(frames, "f1").message
         paths = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
@@ -129,7 +129,9 @@ class TestOneClassOfMany:
         assert "`f1` counts one class against all others, but `label` of `a.parquet` has" in result.stderr
         assert "Hint: `--set positive=" in result.stderr
 
-    def test_of_a_file_labels_alone_are_read(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_only_the_labels_of_a_file_are_read(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         tables, read = scans(tmp_path, two_runs([int(i) for i in TEN])), []
         slices = Scan.slices
 
@@ -170,7 +172,7 @@ class TestTwoClasses:
     )
 
     @pytest.mark.parametrize("names", NAMES, ids=str)
-    def test_none_of_which_is_1_are_refused_and_either_can_be_chosen(self, names: tuple[Any, Any]) -> None:
+    def test_two_classes_without_1_are_refused_and_either_can_be_chosen(self, names: tuple[Any, Any]) -> None:
         frames = renamed(two_runs([int(i % 2) for i in TEN]), dict(enumerate(names)))
         error = refusal(frames, "f1")
         assert "is 1 by default, which is not a label: `label` of `b" in error.message
@@ -181,7 +183,7 @@ class TestTwoClasses:
         of_names = [checked(frames, load_statistic("f1", parameters=each)).parameters for each in chosen]
         assert {parameters["positive"] for parameters in of_names} == set(names)
 
-    def test_the_rarer_comes_first(self) -> None:
+    def test_the_rarer_class_is_proposed_first(self) -> None:
         frames = two_runs(["no"] * 30 + ["yes"] * 5)
         error = refusal(frames, "recall")
         assert error.message.endswith(" has 'no' (30), 'yes' (5)")
@@ -209,7 +211,7 @@ class TestTwoClasses:
         ],
         ids=str,
     )
-    def test_what_is_read_as_a_value_is_the_text(self, values: Any, given: Any, meant: str) -> None:
+    def test_a_value_selects_the_text_that_is_read_as_it(self, values: Any, given: Any, meant: str) -> None:
         frames = renamed(two_runs([int(i % 2) for i in TEN]), dict(enumerate(values)))
         found = compared(frames, "f1", parameters={"positive": given})
         expected = compared(frames, "f1", parameters={"positive": meant})
@@ -226,7 +228,7 @@ class TestTwoClasses:
         assert compared(paths[::-1], "f1").statistic.parameters["positive"] == "1"
         assert trackperm.compare(paths[0], paths[0], "f1").statistic.parameters["positive"] == 1
 
-    def test_two_texts_that_are_read_alike(self) -> None:
+    def test_two_texts_that_are_read_as_one_value(self) -> None:
         frames = two_runs(["1", "01", "0"] * 12)
         error = refusal(frames, "f1", parameters={"positive": 1})
         assert (
@@ -244,7 +246,7 @@ class TestTwoClasses:
         assert found.pvalue == compared(numbers, "f1").pvalue
 
     @pytest.mark.parametrize("positive", ["malign", "1", True, 7])
-    def test_a_choice_that_no_label_is(self, positive: Any) -> None:
+    def test_a_choice_that_is_not_a_label(self, positive: Any) -> None:
         frames = two_runs(["malignant", "benign"] * 20)
         error = refusal(frames, "specificity", parameters={"positive": positive})
         assert f"is {positive!r}, which is not a label" in error.message
@@ -253,7 +255,7 @@ class TestTwoClasses:
             chosen = load_statistic("specificity", parameters={"positive": positive})
             assert checked(frames, chosen, allow_unseen=True) is chosen
 
-    def test_a_number_for_which_texts_were_meant(self) -> None:
+    def test_a_text_where_labels_are_numbers(self) -> None:
         error = refusal(two_runs([0, 1] * 20), "f1", parameters={"positive": "1"})
         assert "is '1', which is not a label: `label` of `baseline` has 0" in error.message
 
@@ -268,7 +270,7 @@ class TestTwoClasses:
         assert compared(texts, "specificity", parameters={"positive": "yes"}).verdict == "better"
         assert "1 by default, which is not a label" in refusal(texts, "specificity").message
 
-    def test_labels_of_other_types_are_left_to_the_pairing(self) -> None:
+    def test_pairing_refuses_labels_of_other_types(self) -> None:
         numbers = two_runs([int(i % 2) for i in TEN])
         texts = renamed(numbers, {0: "0", 1: "1"})
         with pytest.raises(InputTypeError, match="column `label` is integer in `baseline`"):
@@ -278,7 +280,7 @@ class TestTwoClasses:
             compared(mixed, "f1")
 
     @pytest.mark.parametrize("absent", ["label", "prediction"])
-    def test_columns_that_are_not_there_are_left_to_the_pairing(self, absent: str) -> None:
+    def test_pairing_refuses_absent_columns(self, absent: str) -> None:
         with pytest.raises(InputError, match="needs columns"):
             compared([frame.drop(absent) for frame in two_runs([0, 1] * 9)], "f1")
 
@@ -372,7 +374,7 @@ class TestUnseenLabels:
         assert f"predictions of `{tmp_path / 'scores.csv'}`" in error.message
 
     @pytest.mark.parametrize("n", [3, 10_000])
-    def test_answers_that_are_all_different_are_no_classes(self, n: int) -> None:
+    def test_answers_that_are_all_different_are_not_classes(self, n: int) -> None:
         frames = [
             pl.DataFrame(
                 {
@@ -389,7 +391,7 @@ class TestUnseenLabels:
         frame = pl.DataFrame({"id": range(3), "prediction": ["c", "d", "e"], "label": ["a", "a", "b"]})
         assert "none of the 3" in refusal((frame, frame), "exact_match").message
 
-    def test_rows_of_one_example_are_no_repetition(self, tmp_path: Path) -> None:
+    def test_rows_of_one_example_do_not_repeat_a_label(self, tmp_path: Path) -> None:
         spec = "counts: {right: prediction == label, n: 1}\nscore: right / n\nrepeats: sum\n"
         frame = pl.DataFrame(
             {
@@ -429,7 +431,7 @@ class TestUnseenLabels:
             trackperm.compare(frame, frame)
 
     @pytest.mark.parametrize("place", [0, 5_000, 9_999])
-    def test_one_label_that_is_predicted_suffices_wherever(
+    def test_one_predicted_label_suffices(
         self, place: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(label_values, "_SLICE", 3_000)
@@ -453,10 +455,19 @@ class TestUnseenLabels:
         monkeypatch.setattr(label_values, "MOST_CLASSES", 19)
         checked([frame], "exact_match")
 
-    def test_lists_are_left_to_the_pairing(self) -> None:
+    def test_pairing_refuses_lists(self) -> None:
         frame = pl.DataFrame({"id": range(4), "prediction": [["a"]] * 4, "label": [["b"]] * 4})
         with pytest.raises(SpecError, match="can only be read by a counter"):
             trackperm.compare(frame, frame, "accuracy")
+
+
+def test_ids_that_identify_no_examples_are_refused_first() -> None:
+    """Predictions that no label is are not reported where nothing says which rows are one example."""
+    frame = pl.DataFrame(
+        {"id": [[i] for i in range(6)], "prediction": ["a", "b"] * 3, "label": ["c", "d"] * 3}
+    )
+    with pytest.raises(PairingError, match="`id` is list of integers"):
+        trackperm.compare(frame, frame, "accuracy")
 
 
 class TestSlices:
@@ -486,7 +497,7 @@ class TestSlices:
 
 
 class TestComparedBefore:
-    def test_what_was_compared_is_taken_as_it_is(self) -> None:
+    def test_a_compared_statistic_is_used_unchanged(self) -> None:
         """As verification does, for which the rules of another version are none."""
         frame = run(["a", "b"] * 9, 0.5).with_columns(prediction=pl.lit("?"))
         runs = load_run(frame, "baseline"), load_run(frame, "candidate")

@@ -40,7 +40,7 @@ def looks(
     return [note.removeprefix("look: ") for note in report.notes if note.startswith("look: ")]
 
 
-def test_ordinary_runs_raise_no_eyebrow() -> None:
+def test_ordinary_runs_have_no_warnings() -> None:
     assert (
         looks(table("a", prediction=FIRST, label=LABELS), table("b", prediction=SECOND, label=LABELS)) == []
     )
@@ -74,7 +74,7 @@ def test_unrelated_rows() -> None:
     )
 
 
-def test_too_little_to_tell_is_not_told() -> None:
+def test_few_or_rare_values_have_no_warnings() -> None:
     few = slice(0, 40)
     other = np.random.default_rng(9).permutation(SECOND[few])
     assert (
@@ -117,6 +117,12 @@ def test_labels_logged_as_predictions() -> None:
     ]
 
 
+@pytest.mark.parametrize(("n", "is_warned"), [(49, False), (50, True)])
+def test_fewer_than_50_examples_show_no_pattern(n: int, is_warned: bool) -> None:
+    run = table("a", prediction=FIRST[:n], label=LABELS[:n])
+    assert bool(looks(run, run)) == is_warned
+
+
 def test_inputs_that_repeat() -> None:
     hashes = [f"{i % (N - 3)}" for i in range(N)]
     runs = [
@@ -128,7 +134,7 @@ def test_inputs_that_repeat() -> None:
     ]
 
 
-def test_inputs_that_are_clusters_do_not_count_apart() -> None:
+def test_inputs_that_are_clusters_have_no_warning() -> None:
     hashes = [f"{i % (N - 3)}" for i in range(N)]
     runs = [
         table(name, ("doc_hash",), prediction=prediction, label=LABELS, doc_hash=hashes)
@@ -138,7 +144,7 @@ def test_inputs_that_are_clusters_do_not_count_apart() -> None:
     assert not [note for note in report.notes if "count as independent" in note]
 
 
-def test_hashes_of_answers_are_no_inputs() -> None:
+def test_hashes_of_answers_are_not_inputs() -> None:
     """As lm-evaluation-harness logs them: all questions with the answer B have one."""
     runs = [
         table(name, ("target_hash",), prediction=prediction, label=LABELS, target_hash=LABELS.astype(str))

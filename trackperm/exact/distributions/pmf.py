@@ -49,7 +49,7 @@ MOST_SURVIVING_FACTORS = 2**30
 
 LOG_PRUNED = -50.0
 """Logarithm of the modulus below which a frequency is left out: 2e-22, so that 2^30 of them stay below one
-rounding."""
+rounding in the Euclidean norm."""
 
 FEW = 2**18
 """Largest number of frequencies that are evaluated together: 64 MiB of work arrays."""

@@ -42,7 +42,7 @@ from trackperm.exact.engines.lattice.tilted import Tilted, common_scale, least_p
 from trackperm.exact.types import INSIDE, OUTSIDE, UNDEFINED, IntArray, Membership, Region
 
 LOG_IGNORED = -34.0
-"""Logarithm, relative to the expected tail, of all omitted mass: 2e-15, a few roundings."""
+"""Logarithm, relative to the expected tail, of all omitted mass: 2e-15, fifteen roundings."""
 
 LOG_EXCESS = 8.0
 """Logarithm of a Chernoff bound, relative to the tail, beyond which a cell gets another tilt.
