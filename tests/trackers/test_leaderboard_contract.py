@@ -179,7 +179,7 @@ def test_two_that_are_logged_at_once_keep_their_places(
 def test_runs_are_tagged_with_the_adjusted_p_on_request(
     store: TrackerStore, experiment: str, runs: dict[str, str]
 ):
-    with pytest.raises(InputError, match="all pairs were compared"):
+    with pytest.raises(InputError, match="needs a baseline"):
         trackperm.log(board_of(store, runs), tag_runs=True)
     board = board_of(store, runs, baseline=runs["second"])
     trackperm.log(board)
