@@ -142,7 +142,7 @@ format: $(VENV)/.test ## format the code and mend what ruff can mend
 	$(VENV)/bin/ruff check --fix .
 
 clean: ## remove the environments, caches and the demo's store
-	rm -rf $(VENV) .venv-* demo-store site .*_cache .hypothesis .benchmarks .fuzz
+	rm -rf $(VENV) .venv-* demo-store site .*_cache .hypothesis .benchmarks .fuzz .mutants
 
 # $(call install,environment,what): the package as it lies here, in an environment that is made if need be
 define install

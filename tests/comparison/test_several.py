@@ -1,7 +1,8 @@
-"""Several statistics and slices of the same two runs: one family, corrected, and refused where it is none."""
+"""Several statistics and slices of the same two runs as one corrected family."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -58,13 +59,28 @@ def titles(comparisons: list[Comparison]) -> list[str]:
     return [comparison.title for comparison in comparisons]
 
 
+@pytest.mark.parametrize("n_logged", [1, 2, 3])
+def test_one_of_several_logged_metrics_that_is_refused_can_be_left_out(n_logged: int) -> None:
+    """The first metric that was logged is named, unless it is the only one."""
+    logged = [
+        replace(load_statistic("mean", columns={"score": f"m{i}"}), name=f"m{i}", chosen="as logged")
+        for i in range(3)
+    ]
+    frames = [frame.with_columns(m0=pl.lit(0.5), m1=pl.lit(0.5)) for frame in TABLES]
+    broken = [frame.with_columns(pl.lit("x").alias(f"m{n_logged - 1}")) for frame in frames]
+    with pytest.raises(InputError) as caught:
+        compare_statistics(*runs(*broken), logged[:n_logged])
+    is_named = "`--metric m0` compares one metric only." in (caught.value.hint or "")
+    assert is_named == (n_logged > 1)
+
+
 def test_one_comparison_needs_no_correction() -> None:
     (alone,) = compare_statistics(*runs(), [load_statistic("accuracy")])
     assert alone.corrected is None
     assert "adjusted" not in "\n".join(text.lines(alone))
 
 
-def test_what_is_not_corrected_says_so_everywhere(sliced: Statistic) -> None:
+def test_uncorrected_results_are_labelled_everywhere(sliced: Statistic) -> None:
     found = compare_statistics(*runs(), [sliced], correction="none")
     english = found[2]
     assert (english.verdict, english.corrected, english.n_uncorrected) == ("worse", None, 4)
@@ -82,7 +98,7 @@ def test_what_is_not_corrected_says_so_everywhere(sliced: Statistic) -> None:
     assert "uncorrected" not in "\n".join(text.lines(alone))
 
 
-def test_what_is_not_corrected_is_verified_as_such(sliced: Statistic) -> None:
+def test_uncorrected_results_are_verified(sliced: Statistic) -> None:
     both = runs()
     logged = compare_statistics(*both, [sliced], correction="none")[1]
     files = evidence(logged)
@@ -114,7 +130,7 @@ def test_other_slices_are_exploratory() -> None:
     assert all("exploratory" in "\n".join(text.lines(part)) for part in found[1:])
 
 
-def test_a_slice_is_what_a_comparison_of_its_examples_gives(sliced: Statistic) -> None:
+def test_a_slice_equals_a_comparison_of_its_examples(sliced: Statistic) -> None:
     german = compare_statistics(*runs(), [sliced], correction="none")[1]
     (alone,) = compare_statistics(
         *runs(*(table.filter(pl.col("language") == "de") for table in TABLES)), [load_statistic("accuracy")]
@@ -171,7 +187,7 @@ def test_two_statistics_of_one_name_are_refused() -> None:
         compare_statistics(*runs(), [load_statistic("accuracy"), load_statistic("accuracy")])
 
 
-def test_a_column_that_makes_no_slices_is_refused(sliced: Statistic) -> None:
+def test_columns_that_cannot_make_slices_are_refused(sliced: Statistic) -> None:
     with pytest.raises(InputError, match="`candidate` has no column `language`"):
         compare_statistics(*runs(TABLES[0], TABLES[1].drop("language")), [sliced])
     many = [table.with_columns(language=pl.col("id")) for table in by_language({"x": ([True] * 120,) * 2})]

@@ -1,8 +1,12 @@
 """Mutation testing: draw one-line changes of load-bearing modules, and list those that no test notices.
 
-Each mutant runs in a copy of the tree, with the tests of :data:`CONCERNED` only, until the first failure or a
-time limit of four times the unchanged code. Constants at the top of a module and estimates of time and memory
-are not mutated, because they change the speed; `tests/exact/certificates` pins those that bound errors.
+The tests that reach a line are recorded once (`reached.py`). Each mutant then runs in a forked process with
+the tests that reach its line, until the first failure: test modules near the changed one first, among these
+the quickest, until a sum of seconds. A mutant that no test reaches survives at once. Survivors that
+`survivors.toml` explains are named with their reason and not run.
+
+Constants at the top of a module and estimates of time and memory are not mutated, because they change the
+speed; `tests/exact/certificates` pins those that bound errors.
 
     python tests/mutants/mutants.py --draws 20 --seed 1 --under exact/engines
 """
@@ -14,71 +18,54 @@ import ast
 import os
 import random
 import shutil
-import signal
-import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib.util import spec_from_file_location
 from pathlib import Path
-from queue import SimpleQueue
+from types import CodeType
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[2]
-NOWHERE = subprocess.DEVNULL
+import hypothesis  # noqa: F401 (what most tests import is imported once, before processes are forked)
+import pytest
+import scipy.optimize
+import scipy.stats  # noqa: F401
 
-CONCERNED = {
-    "exact/attempts.py": "exact/certificates/test_permuted_attempts.py",
-    "exact/counts.py": "exact/test_reference_pvalues.py exact/test_generated.py",
-    "exact/differences.py": "exact/intervals/test_choice.py exact/power/test_from_counts.py",
-    "exact/distributions": "exact/certificates exact/engines exact/test_attempts.py "
-    "exact/test_adversarial.py",
-    "exact/engines/attempts.py": "exact/certificates/test_permuted_attempts.py exact/test_attempts.py",
-    "exact/engines/choice.py": "exact/engines/test_linear.py exact/test_limits.py",
-    "exact/engines/enumeration.py": "exact/test_oracles.py exact/engines/test_linear.py "
-    "exact/test_generated.py",
-    "exact/engines/lattice": "exact/certificates/test_several_counts.py exact/functions/test_real_pvalues.py "
-    "exact/test_generated.py exact/test_adversarial.py",
-    "exact/engines/linear": "exact/certificates/test_one_weighted_sum.py exact/engines/test_linear.py "
-    "exact/test_adversarial.py exact/test_generated.py",
-    "exact/engines/monte_carlo.py": "",
-    "exact/engines/studentized.py": "",
-    "exact/functions": "exact/certificates/test_arithmetic.py",
-    "exact/functions/rational.py": "exact/test_reference_pvalues.py exact/test_generated.py "
-    "exact/engines/lattice statistic/test_symmetry.py",
-    "exact/intervals": "",
-    "exact/multiplicity": "ledger/test_entries.py",
-    "exact/null_distribution.py": "exact/multiplicity/test_tarone.py exact/test_generated.py exact/engines",
-    "exact/outcome.py": "exact/certificates exact/test_oracles.py exact/test_generated.py exact/engines",
-    "exact/permutation.py": "exact/certificates/test_results.py exact/test_oracles.py "
-    "exact/test_generated.py exact/test_limits.py exact/test_options.py exact/engines",
-    "exact/power": "",
-    "exact/ranking": "",
-    "exact/result.py": "exact/certificates/test_results.py exact/engines report/test_which_p.py",
-    "exact/root.py": "",
-    "exact/scores": "",
-    "pairing/checks": "pairing/test_pair.py",
-    "pairing/counting.py": "pairing/test_decimals.py pairing/test_pair.py pairing/test_missing.py",
-    "pairing/grouping.py": "pairing/test_pair.py pairing/test_strata.py pairing/test_each_engine.py",
-    "pairing/ids.py": "pairing/test_pair.py",
-    "pairing/pair.py": "pairing/test_clusters.py pairing/test_strata.py pairing/test_random_tables.py",
-    "pairing/repeats.py": "",
-    "pairing/row_hashes.py": "pairing/test_examples_digest.py",
-    "comparison/dependence.py": "",
-    "comparison/evidence.py": "comparison/test_verdict.py",
-    "comparison/intraclass.py": "comparison/test_dependence.py",
-    "comparison/several.py": "",
-    "comparison/verdict.py": "comparison/test_published_results.py",
-    "ledger/entries.py": "ledger/test_family.py",
-    "ledger/verification": "",
-    "statistic/compile.py": "statistic/test_builtin.py statistic/test_builtin_pvalues.py",
-    "statistic/expressions": "statistic/test_random_specs.py statistic/test_compile.py",
-    "statistic/symmetry.py": "statistic/test_compile.py",
-}
-"""Load-bearing modules and folders below ``trackperm``, and the tests below ``tests`` that concern them in
-addition to those of the same name."""
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+from reached import Chosen, Recordings, enter, forked, run
+
+ROOT = Path(__file__).resolve().parents[2]
+
+LOAD_BEARING = (
+    "exact",
+    "pairing/checks",
+    "pairing/counting.py",
+    "pairing/grouping.py",
+    "pairing/ids.py",
+    "pairing/pair.py",
+    "pairing/repeats.py",
+    "pairing/row_hashes.py",
+    "comparison/dependence.py",
+    "comparison/evidence.py",
+    "comparison/intraclass.py",
+    "comparison/several.py",
+    "comparison/verdict.py",
+    "ledger/entries.py",
+    "ledger/verification",
+    "statistic/compile.py",
+    "statistic/expressions",
+    "statistic/symmetry.py",
+)
+"""Modules and folders below ``trackperm`` that decide p-values, verdicts and what is paired."""
 
 UNTOUCHED = {"seconds", "_seconds", "exact_seconds", "n_bytes", "hint", "why", "strict", "__repr__"}
 """Functions and keyword arguments whose values change the speed or the words of a result only."""
@@ -100,18 +87,27 @@ SWAPPED = dict(_PAIRS) | {second: first for first, second in _PAIRS}
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change of one expression, given by its place in the source."""
+    """One change of one expression: its place in the source, and the whole lines before and after it."""
 
     path: str
-    line: int
+    lines: range
     start: int
     end: int
-    old: str
-    new: str
+    new: bytes
+    before: str
+    after: str
 
     def __str__(self) -> str:
-        old, new = (" ".join(text.split()) for text in (self.old, self.new))
-        return f"trackperm/{self.path}:{self.line}: {old} -> {new}"
+        return f"trackperm/{self.path}:{self.lines[-1]}: {self.before} -> {self.after}"
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Module, old lines and new lines, which stay the same when lines move."""
+        return self.path, self.before, self.after
+
+    def applied(self, source: bytes) -> bytes:
+        """Return the source of the module with the change."""
+        return source[: self.start] + self.new + source[self.end :]
 
 
 def mutants(path: str) -> Iterator[Mutant]:
@@ -120,22 +116,23 @@ def mutants(path: str) -> Iterator[Mutant]:
     offsets = [0]
     for line in source.splitlines(keepends=True):
         offsets.append(offsets[-1] + len(line))
-    for node in _expressions(ast.parse(source)):
-        start = offsets[node.lineno - 1] + node.col_offset
-        end = offsets[(node.end_lineno or 0) - 1] + (node.end_col_offset or 0)
-        for new in _changes(node):
-            yield Mutant(path, node.lineno, start, end, source[start:end].decode(), new)
+    for node, statement in _expressions(ast.parse(source)):
+        last = node.end_lineno or node.lineno
+        first, end_of_last = offsets[node.lineno - 1], offsets[last]
+        start = first + node.col_offset
+        end = offsets[last - 1] + (node.end_col_offset or 0)
+        before = source[first:end_of_last].decode()
+        for change in _changes(node):
+            new = change.encode()
+            after = (source[first:start] + new + source[end:end_of_last]).decode()
+            shown = (" ".join(text.split()) for text in (before, after))
+            yield Mutant(path, range(statement, last + 1), start, end, new, *shown)
 
 
-def _expressions(tree: ast.AST, inside: bool = False) -> Iterator[ast.expr]:
-    """Yield expressions inside functions, without annotations, messages and estimates."""
+def _expressions(tree: ast.AST, statement: int = 0, inside: bool = False) -> Iterator[tuple[ast.expr, int]]:
+    """Yield expressions inside functions, except messages, and the line of their statement."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.Raise | ast.JoinedStr | ast.arg):
-            continue
-        if isinstance(node, ast.FunctionDef):
-            if node.name not in UNTOUCHED:
-                for statement in node.body:
-                    yield from _expressions(ast.Module([statement], []), inside=True)
             continue
         if isinstance(node, ast.keyword) and node.arg in UNTOUCHED:
             continue
@@ -143,12 +140,19 @@ def _expressions(tree: ast.AST, inside: bool = False) -> Iterator[ast.expr]:
             isinstance(t, ast.Name) and t.id in UNTOUCHED for t in node.targets
         ):
             continue
+        if isinstance(node, ast.stmt):
+            statement = node.lineno
+        if isinstance(node, ast.FunctionDef):
+            if node.name not in UNTOUCHED:
+                yield from _expressions(ast.Module(node.body, []), statement, inside=True)
+            continue
         if inside and isinstance(node, ast.expr):
-            yield node
+            yield node, statement
         if isinstance(node, ast.AnnAssign):
-            yield from _expressions(ast.Module([ast.Expr(node.value)] if node.value else [], []), inside)
+            values = [ast.Expr(node.value, lineno=statement)] if node.value else []
+            yield from _expressions(ast.Module(values, []), statement, inside)
         else:
-            yield from _expressions(node, inside)
+            yield from _expressions(node, statement, inside)
 
 
 def _changes(node: ast.expr) -> Iterator[str]:
@@ -178,46 +182,53 @@ def _unparsed(node: ast.expr) -> str:
     return f"({ast.unparse(node)})"
 
 
-def entry(path: str) -> str | None:
-    """Return the longest entry of the table that contains a module."""
-    return max((known for known in CONCERNED if f"{path}/".startswith(f"{known}/")), key=len, default=None)
+class Changed(MetaPathFinder, SourceFileLoader):
+    """Importer of one module from a source that differs from its file."""
+
+    def __init__(self, name: str, path: Path, source: bytes) -> None:
+        super().__init__(name, str(path))
+        self.source = source
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        """Find the changed module only."""
+        return spec_from_file_location(name, self.path, loader=self) if name == self.name else None
+
+    def get_code(self, fullname: str) -> CodeType:
+        """Compile the changed source."""
+        return compile(self.source, self.path, "exec", dont_inherit=True)
 
 
-def concerned(path: str) -> list[str]:
-    """Return the tests of a module: the listed ones, and those of the same name."""
-    module = Path(entry(path) or path)
-    own = module.with_name(f"test_{module.name}") if module.suffix else module
-    listed = CONCERNED[str(module)].split()
-    return [f"tests/{test}" for test in [*listed, str(own)] if (ROOT / "tests" / test).exists()]
-
-
-def passes(tree: Path, tests: list[str], limit: float | None = None) -> bool:
-    """Run tests in a tree: whether all pass within the limit in seconds."""
-    environment = {**os.environ, "PYTHONPATH": f"{tree}:{tree / 'tests'}", "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", *tests]
-    with subprocess.Popen(
-        command, cwd=tree, env=environment, stdout=NOWHERE, stderr=NOWHERE, start_new_session=True
-    ) as process:
-        try:
-            return process.wait(limit) == 0
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            return False
-
-
-def judge(mutant: Mutant, trees: SimpleQueue[Path], limit: float) -> bool:
-    """Run the tests of a mutant in a free copy of the tree: whether it survives."""
-    tree = trees.get()
+def judged(tree: Path, mutant: Mutant, tests: dict[str, float]) -> tuple[int, bool, str]:
+    """Run the tests of a mutant: the last exit code, whether all ran, and the first that failed."""
     module = tree / "trackperm" / mutant.path
-    source = module.read_bytes()
-    try:
-        module.write_bytes(source[: mutant.start] + mutant.new.encode() + source[mutant.end :])
-        survived = passes(tree, concerned(mutant.path), limit)
-    finally:
-        module.write_bytes(source)
-        trees.put(tree)
-    print("SURVIVED" if survived else "killed  ", mutant, flush=True)
-    return survived
+    name = ".".join(("trackperm", *Path(mutant.path).with_suffix("").parts)).removesuffix(".__init__")
+    sys.meta_path.insert(0, Changed(name, module, mutant.applied(module.read_bytes())))
+    enter(tree)
+    chosen = Chosen(tests)
+    waiting = list(dict.fromkeys(test.partition("::")[0] for test in tests))
+    n_modules, code = 1, 0
+    while waiting and not code:  # few modules first, so that those that are not needed are not imported
+        code = run(waiting[:n_modules], chosen)
+        waiting, n_modules = waiting[n_modules:], 2 * n_modules
+    return code, chosen.ran == len(tests), chosen.failed
+
+
+def outcome(answer: tuple[int, bool, str] | None) -> str:
+    """Return how a mutant ended: "survived", or "killed by" something."""
+    match answer:
+        case None:
+            return "killed by the limit of time or memory"
+        case (pytest.ExitCode.OK, True, _):
+            return "survived"
+        case (pytest.ExitCode.TESTS_FAILED | pytest.ExitCode.INTERRUPTED, _, failed):
+            return f"killed by {failed}"
+    return f"unclear: pytest ended with {answer}; expected passed or failed tests"
+
+
+def explained() -> dict[tuple[str, str, str], str]:
+    """Return the reasons of known survivors by their keys."""
+    known = tomllib.loads((ROOT / "tests/mutants/survivors.toml").read_text(encoding="utf-8"))
+    return {(s["path"], s["old"], s["new"]): s["reason"] for s in known["survivor"]}
 
 
 def main() -> None:
@@ -228,33 +239,49 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--under", default="", help="only modules whose path below trackperm begins so")
+    parser.add_argument("--seconds", type=float, default=60.0, help="of tests for a mutant, as recorded")
     parser.add_argument("--processes", type=int, default=2)
     options = parser.parse_args()
-    paths = (
-        str(found.relative_to(ROOT / "trackperm")) for found in sorted((ROOT / "trackperm").rglob("*.py"))
-    )
-    chosen = [path for path in paths if path.startswith(options.under) and entry(path)]
+    package = ROOT / "trackperm"
+    paths = [str(found.relative_to(package)) for found in sorted(package.rglob("*.py"))]
+    chosen = [
+        path
+        for path in paths
+        if path.startswith(options.under) and any(f"{path}/".startswith(f"{room}/") for room in LOAD_BEARING)
+    ]
     every = [mutant for path in chosen for mutant in mutants(path)]
     drawn = random.Random(options.seed).sample(every, min(options.draws, len(every)))
     print(f"{len(drawn)} of {len(every)} mutants of {len(chosen)} modules", flush=True)
-    with (
-        tempfile.TemporaryDirectory(prefix="mutants-") as folder,
-        ThreadPoolExecutor(options.processes) as pool,
-    ):
-        trees: SimpleQueue[Path] = SimpleQueue()
-        for number in range(options.processes):
-            tree = Path(folder) / str(number)
-            shutil.copytree(ROOT, tree, ignore=shutil.ignore_patterns(".*", "__pycache__"))
-            trees.put(tree)
-        limits: dict[str, float] = {}
-        for tests in {" ".join(concerned(mutant.path)) for mutant in drawn}:
-            began = time.monotonic()
-            if not passes(tree, tests.split()):
-                raise SystemExit(f"the tests fail without any mutation: {tests}")
-            limits[tests] = 30.0 + 4.0 * (time.monotonic() - began)
-        jobs = [pool.submit(judge, m, trees, limits[" ".join(concerned(m.path))]) for m in drawn]
-        survivors = [mutant for mutant, job in zip(drawn, jobs, strict=True) if job.result()]
-    print(f"{len(survivors)} of {len(drawn)} survived", *survivors, sep="\n  ")
+    times = Counter(mutant.key for mutant in every)
+    reasons = {key: reason for key, reason in explained().items() if times[key] == 1}
+    unknown = [mutant for mutant in drawn if mutant.key not in reasons]
+    os.environ.setdefault("TRACKPERM_REFERENCE_DATA", str(ROOT.parent / "shared" / "data"))
+    survivors = []
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        tree = Path(folder) / "tree"
+        shutil.copytree(ROOT, tree, ignore=shutil.ignore_patterns(".*", "__pycache__"))
+        recordings = Recordings(ROOT, tree, options.processes)
+        if recordings.failed:
+            print("these fail without any mutation and are left out:", *sorted(recordings.failed), sep="\n  ")
+        began = time.monotonic()
+        jobs = [
+            (tree, mutant, recordings.tests(mutant.path, mutant.lines, options.seconds)) for mutant in unknown
+        ]
+        unreached = [mutant for _, mutant, tests in jobs if not tests]
+        for (_, mutant, _), answer in forked(judged, [job for job in jobs if job[2]], options.processes):
+            print(f"{mutant}\n    {outcome(answer)}", flush=True)
+            if outcome(answer) == "survived":
+                survivors.append(mutant)
+        seconds = time.monotonic() - began
+    print(f"{seconds / max(len(unknown), 1):.1f} seconds per mutant")
+    print(f"{len(drawn) - len(unknown)} of {len(drawn)} are explained in survivors.toml")
+    for mutant in drawn:
+        if reason := reasons.get(mutant.key):
+            print(f"  {mutant}  because {reason}")
+    print(f"{len(unreached)} reached by no test", *unreached, sep="\n  ")
+    print(f"{len(survivors)} survived", *survivors, sep="\n  ")
+    if gone := [key for key in explained() if times[key] != 1 and key[0].startswith(options.under)]:
+        print("in survivors.toml, but not once in the code:", *(" | ".join(key) for key in gone), sep="\n  ")
 
 
 if __name__ == "__main__":

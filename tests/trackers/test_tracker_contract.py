@@ -174,7 +174,7 @@ class TestPredictions:
         with store.open_run(experiment, "forest") as run:
             for frame, message in (
                 (POLARS.drop("id"), "no column `id`, only `prediction`, `label`"),
-                (twice, r"2 of 5 rows of `predictions` share their `id` with another \(first: '001'\)"),
+                (twice, r"2 of 5 rows of `predictions` share their `id` with another row \(first: '001'\)"),
                 (without, r"1 of 4 examples of `predictions` have no `id` \(rows counted from 0: 3\)"),
             ):
                 with pytest.raises(InputError, match=message):

@@ -192,7 +192,7 @@ def test_a_report_that_cannot_be_written(folder: Path):
     for suffix in ("md", "xml", "json"):
         result = gate(*policy, "-o", str(folder / "nowhere" / f"out.{suffix}"))
         assert isinstance(result.exception, StorageError)
-        assert "Hint: name a file in a folder that is there" in str(result.exception)
+        assert "Hint: name a file in an existing folder" in str(result.exception)
         assert result.stdout.startswith("pull-request: pass")
     result = gate(*policy, "-o", "out.png")
     assert "the suffix of `out.png` is not a format" in str(result.exception)
@@ -206,7 +206,7 @@ def test_what_is_printed_can_be_json_or_markdown(folder: Path):
     assert gate(*policy, "--format", "markdown").stdout == Path("out.md").read_text()
     both = gate(*policy, "--format", "json", "--github")
     assert both.exit_code == 2
-    assert both.stdout.startswith("::error title=trackperm gate::`--github` prints annotations")
+    assert both.stdout.startswith("::error title=trackperm gate::`--github` and `--format json` contradict")
 
 
 def test_a_report_that_cannot_be_written_keeps_no_other_from_being_written(
@@ -223,10 +223,10 @@ def test_a_report_that_cannot_be_written_keeps_no_other_from_being_written(
     assert (folder / "outputs").read_text() == "outcome=fail\nexit-code=1\n"
     assert "\n::error title=trackperm pull-request::" in result.stdout
     result = gate(*policy)
-    assert "Hint: `GITHUB_STEP_SUMMARY` names a file in a folder that is there" in str(result.exception)
+    assert "Hint: set `GITHUB_STEP_SUMMARY` to a file in an existing folder" in str(result.exception)
     monkeypatch.setenv("GITHUB_OUTPUT", str(folder))
     result = gate("--name", "none", "--candidate", "worse.parquet", "--github")
-    assert "Hint: `GITHUB_OUTPUT` names a file" in str(result.exception)
+    assert "Hint: set `GITHUB_OUTPUT` to a file" in str(result.exception)
     assert result.stdout.startswith("::error title=trackperm gate::`trackperm.yaml` has no policy `none`")
 
 

@@ -255,8 +255,8 @@ def test_shifts_know_nothing_of_what_few_examples_show(
         assert isinstance(comparison.size.basis, str)
     found = judge(rules, [few])
     assert found.outcome == "undecided"
-    number = f"{len(differences)} example{'s' * (len(differences) > 1)} tell{'s' * (len(differences) == 1)}"
-    assert f"too few examples to tell: only {number} the runs apart" in found.reasons[0]
+    number = "1 example differs" if len(differences) == 1 else f"{len(differences)} examples differ"
+    assert f"too few examples to tell: only {number} between the runs" in found.reasons[0]
     found = judge(rules, [enough])
     # P(Binomial(400, 2.6 %) <= 5) = 0.05, each by less than 0.9
     assert (found.outcome, f"{len(differences)} of 400 examples" in found.reasons[0]) == ("pass", True)

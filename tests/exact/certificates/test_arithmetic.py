@@ -35,11 +35,24 @@ def test_floats_with_bounds(name: str, error: float) -> None:
     x, y = rng.uniform(0.5, 9.0, (2, 400))
     no = np.zeros(400, dtype=bool)
     found = ours(*(Enclosure(each, np.full(400, error), no) for each in (x, y)))
+    assert np.isfinite(found.bound).all()
     pairs = []
     for value, bound, a, b in zip(found.value, found.bound, x, y, strict=True):
         ends = [exact(arb(a + i * error), arb(b + j * error)) for i in (-1, 1) for j in (-1, 1)]
         pairs.append((max(float(abs(arb(value) - end)) for end in ends), float(bound)))
     check_band(pairs, c if error == 0.0 else 2.01 if name == "root" else 1.1)
+
+
+@pytest.mark.parametrize(
+    ("name", "y"), [("product", 1e-200), ("quotient", 1e200)], ids=["product", "quotient"]
+)
+def test_results_below_the_range_of_floats(name: str, y: float) -> None:
+    """They become 0, but are not taken for 0."""
+    ours, exact, _ = ENCLOSED[name]
+    found = ours(*(Enclosure.of_constant(Fraction(each)) for each in (1e-200, y)))
+    assert found.value == 0.0
+    assert not found.is_zero
+    assert exact(arb(1e-200), arb(y)) <= arb(float(found.bound))
 
 
 def test_balls() -> None:

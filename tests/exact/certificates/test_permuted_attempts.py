@@ -26,6 +26,7 @@ from trackperm.exact.attempts import _PassRates
 from trackperm.exact.distributions.characteristic import UNIT
 from trackperm.exact.distributions.hypergeometric import HypergeometricSum, ScaledMass
 from trackperm.exact.distributions.rounded_sum import RoundedSum
+from trackperm.exact.distributions.tilt import TailMass
 from trackperm.exact.engines import attempts
 from trackperm.exact.engines.attempts import TiltedMass
 
@@ -115,6 +116,27 @@ def test_rounding_of_the_transform_of_permuted_attempts(monkeypatch: pytest.Monk
     check_band(permuted_tails("cells", exact), 50)
 
 
+def test_products_of_spectra(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three roundings of a product for each group, all in one direction, and transforms as if exact."""
+    law, _ = permuted()
+    tilted = TiltedMass.of(law, 0.0)
+    exact = attempts.Cells.of(tilted, BUDGET)
+    plain = np.fft.rfft
+    monkeypatch.setattr(attempts, "UNIT", COARSE)
+    monkeypatch.setattr(attempts, "FFT_ROUNDINGS", 0.0)
+    monkeypatch.setattr(attempts.np.fft, "rfft", lambda values: plain(values) * (1 + 3 * COARSE))
+    found = attempts.Cells.of(tilted, BUDGET)
+    check_band([(float(np.linalg.norm(found.values - exact.values)), found.error_norm)], 1.02)
+
+
+@pytest.mark.parametrize("variance", [0.0, 1.0, 400.0])
+def test_the_radius_of_a_window_solves_bernsteins_inequality(variance: float) -> None:
+    """Its bound is 2 exp(-t^2 / 2 / (variance + b t / 3)) if no summand is more than b from its mean."""
+    radius = attempts._radius(variance, 7.0, -46.0)
+    log_bound = math.log(2.0) - radius * radius / 2.0 / (variance + 7.0 * radius / 3.0)
+    assert log_bound == pytest.approx(-46.0, rel=1e-12)
+
+
 def test_scale_of_permuted_attempts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attempts, "UNIT", COARSE)
     monkeypatch.setattr(attempts, "LOG_2", math.log(2.0) * (1 + COARSE))
@@ -179,8 +201,24 @@ def law_of_counts(law: HypergeometricSum) -> dict[int, Fraction]:
     return masses
 
 
+@pytest.mark.parametrize("log_end", [-math.inf, -9.0, -5.0])
+def test_a_remainder_beyond_its_reach_is_part_of_both_ends(
+    log_end: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the mean, where a remainder exceeds its reach with a probability of at most exp(LOG_FAILURE)."""
+    end = attempts.EMPTY if math.isinf(log_end) else TailMass(log_end, 1.0, 0.0)
+    monkeypatch.setattr(attempts, "LOG_FAILURE", -7.0)
+    monkeypatch.setattr(attempts, "_tails", lambda *_: [end, end])
+    law, _ = permuted()
+    found = attempts._bracketed(RoundedSum.of(law, 7), math.floor(law.mean), BUDGET)
+    high = math.exp(log_end) + math.exp(-7.0)
+    low = math.exp(log_end) - math.exp(-7.0)
+    assert math.exp(found.log) == pytest.approx(high, rel=1e-3)
+    assert found.error == pytest.approx(high / low - 1.0 if low > 0.0 else 1.0, rel=1e-3)
+
+
 @pytest.mark.parametrize(("log_failure", "end"), [(-0.7, "upper"), (-3.0, "lower")])
-def test_what_rounding_of_steps_of_counts_leaves_out(
+def test_mass_omitted_by_rounding_steps_of_counts(
     log_failure: float, end: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The truth comes near either end: nearer than the probability that a remainder exceeds rho."""

@@ -25,7 +25,7 @@ from trackperm.errors import CapacityError
 from trackperm.exact import DifferenceHistogram
 from trackperm.exact.distributions import pmf
 from trackperm.exact.distributions.characteristic import SwapDistribution
-from trackperm.exact.distributions.pmf import Window, lattice_pmf, plan_window
+from trackperm.exact.distributions.pmf import LatticePMF, Window, lattice_pmf, plan_window
 from trackperm.exact.distributions.tilt import (
     ScaleFactor,
     TailMass,
@@ -165,6 +165,43 @@ def test_wrapped_mass_of_cells() -> None:
     check_band([(abs(total - float(held)), bound)], 5)
 
 
+def exact_mass(window: Window) -> np.ndarray:
+    """The masses of the independent counts, of 30 and 100 coins, on a window."""
+    shares = [np.array([math.comb(n, k) for k in range(n + 1)]) / 2**n for n in (30, 100)]
+    x, y = (slice(start, start + n) for start, n in zip(window.start, window.periods, strict=True))
+    return np.outer(shares[0][x], shares[1][y])
+
+
+def test_rows_without_a_tilt(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The only tilt has a window of 20 points, and the region goes on beyond it."""
+
+    def exact(_: Any, tilt: Tilted, rows: RowIntervals, *__: Any) -> tuple[float, float]:
+        parts = zip(rows.x, rows.first, rows.sizes, strict=True)
+        return math.fsum(exact_mass(Window((x, y), (1, n))).sum() for x, y, n in parts), 0.0
+
+    monkeypatch.setattr(plane, "MOST_TILTS", 1)
+    monkeypatch.setattr(plane, "_row_sums", exact)
+    law, tilt = independent_counts(Window((0, 46), (31, 20)))
+    x, ends = np.tile(np.arange(31), 2), [46, 66, 65, 100]
+    rows = RowIntervals(x, *(np.repeat(each, 31) for each in (ends[:2], ends[2:])))
+    found = plane._tail(law, tilt, rows, 0.0, -math.inf, BUDGET)
+    check_band([relative(found, upper_share({1: 100}, 46))], 3000)
+
+
+def test_cells_without_a_tilt(monkeypatch: pytest.MonkeyPatch) -> None:
+    def exact(_: Any, __: Any, window: Window, ___: int) -> LatticePMF:
+        return LatticePMF(window, exact_mass(window), 0.0, -math.inf)
+
+    monkeypatch.setattr(grid, "MOST_TILTS", 1)
+    monkeypatch.setattr(grid, "lattice_pmf", exact)
+    law, tilt = independent_counts(Window((0, 46), (31, 20)))
+    whole = Window((0, 0), (31, 101))
+    membership = np.broadcast_to(np.where(np.arange(101) >= 46, INSIDE, OUTSIDE), whole.periods)
+    cells = grid._Cells(whole, membership.astype(np.int8), None)
+    found = grid._Sums(law, tilt, cells, 0.0).tail(INSIDE, -math.inf, BUDGET)
+    check_band([relative(found, upper_share({1: 100}, 46))], 3000)
+
+
 @pytest.mark.parametrize(("least", "sign"), [(124, 0), (190, -1)])
 def test_roundings_of_masses_and_weights_of_cells(
     least: int, sign: int, monkeypatch: pytest.MonkeyPatch
@@ -193,3 +230,5 @@ def test_points_where_the_statistic_is_undefined() -> None:
     found = without_undefined(TailMass(0.0, 0.5, 1e-9), TailMass(-3.0, 0.1, 1.0), (0, 0))
     more = 0.1 * math.exp(-3.0)
     check_band([(0.5 / (0.5 - more) - 1.0, found.error)], 1.01)
+    imprecise = without_undefined(TailMass(0.0, 0.5, 0.25), TailMass(-3.0, 1e-15, 1.0), (0, 0))
+    assert 0.25 <= imprecise.error <= 0.2501

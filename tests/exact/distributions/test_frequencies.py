@@ -49,6 +49,18 @@ def test_no_frequency_above_the_threshold_is_lost(name: str, tilt_size: float, l
     assert set(listed) <= {tuple(row) for row in everything}
 
 
+def test_phases_of_long_steps_lose_no_frequency() -> None:
+    """At these frequencies all coins are in phase, which roundings of a phase of 10^12 turns hide."""
+    period, step = 2**44 - 17, 2**43 - 12_345
+    law = SwapDistribution(np.array([[step]]), np.array([10**9]))
+    inverse = pow(step, -1, period)
+    frequencies = [k * inverse % period for k in range(1, 100)]
+    corners = np.array([[min(frequency, period - frequency)] for frequency in frequencies])
+    search = FrequencySearch(law, np.zeros(1), (period,), -2.0)
+    kept, _ = search._level(len(search._sizes) - 1).survivors(corners, -2.0)
+    assert kept.tolist() == corners.tolist()
+
+
 def test_rows_by_the_thousand_leave_the_main_peak_alone() -> None:
     """Any choice of rows is a bound; one of rows that agree with each other would leave more peaks."""
     steps = np.arange(1, 20_001)
@@ -97,7 +109,7 @@ def test_characteristic_function_on_a_long_grid_against_ball_arithmetic(tilt: fl
 
 
 @pytest.mark.parametrize("tilt", [0.0, 0.01, 0.1, 1.0, 4.0])
-def test_what_a_window_leaves_out_against_the_whole_law(tilt: float) -> None:
+def test_mass_omitted_by_a_window_against_the_whole_law(tilt: float) -> None:
     steps = np.arange(1, 301)
     law = SwapDistribution(steps[:, None], np.ones(steps.size, dtype=np.int64))
     start, length, log_outside = line_window(law, np.array([tilt]))

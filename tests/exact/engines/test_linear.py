@@ -453,7 +453,27 @@ def test_values_that_agree_share_an_attainable_pvalue() -> None:
     assert pvalues.tolist() == pytest.approx([0.25, 0.5, 0.75, 1, 1, 0.75, 0.5, 0.25])
 
 
-def test_what_is_attainable() -> None:
+@pytest.mark.parametrize(("alternative", "n_halvings"), [("two-sided", 1200), ("greater", 1201)])
+def test_the_smallest_mid_p_value_below_the_range_of_floats(alternative: str, n_halvings: int) -> None:
+    """No sum is beyond the greatest one, so half of its mass is the mid-p-value of a side."""
+    result = difference_test([1] * 1200, [0] * 1200, alternative=alternative, mid_p=True)
+    assert result.log10_pvalue == pytest.approx(-n_halvings * math.log10(2.0), rel=1e-12)
+    assert result.log10_smallest_pvalue == pytest.approx(result.log10_pvalue, rel=1e-12)
+
+
+@pytest.mark.parametrize("n", [1000, 1009, 1015, 1022, 1060])
+def test_p_values_at_the_end_of_the_range_of_floats(n: int) -> None:
+    result = difference_test([1] * n, [0] * n, alternative="greater")
+    assert result.pvalue == pytest.approx(2.0**-n, rel=1e-9, abs=2.0**-1074)
+    assert result.log10_pvalue == pytest.approx(-n * math.log10(2.0), rel=1e-12)
+
+
+def test_without_discordant_examples_p_can_only_be_1() -> None:
+    assert difference_test([1, 0], [1, 0]).log10_smallest_pvalue == 0.0
+    assert difference_test([1, 0], [1, 1]).log10_smallest_pvalue == 0.0
+
+
+def test_attainable_pvalues() -> None:
     result = difference_test([1, 1, 1, 1, 0, 1], [0, 0, 1, 0, 0, 0])
     assert result.log10_smallest_pvalue == pytest.approx(math.log10(2 / 2**4))
     null = result.null_distribution
@@ -464,7 +484,7 @@ def test_what_is_attainable() -> None:
     assert null.attainable_pvalues("less").tolist() == pytest.approx([1 / 16, 5 / 16, 11 / 16, 15 / 16, 1])
 
 
-def test_the_distribution_of_real_scores_is_rounded_and_says_so() -> None:
+def test_the_distribution_of_real_scores_is_rounded_with_a_note() -> None:
     rng = np.random.default_rng(7)
     candidate, baseline = rng.random(300), rng.random(300)
     null = difference_test(candidate, baseline).null_distribution
@@ -473,3 +493,6 @@ def test_the_distribution_of_real_scores_is_rounded_and_says_so() -> None:
     found = math.sqrt(float(null.mass @ null.values**2))
     assert math.isclose(found, deviation, rel_tol=1e-4)
     assert math.isclose(float(null.mass.sum()), 1.0, abs_tol=1e-9)
+    # A normal variable is beyond 9.3 standard deviations with probability 1e-20; remainders are uniform.
+    step = float(np.diff(null.values).min())
+    assert null.value_error_bound == pytest.approx(9.7 * step * math.sqrt(300 / 12) / 2, rel=0.1)

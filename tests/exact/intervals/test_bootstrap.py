@@ -144,6 +144,20 @@ def test_one_sided_intervals_are_ends_of_two_sided_ones() -> None:
     assert (below.low, below.high) == (-math.inf, both.high)
 
 
+@pytest.mark.parametrize("n_resamples", [100, 999])
+def test_exchanging_the_runs_negates_the_interval(n_resamples: int) -> None:
+    """The same resamples, so both ends are rounded outwards to the same order statistics."""
+    for seed in range(5):
+        distinct, counts = grouped(np.random.default_rng(seed).integers(0, 9, (60, 4)))
+        here, there = (
+            bootstrap_interval(
+                rows, f1_difference(), multiplicities=counts, n_resamples=n_resamples, seed=seed
+            )
+            for rows in (distinct, distinct[:, [2, 3, 0, 1]])
+        )
+        assert (there.low, there.high) == pytest.approx((-here.high, -here.low), rel=1e-12)
+
+
 def test_refusals() -> None:
     rows, counts = np.array([[1, 0, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0]]), np.array([2, 2, 3])
     with pytest.raises(UndefinedStatisticError, match="resamples"):

@@ -39,7 +39,7 @@ def test_odds_exclude_1_exactly_when_the_test_rejects() -> None:
                 continue
             u, v = np.repeat([1, 0], [b, c]), np.repeat([0, 1], [b, c])
             pvalue = difference_test(u, v, alternative=alternative).pvalue
-            for alpha in (0.05, 0.0625, 0.125, 0.5, 0.9):
+            for alpha in (0.05, 0.0625, 0.125, 0.5, 0.9, min(math.nextafter(pvalue, 1.0), 0.9)):
                 found = odds_interval(b, c, alpha=alpha, alternative=alternative)
                 assert (1.0 in found) == (not pvalue < alpha)
 
@@ -61,6 +61,20 @@ def test_accuracy() -> None:
     assert found.odds_interval.relation == "agrees"
 
 
+@pytest.mark.parametrize(("n_better", "n_worse", "odds"), [(0, 6, 0.0), (6, 0, math.inf)])
+def test_odds_of_changes_in_one_direction(n_better: int, n_worse: int, odds: float) -> None:
+    observed = np.array([[1, 1, 0, 1], [0, 1, 1, 1]])
+    found = effect_sizes(
+        observed,
+        observed[:, [2, 3, 0, 1]],
+        score_difference(),
+        multiplicities=np.array([n_better, n_worse]),
+        difference=float(np.sign(n_better - n_worse)),
+    )
+    assert (found.n_better, found.n_worse, found.odds) == (n_better, n_worse, odds)
+    assert found.odds_interval == odds_interval(n_better, n_worse)
+
+
 def test_cohens_dz_is_the_t_statistic_over_root_n() -> None:
     rng = np.random.default_rng(0)
     u, v = rng.integers(0, 10, (2, 40))
@@ -78,7 +92,7 @@ def test_cohens_dz_is_the_t_statistic_over_root_n() -> None:
     assert found.odds_interval.relation == "may disagree"
 
 
-def test_what_has_no_meaning_is_none() -> None:
+def test_undefined_effect_sizes_are_none() -> None:
     assert cohens_dz(mean_scores([3], [7])) is None
     assert cohens_dz(mean_scores([3], [1])) is None
     tp, wrong, tp_v, wrong_v = (RationalStatistic.variable(i, 4) for i in range(4))

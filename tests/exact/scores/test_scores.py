@@ -73,7 +73,7 @@ def test_single_precision_is_read_back(values: list[Fraction], as_json: bool) ->
 
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=20))
-def test_binary_numbers_are_exact_or_say_what_changed(values: list[float]) -> None:
+def test_floats_are_exact_or_their_rounding_is_noted(values: list[float]) -> None:
     scores = scale_scores(values, values)
     changes = [abs(x - Fraction(y)) for x, y in zip(exact(scores)[0], values, strict=True)]
     if scores.how == "binary":
@@ -152,6 +152,14 @@ def test_readings(case: tuple[Any, Any, str, Fraction, str]) -> None:
     assert (scores.how, scores.unit, scores.note()) == (how, unit, note)
 
 
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_each_run_keeps_its_scores(case: tuple[Any, Any, str, Fraction, str]) -> None:
+    for runs in (case[:2], case[1::-1]):
+        found = [[float(score) for score in run] for run in exact(scale_scores(*runs))]
+        wanted = [[float(score) for score in run] for run in runs]
+        assert found == [pytest.approx(run, rel=1e-6, abs=1e-15) for run in wanted]
+
+
 def test_a_common_denominator_beyond_62_bits_takes_python_integers() -> None:
     values = [Fraction(1, q) for q in range(1, 101)]
     given = [float(value) for value in values]
@@ -165,7 +173,17 @@ def test_a_common_denominator_beyond_62_bits_takes_python_integers() -> None:
     assert [float(x) for x in exact(narrow)[0]] == given
 
 
-def test_fractions_whose_denominators_are_too_long_are_rounded_and_say_so() -> None:
+@pytest.mark.parametrize(("resolution", "scale"), [("1e-13", 1e3), ("1/3", 2.0**51), ("1/3", 10.0)])
+def test_a_resolution_takes_the_nearest_multiple(resolution: str, scale: float) -> None:
+    """Also where quotients of floats are too imprecise to tell which it is."""
+    candidate, baseline = np.random.default_rng(4).random((2, 200)) * scale
+    scores = scale_scores(candidate, baseline, resolution=resolution)
+    for run, given_run in ((scores.candidate, candidate), (scores.baseline, baseline)):
+        for integer, score in zip(run.tolist(), given_run.tolist(), strict=True):
+            assert abs(integer * scores.unit - Fraction(score)) <= scores.unit / 2
+
+
+def test_fractions_with_long_denominators_are_rounded_with_a_note() -> None:
     values = [Fraction(1, 3**400), Fraction(1, 7**300)]
     scores = scale_scores(values, values)
     changes = [abs(x - y) for x, y in zip(exact(scores)[0], values, strict=True)]

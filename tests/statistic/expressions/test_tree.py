@@ -136,7 +136,7 @@ def test_parameters_become_literals_that_keep_their_names() -> None:
         ),
         ("__class__.__mro__", "unknown prefix `__class__.`", "__class__.", ""),
         ("u . tp", "unexpected character '.'", ".", "without spaces"),
-        ("a[0]", "unexpected character '['", "[", "there is no indexing"),
+        ("a[0]", "unexpected character '['", "[", "indexing is not supported"),
         ("a # b", "unexpected character '#'", "#", "cannot contain comments"),
         ("'a", 'unexpected character "\'"', "'", "closing quote"),
         ("'a\\n'", "unknown escape `\\n`", "\\n", "backslash"),
@@ -159,6 +159,11 @@ def test_refused_with_a_place(text: str, message: str, at: str | None, hint: str
         shown = underlined(str(error))
         assert shown.startswith(at) or (shown.startswith('"') and "\\" in text)
     assert hint in (error.hint or "")
+
+
+@pytest.mark.parametrize(("text", "at"), [("x.tp + 1", "x."), ("where.tp", "where."), ("foo(a) + 1", "foo")])
+def test_the_refused_part_is_underlined(text: str, at: str) -> None:
+    assert underlined(str(refusal(text))) == at
 
 
 @pytest.mark.parametrize(
@@ -193,7 +198,7 @@ def test_refused_with_a_place(text: str, message: str, at: str | None, hint: str
         "0b1",
     ],
 )
-def test_nothing_of_python_is_reached(text: str) -> None:
+def test_python_is_not_evaluated(text: str) -> None:
     assert refusal(text).message.startswith("test.yaml:1:")
 
 
@@ -262,3 +267,16 @@ def test_arbitrary_text_is_an_expression_or_one_error(text: str) -> None:
     with contextlib.suppress(SpecError):
         expression = parse(text)
         assert parse(str(expression)).tree == expression.tree
+
+
+@pytest.mark.parametrize(
+    ("opening", "closing", "message"),
+    [
+        ("(", ")", "nested more than 100 levels deep"),
+        ("abs(", ")", "nested more than 100 levels deep"),
+        ("", " + a", "an expression of more than 100 levels"),
+    ],
+)
+def test_an_expression_has_at_most_100_levels(opening: str, closing: str, message: str) -> None:
+    assert parse(opening * 99 + "a" + closing * 99) is not None
+    assert message in refusal(opening * 100 + "a" + closing * 100).message

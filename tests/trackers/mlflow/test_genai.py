@@ -136,7 +136,7 @@ def test_static_outputs_pair_by_request_id_with_a_column_for_each_scorer(store: 
     with pytest.raises(PairingError, match=rf"1 of {N} examples of .* have no value in `flaky`"):
         compare(store, first, second, score="flaky")
     assert compare(store, first, second, score="flaky", missing="drop").n_examples == N - 1
-    with pytest.raises(PairingError, match="no certain order"):
+    with pytest.raises(PairingError, match="no fixed order"):
         compare(store, first, second, by_position=True)
 
 
