@@ -210,7 +210,7 @@ class TestInMlflow:
         ("arguments", "message"),
         [
             (["empty"], "no comparison is logged in `empty`[^\0]*discordance=0.1"),
-            (["digits", "-s", "f1"], "no comparison by `f1`[^\0]*by `accuracy`, `mean`"),
+            (["digits", "-s", "f1"], "no comparison by `f1`[^\0]*of `accuracy`, `mean`"),
             (["digits", "--test-set", "00"], "on other test sets[^\0]*[(]7[)]"),
             (["digits", "--difference", "0.6"], "expected at most 0.5"),
             (["digits", "--set", "a=b"], "`parameters` needs a pilot"),
