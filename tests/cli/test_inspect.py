@@ -11,11 +11,10 @@ from typing import Any
 import polars as pl
 import pytest
 from support import eval_logs
+from support.command_line import invoke
 from support.mlflow_stores import MlflowStore
 from support.served_objects import served_objects
-from typer.testing import CliRunner
 
-from trackperm.cli import commands
 from trackperm.errors import SourceError
 
 QUESTIONS = pl.DataFrame(
@@ -42,14 +41,6 @@ could be label: target
 could be score: seconds
 
 """
-
-
-def invoke(*arguments: str) -> str:
-    result = CliRunner().invoke(commands.app, arguments)
-    if result.exception is not None:
-        raise result.exception
-    assert result.exit_code == 0
-    return result.stdout
 
 
 def run_command(printed: str) -> str:

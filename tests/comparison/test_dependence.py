@@ -330,3 +330,10 @@ class TestSize:
         shares = f"by example {by_example / n:.3f}, by document {by_cluster / n:.3f}, said {said / n:.3f}"
         measured(f"document effect {effect}: {shares}")
         return by_example, by_cluster, said
+
+
+@pytest.mark.parametrize("pvalue", [0.0, 1e-300])
+def test_a_p_value_below_the_range_of_floats_is_shown(pvalue: float) -> None:
+    log10 = -400.0 if pvalue == 0.0 else -300.0
+    found = Dependence("question", 10, 20, 20, False, 0.5, 1.5, pvalue, log10, "lattice", "better")
+    assert found.sentence("p", 0.05).endswith(f"by `question`, p = 1e{log10:.0f}")

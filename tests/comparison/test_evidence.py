@@ -57,6 +57,17 @@ def accuracy_table(better: int, worse: int, n: int) -> CountTable:
     return CountTable.from_counts(("correct", "n"), np.array(candidate), np.array(baseline))
 
 
+def test_bounds_together_support_what_each_supports() -> None:
+    """The lower of the low bounds, the higher of the high ones, and the larger margin that is too small."""
+    interval = Interval(-0.01, 0.02, 0.05, "two-sided", "bootstrap BCa", "may disagree", "")
+    first = SizeBounds(-0.01, 0.02, interval, 0.03, "few examples")
+    second = SizeBounds(-0.02, 0.01, interval, 0.0, "many examples")
+    for joined in (first.joined(second), second.joined(first)):
+        assert (joined.low, joined.high, joined.least) == (-0.02, 0.02, 0.03)
+        assert joined.lack(0.025) == "few examples"
+        assert joined.lack(0.035) is None
+
+
 @pytest.mark.parametrize(("better", "worse", "n"), [(6, 6, 400), (10, 8, 300), (12, 20, 1000), (0, 0, 100)])
 def test_each_bound_is_the_one_sided_bound_at_alpha(better: int, worse: int, n: int) -> None:
     """Two one-sided tests at alpha (Schuirmann 1987) are the interval of confidence 1 - 2 alpha."""

@@ -44,6 +44,15 @@ def test_against_the_analysis_of_variance(seed: int) -> None:
     assert found.n_clusters == 12
 
 
+def test_two_clusters_are_the_fewest() -> None:
+    values = np.array([0.0, 1.0, 2.0, 5.0, 7.0])
+    found = Intraclass.of(values, np.array([0, 0, 0, 1, 1]))
+    assert found is not None
+    assert found.icc == pytest.approx(by_definition(values, np.array([0, 0, 0, 1, 1])))
+    assert Intraclass.of(values, np.zeros(5, dtype=np.int64)) is None
+    assert Intraclass.of(values, np.arange(5)) is None
+
+
 def test_against_the_f_test_of_scipy() -> None:
     """For equal sizes, MSB / MSW is (1 + (m - 1) ICC) / (1 - ICC)."""
     rng = np.random.default_rng(4)

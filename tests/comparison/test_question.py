@@ -298,7 +298,7 @@ class TestUnit:
         assert the_one(self.FRAME, self.FRAME, statistics=(path,), repeats="any").repeats == "any"
 
     def test_by_position_rows_are_examples(self) -> None:
-        with pytest.raises(InputError, match="which pairing by position cannot"):
+        with pytest.raises(InputError, match="but pairing by position cannot"):
             trackperm.compare(self.FRAME, self.FRAME, repeats="sum", by_position=True)
         assert trackperm.compare(self.FRAME, self.FRAME, by_position=True).n_examples == 4
 

@@ -9,20 +9,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from support.command_line import invoke
 from support.comparisons import accuracy
-from typer.testing import CliRunner
 
 import trackperm
-from trackperm.cli import commands
 from trackperm.comparison.sample_size import plan_from_pilot, plan_paired
 from trackperm.errors import InputError
-
-
-def power(*arguments: str | Path) -> str:
-    result = CliRunner().invoke(commands.app, ["power", *map(str, arguments)])
-    if result.exception is not None:
-        raise result.exception
-    return result.stdout
 
 
 @pytest.fixture
@@ -103,12 +95,13 @@ def test_a_pilot_without_differences_is_refused() -> None:
 
 
 def test_the_command(runs: tuple[Path, Path]) -> None:
-    assert "920 examples (exact)" in power("--difference", "0.03", "--discordance", "0.1")
-    asked = power("--difference", "0.03", "--discordance", "0.1", "--examples", "1319")
+    assert "920 examples (exact)" in invoke("power", "--difference", "0.03", "--discordance", "0.1")
+    asked = invoke("power", "--difference", "0.03", "--discordance", "0.1", "--examples", "1319")
     assert "with 1,319 examples the power is 0.9249 (exact)" in asked
     assert "minimum detectable effect 0.025 at 80 % power" in asked
     found = json.loads(
-        power(
+        invoke(
+            "power",
             *(*runs, "-s", "f1", "--set", "positive=yes", "--difference", "0.05"),
             *("--samples", "50", "--format", "json"),
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -56,6 +57,21 @@ def sliced(tmp_path: Path) -> Statistic:
 
 def titles(comparisons: list[Comparison]) -> list[str]:
     return [comparison.title for comparison in comparisons]
+
+
+@pytest.mark.parametrize("n_logged", [1, 2, 3])
+def test_one_of_several_logged_metrics_that_is_refused_can_be_left_out(n_logged: int) -> None:
+    """The first metric that was logged is named, unless it is the only one."""
+    logged = [
+        replace(load_statistic("mean", columns={"score": f"m{i}"}), name=f"m{i}", chosen="as logged")
+        for i in range(3)
+    ]
+    frames = [frame.with_columns(m0=pl.lit(0.5), m1=pl.lit(0.5)) for frame in TABLES]
+    broken = [frame.with_columns(pl.lit("x").alias(f"m{n_logged - 1}")) for frame in frames]
+    with pytest.raises(InputError) as caught:
+        compare_statistics(*runs(*broken), logged[:n_logged])
+    is_named = "`--metric m0` compares one metric only." in (caught.value.hint or "")
+    assert is_named == (n_logged > 1)
 
 
 def test_one_comparison_needs_no_correction() -> None:

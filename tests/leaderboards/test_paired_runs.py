@@ -163,7 +163,7 @@ def test_types_that_change_what_a_run_counts_are_refused(tmp_path: Path):
     texts = pl.DataFrame({"id": ids, "prediction": ["a", "2", "3", "4"], "other": ["a", "2", "3", "b"]})
     for name, run in (("numbers", numbers), ("others", numbers.reverse()), ("texts", texts)):
         run.write_csv(tmp_path / f"{name}.csv")
-    with pytest.raises(InputTypeError, match="different types, which change the count `same`"):
+    with pytest.raises(InputTypeError, match="different types, which change how the count `same` is read"):
         trackperm.leaderboard([tmp_path / f"{name}.csv" for name in ("numbers", "others", "texts")], spec)
 
 

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.command_line import invoke
 from support.comparisons import accuracy, answers
 from support.mlflow_stores import MlflowStore
 from typer.testing import CliRunner
@@ -268,12 +269,6 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> tuple[MlflowStore, list[A
 
 @pytest.mark.tracker
 class TestInMlflow:
-    def listed(self, *arguments: str) -> str:
-        result = CliRunner().invoke(commands.app, ["family", *arguments])
-        if result.exception is not None:
-            raise result.exception
-        return result.stdout
-
     def test_looks_are_counted_and_shown(self, store: tuple[MlflowStore, list[Any]]):
         tracked, published = store
         assert [each.look for _, each in published] == [1, 2, 3, 1]
@@ -291,7 +286,7 @@ class TestInMlflow:
 
     def test_a_comparison_lists_its_family(self, store: tuple[MlflowStore, list[Any]]):
         tracked, published = store
-        text = self.listed(str(published[1][1].run.reference), "--tracking-uri", tracked.uri, "--spend")
+        text = invoke("family", str(published[1][1].run.reference), "--tracking-uri", tracked.uri, "--spend")
         lines = text.splitlines()
         assert lines[0] == f"test set {published[0][0].pairing.test_set[:12]}: 3 logged comparisons"
         assert [line.split()[0] for line in lines[2:5]] == ["1", "2", "3"]

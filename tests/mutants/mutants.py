@@ -21,6 +21,7 @@ import shutil
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.abc import MetaPathFinder
@@ -98,6 +99,11 @@ class Mutant:
 
     def __str__(self) -> str:
         return f"trackperm/{self.path}:{self.lines[-1]}: {self.before} -> {self.after}"
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Module, old lines and new lines, which stay the same when lines move."""
+        return self.path, self.before, self.after
 
     def applied(self, source: bytes) -> bytes:
         """Return the source of the module with the change."""
@@ -220,7 +226,7 @@ def outcome(answer: tuple[int, bool, str] | None) -> str:
 
 
 def explained() -> dict[tuple[str, str, str], str]:
-    """Return the reasons of known survivors by module, old lines and new lines."""
+    """Return the reasons of known survivors by their keys."""
     known = tomllib.loads((ROOT / "tests/mutants/survivors.toml").read_text(encoding="utf-8"))
     return {(s["path"], s["old"], s["new"]): s["reason"] for s in known["survivor"]}
 
@@ -246,8 +252,9 @@ def main() -> None:
     every = [mutant for path in chosen for mutant in mutants(path)]
     drawn = random.Random(options.seed).sample(every, min(options.draws, len(every)))
     print(f"{len(drawn)} of {len(every)} mutants of {len(chosen)} modules", flush=True)
-    reasons = explained()
-    unknown = [m for m in drawn if (m.path, m.before, m.after) not in reasons]
+    times = Counter(mutant.key for mutant in every)
+    reasons = {key: reason for key, reason in explained().items() if times[key] == 1}
+    unknown = [mutant for mutant in drawn if mutant.key not in reasons]
     os.environ.setdefault("TRACKPERM_REFERENCE_DATA", str(ROOT.parent / "shared" / "data"))
     survivors = []
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
@@ -269,13 +276,12 @@ def main() -> None:
     print(f"{seconds / max(len(unknown), 1):.1f} seconds per mutant")
     print(f"{len(drawn) - len(unknown)} of {len(drawn)} are explained in survivors.toml")
     for mutant in drawn:
-        if reason := reasons.get((mutant.path, mutant.before, mutant.after)):
+        if reason := reasons.get(mutant.key):
             print(f"  {mutant}  because {reason}")
     print(f"{len(unreached)} reached by no test", *unreached, sep="\n  ")
     print(f"{len(survivors)} survived", *survivors, sep="\n  ")
-    present = {(mutant.path, mutant.before, mutant.after) for mutant in every}
-    if gone := [key for key in reasons if key not in present and key[0].startswith(options.under)]:
-        print("in survivors.toml, but not in the code:", *(" | ".join(key) for key in gone), sep="\n  ")
+    if gone := [key for key in explained() if times[key] != 1 and key[0].startswith(options.under)]:
+        print("in survivors.toml, but not once in the code:", *(" | ".join(key) for key in gone), sep="\n  ")
 
 
 if __name__ == "__main__":

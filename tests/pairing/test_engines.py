@@ -110,3 +110,13 @@ def test_rows_without_an_order_are_not_paired_by_position(engine: str) -> None:
     with pytest.raises(PairingError, match="the rows of `candidate` have no fixed order"):
         trackperm.compare(run, native(engine, run), by_position=True)
     assert trackperm.compare(run, pl.from_arrow(run).lazy(), by_position=True).pvalue == 1
+
+
+def test_ids_that_repeat_in_both_runs_where_a_sample_does_not_show_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("trackperm.pairing.pair._SAMPLED", 1)
+    run = pa.table({"id": [*range(9), 0], "prediction": [0] * 10, "label": [0, 1] * 5})
+    with pytest.raises(PairingError) as caught:
+        trackperm.compare(run, run, engine="duckdb")
+    assert caught.value.message.count("2 of 10 rows") == 2

@@ -121,7 +121,7 @@ def test_nobody_reads_its_lines_any_more(tmp_path: Path, options: list[str]):
         process.stderr.close()
     assert said == (
         "error: decisions can no longer be written to standard output: Broken pipe\n\n"
-        "Hint: what was received before is queued; start it again where its lines are read.\n"
+        "Hint: earlier webhooks are queued; start the command again with a working standard output.\n"
     )
     assert [entry.candidate for entry in Queue(tmp_path / "other").entries()] == ["wandb:team/digits/x"]
 

@@ -43,6 +43,18 @@ def test_floats_with_bounds(name: str, error: float) -> None:
     check_band(pairs, c if error == 0.0 else 2.01 if name == "root" else 1.1)
 
 
+@pytest.mark.parametrize(
+    ("name", "y"), [("product", 1e-200), ("quotient", 1e200)], ids=["product", "quotient"]
+)
+def test_results_below_the_range_of_floats(name: str, y: float) -> None:
+    """They become 0, but are not taken for 0."""
+    ours, exact, _ = ENCLOSED[name]
+    found = ours(*(Enclosure.of_constant(Fraction(each)) for each in (1e-200, y)))
+    assert found.value == 0.0
+    assert not found.is_zero
+    assert exact(arb(1e-200), arb(y)) <= arb(float(found.bound))
+
+
 def test_balls() -> None:
     rng = np.random.default_rng(10)
     operations: list[tuple[Callable[[Ball, Ball], Ball], Callable[[flint.arb, flint.arb], flint.arb]]] = [

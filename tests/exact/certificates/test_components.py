@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from support.bands import (
     BUDGET,
+    DELTA,
     arb,
     check_band,
     law_of,
@@ -25,11 +26,12 @@ from trackperm.exact.distributions.characteristic import UNIT, SwapDistribution,
 from trackperm.exact.distributions.line import LineLaw
 from trackperm.exact.distributions.pmf import Window, lattice_pmf
 from trackperm.exact.distributions.tilt import (
+    TailMass,
     quantised,
     scale_factor,
     share_of_swaps,
 )
-from trackperm.exact.engines.linear import dynamic
+from trackperm.exact.engines.linear import binomial, dynamic
 from trackperm.exact.engines.linear import lattice as line
 from trackperm.exact.engines.linear.binomial import binomial_tail
 from trackperm.exact.engines.linear.dynamic import dynamic_tails
@@ -57,6 +59,21 @@ def test_scale_factor(where: str) -> None:
         found = scale_factor(law, tilt, point)
         pairs.append((float(abs(arb(found.log) - truth)), found.error))
     check_band(pairs, 8)
+
+
+def test_scale_factor_of_coordinates_that_oppose_each_other() -> None:
+    """Both coordinates move by 10^15 and nearly cancel, so the roundings of each are more than the rest."""
+    rng = np.random.default_rng(12)
+    pairs = []
+    for _ in range(50):
+        law = SwapDistribution(np.array([[1, -1]]), np.array([2**51]))
+        tilt = quantised(np.array([0.75, 0.75 + 2.0**-18]) * rng.uniform(0.5, 1.0))
+        x = 2**50 + int(rng.integers(2**48, 2**49))
+        a = arb(tilt[0]) - arb(tilt[1])
+        truth = 2**51 * (a / 2).cosh().log() - a * (2 * x - 2**51) / 2
+        found = scale_factor(law, tilt, (x, -x))
+        pairs.append((float(abs(arb(found.log) - truth)), found.error))
+    check_band(pairs, 40)
 
 
 CHARACTERISTICS: dict[str, Callable[[np.random.Generator], tuple[dict[int, int], float, int]]] = {
@@ -195,6 +212,13 @@ def test_binomial_tail(shares: tuple[float, float], c: float) -> None:
         truth = Fraction(sum(numbers_of_swaps({1: n})[: limit + 1]), 2**n)
         pairs.append(relative(binomial_tail(n, limit), truth))
     check_band(pairs, c)
+
+
+def test_the_other_tail_of_coins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error of 0.4 is an error of two thirds of it, relative to 0.6."""
+    tail, rest = binomial.binomial_tail, TailMass(math.log(0.4), 1.0, DELTA)
+    monkeypatch.setattr(binomial, "binomial_tail", lambda *_: rest)
+    check_band([(DELTA * 0.4 / 0.6, tail(10_000, 6_000).error)], 1.01)
 
 
 def test_dynamic_programming() -> None:

@@ -129,6 +129,14 @@ def test_products_of_spectra(monkeypatch: pytest.MonkeyPatch) -> None:
     check_band([(float(np.linalg.norm(found.values - exact.values)), found.error_norm)], 1.02)
 
 
+@pytest.mark.parametrize("variance", [0.0, 1.0, 400.0])
+def test_the_radius_of_a_window_solves_bernsteins_inequality(variance: float) -> None:
+    """Its bound is 2 exp(-t^2 / 2 / (variance + b t / 3)) if no summand is more than b from its mean."""
+    radius = attempts._radius(variance, 7.0, -46.0)
+    log_bound = math.log(2.0) - radius * radius / 2.0 / (variance + 7.0 * radius / 3.0)
+    assert log_bound == pytest.approx(-46.0, rel=1e-12)
+
+
 def test_scale_of_permuted_attempts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attempts, "UNIT", COARSE)
     monkeypatch.setattr(attempts, "LOG_2", math.log(2.0) * (1 + COARSE))

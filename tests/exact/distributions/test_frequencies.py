@@ -49,6 +49,18 @@ def test_no_frequency_above_the_threshold_is_lost(name: str, tilt_size: float, l
     assert set(listed) <= {tuple(row) for row in everything}
 
 
+def test_phases_of_long_steps_lose_no_frequency() -> None:
+    """At these frequencies all coins are in phase, which roundings of a phase of 10^12 turns hide."""
+    period, step = 2**44 - 17, 2**43 - 12_345
+    law = SwapDistribution(np.array([[step]]), np.array([10**9]))
+    inverse = pow(step, -1, period)
+    frequencies = [k * inverse % period for k in range(1, 100)]
+    corners = np.array([[min(frequency, period - frequency)] for frequency in frequencies])
+    search = FrequencySearch(law, np.zeros(1), (period,), -2.0)
+    kept, _ = search._level(len(search._sizes) - 1).survivors(corners, -2.0)
+    assert kept.tolist() == corners.tolist()
+
+
 def test_rows_by_the_thousand_leave_the_main_peak_alone() -> None:
     """Any choice of rows is a bound; one of rows that agree with each other would leave more peaks."""
     steps = np.arange(1, 20_001)

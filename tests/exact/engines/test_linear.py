@@ -461,6 +461,13 @@ def test_the_smallest_mid_p_value_below_the_range_of_floats(alternative: str, n_
     assert result.log10_smallest_pvalue == pytest.approx(result.log10_pvalue, rel=1e-12)
 
 
+@pytest.mark.parametrize("n", [1000, 1009, 1015, 1022, 1060])
+def test_p_values_at_the_end_of_the_range_of_floats(n: int) -> None:
+    result = difference_test([1] * n, [0] * n, alternative="greater")
+    assert result.pvalue == pytest.approx(2.0**-n, rel=1e-9, abs=2.0**-1074)
+    assert result.log10_pvalue == pytest.approx(-n * math.log10(2.0), rel=1e-12)
+
+
 def test_without_discordant_examples_p_can_only_be_1() -> None:
     assert difference_test([1, 0], [1, 0]).log10_smallest_pvalue == 0.0
     assert difference_test([1, 0], [1, 1]).log10_smallest_pvalue == 0.0

@@ -173,6 +173,16 @@ def test_a_common_denominator_beyond_62_bits_takes_python_integers() -> None:
     assert [float(x) for x in exact(narrow)[0]] == given
 
 
+@pytest.mark.parametrize(("resolution", "scale"), [("1e-13", 1e3), ("1/3", 2.0**51), ("1/3", 10.0)])
+def test_a_resolution_takes_the_nearest_multiple(resolution: str, scale: float) -> None:
+    """Also where quotients of floats are too imprecise to tell which it is."""
+    candidate, baseline = np.random.default_rng(4).random((2, 200)) * scale
+    scores = scale_scores(candidate, baseline, resolution=resolution)
+    for run, given_run in ((scores.candidate, candidate), (scores.baseline, baseline)):
+        for integer, score in zip(run.tolist(), given_run.tolist(), strict=True):
+            assert abs(integer * scores.unit - Fraction(score)) <= scores.unit / 2
+
+
 def test_fractions_with_long_denominators_are_rounded_with_a_note() -> None:
     values = [Fraction(1, 3**400), Fraction(1, 7**300)]
     scores = scale_scores(values, values)

@@ -461,6 +461,15 @@ class TestUnseenLabels:
             trackperm.compare(frame, frame, "accuracy")
 
 
+def test_ids_that_identify_no_examples_are_refused_first() -> None:
+    """Predictions that no label is are not reported where nothing says which rows are one example."""
+    frame = pl.DataFrame(
+        {"id": [[i] for i in range(6)], "prediction": ["a", "b"] * 3, "label": ["c", "d"] * 3}
+    )
+    with pytest.raises(PairingError, match="`id` is list of integers"):
+        trackperm.compare(frame, frame, "accuracy")
+
+
 class TestSlices:
     def test_of_labels_that_a_slice_has_not(self) -> None:
         """The whole is checked: a slice may lack a class, or be wrong everywhere."""

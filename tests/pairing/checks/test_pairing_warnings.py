@@ -117,6 +117,12 @@ def test_labels_logged_as_predictions() -> None:
     ]
 
 
+@pytest.mark.parametrize(("n", "is_warned"), [(49, False), (50, True)])
+def test_fewer_than_50_examples_show_no_pattern(n: int, is_warned: bool) -> None:
+    run = table("a", prediction=FIRST[:n], label=LABELS[:n])
+    assert bool(looks(run, run)) == is_warned
+
+
 def test_inputs_that_repeat() -> None:
     hashes = [f"{i % (N - 3)}" for i in range(N)]
     runs = [

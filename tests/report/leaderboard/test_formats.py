@@ -7,8 +7,8 @@ import io
 import json
 from pathlib import Path
 
-import polars as pl
 import pytest
+from support.command_line import invoke
 from support.comparisons import answers
 from support.mlflow_stores import MlflowStore
 from typer.testing import CliRunner
@@ -32,10 +32,7 @@ def runs(tmp_path: Path) -> list[str]:
 
 
 def printed(*arguments: str) -> str:
-    result = CliRunner().invoke(commands.app, ["leaderboard", *arguments])
-    if result.exception is not None:
-        raise result.exception
-    return result.stdout
+    return invoke("leaderboard", *arguments)
 
 
 def test_the_ranking(runs: list[str]) -> None:
@@ -46,12 +43,6 @@ def test_the_ranking(runs: list[str]) -> None:
     assert [row[-2:] for row in rows] == [["a", "1-2"], ["a", "1-2"], ["b", "3"]]
     assert rows[1][rows[1].index("≈") + 1] == "0.5"
     assert "▼" in rows[2]
-
-
-def test_against_a_baseline_there_are_fewer_comparisons(runs: list[str]) -> None:
-    found = json.loads(printed(*runs[1:], "--baseline", runs[0], "--format", "json"))
-    assert len(found["pairs"]) == 2
-    assert len(json.loads(printed(*runs, "--format", "json"))["pairs"]) == 3
 
 
 @pytest.mark.parametrize("format_", NAMES)
@@ -110,15 +101,6 @@ def test_names_are_not_markup(tmp_path: Path) -> None:
     assert "|b" not in table.replace("\\|b", "")
     latex = trackperm.report.render(board, "latex").decode()
     assert r"\$d\$ \& 50\%" in latex
-
-
-def test_an_incomplete_run_is_listed_with_the_reason(runs: list[str], tmp_path: Path) -> None:
-    short = tmp_path / "short.csv"
-    pl.read_csv(runs[0]).head(70).write_csv(short)
-    text = printed(*runs, str(short))
-    assert "accuracy: 3 runs on 80 examples" in text
-    assert "short.csv" in text
-    assert "incomplete" in text
 
 
 @pytest.fixture

@@ -14,10 +14,11 @@ from trackperm.exact.distributions.characteristic import SwapDistribution
 from trackperm.exact.distributions.pmf import Window
 from trackperm.exact.engines.lattice import rows as rows_module
 from trackperm.exact.engines.lattice.basis import reduce_rank
-from trackperm.exact.engines.lattice.rational_region import RationalRegion
+from trackperm.exact.engines.lattice.rational_region import RationalRegion, _signs
 from trackperm.exact.engines.lattice.reach import Reach, Strip
 from trackperm.exact.engines.lattice.rows import RowIntervals, plane_region
 from trackperm.exact.engines.lattice.statistic import LatticeStatistic
+from trackperm.exact.functions.rational import Polynomial
 from trackperm.exact.types import INSIDE, OUTSIDE, UNDEFINED, IntArray, Membership, Region
 
 X = [RationalStatistic.variable(i, 4) for i in range(4)]
@@ -29,6 +30,7 @@ STATISTICS = {
     "product": X[0] * X[1] - X[2] * X[3],
     "ellipse": (X[0] - X[2]) ** 2 + 3 * (X[1] - X[3]) ** 2,
     "double line": (X[0] + X[1] - X[2] - X[3]) ** 2,
+    "steep double line": (5 * X[0] - 7 * X[1] - 5 * X[2] + 7 * X[3]) ** 2,
     "ties beyond floats": (10**16 + 61) * (3 * X[0] + X[1] - X[2] - 2 * X[3]) ** 2,
     "cubic": X[0] ** 2 * X[1] - X[2] ** 2 * X[3],
     "divisor of degree 2": X[0] / (X[0] * X[1] + 1) - X[2] / (X[2] * X[3] + 1),
@@ -70,7 +72,7 @@ def painted(rows: RowIntervals, window: Window) -> IntArray:
     found = np.zeros(window.periods, dtype=np.int64)
     x, y = window.start
     for at, first, last in zip(rows.x - x, rows.first - y, rows.last - y, strict=True):
-        assert first <= last
+        assert 0 <= first <= last < window.periods[1]
         found[at, first : last + 1] += 1
     return found
 
@@ -114,8 +116,8 @@ def test_poles_cost_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
             plane_region(region, window, reach, BUDGET)
 
 
-@pytest.mark.parametrize("width", [0, 1, 2, 9])
-@pytest.mark.parametrize("name", ["double line", "ties beyond floats"])
+@pytest.mark.parametrize("width", [0, 1, 2, 9, 14])
+@pytest.mark.parametrize("name", ["double line", "steep double line", "ties beyond floats"])
 def test_strips_of_few_points(name: str, width: int) -> None:
     """The region between two roots that are close together, or equal, on either side of the vertex."""
     rng = np.random.default_rng(7)
@@ -125,10 +127,34 @@ def test_strips_of_few_points(name: str, width: int) -> None:
         local, reach, _ = problem_of(name, int(rng.integers(20, 400)), rng)
         x, y = local.observed_point
         region = local.region(Fraction(factor * width**2), (x, y), upper=False)
-        window = Window((x - 40, y - 60), (80, 120))
-        check_every_point(region, reach, window)
-        n_inside += int(plane_region(region, window, reach, BUDGET).inside.sizes.sum())
-    assert n_inside >= (20 if name == "double line" else 2)
+        for _ in range(4):
+            window = Window((x - 40, y - int(rng.integers(0, 70))), (80, int(rng.integers(1, 90))))
+            check_every_point(region, reach, window)
+            n_inside += int(plane_region(region, window, reach, BUDGET).inside.sizes.sum())
+    assert n_inside >= (2 if name == "ties beyond floats" else 20)
+
+
+@pytest.mark.parametrize("width", [0, 4, 20, 60, 100])
+@pytest.mark.parametrize("upper", [True, False])
+@pytest.mark.parametrize("n", [10**8, 10**10])
+def test_strips_of_few_points_far_from_the_centre(n: int, upper: bool, width: int) -> None:
+    """The roots of a row err by more than a point there, but its vertex does not."""
+    pairs = np.array([[1, 0, 0, 0], [0, 1, 0, 0]])
+    histogram = DifferenceHistogram.from_pairs(pairs, pairs[:, [2, 3, 0, 1]], multiplicities=[n, n])
+    lattice = reduce_rank(histogram)
+    local = LatticeStatistic(STATISTICS["steep double line"], histogram, lattice)
+    law = SwapDistribution(lattice.coordinates, histogram.multiplicities)
+    reach = Reach(law, histogram.origin, lattice.basis)
+    region = local.region(Fraction(width**2), local.observed_point, upper=upper, strict=upper)
+    rng = np.random.default_rng(8)
+    for share in (0.9, 0.7, 0.31):
+        # The form is 10 a - 14 b + 2 n in the first two totals a and b.
+        a = int(share * n)
+        totals = np.array([a, (10 * a + 2 * n) // 14]) - np.array(histogram.origin[:2])
+        x, y = np.rint(np.linalg.solve(np.array(lattice.basis[:2], dtype=float), totals)).astype(int)
+        for _ in range(4):
+            start = (x - int(rng.integers(0, 20)), y - int(rng.integers(0, 40)))
+            check_every_point(region, reach, Window(start, (20, int(rng.integers(10, 60)))))
 
 
 class Checkered:
@@ -181,6 +207,18 @@ def test_strips_against_integers(scale: int) -> None:
         np.testing.assert_array_equal(painted(rows, Window((-8, -8), (17, 19))) > 0, expected.astype(bool))
 
 
+def test_strips_with_one_far_end() -> None:
+    """Differences to the far end are beyond int64, though the form itself is not."""
+    constant, (along, across), least, greatest = -(2**61), (2**55, 3), -5, 2**63 - 9
+    strip = Strip(constant, (along, across), least, greatest)
+    x, width = np.arange(-3, 12), 2**60
+    low, high = strip.cut(x, np.full_like(x, -width), np.full_like(x, width))
+    for at, first, last in zip(x.tolist(), low.tolist(), high.tolist(), strict=True):
+        rest = constant + along * at
+        assert first == max(-((rest - least) // across), -width)
+        assert last == min((greatest - rest) // across, width)
+
+
 def test_reach_is_attained() -> None:
     """Each total's range is that over all swaps; parallel totals give one strip."""
     rng = np.random.default_rng(4)
@@ -195,6 +233,17 @@ def test_reach_is_attained() -> None:
     assert len(reach.strips) == 2
     for strip, values in zip(reach.strips, totals.T, strict=True):
         assert (strip.least, strip.greatest) == (values.min(), values.max())
+
+
+def test_signs_of_values_next_to_0() -> None:
+    """Pell's equation: x^2 - 2 y^2 is 1 and -1 by turns, and its terms are beyond the integers of floats."""
+    polynomial = Polynomial({(2, 0): 1, (0, 2): -2}, 2)
+    x, y, pairs = 1, 1, []
+    for _ in range(44):
+        pairs.append((x, y))
+        x, y = x + 2 * y, x + y
+    signs = _signs(polynomial, list(np.array(pairs).T))
+    assert signs.tolist() == [-1, 1] * 22
 
 
 @pytest.mark.parametrize("name", ["f1", "ellipse", "ties beyond floats"])
