@@ -221,14 +221,6 @@ def test_larger_score_differences(case: tuple[Pairs, Tree], alternative: str) ->
     check_pvalue(result_of(observed, swapped, h, alternative=alternative), pvalues[alternative], useful=1.0)
 
 
-@generated(100)
-@given(mirrored_points(2, max_examples=40), ANY_METHOD)
-def test_f1_against_a_dictionary(pairs: Pairs, method: str) -> None:
-    counts = oracles.sums_by_dictionary(*pairs)
-    for alternative, pvalue in oracles.structured_pvalues(counts, pairs[0], f1_difference).items():
-        check_pvalue(structured_test(*pairs, F1, alternative=alternative, method=method), pvalue)
-
-
 # --- callables -------------------------------------------------------------------------------------
 
 
@@ -287,7 +279,7 @@ def test_order_of_examples_changes_nothing(pairs: Pairs, data: st.DataObject, al
 
 
 @generated(100)
-@given(mirrored_points(2, max_examples=12), ANY_METHOD)
+@given(mirrored_points(2, max_examples=40), ANY_METHOD)
 def test_exchanging_the_runs(pairs: Pairs, method: str) -> None:
     """The statistic changes sign, `less` becomes `greater`, and the two-sided p-value stays."""
     exchanged = {"two-sided": "two-sided", "less": "greater", "greater": "less"}

@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from functools import partial
 
 import pytest
-from pairing.engines_agree import pair_alike
+from pairing.engines_agree import pair_both_ways
 from support.engines import spark_settings
 
 INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
@@ -46,6 +46,6 @@ def other_engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
     """Let `pair` of a test module pair in memory and by this engine, which have the same result."""
     engine: str | None = getattr(request, "param", None)
     if engine is not None and not _is_a_later_case(request.node):
-        monkeypatch.setattr(request.module, "pair", partial(pair_alike, engine=engine))
+        monkeypatch.setattr(request.module, "pair", partial(pair_both_ways, engine=engine))
     with spark_settings(INTERPRETED) if engine == "spark" else nullcontext():
         yield engine

@@ -1,4 +1,4 @@
-"""Pairing in memory, row by row and by rows that are alike, and by another engine: the same results."""
+"""Pairing in memory, by single and by grouped rows, and on another engine has the same result."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from trackperm.statistic import Statistic
 from trackperm.tables.table import ExampleTable
 
 
-def pair_alike(
+def pair_both_ways(
     baseline: ExampleTable,
     candidate: ExampleTable,
     statistic: Statistic,

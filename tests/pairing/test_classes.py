@@ -312,7 +312,7 @@ def test_absent_examples_count_as_wrong(tmp_path: Path) -> None:
 
 class TestWhatIsShownAndLogged:
     def test_the_discordant_examples(self) -> None:
-        """Every example of which any class differs, with the counts of all classes added up."""
+        """Every example with a class that differs, with the counts of all classes added up."""
         rows = {"id": range(4), "label": ["a", "a", "b", "c"]}
         baseline = pl.DataFrame({**rows, "prediction": ["a", "b", "a", "c"]})
         candidate = pl.DataFrame({**rows, "prediction": ["a", "c", "b", "c"]})

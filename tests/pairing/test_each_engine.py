@@ -1,4 +1,4 @@
-"""Runs are paired alike on each engine, whatever is wrong with them and whatever their columns are called."""
+"""Each engine pairs runs with the same result, whatever their flaws and the names of their columns."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ SAME_RESULT = {
     "several id columns": Case(TWO_IDS, TWO_IDS, id="a, b"),
     "ids called folds": Case(*(lambda frame: frame.rename({"id": "fold"}),) * 2, id="fold"),
     "decimals that are counted as integers": Case(scores(0.0), scores(0.3), OVER),
-    # of which one should be suspicious
+    # one of these should raise suspicion
     "copies": Case(PERFECT, PERFECT),
     "copies but for one": Case(PERFECT, chain(PERFECT, put(9, "prediction", N - 1))),
     "copies but for the first": Case(PERFECT, chain(PERFECT, put(9, "prediction", 0))),

@@ -1,4 +1,4 @@
-"""Tables of every data frame library are paired, counted and refused alike."""
+"""Tables of every data frame library have the same results and the same errors."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def test_one_of_the_columns_alone_is_refused_with_the_way_out() -> None:
 
 
 def test_columns_have_types_of_their_own() -> None:
-    """Leading zeros of a text column tell examples apart; integers of a typed one meet a CSV's text."""
+    """Leading zeros distinguish ids in a text column; a typed column of integers matches a CSV's text."""
     baseline = table(doc=["01", "1"], epoch=[1, 1], score=[0, 1])
     candidate = table("cand", untyped=True, doc=["1", "01"], epoch=["1", "1"], score=["0", "1"])
     assert ids(baseline, candidate) == ["01, 1", "1, 1"]

@@ -18,7 +18,7 @@ Passes = list[list[int]]  # of every example, of every attempt
 
 
 def attempts(passes: Passes) -> list[Row]:
-    """Rows of a run of which attempt j at example i passes where `passes` has 1."""
+    """Rows of a run; attempt j at example i passes if `passes` has 1 there."""
     return [
         {"id": f"e{i}", "epoch": j, "label": i % 3, "prediction": i % 3 if passed else 3}
         for i, of_one in enumerate(passes)

@@ -1,4 +1,4 @@
-"""Words and hashes of rows are the same on every engine, and tell rows apart."""
+"""Words and hashes of rows are the same on every engine, and different for different rows."""
 
 from __future__ import annotations
 

@@ -6,12 +6,12 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from decimal import Decimal, localcontext
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
+from support.unit_swaps import example_pvalue
 
 import trackperm
 
@@ -38,18 +38,6 @@ def bleu(pairs: Pairs) -> Decimal:
                 return Decimal(0)
             logarithm += (Decimal(matches) / sum(sum(ngrams(a, n).values()) for a, _ in pairs)).ln() / 4
         return logarithm.exp()
-
-
-def by_enumeration(baseline: Pairs, candidate: Pairs) -> Fraction:
-    def difference(swaps: int) -> Decimal:
-        both = [
-            (v, u) if swaps >> i & 1 else (u, v)
-            for i, (u, v) in enumerate(zip(candidate, baseline, strict=True))
-        ]
-        return abs(bleu([u for u, _ in both]) - bleu([v for _, v in both]))
-
-    n = 2 ** len(baseline)
-    return Fraction(sum(difference(swaps) >= difference(0) - NOTHING for swaps in range(n)), n)
 
 
 def corpus(
@@ -103,7 +91,9 @@ def test_against_enumeration(n: int) -> None:
         found = trackperm.compare(*(run(system, label) for system in systems), "bleu")
         baseline, candidate = (list(zip(system, label, strict=True)) for system in systems)
         assert found.difference == pytest.approx(float(bleu(candidate) - bleu(baseline)), abs=1e-15)
-        assert found.pvalue == float(by_enumeration(baseline, candidate))
+        assert found.pvalue == float(
+            example_pvalue(baseline, candidate, lambda u, v: bleu(u) - bleu(v), NOTHING)
+        )
         assert found.test.ties == "exact"
         assert found.method == "enumerate" or found.n_discordant == 0
         positive += found.difference != 0

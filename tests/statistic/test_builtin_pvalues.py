@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 from support.builtin_definitions import DEFINITIONS, Definition, Row, random_runs
 from support.comparisons import compared_as_they_are
+from support.unit_swaps import pvalue
 
 import trackperm
 from trackperm.comparison import Comparison
@@ -42,20 +43,15 @@ def difference(definition: Definition, baseline: list[Row], candidate: list[Row]
 
 
 def by_enumeration(definition: Definition, baseline: Rows, candidate: Rows, alternative: str) -> Fraction:
-    """The share of the swaps of whole examples with a difference as extreme as the observed one."""
-    ids = sorted({row["id"] for row in baseline})
-    observed = difference(definition, baseline, candidate)
-    extreme = 0
-    for swaps in range(2 ** len(ids)):
-        swapped = {name for i, name in enumerate(ids) if swaps >> i & 1}
-        pairs = [(v, u) if u["id"] in swapped else (u, v) for u, v in zip(baseline, candidate, strict=True)]
-        value = difference(definition, [u for u, _ in pairs], [v for _, v in pairs])
+    def extreme(value: Any, observed: Any) -> bool:
         slack = Decimal("1e-20") if isinstance(value, Decimal) or isinstance(observed, Decimal) else 0
         if alternative == "two-sided":
-            extreme += abs(value) >= abs(observed) - slack
-        else:
-            extreme += value >= observed - slack
-    return Fraction(extreme, 2 ** len(ids))
+            value, observed = abs(value), abs(observed)
+        return value >= observed - slack
+
+    return pvalue(
+        baseline, candidate, "id", lambda u, v: difference(definition, baseline=v, candidate=u), extreme
+    )
 
 
 @pytest.mark.parametrize("name", DEFINITIONS)

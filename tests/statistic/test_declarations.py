@@ -108,35 +108,19 @@ class TestParameterTypes:
         assert load(tmp_path, self.TEXT, parameters={"class": value}).parameters["class"] == value
 
     @pytest.mark.parametrize(
-        ("given", "message", "hint"),
+        ("name", "value", "found", "expected"),
         [
-            (
-                {"scale": "two"},
-                "`scale` of `spec` is 'two', of type text; expected integer, like its default 2",
-                "scale=2",
-            ),
-            (
-                {"scale": 2.5},
-                "`scale` of `spec` is 2.5, of type decimal; expected integer, like its default 2",
-                "scale=2",
-            ),
-            (
-                {"limit": "x"},
-                "`limit` of `spec` is 'x', of type text; expected decimal, like its default 0.5",
-                "limit=0.5",
-            ),
-            (
-                {"weight": True},
-                "`weight` of `spec` is True, of type boolean; expected decimal, like its default 1.5",
-                "weight=1.5",
-            ),
+            ("scale", "two", "text", "integer, like its default 2"),
+            ("scale", 2.5, "decimal", "integer, like its default 2"),
+            ("limit", "x", "text", "decimal, like its default 0.5"),
+            ("weight", True, "boolean", "decimal, like its default 1.5"),
         ],
     )
-    def test_of_another(self, tmp_path: Path, given: dict[str, object], message: str, hint: str) -> None:
+    def test_of_another(self, tmp_path: Path, name: str, value: object, found: str, expected: str) -> None:
         with pytest.raises(InputTypeError) as caught:
-            load(tmp_path, self.TEXT, parameters=given)
-        assert message in str(caught.value)
-        assert caught.value.hint == f"`--set {hint}`, for example."
+            load(tmp_path, self.TEXT, parameters={name: value})
+        assert f"`{name}` of `spec` is {value!r}, of type {found}; expected {expected}" in str(caught.value)
+        assert caught.value.hint == f"`--set {name}={expected.split()[-1]}`, for example."
 
 
 class TestMissing:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
-from itertools import product
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 from support.processes import ROOT
+from support.unit_swaps import example_pvalue
 
 import trackperm
 
@@ -36,15 +36,6 @@ def thresholds(u: Sequence[Row], v: Sequence[Row]) -> Fraction:
     return abs(f_half(u) - f_half(v))
 
 
-def by_enumeration(size: Callable[..., Fraction], u: Sequence[Row], v: Sequence[Row]) -> float:
-    def swapped(swaps: Sequence[bool]) -> Fraction:
-        pairs = [(b, a) if swap else (a, b) for a, b, swap in zip(u, v, swaps, strict=True)]
-        return size(*zip(*pairs, strict=True))
-
-    observed, all_swaps = size(u, v), list(product([False, True], repeat=len(u)))
-    return sum(swapped(swaps) >= observed for swaps in all_swaps) / len(all_swaps)
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_log_ratio_of_error_rates(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -57,7 +48,9 @@ def test_log_ratio_of_error_rates(seed: int) -> None:
         runs.append(pl.DataFrame({"id": range(12), "prediction": answers, "label": label}))
     baseline, candidate = runs
     found = trackperm.compare(baseline, candidate, FOLDER / "error_log_ratio.yaml")
-    assert found.pvalue == pytest.approx(by_enumeration(log_ratio, candidate.to_dicts(), baseline.to_dicts()))
+    assert found.pvalue == pytest.approx(
+        float(example_pvalue(baseline.to_dicts(), candidate.to_dicts(), log_ratio))
+    )
     assert found.difference == pytest.approx(np.log(found.candidate_score / found.baseline_score))
     assert found.test.ties == "exact"
 
@@ -68,7 +61,7 @@ def test_f_half_at_two_thresholds(seed: int) -> None:
     run = pl.DataFrame({"id": range(10), "score": rng.random(10), "label": rng.integers(0, 2, 10)})
     baseline, candidate = (run.with_columns(threshold=pl.lit(cut)) for cut in (0.2, 0.6))
     found = trackperm.compare(baseline, candidate, FOLDER / "f_half_at_threshold.yaml")
-    assert found.pvalue == by_enumeration(thresholds, candidate.to_dicts(), baseline.to_dicts()) < 1
+    assert found.pvalue == float(example_pvalue(baseline.to_dicts(), candidate.to_dicts(), thresholds)) < 1
     assert abs(found.difference) == pytest.approx(
         float(thresholds(candidate.to_dicts(), baseline.to_dicts()))
     )

@@ -120,7 +120,7 @@ def test_rational_h_does_not_hang_on_samples(tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_mean_of_many_ratios(tmp_path: Path) -> None:
-    # Random counts of which some are 0 give it no value.
+    # It is undefined where a random count is 0.
     names = [f"c{i}" for i in range(30)]
     lines = [f"  {side}{name}: {side}.{name}" for side in "uv" for name in names]
     ratios = " + ".join(f"1 / u{name} - 1 / v{name}" for name in names)

@@ -33,6 +33,19 @@ def pvalue(
     return Fraction(sum(at_least_as_extreme(value, values[0]) for value in values), len(values))
 
 
+def example_pvalue(
+    baseline: Sequence[Any], candidate: Sequence[Any], difference: Callable[..., Any], slack: Any = 0
+) -> Fraction:
+    """Two-sided p-value of `difference(candidate, baseline)` by exchanging examples one by one."""
+    sides = [[{"id": i, "value": value} for i, value in enumerate(side)] for side in (baseline, candidate)]
+    return pvalue(
+        *sides,
+        "id",
+        lambda *both: abs(difference(*([row["value"] for row in rows] for rows in both))),
+        lambda t, observed: t >= observed - slack,
+    )
+
+
 def accuracy(rows: list[Row]) -> Fraction:
     return Fraction(sum(row["prediction"] == row["label"] for row in rows), len(rows))
 

@@ -23,7 +23,7 @@ from trackperm.tables.column_types import LISTS
 SIDES = ("baseline", "candidate")
 IN_TEST = "in_test"
 MATCHED = "is_matched"
-SIZE = "n_alike"
+SIZE = "n_grouped"
 KEY_HASH = "key_hash"
 
 _FEW = 2**13  # rows in memory up to which grouping equal rows takes longer than it saves
@@ -92,13 +92,13 @@ class JoinedRows:
         joined = cls(engine, runs, columns, types, missing, frame, frame)
         is_keyed = bool(columns.repeats) or columns.cluster is not None
         if not engine.is_local and not is_keyed:
-            alike = joined._alike(with_key_hash(engine, frame))
-            return replace(joined, rows=joined._with_status(frame), frame=alike)
+            grouped = joined._grouped(with_key_hash(engine, frame))
+            return replace(joined, rows=joined._with_status(frame), frame=grouped)
         rows = engine.kept(with_key_hash(engine, joined._with_status(frame)))
         rows = rows.with_columns(joined.functions.lit(1, joined.functions.Int64).alias(SIZE))
         has_many = not is_keyed and max(run.n_rows for run in runs) > _FEW
-        alike = joined._alike(rows) if has_many and joined._repeat(rows) else rows
-        return replace(joined, rows=rows, frame=alike)
+        grouped = joined._grouped(rows) if has_many and joined._repeat(rows) else rows
+        return replace(joined, rows=rows, frame=grouped)
 
     @classmethod
     def of_many(
@@ -124,22 +124,22 @@ class JoinedRows:
         kept = (by, *beside, *hash_names(KEY_HASH))
         frame = engine.kept(_full_join(engine.functions, [run.frame for run in runs], columns, kept))
         joined = cls(engine, runs, columns, types, missing, frame, frame)
-        return replace(joined, rows=joined._with_status(frame), frame=joined._alike(frame, by))
+        return replace(joined, rows=joined._with_status(frame), frame=joined._grouped(frame, by))
 
-    def _alike(self, frame: Frame, *by: str) -> Frame:
+    def _grouped(self, frame: Frame, *by: str) -> Frame:
         """Group rows that differ only in their keys, within each value of the columns `by`."""
         columns, f = self.columns, self.functions
         ids = [name for name in columns.ids if name not in columns.used]
         names = [of(side, name) for side in SIDES for name in self._not_ids]
         flags = [flag(side) for side in SIDES for flag in (_has_row, _has_key)]
         keys = [of(side, name) for side in SIDES for name in ids]
-        alike = frame.group_by(*by, *names, *flags).agg(
+        grouped = frame.group_by(*by, *names, *flags).agg(
             f.len().cast(f.Int64).alias(SIZE),
             f.col(KEY).min(),
             *(f.col(key).min() for key in keys),
             *(f.col(half).sum().cast(f.Int64).alias(half) for half in hash_names(KEY_HASH)),
         )
-        return self.engine.kept(self._with_status(self.engine.kept(alike)))
+        return self.engine.kept(self._with_status(self.engine.kept(grouped)))
 
     @property
     def _not_ids(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""Certificates of tails of one weighted sum, from components that err and say so."""
+"""Certificates of tails of one weighted sum, from components with stated errors."""
 
 from __future__ import annotations
 

@@ -181,7 +181,7 @@ def test_a_difference_without_an_error_is_the_most_extreme() -> None:
 @pytest.mark.parametrize("name", STATISTICS)
 @pytest.mark.parametrize("alternative", ["two-sided", "greater"])
 def test_exact_under_exchangeability(name: str, alternative: Alternative) -> None:
-    """Given the pairs, all swaps are alike: of their p-values no more than a share a is at most a."""
+    """Given the pairs, all swaps are equally likely: at most a share a of their p-values is at most a."""
     for seed in range(3):
         observed, swapped = random_counts(20 + seed, n=6)
         found = Counter[float]()

@@ -1,4 +1,4 @@
-"""Which interval goes with which statistic, and that those which say so agree with the test."""
+"""Choice of the interval of a statistic, and agreement of intervals with the test."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ def poisson_ends(x: int, y: int, levels: np.ndarray) -> np.ndarray:
     mass = np.convolve(laws[0], laws[1][::-1])
     values = np.arange(1 - reach, reach)
     cumulated = np.cumsum(mass)
-    # A sample of which the bias correction and the acceleration are those of the law.
+    # A sample whose bias correction and acceleration are those of the law.
     resampled = np.repeat(values, np.rint(4000 * mass).astype(int)).astype(np.float64)
     without = np.array([x - y - 1.0, x - y + 1.0, float(x - y)])
     kinds = np.array([x, y, 10**6])
@@ -195,7 +195,7 @@ GRID = [
     )
     for gap in (0.0, 0.03)
 ]
-"""Share of positives, F1 of the better run, how much worse the other is, how alike they err, and examples."""
+"""Share of positives, F1 of the better run, its lead, how often the runs err together, and examples."""
 
 
 @pytest.mark.slow
@@ -250,7 +250,7 @@ ERRORS = [
     for concordance in (0.0, 0.7)
 ]
 """Share of positives, how often the candidate errs on negatives and on positives, how much more often the
-baseline does, how alike they err, and examples."""
+baseline does, how often they err together, and examples."""
 
 
 def errors_law(positives: float, rates: tuple[float, float], gap: float, concordance: float) -> np.ndarray:

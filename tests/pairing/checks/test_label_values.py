@@ -97,7 +97,7 @@ class TestOneClassOfMany:
     @pytest.mark.parametrize("positive", [3, 1])
     @pytest.mark.parametrize("name", OF_ONE_CLASS)
     def test_a_class_that_was_chosen_is_tested_against_the_rest(self, name: str, positive: int) -> None:
-        """Also the one that is the default: it was asked for."""
+        """Also the default value, if it is given explicitly."""
         frames = two_runs([int(i) for i in TEN])
         binary = [
             frame.with_columns((pl.col("prediction", "label") == positive).cast(pl.Int64)) for frame in frames
@@ -508,7 +508,7 @@ class TestComparedBefore:
 
 
 def scans(folder: Path, frames: Sequence[pl.DataFrame]) -> list[ExampleTable]:
-    """Files of which columns are read when they are used."""
+    """Files whose columns are read when they are used."""
     tables = []
     for i, frame in enumerate(frames):
         frame.write_parquet(folder / f"{i}.parquet")

@@ -57,7 +57,7 @@ def tables(*frames: Any) -> tuple[ExampleTable, ExampleTable]:
 
 
 def runs(session: Any, n: int = N) -> tuple[ExampleTable, ExampleTable]:
-    """Two runs on n examples, of which N_CHANGED have other predictions."""
+    """Two runs on n examples; N_CHANGED of the predictions differ."""
     return tables(run(session, n=n), run(session, f"id % 10 > 0 AND NOT ({CHANGED})", n=n))
 
 

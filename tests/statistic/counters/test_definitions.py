@@ -22,7 +22,7 @@ Lists = list[list[Any]]
 
 
 def series(columns: Sequence[Sequence[Any]]) -> list[pl.Series]:
-    """Columns of texts or of lists, in all of which the items are of the same type."""
+    """Columns of texts or of lists, all with items of one type."""
     integers = any(isinstance(item, int) for values in columns for value in values for item in value)
     inner = pl.Int64 if integers else pl.String
     return [
@@ -57,7 +57,7 @@ def tables(*items: st.SearchStrategy[Any], aligned: bool = False) -> st.SearchSt
 
 
 WORDS = st.sampled_from(["a", "b", "B", "", "é", "a b"])
-NUMBERS = st.sampled_from([0, 1, -1, -2, 2**61 - 1, -(2**63), 2**63 - 1])  # of which some have one hash
+NUMBERS = st.sampled_from([0, 1, -1, -2, 2**61 - 1, -(2**63), 2**63 - 1])  # some have the same hash
 TAGS = st.builds(
     lambda prefix, kind: "O" if prefix == "O" else prefix + kind,
     st.sampled_from("OOBIES"),
@@ -168,7 +168,7 @@ def test_edits_of_long_texts() -> None:
 
 
 def strict_spans(tags: list[str], scheme: str) -> set[tuple[str, int, int]]:
-    """Find well-formed spans by a regular expression over the prefixes, types alike."""
+    """Find well-formed spans by a regular expression over the prefixes, for spans of any type."""
     prefixes = "".join(tag[0] for tag in tags)
     types = [tag[1:].removeprefix("-") for tag in tags]
     pattern = {"BIO": "BI*", "IOBES": "S|BI*E"}[scheme]

@@ -21,7 +21,7 @@ WORDS = ["the", "The", "cat", "sat", "on", "mat", ".", "é", "cats"]
 
 
 def score(statistic: str, prediction: list[Any], label: list[Any], **options: Any) -> float:
-    """What trackperm says of one run."""
+    """Scores of one run by trackperm."""
     run = pl.DataFrame({"id": range(len(label)), "prediction": prediction, "label": label})
     found = trackperm.compare(run, run, statistic, **options).candidate_score
     assert found is not None

@@ -11,12 +11,13 @@ import numpy as np
 import polars as pl
 import pytest
 from support.reference_data import _chunks, _exact_match, _token_f1
+from support.unit_swaps import example_pvalue
 
 import trackperm
 from trackperm.errors import InputError
 
 Pairs = Sequence[tuple[str, str]]
-"""Prediction and label of every example, as texts apart at spaces."""
+"""Prediction and label of every example, as texts of words separated by spaces."""
 
 TAGS = ["O", "B-X", "I-X", "I-Y"]
 ARCS = ["0:a", "1:a", "1:b"]
@@ -136,16 +137,10 @@ def pairs(run: pl.DataFrame) -> Pairs:
 
 
 def by_enumeration(definition: Definition, baseline: Pairs, candidate: Pairs) -> Fraction:
-    def difference(swaps: int) -> Fraction:
-        both = [
-            (v, u) if swaps >> i & 1 else (u, v)
-            for i, (u, v) in enumerate(zip(candidate, baseline, strict=True))
-        ]
-        u, v = (definition.score([pair[side] for pair in both]) or Fraction(0) for side in (0, 1))
-        return abs(u - v)
+    def difference(u: Pairs, v: Pairs) -> Fraction:
+        return (definition.score(u) or Fraction(0)) - (definition.score(v) or Fraction(0))
 
-    n = 2 ** len(baseline)
-    return Fraction(sum(difference(swaps) >= difference(0) for swaps in range(n)), n)
+    return example_pvalue(baseline, candidate, difference)
 
 
 @pytest.mark.parametrize("name", DEFINITIONS)

@@ -17,7 +17,7 @@ import polars as pl
 from trackperm.errors import InputError, InputTypeError, SpecError
 from trackperm.messages import listed
 from trackperm.pairing.checks.differences import shown
-from trackperm.pairing.checks.refusals import nearly_alike, side_by_side
+from trackperm.pairing.checks.refusals import side_by_side, trivial_difference
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.definition import POSITIVE
 from trackperm.statistic.document import scalar
@@ -201,9 +201,9 @@ def require_predicted(table: ExampleTable, statistic: Statistic) -> None:
     except InputTypeError:
         return
     is_text = labels.type is ColumnType.TEXT
-    alike = nearly_alike(list(predictions.counts), list(labels.counts)) if is_text else ""
+    difference = trivial_difference(list(predictions.counts), list(labels.counts)) if is_text else ""
     are_scores = ColumnType.DECIMAL is predictions.type is not labels.type
-    if len(labels.counts) == 1 and not alike and not are_scores:
+    if len(labels.counts) == 1 and not difference and not are_scores:
         return  # it is possible that a run never predicts the only class
     rows = zip_longest(predictions.shown(), labels.shown(), fillvalue="")
     number = f" {sum(predictions.counts.values())}" if predictions.is_all else ""
@@ -216,7 +216,7 @@ def require_predicted(table: ExampleTable, statistic: Statistic) -> None:
     if are_scores:
         advice = "convert probabilities or logits to classes first, by a threshold or argmax"
     raise InputError(
-        f"{message}{alike}",
+        f"{message}{difference}",
         hint=f"{advice}; `--prediction NAME` and `--label NAME` name other columns, and `--allow-unseen`"
         " accepts these columns.",
     )

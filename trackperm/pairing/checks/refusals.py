@@ -156,16 +156,16 @@ def _no_partner(found: Differences) -> str:
         return f"{message} have no partner {alone[0].alone.listed()}"
     rows = zip_longest(*((case for (case,) in run.alone.first) for run in alone), fillvalue="")
     table = side_by_side([f"only in `{run.origin}`" for run in alone], rows)
-    return f"{message} have no partner{table}" + nearly_alike(alone[0].alone_ids, alone[1].alone_ids)
+    return f"{message} have no partner{table}" + trivial_difference(alone[0].alone_ids, alone[1].alone_ids)
 
 
-def nearly_alike(first: Sequence[str], second: Sequence[str]) -> str:
+def trivial_difference(first: Sequence[str], second: Sequence[str]) -> str:
     """Name a trivial difference between texts of two sides, such as case; empty if they differ in more."""
     for difference, plain in _PLAIN.items():
         sides = [{plain(text) for text in side} for side in (first, second)]
-        n_alike = len(sides[0] & sides[1])
-        if n_alike:
-            return f"\n\n{n_alike} of them differ only in {difference}."
+        n_equal = len(sides[0] & sides[1])
+        if n_equal:
+            return f"\n\n{n_equal} of them differ only in {difference}."
     return ""
 
 
