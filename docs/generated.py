@@ -38,7 +38,9 @@ def _commands(command: Any, name: str, parent: Any, heading: str) -> Iterator[st
     context = command.make_context(name, [], parent=parent, resilient_parsing=True)
     if parent is not None:
         yield f"{heading} `{name}`\n"
-    usage = " ".join([name, *command.collect_usage_pieces(context)])
+    usage = re.sub(
+        r"\{(\w+)\}", lambda match: match[1].upper(), " ".join([name, *command.collect_usage_pieces(context)])
+    )
     yield f"{_prose(command.help or '')}\n"
     if not isinstance(command, TyperGroup):
         yield f"```text\n{usage}\n```\n"

@@ -155,5 +155,5 @@ def test_each_policy_file_has_a_queue_of_its_own(runs: HookedStore):
     assert len(list((runs.folder / "home" / "trackperm").iterdir())) == 2
     ended = call_trackperm(runs.folder, "watch", "--policy", "none.yaml", "--status", env=home)
     assert ended.returncode == 2
-    assert ended.stderr.startswith("error: there is no file `none.yaml`")
+    assert ended.stderr.startswith("error: the policy file `none.yaml` does not exist")
     assert len(list((runs.folder / "home" / "trackperm").iterdir())) == 2

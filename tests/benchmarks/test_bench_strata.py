@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 from benchmarks.summary import Row
 from benchmarks.workloads import scipy_resamples, seconds, strata
 
-from trackperm.exact import difference_test
+from trackperm.comparison.single import count_table_test
+from trackperm.exact.options import TestOptions
+from trackperm.pairing.pair import pair_in_memory
+from trackperm.statistic import read_statistic
+from trackperm.tables.table import ExampleTable
 
+SPEC = "counts: {correct: prediction, n: 1}\nscore: correct / n\nstrata: stratum\n"
 RESAMPLED = 399
 
 
 def test_macro_average(benchmark, table):
     u, v, stratum = strata(100_000, n_strata=100)
+    tables = [
+        ExampleTable.from_native(
+            pl.DataFrame({"id": np.arange(u.size), "stratum": stratum, "prediction": each}), name
+        )
+        for name, each in (("baseline", v), ("candidate", u))
+    ]
+    paired = pair_in_memory(*tables, read_statistic(SPEC, "macro.yaml"))
     result = benchmark.pedantic(
-        difference_test, args=(u, v), kwargs={"strata": stratum}, rounds=7, warmup_rounds=1
+        count_table_test,
+        args=(paired.statistic, paired.count_table, TestOptions()),
+        rounds=7,
+        warmup_rounds=1,
     )
     weights = (1 / np.bincount(stratum))[stratum]
     resampling = seconds(scipy_resamples, weights * u, weights * v, n_resamples=RESAMPLED, batch=40)

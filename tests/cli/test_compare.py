@@ -1,4 +1,4 @@
-"""The command line on files, run as people run it; on runs of a tracker, see `tests/trackers`."""
+"""`trackperm compare` on files; for runs of a tracker, see `tests/trackers`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import click
 import polars as pl
 import pytest
 import typer
-from scipy.stats import binomtest
 from support.command_line import call_trackperm
 from support.comparisons import answers, check_golden
 from support.processes import run, script
@@ -32,7 +31,7 @@ exchangeable on every example
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with two runs in files, and with much that is no run."""
+    """Folder with two runs in files, and with files that are not runs."""
     path = tmp_path_factory.mktemp("cli")
     answers(BASELINE).write_parquet(path / "base.parquet")
     answers(CANDIDATE).write_parquet(path / "cand.parquet")
@@ -119,7 +118,7 @@ def test_several_statistics(folder: Path):
 
 
 def test_real_scores_engines_and_their_labels(folder: Path):
-    """Exact, drawn and mid-p-values of the same real scores, each under its own name."""
+    """Exact, drawn and mid-p-values of the same real scores are labelled."""
     scores = [0.1, 0.3, 0.7, 0.25, 0.9, 0.4, 0.35, 0.8, 0.15, 0.6]
     for name, shift in (("lower", 0.0), ("higher", 0.3)):
         column = [round(s + shift * (i % 4 != 0), 2) for i, s in enumerate(scores)]
@@ -142,16 +141,6 @@ def test_real_scores_engines_and_their_labels(folder: Path):
     assert "Traceback" not in refused.stderr
 
 
-def test_json(folder: Path):
-    result = call_trackperm(folder, "compare", "base.parquet", "cand.csv", "--format", "json")
-    assert (result.returncode, result.stderr) == (0, "")
-    (found,) = json.loads(result.stdout)
-    assert found["pvalue"] == pytest.approx(binomtest(69, 178).pvalue, rel=1e-9)
-    assert found["verdict"] == "better"
-    assert (found["n_examples"], found["n_discordant"]) == (1319, 178)
-    assert (found["baseline"], found["candidate"]) == ("base.parquet", "cand.csv")
-
-
 def test_options_reach_the_test(folder: Path):
     def verdict(*options: str) -> str:
         result = call_trackperm(folder, "compare", "base.parquet", "cand.csv", *options)
@@ -165,25 +154,13 @@ def test_options_reach_the_test(folder: Path):
 
 
 def test_columns_by_other_names(folder: Path):
-    result = call_trackperm(
-        folder,
-        *(
-            "compare",
-            "renamed.csv",
-            "renamed.csv",
-            "--id",
-            "id",
-            "--prediction",
-            "answer",
-            "--label",
-            "label",
-        ),
-    )
+    arguments = "compare", "renamed.csv", "renamed.csv", "--prediction", "answer", "--label", "label"
+    result = call_trackperm(folder, *arguments)
     assert (result.returncode, result.stderr) == (0, "")
     assert "identical" in result.stdout
 
 
-def test_dropped_and_unproved_pairs_are_said(folder: Path):
+def test_dropped_pairs_and_pairing_by_position_are_reported(folder: Path):
     dropped = call_trackperm(folder, "compare", "base.parquet", "short.csv", "--missing", "drop")
     assert dropped.returncode == 0
     assert "(baseline 1319, candidate 1318, tested 1318)" in dropped.stdout
@@ -333,7 +310,7 @@ def test_files_that_cannot_be_written_are_refused(folder: Path, options: list[st
 
 
 def declared(command: click.Command, name: str) -> Iterator[str]:
-    """What a command says of itself and its parameters; how that is laid out is left to the libraries."""
+    """Help of a command and its parameters, without the layout of the libraries."""
     yield f"{name}: {command.help}"
     for parameter in command.get_params(click.Context(command)):
         *_, text = (getattr(parameter, "help", None) or "").split("\n")

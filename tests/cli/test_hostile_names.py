@@ -1,4 +1,4 @@
-"""Files whose names have line ends and escape sequences: no output has a line of a name."""
+"""Names of files with line ends and escape sequences are escaped in all output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`trackperm inspect`, and that the commands which it prints run."""
+"""`trackperm inspect`; the commands that it prints run."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from typing import Any
 import polars as pl
 import pytest
 from support import eval_logs
+from support.command_line import invoke
 from support.mlflow_stores import MlflowStore
 from support.served_objects import served_objects
-from typer.testing import CliRunner
 
-from trackperm.cli import commands
 from trackperm.errors import SourceError
 
 QUESTIONS = pl.DataFrame(
@@ -44,14 +43,6 @@ could be score: seconds
 """
 
 
-def invoke(*arguments: str) -> str:
-    result = CliRunner().invoke(commands.app, arguments)
-    if result.exception is not None:
-        raise result.exception
-    assert result.exit_code == 0
-    return result.stdout
-
-
 def run_command(printed: str) -> str:
     """Run the command that an inspection ends with."""
     program, *arguments = shlex.split(printed.splitlines()[-1])
@@ -71,7 +62,7 @@ def test_credentials_of_an_address_are_not_printed() -> None:
     assert f"trackperm compare '{address}/questions.parquet?sig=…" in printed
 
 
-def test_prints_what_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_prints_columns_and_a_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     QUESTIONS.write_parquet("questions.parquet")
     printed = invoke("inspect", "questions.parquet")
@@ -126,7 +117,7 @@ def test_every_statistic_that_is_named_runs(tmp_path: Path) -> None:
     assert not {"mean", "micro_f1", "las", "span_f1"} & set(names)
 
 
-def test_columns_that_cannot_be_used_say_why(tmp_path: Path) -> None:
+def test_unusable_columns_have_a_reason(tmp_path: Path) -> None:
     rows: list[dict[str, Any]] = [
         {"id": 1, "x": 1, "s": {"score": 1}},
         {"id": 2, "x": "a", "s": {"score": 0}},
@@ -167,7 +158,7 @@ def asked_by_default(path: Path) -> str:
     return line.removeprefix("by default: ")
 
 
-def test_what_the_format_scores_is_asked(tmp_path: Path) -> None:
+def test_metrics_of_the_format_are_the_default(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_text("".join(json.dumps(row) + "\n" for row in eval_logs.LM_EVAL))
     assert asked_by_default(path) == "mean_exact_match (the metric of the log)"
@@ -190,7 +181,7 @@ def test_two_columns_of_counts_are_two_systems(tmp_path: Path) -> None:
     run_command(command)
 
 
-def test_truth_values_as_text_are_no_scores(tmp_path: Path) -> None:
+def test_truth_values_as_text_are_not_scores(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("id,correct\n1,True\n2,False\n")
     assert "correct holds 'True' as text, which is not a score: write 1 and 0" in invoke(
         "inspect", str(tmp_path / "a")
@@ -203,7 +194,7 @@ def test_refuses_as_compare_does(tmp_path: Path) -> None:
 
 
 @pytest.mark.extended
-def test_json_says_what_the_text_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_json_agrees_with_the_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     QUESTIONS.write_parquet("questions.parquet")
     text = invoke("inspect", "questions.parquet", "-o", "found.json", "-o", "found.txt")

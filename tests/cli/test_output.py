@@ -1,4 +1,4 @@
-"""``--format`` and ``-o``: what is printed, what is written, and what is said where a file cannot be."""
+"""``--format`` and ``-o``: printed results, written files, and errors of writing."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_file_that_cannot_be_written_keeps_no_other_from_being_written(
 
 
 def test_half_of_a_surrogate_pair_is_escaped(tmp_path: Path):
-    """A path may have one, and reports name paths."""
+    """A path may contain one, and reports contain paths."""
     emit({"text": lambda: "x\udcff"}, "text", [tmp_path / "a.txt"])
     assert (tmp_path / "a.txt").read_text() == "x\\udcff\n"
 

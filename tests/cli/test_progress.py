@@ -1,4 +1,4 @@
-"""The bar on standard error: late, on terminals alone, and gone at the end."""
+"""Progress bar on standard error: delayed, only on terminals, and erased at the end."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def bar_of(steps: Steps) -> Progress:
     raise AssertionError("no bar appeared in ten seconds")
 
 
-def test_what_takes_long_is_shown_and_wiped() -> None:
+def test_a_bar_of_long_work_is_shown_and_erased() -> None:
     text = shown(terminal=True, delay=0.01, seconds=0.4)
     assert "testing" in text
     assert text.endswith("\x1b[2K")
 
 
 @pytest.mark.parametrize(("terminal", "delay"), [(True, 60.0), (False, 0.01)])
-def test_nothing_is_shown_else(terminal: bool, delay: float) -> None:
+def test_no_bar_without_a_terminal_or_of_short_work(terminal: bool, delay: float) -> None:
     assert shown(terminal=terminal, delay=delay, seconds=0.1) == ""
 
 

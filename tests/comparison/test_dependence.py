@@ -1,4 +1,4 @@
-"""Examples that hang together: seen where they do, not seen where they do not, and tested by cluster."""
+"""Dependent examples are detected, independent ones are not, and clusters are tested."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class TestWhatIsSaid:
         for name in ("pvalue", "verdict", "key", "signature", "interval"):
             assert getattr(found, name) == getattr(without, name)
 
-    def test_clusters_that_are_declared_are_not_looked_for(self, tmp_path: Path) -> None:
+    def test_declared_clusters_are_not_searched(self, tmp_path: Path) -> None:
         frames = sides(np.random.default_rng(1), documents(), 1.0)
         assert compared(frames, cluster="document").dependence == ()
         assert compared([frame.rename({"id": "row"}) for frame in frames], by_position=True).dependence == ()
@@ -92,7 +92,7 @@ class TestWhatIsSaid:
         assert [each.dependence for each in found] == [()] * 5
 
     def test_columns_share_the_level(self) -> None:
-        """Of eight columns, four of them called as clusters are, and examples that are independent."""
+        """Eight columns, four of them with names of clusters, on independent examples."""
         rng = np.random.default_rng(0)
         n, said = 300, 0
         for _ in range(n):
@@ -104,8 +104,8 @@ class TestWhatIsSaid:
             said += bool(list(above_noise((column, shares) for column in columns)))
         assert said <= binom.ppf(1 - 1e-4, n, 0.01)
 
-    def test_harder_documents_are_no_effect(self) -> None:
-        """Where some documents tell the runs apart more often, in favour of neither, an F test sees one."""
+    def test_harder_documents_are_not_an_effect(self) -> None:
+        """An F test mistakes documents with more differences, in favour of neither run, for correlation."""
         rng = np.random.default_rng(3)
         document = documents()
         chance = np.where(document % 4 == 0, 0.5, 0.02)
@@ -124,18 +124,18 @@ class TestWhatIsSaid:
         assert compared(frames).n_discordant > 50
         assert compared(frames).dependence == ()
 
-    def test_a_better_run_is_no_effect(self) -> None:
+    def test_a_better_run_is_not_an_effect(self) -> None:
         found = compared(sides(np.random.default_rng(2), documents(), 0.0, better=1.0))
         assert found.verdict == "better"
         assert found.dependence == ()
 
-    def test_two_columns_of_the_same_clusters_are_said_once(self) -> None:
+    def test_equal_clusters_are_reported_once(self) -> None:
         frames = sides(np.random.default_rng(1), documents(), 1.0)
         titles = pl.Series("title", [f"title of {i}" for i in documents()])
         assert [each.column for each in compared(both(frames, titles)).dependence] == ["document"]
 
     def test_the_two_largest(self) -> None:
-        """Of books, their chapters and pages, by the design effect."""
+        """Among books, chapters and pages, by the design effect."""
         rng = np.random.default_rng(7)
         page = documents(100, 4)
         frames = [
@@ -149,7 +149,7 @@ class TestWhatIsSaid:
         assert [each.column for each in found] == ["book", "chapter"]
         assert found[0].design_effect > found[1].design_effect
 
-    def test_slices_are_not_looked_at(self) -> None:
+    def test_slices_are_not_checked(self) -> None:
         frames = both(
             sides(np.random.default_rng(1), documents(), 1.0),
             pl.Series("language", ["en", "de"] * 200),
@@ -169,7 +169,7 @@ class TestWhatIsSaid:
 
 class TestInputs:
     def twins(self, seed: int, n: int, copies: int = 2) -> list[pl.DataFrame]:
-        """Every input `copies` times under different ids, with the same answer each time."""
+        """Every input `copies` times under different ids, with equal answers."""
         rng = np.random.default_rng(seed)
         frames = sides(rng, np.arange(n), 0.0)
         question = pl.Series("question", [f"what is {i}?" for i in range(n)])
@@ -189,13 +189,13 @@ class TestInputs:
         assert (seen.icc, seen.design_effect) == (1.0, 2.0)
         assert seen.pvalue == pytest.approx(alone.pvalue), "the test of each input once"
         assert looks(found) == [
-            "look: 400 of 400 examples share their `question` with another, and count apart (intra-class"
-            f" correlation 1.00, design effect 2.0): by `question`, p = {alone.format_pvalue()};"
+            "look: 400 of 400 examples share their `question` with another, but count as independent"
+            f" (intra-class correlation 1.00, design effect 2.0): by `question`, p = {alone.format_pvalue()};"
             " `--cluster question` tests whole clusters"
         ]
 
-    def test_twins_that_hardly_differ_are_said_as_well(self) -> None:
-        """That an example stands there twice needs no proof by the outcomes."""
+    def test_twins_with_few_differences_are_reported(self) -> None:
+        """Duplicate examples need no proof by outcomes."""
         frames = self.twins(1, 200)
         few = pl.col("id") % 200 < 3
         frames[1] = frames[0].with_columns(
@@ -209,7 +209,7 @@ class TestInputs:
         assert compared(frames).dependence == ()
 
     def test_a_question_about_many_texts(self) -> None:
-        """Another part of the input tells the examples apart, and they are independent."""
+        """Another part of the input distinguishes the examples, which are independent."""
         question = pl.Series("question", [f"what is {i % 200}?" for i in range(400)])
         passage = pl.Series("passage", [f"text {i}" for i in range(400)])
         frames = sides(np.random.default_rng(5), np.arange(400), 0.0)
@@ -217,12 +217,12 @@ class TestInputs:
         assert [each.column for each in compared(frames).dependence] == ["question"]
         assert compared(both(frames, passage)).dependence == ()
 
-    def test_templates_are_no_inputs(self) -> None:
+    def test_templates_are_not_inputs(self) -> None:
         frames = sides(np.random.default_rng(4), np.arange(400), 0.0)
         prompts = pl.Series("prompt", [f"template {i % 8}" for i in range(400)])
         assert compared(both(frames, prompts)).dependence == ()
 
-    def test_the_hash_of_an_input_is_said_once(self) -> None:
+    def test_the_hash_of_an_input_is_reported_once(self) -> None:
         runs = [
             RunData(
                 ExampleTable(
@@ -239,7 +239,7 @@ class TestInputs:
         assert len(notes) == 1
         assert "design effect 2.0" in notes[0]
         by_hash = compare_runs(runs[0], runs[1], load_statistic("accuracy", cluster="input_hash"))
-        assert not any("count apart" in note for note in text.notes(by_hash)), "they do not"
+        assert not any("count as independent" in note for note in text.notes(by_hash)), "they do not"
 
 
 class TestStatistics:
@@ -259,7 +259,7 @@ class TestStatistics:
 
     @pytest.mark.parametrize("name", ["accuracy", "strata", "f1", "macro_f1"])
     def test_shares_add_up_to_the_statistic(self, name: str, tmp_path: Path) -> None:
-        """Exactly where it is additive, to first order where it is not."""
+        """Exactly for additive statistics, to first order for others."""
         frames = sides(np.random.default_rng(1), documents(), 0.5, better=0.1)
         frames = both(frames, pl.Series("language", ["en", "de", "fr", "en"] * 100))
         statistic = load(tmp_path, MACRO) if name == "strata" else load_statistic(name)
@@ -297,7 +297,7 @@ class TestStatistics:
 @pytest.mark.slow
 @pytest.mark.generated
 class TestSize:
-    """Rejections at 5 % of runs that are equally good; `-s` prints the figures."""
+    """Rejection rates at 5 % for equally good runs; `-s` prints them."""
 
     def test_of_an_undeclared_document_effect(self, measured: Measured) -> None:
         n = cases(150)

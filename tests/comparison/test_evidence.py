@@ -1,4 +1,4 @@
-"""What shows that a difference is small: bounds that count, and how rarely they are wrong at the margin."""
+"""Bounds of a difference as evidence of equivalence, and their error rate at the margin."""
 
 from __future__ import annotations
 
@@ -90,8 +90,8 @@ def test_equivalence_at_alpha_takes_the_interval_at_two_alpha(margin: float, ver
 
 
 @pytest.mark.parametrize("discordant", [0, 5])
-def test_what_few_examples_leave_open_is_no_more_than_they_could_cost(discordant: int) -> None:
-    """Whatever so many examples count as may differ, by Clopper and Pearson, F1 changes by less."""
+def test_bounds_cover_the_worst_change_of_few_examples(discordant: int) -> None:
+    """F1 changes by less for any change of the share of examples that may differ (Clopper and Pearson)."""
     rng = np.random.default_rng(0)
     table = f1_table(tp_tp=120, no_no=9, tn_tn=300)
     if discordant:
@@ -140,15 +140,15 @@ def test_what_few_examples_leave_open_is_no_more_than_they_could_cost(discordant
         ("pooled_error_rate", False),
     ],
 )
-def test_what_scores_are_divided_by(name: str, by_labels: bool) -> None:
+def test_divisors_that_depend_on_labels_only(name: str, by_labels: bool) -> None:
     assert load_statistic(name).divides_by_labels is by_labels
 
 
 @pytest.mark.parametrize("name", ["accuracy", "recall", "precision", "f1"])
-def test_runs_that_count_the_same_have_an_interval_where_no_prediction_moves_what_is_divided_by(
+def test_equal_runs_have_an_interval_if_divisors_depend_on_labels_only(
     name: str,
 ) -> None:
-    """Where nothing moves F1 is linear, and had the interval of a share of its positives."""
+    """Without differences F1 counts as linear; it once had the interval of a share."""
     run = answers([True] * 30 + [False] * 10 + [True] * 400)
     frame = run.with_columns(label=pl.Series(["yes"] * 40 + ["no"] * 400)).with_columns(
         prediction=pl.Series(["yes"] * 30 + ["no"] * 410)
@@ -166,7 +166,7 @@ def test_runs_that_count_the_same_have_an_interval_where_no_prediction_moves_wha
 
 
 def test_a_score_that_no_swap_changes_has_no_interval() -> None:
-    """Without true positives F1 is 0 in both runs, whatever else they get wrong."""
+    """Without true positives, F1 is 0 in both runs for any other errors."""
     table = f1_table(no_tn=3, tn_no=2, no_no=2, tn_tn=43)
     found = size_bounds(f1(), table, 0.05)
     assert found.basis == "exchanging outputs never changes `f1`, so the size of a difference is unknown"
@@ -183,7 +183,7 @@ def test_bounds_hold_in_every_case_of_missing_predictions() -> None:
     assert found.decision.equivalent == is_within(found.size, 0.06)
 
 
-def test_a_statistic_without_scores_is_bounded_by_no_count(tmp_path: Path) -> None:
+def test_a_statistic_without_scores_is_unbounded(tmp_path: Path) -> None:
     spec = tmp_path / "odds.yaml"
     spec.write_text(
         "counts: {right: prediction == label, wrong: prediction != label}\n"
@@ -196,8 +196,8 @@ def test_a_statistic_without_scores_is_bounded_by_no_count(tmp_path: Path) -> No
     assert found.decision.equivalent is None
 
 
-def test_nothing_shows_a_margin_that_what_is_printed_does_not_show() -> None:
-    """Five examples were equivalent within 0.01 by F1, for resampling never left their tie."""
+def test_few_examples_do_not_show_equivalence() -> None:
+    """Regression: five tied examples were equivalent within 0.01 by F1, because resampling kept the tie."""
     labels = ["yes", "no", "yes", "no", "yes"]
     frame = pl.DataFrame({"id": range(5), "prediction": labels, "label": labels})
     found: Comparison = trackperm.compare(frame, frame, "f1", parameters={"positive": "yes"}, margin=0.01)
@@ -224,10 +224,10 @@ def test_nothing_shows_a_margin_that_what_is_printed_does_not_show() -> None:
         (0.5, (0.998, 0.99), 2000),
     ],
 )
-def test_equivalence_at_the_margin_is_concluded_as_often_as_its_level_says(
+def test_equivalence_at_the_margin_has_the_error_rate_alpha(
     positives: float, scores: tuple[float, float], n: int, measured: Measured
 ) -> None:
-    """The true difference is the margin; at N = 50 33 % of F1 .92 against .95 were equivalent."""
+    """The true difference is the margin; once 33 % were equivalent at N = 50, F1 0.92 against 0.95."""
     rng, n_sets, statistic = np.random.default_rng(3), cases(150), f1()
     kinds, law = [], []
     for label, share in ((1, positives), (0, 1.0 - positives)):

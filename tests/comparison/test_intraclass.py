@@ -1,4 +1,4 @@
-"""The intra-class correlation and its noise, against what they are by definition."""
+"""Intra-class correlation and its p-value, against their definitions."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_two_clusters_are_the_fewest() -> None:
 
 
 def test_against_the_f_test_of_scipy() -> None:
-    """Of equal sizes, MSB / MSW is (1 + (m - 1) ICC) / (1 - ICC)."""
+    """For equal sizes, MSB / MSW is (1 + (m - 1) ICC) / (1 - ICC)."""
     rng = np.random.default_rng(4)
     groups = rng.normal(size=(20, 6)) + rng.normal(size=(20, 1))
     found = Intraclass.of(groups.ravel(), np.repeat(np.arange(20), 6))
@@ -65,7 +65,7 @@ def test_against_the_f_test_of_scipy() -> None:
 
 
 def test_the_design_effect_is_that_of_the_variance_of_a_sum() -> None:
-    """From the covariances themselves, of clusters of any sizes in which any two examples have rho."""
+    """From covariances, with clusters of any sizes in which any two examples have the correlation rho."""
     sizes, rho = np.array([1, 1, 2, 3, 7, 12]), 0.3
     clusters = np.repeat(np.arange(6), sizes)
     same = clusters[:, None] == clusters[None, :]
@@ -92,15 +92,7 @@ def test_cumulants_against_all_signs(data: list[tuple[int, int]]) -> None:
     assert found[1] == pytest.approx(((q - q.mean()) ** 3).mean(), abs=1e-7)
 
 
-def test_twins_that_are_equal() -> None:
-    values = np.repeat([0.0, 1.0, -1.0, 0.5, 0.0, 0.0], 2)
-    found = Intraclass.of(values, np.repeat(np.arange(6), 2))
-    assert found is not None
-    assert found.icc == 1.0
-    assert found.design_effect == 2.0
-
-
-def test_what_has_no_correlation() -> None:
+def test_values_without_correlation() -> None:
     values = np.array([1.0, 2.0, 4.0])
     assert Intraclass.of(np.ones(4), np.array([0, 0, 1, 1])) is None, "all values are equal"
     assert Intraclass.of(values, np.zeros(3, dtype=np.int64)) is None, "one cluster"
@@ -116,8 +108,8 @@ def test_scale_and_place_do_not_matter() -> None:
     assert other.pvalue == pytest.approx(one.pvalue, rel=1e-2)
 
 
-def test_clusters_that_tell_the_runs_apart_more_often_are_no_correlation() -> None:
-    """An F test says so of every tenth data set at the level 0.005: it takes all variances for equal."""
+def test_clusters_with_more_differences_are_not_correlated() -> None:
+    """An F test, which assumes equal variances, rejects every tenth data set at the level 0.005."""
     rng = np.random.default_rng(0)
     clusters = np.repeat(np.arange(40), 10)
     chance = np.where(clusters % 10 == 0, 0.5, 0.01)
@@ -150,7 +142,7 @@ def independent(kind: str, rng: np.random.Generator, clusters: Integers) -> Floa
 @pytest.mark.parametrize("kind", ["examples", "clusters", "effect", "heavy tails"])
 @pytest.mark.parametrize(("k", "size"), [(8, 25), (40, 10), (500, 2)])
 def test_noise_of_independent_examples(kind: str, k: int, size: int) -> None:
-    """At the level 0.005 that one column has, a p-value below it comes up as rarely as it says."""
+    """P-values below the level 0.005 of one column are as rare as the level states."""
     rng = np.random.default_rng(k)
     n, few, many = cases(2000), 0, 0
     for _ in range(n):

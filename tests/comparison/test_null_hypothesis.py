@@ -1,4 +1,4 @@
-"""What a test takes for granted, and the remarks where p can be small although scores are equal."""
+"""Null hypotheses in words, and remarks on data where p can be small although scores are equal."""
 
 from __future__ import annotations
 
@@ -86,20 +86,20 @@ def test_precision_of_runs_that_predict_far_more_positive():
     assert "about 3.9 % of such comparisons with equal scores have p below 0.01" in one_sided.remarks[0]
 
 
-def test_a_verdict_that_claims_nothing_needs_no_remark():
+def test_undecided_comparisons_have_no_remark():
     comparison = trackperm.compare(predictions(0.5, 0.5, 1), predictions(0.1, 0.5, 2), "precision")
     assert (comparison.decision.sign, comparison.remarks) == ("undecided", ())
 
 
 @pytest.mark.parametrize("statistic", ["f1", "mcc", "cohen_kappa", "jaccard", "recall", "accuracy"])
-def test_statistics_that_count_what_is_missed_have_none(statistic: str):
-    """Their divisors hold the labels as well, or the difference is far from a ratio's own variance."""
+def test_statistics_with_labels_in_their_divisors_have_no_remark(statistic: str):
+    """Their divisors contain the labels, or the difference is far from the variance of a ratio."""
     comparison = trackperm.compare(predictions(0.5, 0.5, 1), predictions(0.1, 0.75, 2), statistic)
     assert comparison.remarks == ()
 
 
 @pytest.mark.parametrize("statistic", ["precision", "f1", "mcc", "macro_f1", "balanced_accuracy"])
-def test_ordinary_comparisons_have_none(statistic: str):
+def test_ordinary_comparisons_have_no_remark(statistic: str):
     comparison = trackperm.compare(
         predictions(0.45, 0.7, 1, n=2_000), predictions(0.5, 0.85, 2, n=2_000), statistic, n_samples=1_000
     )
@@ -108,7 +108,7 @@ def test_ordinary_comparisons_have_none(statistic: str):
 
 
 def test_a_statistic_without_a_score_of_each_run(tmp_path: Path):
-    """Precision written with g and h: nobody says what divides, so the counts are named."""
+    """Precision written with g and h has no known divisor, so the remark names the counts."""
     spec = load(
         tmp_path,
         "counts: {tp: (prediction == 1) & (label == 1), positive: prediction == 1}\n"
@@ -154,8 +154,8 @@ def test_differences_of_one_size_have_no_remark():
 
 @pytest.mark.slow
 @pytest.mark.generated
-def test_how_often_skewness_is_said(measured: Measured):
-    """Lognormal differences of mean 0 are called different in 10 %; a third of that is remarked."""
+def test_frequency_of_remarks_on_skewness(measured: Measured):
+    """Lognormal differences of mean 0 are rejected in 10 % of cases; a third of these have a remark."""
     rng, number = np.random.default_rng(5), cases(150)
     found = {}
     for name, draw in {

@@ -1,4 +1,4 @@
-"""Published results, from raw data to what the command line says."""
+"""Published results, from raw data to the output of the command line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked of runs where the user names nothing, or a part of it."""
+"""Statistic, columns and unit that are inferred if the user names none or only some."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class TestMetricsOfLogs:
         path.write_text("".join(json.dumps({**row, **more}) + "\n" for row in eval_logs.LM_EVAL))
         return path
 
-    def test_the_worked_solution_is_not_what_is_predicted(self, tmp_path: Path) -> None:
-        """By accuracy, "4" against "2 + 2 makes 4" is 0 in both runs, whatever the harness has found."""
+    def test_metrics_of_logs_precede_accuracy(self, tmp_path: Path) -> None:
+        """By accuracy, "4" against "2 + 2 makes 4" is 0 in both runs, unlike by the metric of the log."""
         first = self.lm_eval(tmp_path, "a", target="#### 4")
         second = self.lm_eval(tmp_path, "b", target="#### 4", exact_match=1.0)
         found = trackperm.compare(first, second)
@@ -70,7 +70,7 @@ class TestMetricsOfLogs:
         with pytest.raises(InputError, match=r"`.*b` has no metric `acc`"):
             asked(*paths, metrics=("acc",))
 
-    def test_none_in_common(self, tmp_path: Path) -> None:
+    def test_logs_without_a_common_metric(self, tmp_path: Path) -> None:
         path = tmp_path / "inspect.json"
         path.write_text(json.dumps(eval_logs.INSPECT))
         with pytest.raises(InputError, match="have no metric in common") as caught:
@@ -124,7 +124,7 @@ class TestColumns:
             asked(frame, frame)
         assert the_one(frame, frame, columns={"prediction": "output"}).name == "accuracy"
 
-    def test_another_runs_column_is_no_prediction(self) -> None:
+    def test_columns_of_other_systems_are_not_predictions(self) -> None:
         """Neither the prompt, nor the label, nor the column of another system is offered."""
         frame = PLAIN.rename({"prediction": "system_a"}).with_columns(prompt=pl.lit("?"))
         for other in ("prediction_of_b", "b_prediction", "predictor"):
@@ -147,7 +147,7 @@ class TestColumns:
         assert "`--metric COLUMN`" in str(caught.value.hint)
 
     def test_answers_that_never_equal_their_labels(self) -> None:
-        """Free text is judged by its score, and where there is none, nothing is asked."""
+        """Free text is compared by its score; without one, the comparison is refused."""
         frame = pl.DataFrame({"id": [1, 2], "prediction": ["It is 4.", "It is 5."], "label": ["4", "6"]})
         with pytest.raises(
             InputError, match="no `prediction` equals its `label`, so the accuracy of each run"
@@ -158,7 +158,7 @@ class TestColumns:
         judged = frame.with_columns(score=pl.Series([0.5, 1.0]))
         assert the_one(judged, judged).name == "score"
 
-    def test_decimals_are_no_classes(self) -> None:
+    def test_decimals_are_not_classes(self) -> None:
         frame = pl.DataFrame({"id": [1, 2], "prediction": [0.5, 1.5], "label": [0.5, 2.5]})
         with pytest.raises(InputError, match="`label` of `run 0` holds decimals"):
             asked(frame, frame)
@@ -210,7 +210,7 @@ class TestNamedMetrics:
             trackperm.compare(self.FRAME, self.FRAME, "mean", columns={"score": "rmse"})
         assert caught.value.hint == "use `--metric rmse`, for which smaller values are better."
 
-    def test_called_like_a_built_in_statistic(self) -> None:
+    def test_the_name_of_a_built_in_statistic(self) -> None:
         assert the_one(self.FRAME, self.FRAME, metrics=("f1",)).name == "mean_f1"
 
     def test_several(self) -> None:
@@ -225,7 +225,7 @@ class TestNamedMetrics:
         with pytest.raises(InputError, match=problem):
             asked(self.FRAME, self.FRAME, metrics=(metric,))
 
-    def test_beside_a_statistic_it_is_what_that_reads(self) -> None:
+    def test_a_metric_with_a_statistic_is_its_score(self) -> None:
         frame = pl.DataFrame(
             {"id": [1, 1, 2, 2], "trial": [0, 1, 0, 1], "reward": [1, 0, 1, 1], "score": [0, 0, 0, 0]}
         )
@@ -286,7 +286,7 @@ class TestUnit:
         with pytest.raises(PairingError):
             trackperm.compare(plain, plain)
 
-    def test_a_seed_of_every_run_is_no_repeat(self) -> None:
+    def test_a_constant_seed_is_not_a_repeat(self) -> None:
         frame = PLAIN.with_columns(seed=pl.lit(7))
         assert the_one(frame, frame).repeats is None
         assert the_one(frame, frame, columns={"id": "id,seed"}).columns["id"] == "id,seed"

@@ -1,4 +1,4 @@
-"""Every per-example log among the reference data is compared by its own metric, where nothing is named."""
+"""Every per-example log of the reference data is compared by the metric that it declares."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_two_models_by_the_harness_own_metric(tmp_path: Path, task: str) -> None
     assert scores == tuple(pytest.approx(sum(each) / len(each)) for each in logged)
 
 
-def test_systems_of_one_file_by_what_is_correct(tmp_path: Path) -> None:
+def test_systems_of_one_file(tmp_path: Path) -> None:
     (path,) = (LOGS / "gsm8k_openai").glob("*.jsonl")
     (found,) = compared(tmp_path, f"{path}::6b_finetuning", f"{path}::175b_finetuning")
     assert (found["statistic"], found["n_examples"]) == ("is_correct", 1319)

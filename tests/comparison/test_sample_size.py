@@ -1,4 +1,4 @@
-"""Plans: exact for 0/1 scores, labelled for all else, and the command that prints them."""
+"""Sample sizes: exact for 0/1 scores, labelled estimates for others, and the command."""
 
 from __future__ import annotations
 
@@ -9,20 +9,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from support.command_line import invoke
 from support.comparisons import accuracy
-from typer.testing import CliRunner
 
 import trackperm
-from trackperm.cli import commands
 from trackperm.comparison.sample_size import plan_from_pilot, plan_paired
 from trackperm.errors import InputError
-
-
-def power(*arguments: str | Path) -> str:
-    result = CliRunner().invoke(commands.app, ["power", *map(str, arguments)])
-    if result.exception is not None:
-        raise result.exception
-    return result.stdout
 
 
 @pytest.fixture
@@ -58,7 +50,7 @@ def test_a_pilot_of_0_and_1_plans_exactly() -> None:
     assert "Monte Carlo" not in said
 
 
-def test_the_pilot_s_own_difference_is_called_too_large() -> None:
+def test_the_difference_of_a_pilot_tends_to_be_too_large() -> None:
     plan = plan_from_pilot(accuracy(30, 10, 160))
     assert plan.difference == pytest.approx(0.1)
     assert "tends to be too large" in plan.lines()[-1]
@@ -73,7 +65,7 @@ def test_recall_is_planned_in_positives(runs: tuple[Path, Path]) -> None:
     assert f"counts: {len(positives[0])} of 400 in the pilot" in plan.lines()[-1]
 
 
-def test_other_statistics_say_that_they_are_estimates(runs: tuple[Path, Path]) -> None:
+def test_plans_for_other_statistics_are_estimates(runs: tuple[Path, Path]) -> None:
     pilot = trackperm.compare(*runs, "f1", parameters={"positive": "yes"})
     plan = plan_from_pilot(pilot, difference=0.05, n_resamples=100)
     first, second = plan.lines()
@@ -95,7 +87,7 @@ def test_a_difference_that_the_test_does_not_look_for(
         plan_from_pilot(pilot, difference=difference)
 
 
-def test_a_pilot_that_shows_nothing_plans_nothing() -> None:
+def test_a_pilot_without_differences_is_refused() -> None:
     with pytest.raises(InputError, match="`difference` is 0"):
         plan_from_pilot(accuracy(5, 5, 10))
     with pytest.raises(InputError, match="`discordance` is 0"):
@@ -103,35 +95,16 @@ def test_a_pilot_that_shows_nothing_plans_nothing() -> None:
 
 
 def test_the_command(runs: tuple[Path, Path]) -> None:
-    assert "920 examples (exact)" in power("--difference", "0.03", "--discordance", "0.1")
-    asked = power("--difference", "0.03", "--discordance", "0.1", "--examples", "1319")
+    assert "920 examples (exact)" in invoke("power", "--difference", "0.03", "--discordance", "0.1")
+    asked = invoke("power", "--difference", "0.03", "--discordance", "0.1", "--examples", "1319")
     assert "with 1,319 examples the power is 0.9249 (exact)" in asked
     assert "minimum detectable effect 0.025 at 80 % power" in asked
     found = json.loads(
-        power(
+        invoke(
+            "power",
             *(*runs, "-s", "f1", "--set", "positive=yes", "--difference", "0.05"),
             *("--samples", "50", "--format", "json"),
         )
     )
     assert found["needed"] is None
     assert found["simulated"]["n_resamples"] == 50
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ([], "expected one of: a pilot"),
-        (["a.csv", "--discordance", "0.1"], "expected one of: a pilot"),
-        (["--discordance", "0.1"], "needs a `difference`"),
-        (["a.csv"], "a pilot needs two runs"),
-        (["a.csv", "b.csv", "-s", "f1", "-s", "mean"], "a pilot takes one statistic"),
-        (["--experiment", "mlflow:e", "--discordance", "0.1"], "expected one of: a pilot"),
-        (["--experiment", "mlflow:e"], "`experiment` needs a `difference`"),
-        (["--experiment", "e", "--difference", "0.1"], "`e` names no tracker"),
-        (["--discordance", "0.1", "--difference", "0.1", "--test-set", "a"], "needs an experiment"),
-        (["--discordance", "0.1", "--difference", "0.2"], "cannot differ"),
-    ],
-)
-def test_what_does_not_go_together_is_refused(arguments: list[str], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        power(*arguments)

@@ -1,4 +1,4 @@
-"""Several statistics and slices of the same two runs: one family, corrected, and refused where it is none."""
+"""Several statistics and slices of the same two runs as one corrected family."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_one_comparison_needs_no_correction() -> None:
     assert "adjusted" not in "\n".join(text.lines(alone))
 
 
-def test_what_is_not_corrected_says_so_everywhere(sliced: Statistic) -> None:
+def test_uncorrected_results_are_labelled_everywhere(sliced: Statistic) -> None:
     found = compare_statistics(*runs(), [sliced], correction="none")
     english = found[2]
     assert (english.verdict, english.corrected, english.n_uncorrected) == ("worse", None, 4)
@@ -98,7 +98,7 @@ def test_what_is_not_corrected_says_so_everywhere(sliced: Statistic) -> None:
     assert "uncorrected" not in "\n".join(text.lines(alone))
 
 
-def test_what_is_not_corrected_is_verified_as_such(sliced: Statistic) -> None:
+def test_uncorrected_results_are_verified(sliced: Statistic) -> None:
     both = runs()
     logged = compare_statistics(*both, [sliced], correction="none")[1]
     files = evidence(logged)
@@ -130,7 +130,7 @@ def test_other_slices_are_exploratory() -> None:
     assert all("exploratory" in "\n".join(text.lines(part)) for part in found[1:])
 
 
-def test_a_slice_is_what_a_comparison_of_its_examples_gives(sliced: Statistic) -> None:
+def test_a_slice_equals_a_comparison_of_its_examples(sliced: Statistic) -> None:
     german = compare_statistics(*runs(), [sliced], correction="none")[1]
     (alone,) = compare_statistics(
         *runs(*(table.filter(pl.col("language") == "de") for table in TABLES)), [load_statistic("accuracy")]
@@ -187,7 +187,7 @@ def test_two_statistics_of_one_name_are_refused() -> None:
         compare_statistics(*runs(), [load_statistic("accuracy"), load_statistic("accuracy")])
 
 
-def test_a_column_that_makes_no_slices_is_refused(sliced: Statistic) -> None:
+def test_columns_that_cannot_make_slices_are_refused(sliced: Statistic) -> None:
     with pytest.raises(InputError, match="`candidate` has no column `language`"):
         compare_statistics(*runs(TABLES[0], TABLES[1].drop("language")), [sliced])
     many = [table.with_columns(language=pl.col("id")) for table in by_language({"x": ([True] * 120,) * 2})]

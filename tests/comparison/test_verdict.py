@@ -1,4 +1,4 @@
-"""The rules of verdicts: sign, size, their order, and what a reader is told."""
+"""Rules of verdicts: sign, size, and the sentence that describes them."""
 
 from __future__ import annotations
 
@@ -12,41 +12,19 @@ from support.comparisons import accuracy, answers
 
 import trackperm
 from trackperm.choices import Alternative
-from trackperm.comparison import Comparison
-from trackperm.comparison.verdict import MARKERS, Verdict, decide, decide_sign
+from trackperm.comparison.verdict import MARKERS, decide, decide_sign
 from trackperm.errors import InputError
 
 TWO_SIDED = {"alternative": "two-sided", "greater_is_better": True, "alpha": 0.05}
-
-
-def of(comparison: Comparison) -> Verdict:
-    return decide(
-        max(comparison.pvalue, comparison.test.interval[1]),
-        comparison.difference,
-        alternative=comparison.test.alternative,
-        greater_is_better=comparison.statistic.greater_is_better,
-        alpha=comparison.alpha,
-        depends_on_missing=comparison.depends_on_missing,
-    )
-
-
-@pytest.mark.parametrize("statistic", ["accuracy", "error_rate"])
-@pytest.mark.parametrize("alternative", ["two-sided", "less", "greater"])
-@pytest.mark.parametrize(("better", "worse"), [(12, 0), (0, 12), (6, 0), (5, 0), (5, 4), (0, 0)])
-def test_as_comparisons_conclude(better: int, worse: int, alternative: Alternative, statistic: str):
-    baseline = answers([False] * better + [True] * worse + [True] * 5)
-    candidate = answers([True] * better + [False] * worse + [True] * 5)
-    comparison = trackperm.compare(baseline, candidate, statistic, alternative=alternative)
-    assert of(comparison).sign == of(comparison).word == comparison.verdict
 
 
 def test_monte_carlo_counts_with_its_whole_interval():
     options = {"method": "monte-carlo", "n_samples": 200}
     near = accuracy(28, 13, **options)
     assert near.pvalue < 0.05 < near.test.interval[1]
-    assert of(near).sign == near.verdict == "undecided"
+    assert near.decision.sign == near.verdict == "undecided"
     far = accuracy(60, 5, **options)
-    assert of(far).sign == far.verdict == "better"
+    assert far.decision.sign == far.verdict == "better"
 
 
 @pytest.mark.parametrize(("better", "verdict"), [(6, "undecided"), (20, "better")])
@@ -57,8 +35,8 @@ def test_missing_predictions_that_could_turn_it(better: int, verdict: str):
     )
     comparison = trackperm.compare(baseline, candidate, missing="bounds")
     assert comparison.depends_on_missing == (verdict == "undecided")
-    assert of(comparison).sign == comparison.verdict == verdict
-    assert ("depends on the missing predictions" in str(of(comparison))) == comparison.depends_on_missing
+    assert comparison.decision.sign == comparison.verdict == verdict
+    assert ("depends on the missing predictions" in str(comparison.decision)) == comparison.depends_on_missing
 
 
 @pytest.mark.parametrize(
@@ -120,7 +98,7 @@ BEYOND = (0.001, 0.011)
         (0.01, None, None, True, "undecided", "undecided; it depends on the missing predictions"),
     ],
 )
-def test_what_a_reader_is_told(
+def test_sentence_of_the_verdict(
     pvalue: float,
     margin: float | None,
     interval: tuple[float, float] | None,

@@ -153,7 +153,7 @@ def test_ten_thousand_wins() -> None:
 
 
 @pytest.mark.parametrize("alternative", ALTERNATIVES)
-def test_nothing_differs(alternative: str) -> None:
+def test_identical_runs(alternative: str) -> None:
     result = difference_test([3, 0, 7], [3, 0, 7], alternative=alternative)
     assert (result.pvalue, result.log10_pvalue, result.error_bound, result.n_discordant) == (1.0, 0.0, 0.0, 0)
 
@@ -224,7 +224,7 @@ def test_f1_tie() -> None:
 
 @pytest.mark.parametrize("identical", [0, 1, 2, 7])
 def test_identical_pairs_change_f1(identical: int) -> None:
-    """A pair of equal counts is no part of the random sum, but moves the value of F1."""
+    """A pair of equal counts does not enter the random sum, but moves the value of F1."""
     observed = F1_TIE_OBSERVED + [(5, 0, 5, 0)] * identical
     swapped = F1_TIE_SWAPPED + [(5, 0, 5, 0)] * identical
     check_structured(observed, swapped, F1, f1_difference)
@@ -296,7 +296,7 @@ def test_collapse_to_one_weighted_sum() -> None:
 
 @pytest.mark.parametrize("method", ["auto", "lattice"])
 @pytest.mark.parametrize("n_examples", [3, 3_000])
-def test_statistic_that_no_swap_changes(n_examples: int, method: str) -> None:
+def test_a_constant_statistic(n_examples: int, method: str) -> None:
     """Recall where only the predictions differ, and a constant: every swap gives the observed value."""
     one = RationalStatistic.constant(1, 4)
     for observed, swapped in (((1, 0, 1, 2), (1, 2, 1, 0)), ((1, 0, 0, 2), (0, 2, 1, 0))):

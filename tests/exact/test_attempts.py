@@ -161,7 +161,7 @@ def test_exchanging_the_runs_mirrors_the_test() -> None:
         assert greater.pvalue == pytest.approx(less.pvalue, rel=1e-11)
 
 
-def test_order_of_examples_and_how_they_are_grouped_change_nothing() -> None:
+def test_the_order_and_grouping_of_examples_do_not_matter() -> None:
     rng = np.random.default_rng(4)
     examples = drawn(rng, 200, 3)
     shuffled = [examples[index] for index in rng.permutation(200).tolist()]
@@ -248,7 +248,7 @@ def test_numbers_of_attempts_without_a_common_lattice_are_bracketed() -> None:
     assert float(shown.mass @ shown.values) == pytest.approx(0.0, abs=1e-6)
 
 
-def test_a_bracket_is_near_what_has_a_lattice(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bracket_is_near_the_lattice(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(6)
     easy = rng.beta(0.7, 0.7, 400)
     a, b = rng.integers(1, 9, (2, 400))
@@ -304,13 +304,13 @@ def test_too_many_attempts_are_refused_before_anything_is_allocated() -> None:
         (([], [], [], []), "`passed_u` is empty"),
     ],
 )
-def test_what_is_refused(arrays: tuple[list[int], ...], message: str) -> None:
+def test_refusals(arrays: tuple[list[int], ...], message: str) -> None:
     with pytest.raises(InputError) as refusal:
         attempts_test(*(np.array(each, dtype=np.int64) for each in arrays))
     assert message in refusal.value.message
 
 
-def test_scores_are_no_passes() -> None:
+def test_scores_are_not_passes() -> None:
     with pytest.raises(InputTypeError, match="needs integers"):
         attempts_test([0.5], [1], [1], [1])
     with pytest.raises(InputError, match="multiplicities"):

@@ -37,12 +37,12 @@ def test_the_nearest_law_with_mean_0():
     assert differences([-2, 1, 1, 3]).skewness == pytest.approx(expected, abs=1e-4)
 
 
-def test_differences_of_one_sign_tell_nothing():
+def test_differences_of_one_sign_have_no_skewness():
     assert differences([1, 2, 5, 0]).skewness is None
     assert differences([-1, -2]).skewness is None
     assert differences([0]).skewness is None
 
 
-def test_sizes_far_apart():
+def test_skewness_of_one_large_difference():
     """One of a million against fifty of 1: with mean 0 it has the weight 1e-6, and the skewness sqrt(1e6)."""
     assert differences([-1] * 50 + [10**6]).skewness == pytest.approx(1000.0, rel=1e-3)

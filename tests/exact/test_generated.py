@@ -1,7 +1,4 @@
-"""Thousands of generated cases against enumeration and integer polynomials, for one to four counts.
-
-Each law has a fast and a `slow` version of the same test; the slow one draws five times as many cases.
-"""
+"""Generated cases against enumeration and integer polynomials, for one to four counts."""
 
 from collections.abc import Callable
 from fractions import Fraction
@@ -58,7 +55,7 @@ def generated(n_cases: int) -> Callable[[Test], Test]:
 def result_of(
     observed: list[Point], swapped: list[Point], h: RationalStatistic, **options: Any
 ) -> PermutationTest:
-    """Test, unless it divides by what is always 0, such as 0 / (0 / x), which nobody means."""
+    """Test, unless the statistic divides by an expression that is always 0, such as 0 / (0 / x)."""
     try:
         return structured_test(observed, swapped, h, **options)
     except InputError as error:
@@ -99,7 +96,9 @@ def check_refusal(
 # --- one integer score per example -----------------------------------------------------------------
 
 
-def check_differences(differences: list[int], method: str) -> None:
+@generated(100)
+@given(DIFFERENCES, ANY_METHOD)
+def test_differences_against_integer_polynomials(differences: list[int], method: str) -> None:
     candidate, baseline = np.maximum(differences, 0), np.maximum(-np.array(differences), 0)
     for alternative, pvalue in oracles.difference_pvalues(differences).items():
         result = difference_test(candidate, baseline, alternative=alternative, method=method)
@@ -107,12 +106,6 @@ def check_differences(differences: list[int], method: str) -> None:
         assert result.n_better == sum(d > 0 for d in differences)
         assert result.n_worse == sum(d < 0 for d in differences)
         assert result.observed == float(Fraction(sum(differences), len(differences)))
-
-
-@generated(100)
-@given(DIFFERENCES, ANY_METHOD)
-def test_differences_against_integer_polynomials(differences: list[int], method: str) -> None:
-    check_differences(differences, method)
 
 
 @generated(100)
@@ -134,15 +127,6 @@ def points_and_trees(draw: st.DrawFn) -> tuple[Pairs, Tree]:
     return pairs, draw(trees(len(pairs[0][0])))
 
 
-def check_rational(case: tuple[Pairs, Tree], alternative: str, method: str) -> None:
-    pairs, tree = case
-    try:
-        h = statistic(tree, len(pairs[0][0]))
-    except InputError:  # a division by the constant 0
-        assume(False)
-    check_statistic(pairs, h, lambda point: value(tree, point), alternative, method)
-
-
 ROUNDINGS_IN_THE_DIRECTION: tuple[Pairs, Tree] = (
     (
         [(0, 0, 0), (0, 0, 0), (0, 1, 0), (0, 2, 3), (0, 2, 3), (0, -1, 0), (1, -1, 3)],
@@ -150,7 +134,7 @@ ROUNDINGS_IN_THE_DIRECTION: tuple[Pairs, Tree] = (
     ),
     ("/", -1, ("x", 1), None),
 )
-"""Differences that the gradient is taken from leave slopes of a billionth, which no tilt is to follow."""
+"""Divided differences leave slopes of a billionth here, which no tilt should follow."""
 
 
 @generated(100)
@@ -159,7 +143,12 @@ ROUNDINGS_IN_THE_DIRECTION: tuple[Pairs, Tree] = (
 def test_rational_statistics_against_enumeration(
     case: tuple[Pairs, Tree], alternative: str, method: str
 ) -> None:
-    check_rational(case, alternative, method)
+    pairs, tree = case
+    try:
+        h = statistic(tree, len(pairs[0][0]))
+    except InputError:  # a division by the constant 0
+        assume(False)
+    check_statistic(pairs, h, lambda point: value(tree, point), alternative, method)
 
 
 # --- differences of scores of two systems ----------------------------------------------------------
@@ -171,7 +160,11 @@ def systems_and_trees(draw: st.DrawFn) -> tuple[Pairs, Tree]:
     return draw(mirrored_points(p)), draw(trees(p))
 
 
-def check_score(case: tuple[Pairs, Tree], alternative: str, method: str) -> None:
+@generated(100)
+@given(systems_and_trees(), ANY_ALTERNATIVE, ANY_METHOD)
+def test_score_differences_against_enumeration(
+    case: tuple[Pairs, Tree], alternative: str, method: str
+) -> None:
     """The score of the candidate minus that of the baseline is antisymmetric, whatever the score."""
     pairs, tree = case
     m = len(pairs[0][0])
@@ -184,14 +177,6 @@ def check_score(case: tuple[Pairs, Tree], alternative: str, method: str) -> None
         return value(tree, point[: m // 2]) - value(tree, point[m // 2 :])
 
     check_statistic(pairs, h, truth, alternative, method)
-
-
-@generated(100)
-@given(systems_and_trees(), ANY_ALTERNATIVE, ANY_METHOD)
-def test_score_differences_against_enumeration(
-    case: tuple[Pairs, Tree], alternative: str, method: str
-) -> None:
-    check_score(case, alternative, method)
 
 
 @st.composite
@@ -212,7 +197,10 @@ POLE_TREE: Tree = ("/", ("x", 0), ("-", ("x", 1), Fraction(61, 2)), None)
 FAMILIAR = [F1_TREE, PRECISION_TREE, ODDS_TREE, PRODUCT_TREE, POLE_TREE]
 
 
-def check_larger_score(case: tuple[Pairs, Tree], alternative: str) -> None:
+@generated(30)
+@example((([(0, 1, 0, 2)], [(0, 2, 0, 1)]), ("/", 0, ("/", 0, ("x", 1), None), 0)), "two-sided")
+@given(larger_systems_and_trees(), ANY_ALTERNATIVE)
+def test_larger_score_differences(case: tuple[Pairs, Tree], alternative: str) -> None:
     (observed, swapped), tree = case
     try:
         h = statistic(tree, 4) - statistic(tree, 4, first=2)
@@ -233,23 +221,12 @@ def check_larger_score(case: tuple[Pairs, Tree], alternative: str) -> None:
     check_pvalue(result_of(observed, swapped, h, alternative=alternative), pvalues[alternative], useful=1.0)
 
 
-@generated(30)
-@example((([(0, 1, 0, 2)], [(0, 2, 0, 1)]), ("/", 0, ("/", 0, ("x", 1), None), 0)), "two-sided")
-@given(larger_systems_and_trees(), ANY_ALTERNATIVE)
-def test_larger_score_differences(case: tuple[Pairs, Tree], alternative: str) -> None:
-    check_larger_score(case, alternative)
-
-
-def check_f1(pairs: Pairs, method: str) -> None:
-    counts = oracles.sums_by_dictionary(*pairs)
-    for alternative, pvalue in oracles.structured_pvalues(counts, pairs[0], f1_difference).items():
-        check_pvalue(structured_test(*pairs, F1, alternative=alternative, method=method), pvalue)
-
-
 @generated(100)
 @given(mirrored_points(2, max_examples=40), ANY_METHOD)
 def test_f1_against_a_dictionary(pairs: Pairs, method: str) -> None:
-    check_f1(pairs, method)
+    counts = oracles.sums_by_dictionary(*pairs)
+    for alternative, pvalue in oracles.structured_pvalues(counts, pairs[0], f1_difference).items():
+        check_pvalue(structured_test(*pairs, F1, alternative=alternative, method=method), pvalue)
 
 
 # --- callables -------------------------------------------------------------------------------------

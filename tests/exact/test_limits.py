@@ -58,7 +58,7 @@ def test_integers_whose_sums_exceed_machine_words_are_counted(scores: list[int])
         check_pvalue(result, Fraction(extreme, 2 ** len(scores)))
 
 
-def test_what_does_not_fit_is_refused_by_name() -> None:
+def test_problems_that_do_not_fit_are_refused() -> None:
     scores = [(-1) ** i * (10**11 + i * 7919**2) for i in range(60)]
     with pytest.raises(CapacityError, match=r"the search for frequencies needs .* factors"):
         difference_test(scores, [0] * 60, method="lattice")
@@ -79,17 +79,17 @@ def test_p_values_at_a_rounded_power_of_ten_are_written_whole() -> None:
     assert result.format_pvalue(1) == "2e-602"
 
 
-def test_slopes_beyond_machine_words_of_what_no_exchange_changes() -> None:
+def test_slopes_beyond_machine_words_of_constant_counts() -> None:
     x, y = (RationalStatistic.variable(i, 2) for i in range(2))
     observed, swapped = [[1, 5], [2, 5]], [[-1, 5], [-2, 5]]
     assert structured_test(observed, swapped, x + 2**80 * y, alternative="greater").pvalue == 0.25
 
 
 @pytest.mark.parametrize("log_scale", [5.0, 800.0, 1e7])
-def test_a_bound_above_one_says_nothing(log_scale: float) -> None:
+def test_a_bound_above_one_is_useless(log_scale: float) -> None:
     options = TestOptions(alternative="less", method="lattice", n_samples=1)
     fields = ResultFields(
-        0.0, lambda: "exact", 3, 3, 2, None, None, lambda: pytest.fail("it is not asked for")
+        0.0, lambda: "exact", 3, 3, 2, None, None, lambda: pytest.fail("must not be called")
     )
     result = computed_result(TailResult(TailMass(log_scale, 1.0, 1.0), "lattice", ""), options, fields)
     assert (result.pvalue, result.log10_pvalue, result.error_bound) == (1.0, 0.0, 1.0)

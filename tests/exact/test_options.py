@@ -31,7 +31,7 @@ def test_values_that_cannot_be_used_are_refused(options: dict[str, Any], message
     assert str(caught.value).startswith(message)
 
 
-def test_what_the_statistic_declares_holds_where_nothing_is_given():
+def test_the_alternative_of_the_statistic_is_the_default():
     assert TestOptions().tested == "two-sided"
     assert TestOptions().with_default("less").tested == "less"
     assert not TestOptions().with_default("less").two_sided

@@ -37,7 +37,7 @@ def test_against_brentq(seed: int):
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_steps_are_those_of_brentq(seed: int):
+def test_steps_against_brentq(seed: int):
     for f in functions(random.Random(seed)):
         ours: list[float] = []
         theirs: list[float] = []
@@ -51,7 +51,7 @@ def test_a_root_at_an_end_is_found():
     assert bracketed_root(lambda x: x - 2.0, 1.0, 2.0) == 2.0
 
 
-def test_what_has_no_root_is_refused():
+def test_functions_without_a_root_are_refused():
     with pytest.raises(ValueError, match="same sign"):
         bracketed_root(lambda x: x * x + 1.0, -1.0, 1.0)
     with pytest.raises(ValueError, match="NaN"):

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from trackperm.errors import InputError, SpecError
+from trackperm.errors import InputError, SpecError, TrackpermError
 from trackperm.statistic import ColumnType
-from trackperm.statistic.compile import _Compiler
+from trackperm.statistic.compile import _Compiler, collected
 from trackperm.statistic.document import Document
 from trackperm.statistic.expressions.tree import MAX_LENGTH, Expression
-from trackperm.statistic.problems import _Errors
 from trackperm.statistic.schema import form
 
 
@@ -54,9 +53,10 @@ def spec_or_one_error(content: bytes) -> None:
 
 def list_of_errors(document: Document) -> list[Exception]:
     """All errors of a document, as `trackperm statistic check` finds them."""
-    errors = _Errors([])
-    with errors.caught():
-        errors.found.extend(document.misfits(form(document)))
-    if not errors.found:
-        errors.read(document, "f")
-    return list(errors.found)
+    errors: list[TrackpermError] = []
+    with collected(errors):
+        errors.extend(document.misfits(form(document)))
+    if not errors:
+        with collected(errors):
+            _Compiler(document, {}, {}, errors=errors).statistic("f")
+    return list(errors)

@@ -1,4 +1,4 @@
-"""Licences of what is installed with trackperm are permitted, and `docs/licences.md` has the direct ones."""
+"""Licences of what is installed with trackperm are permitted, and a page of the documentation names them."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_the_page_names_the_direct_dependencies():
         f"| {name} | {', '.join(rows[name])} | {ELSEWHERE.get(name) or licence(name)} |"
         for name in sorted(rows)
     ]
-    check_golden(PAGE.format(rows="\n".join(lines)), ROOT / "docs" / "licences.md")
+    check_golden(PAGE.format(rows="\n".join(lines)), ROOT / "docs" / "pages" / "about" / "licences.md")
 
 
 @pytest.mark.parametrize("name", ["lightning", "pyspark", "transformers"])

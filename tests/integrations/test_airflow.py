@@ -78,7 +78,7 @@ def test_bad_input_is_not_retried_nor_run(
     assert not (tmp_path / "pwned").exists()
 
 
-def test_a_tracker_that_is_down_is_asked_again(runs: HookedStore, monkeypatch: pytest.MonkeyPatch):
+def test_a_tracker_that_is_down_is_tried_again(runs: HookedStore, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "2")
     with socket.socket() as free:

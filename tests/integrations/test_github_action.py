@@ -80,7 +80,7 @@ def cases(run: ActionRun) -> list[ET.Element]:
     return list(ET.parse(Path(run.outputs["reports"], "junit.xml")).getroot().iter("testcase"))
 
 
-def test_no_expression_stands_in_a_script():
+def test_scripts_contain_no_expression():
     definition = yaml.safe_load((FOLDER / "action.yml").read_text(encoding="utf-8"))
     for step in definition["runs"]["steps"]:
         assert not interpolations(step["run"]), step["id"]
@@ -178,7 +178,7 @@ def test_a_hostile_input_is_text(runner: Runner, hostile: str):
     ("hostile", "notation"),
     [("candidate", "lines"), ("candidate", "within"), ("policy", "within"), ("name", "lines")],
 )
-def test_a_hostile_input_is_no_workflow_command(runner: Runner, hostile: str, notation: str):
+def test_a_hostile_input_cannot_be_a_workflow_command(runner: Runner, hostile: str, notation: str):
     run = runner.gate(**{"candidate": "mlflow:digits/same", "log": "false", hostile: MASKS[notation]})
     assert run.code == 2
     assert "add-mask" in run.printed

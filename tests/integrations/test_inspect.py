@@ -66,7 +66,7 @@ def test_other_inputs_are_refused(recipe: Recipe):
 
 
 @pytest.mark.extended
-def test_what_is_no_log_is_not_logged(recipe: Recipe):
+def test_other_files_than_logs_are_not_logged(recipe: Recipe):
     result = recipe.run("python log_eval.py logs")
     assert result.returncode == BAD_INPUT
     assert "is no .eval or .json file" in result.stderr

@@ -25,7 +25,7 @@ def choice_sample(number: int, is_right: bool) -> dict[str, Any]:
 
 
 def write_samples(folder: Path, n_right: int) -> None:
-    """Write the samples of two tasks, of which the second is the same in every run."""
+    """Write the samples of two tasks; those of the second are the same in every run."""
     folder.mkdir(parents=True)
     for task, right in (("arc_easy", n_right), ("hellaswag", 40)):
         samples = [choice_sample(i, i < right) for i in range(N)]

@@ -85,7 +85,7 @@ def test_systemd_accepts_the_unit(name: str, tmp_path: Path):
 
 
 @pytest.mark.parametrize("name", UNITS)
-def test_credentials_stand_in_no_unit(name: str, tmp_path: Path):
+def test_units_contain_no_credentials(name: str, tmp_path: Path):
     unit = Unit(name, tmp_path)
     assert all(value.startswith("HOME=") for value in unit.settings["Environment"])
     assert unit.settings["User"] == ["trackperm"], "one name, so that the units share the queue"

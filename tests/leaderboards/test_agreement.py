@@ -1,4 +1,4 @@
-"""A pair of a leaderboard is what `trackperm.compare` says of these two runs, whatever the order of runs."""
+"""Pairs of a leaderboard agree with `trackperm.compare`, for any order of runs."""
 
 from __future__ import annotations
 
@@ -104,15 +104,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("specs")
 
 
-def test_scores_with_all_their_digits_are_those_of_compare():
-    """Sums of so many differences are beyond 64 bits."""
+def test_scores_with_many_digits_agree_with_compare():
+    """The sums exceed 64 bits."""
     rng = np.random.default_rng(0)
     runs = {name: pl.DataFrame({"id": range(2000), "score": rng.random(2000)}) for name in "ab"}
     (pair,) = trackperm.leaderboard(runs, "mean").pairs
     assert trackperm.compare(runs["a"], runs["b"], "mean").pvalue == pytest.approx(pair.test.pvalue, rel=1e-9)
 
 
-def test_labels_of_one_run_alone_are_no_part_of_the_test_set():
+def test_labels_of_a_single_run_are_not_in_the_test_set():
     rng = np.random.default_rng(0)
     runs = {name: pl.DataFrame({"id": range(100), "score": rng.integers(0, 5, 100)}) for name in "abc"}
     runs["a"] = runs["a"].with_columns(label=pl.col("score"))
@@ -124,7 +124,7 @@ def test_labels_of_one_run_alone_are_no_part_of_the_test_set():
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.strip().splitlines()[0])
 @given(runs=fields())
 @settings(max_examples=cases(2), deadline=None)
-def test_pairs_are_those_of_compare(folder: Path, spec: str, runs: dict[str, pl.DataFrame]):
+def test_pairs_agree_with_compare(folder: Path, spec: str, runs: dict[str, pl.DataFrame]):
     name = statistic(folder, spec)
     board = trackperm.leaderboard(runs, name, intervals=False)
     assert len(board.pairs) == len(runs) * (len(runs) - 1) // 2

@@ -1,4 +1,4 @@
-"""Clusters of examples that a leaderboard takes for independent, said once."""
+"""Notes on dependent examples in a leaderboard."""
 
 from __future__ import annotations
 

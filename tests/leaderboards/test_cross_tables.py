@@ -1,4 +1,4 @@
-"""Tables of codes of many pairs of runs, by matrix products, are those of each pair."""
+"""Cross tables of many pairs by matrix products agree with counting each pair."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Intervals of rows and verdicts never part: simultaneous, and marked where Holm decides more."""
+"""Intervals of rows agree with the corrected verdicts, or are marked."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def row(board: Leaderboard, name: str) -> Any:
 
 
 def contradicts(board: Leaderboard) -> list[str]:
-    """Names of rows whose interval and verdict part, and nothing says so."""
+    """Names of rows whose interval and verdict disagree without a mark."""
     shown = dict(zip([each.name for each in board.rows], cells.cells(board).rows, strict=True))
     return [
         each.name
@@ -73,8 +73,8 @@ def test_one_comparison_has_the_interval_of_compare() -> None:
     assert not any("simultaneous" in line for line in cells.legend(board))
 
 
-def test_what_holm_decides_beyond_its_interval_is_marked_everywhere() -> None:
-    """The larger of the two p is held to 0.05, and intervals for both at once are of 97.5 %."""
+def test_decisions_by_later_steps_of_holm_are_marked() -> None:
+    """The larger of the two p is compared with 0.05, but simultaneous intervals have 97.5 % each."""
     board = against_base((60, 0), (6, 0))
     found = row(board, "+6-0")
     assert (found.pair.verdict, found.pair.adjusted) == ("better", 0.03125)
@@ -103,7 +103,7 @@ def test_what_holm_decides_beyond_its_interval_is_marked_everywhere() -> None:
     assert contradicts(board) == []
 
 
-def test_bonferroni_decides_just_what_its_intervals_show() -> None:
+def test_bonferroni_agrees_with_its_intervals() -> None:
     board = against_base((60, 0), (6, 0), (7, 0), (2, 1), correction="bonferroni")
     for each in board.rows:
         if each.pair is not None and each.interval is not None:
@@ -150,7 +150,7 @@ def test_no_interval_contradicts_its_verdict(correction: Any, statistic: str, ba
     assert contradicts(board) == []
 
 
-def test_an_approximate_interval_is_widened_to_what_the_test_does_not_reject() -> None:
+def test_an_approximate_interval_is_widened_to_0() -> None:
     (pair,) = against_base((3, 2)).pairs
     assert pair.verdict == "undecided"
     found = Interval(0.01, 0.2, 0.05, "two-sided", "bootstrap BCa", "may disagree", "")
@@ -161,7 +161,7 @@ def test_an_approximate_interval_is_widened_to_what_the_test_does_not_reject() -
     assert agreeing(found, decided) == found
 
 
-def test_rows_without_an_interval_say_why_by_run() -> None:
+def test_notes_explain_rows_without_an_interval() -> None:
     label = ["yes", "no"] * 100
     frames = {}
     for name, wrong in (("a", 0), ("b", 3), ("c", 3), ("d", 60)):
@@ -170,13 +170,12 @@ def test_rows_without_an_interval_say_why_by_run() -> None:
     board = trackperm.leaderboard(frames, "f1", parameters={"positive": "yes"}, baseline="a")
     by_run = [note for note in board.notes if note.startswith("no interval of")]
     assert by_run == [
-        "no interval of `b`, `c`: only 2 examples tell the runs apart; resampling them covers less than it"
-        " says (it takes 21)"
+        "no interval of `b`, `c`: only 2 examples differ between the runs; a resampled interval needs 21"
     ]
     assert row(board, "d").interval is not None
 
 
-def test_a_one_sided_leaderboard_says_what_it_takes() -> None:
+def test_a_one_sided_leaderboard_states_its_assumption() -> None:
     board = against_base((60, 0), (6, 0), alternative="greater")
     said = "one-sided: p is valid only if `greater` was chosen before the results were seen"
     for format_ in ("text", "markdown", "html", "latex"):
@@ -186,7 +185,7 @@ def test_a_one_sided_leaderboard_says_what_it_takes() -> None:
     assert not any("chosen before" in line for line in cells.legend(against_base((6, 0))))
 
 
-def test_monte_carlo_is_labelled_where_p_stands() -> None:
+def test_monte_carlo_is_labelled_beside_p() -> None:
     board = against_base((60, 0), (6, 0), method="monte-carlo", n_samples=2000)
     assert {pair.test.method for pair in board.pairs} == {"monte-carlo"}
     place = cells.cells(board).header.index("adjusted p")
@@ -204,7 +203,7 @@ def test_monte_carlo_is_labelled_where_p_stands() -> None:
     }
 
 
-def test_an_exact_pair_whose_adjusted_p_is_that_of_a_sampled_one_says_so() -> None:
+def test_an_exact_pair_with_a_sampled_adjusted_p_is_labelled() -> None:
     board = against_base((60, 0), (6, 0), (7, 0))
     pairs = sorted(board.pairs, key=lambda pair: pair.log10_upper)
     sampled = replace(
@@ -218,7 +217,7 @@ def test_an_exact_pair_whose_adjusted_p_is_that_of_a_sampled_one_says_so() -> No
 @pytest.mark.slow
 @pytest.mark.generated
 def test_intervals_of_all_rows_cover_at_once(measured: Measured) -> None:
-    """Also where the run that others are compared with is the one that came out best."""
+    """Also if the reference is the run with the best score."""
     rng, n_boards = np.random.default_rng(6), cases(150)
     rates, n = np.array([0.8, 0.8, 0.8, 0.78, 0.75]), 300
     together = 0

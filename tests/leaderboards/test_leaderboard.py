@@ -1,4 +1,4 @@
-"""Corrections, letters, ranks, clones and verdicts of leaderboards; what they refuse."""
+"""Corrections, letters, ranks, clones, verdicts and refusals of leaderboards."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def test_intervals_are_those_of_the_row_against_the_best_run():
 
 
 def test_runs_that_cannot_be_scored_together_are_incomplete():
-    """F1 is 0/0 in a run that never says yes where nothing is; two of these cannot be compared."""
+    """F1 is 0/0 in a run without positive predictions or labels; two such runs cannot be compared."""
     ids = list(range(6))
 
     def run(*positives: int) -> pl.DataFrame:
@@ -192,7 +192,7 @@ def test_runs_that_cannot_be_scored_together_are_incomplete():
         ({"experiment": "digits"}, '`experiment="digits"` does not name a tracker'),
     ],
 )
-def test_what_is_refused(options: dict, message: str):
+def test_invalid_options_are_refused(options: dict, message: str):
     with pytest.raises(InputError, match=message):
         trackperm.leaderboard(runs_of([0.5, 0.8]), **options)
 

@@ -1,4 +1,4 @@
-"""Which runs are in the family, on which examples, and why others are not."""
+"""Runs and examples of a leaderboard, and the reasons why others are excluded."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def reasons(board: Leaderboard) -> dict[str, str]:
 GOOD = {"a": frame("1"), "b": frame("10"), "c": frame("110")}
 
 
-def test_an_incomplete_run_is_listed_and_in_no_comparison():
+def test_an_incomplete_run_is_listed_and_not_compared():
     board = trackperm.leaderboard({**GOOD, "short": frame("1", N - 5)})
     assert [row.name for row in board.rows] == ["a", "c", "b"]
     assert len(board.pairs) == 3
@@ -59,7 +59,7 @@ def test_an_incomplete_run_is_listed_and_in_no_comparison():
     ids=["labels", "column", "ids", "null", "types", "empty"],
 )
 @pytest.mark.parametrize("first", [True, False])
-def test_what_cannot_be_paired_is_incomplete_wherever_it_stands(other: Any, reason: str, first: bool):
+def test_runs_that_cannot_be_paired_are_incomplete_in_any_order(other: Any, reason: str, first: bool):
     runs = {"odd": other, **GOOD} if first else {**GOOD, "odd": other}
     board = trackperm.leaderboard(runs)
     assert {row.name for row in board.rows} == set(GOOD)
@@ -68,7 +68,7 @@ def test_what_cannot_be_paired_is_incomplete_wherever_it_stands(other: Any, reas
     assert len(board.pairs) == 3
 
 
-def test_the_examples_that_most_runs_have_decide():
+def test_the_majority_chooses_the_examples():
     """Three runs on 15 examples outvote a first one on 20; the baseline outvotes all."""
     runs = {"full": frame("1"), **{name: run.head(15) for name, run in GOOD.items()}}
     assert list(reasons(trackperm.leaderboard(runs))) == ["full"]
@@ -85,7 +85,7 @@ def test_a_baseline_that_is_broken_stops_everything():
         trackperm.leaderboard({**GOOD, "broken": broken}, baseline="broken")
 
 
-def test_drop_tests_what_all_runs_have():
+def test_drop_tests_the_common_examples():
     runs = {"a": frame("1"), "b": frame("10").tail(17), "c": frame("110").head(16)}
     board = trackperm.leaderboard(runs, missing="drop")
     common = {
@@ -100,7 +100,7 @@ def test_drop_tests_what_all_runs_have():
 
 
 def test_wrong_counts_examples_that_any_run_has():
-    """A run lacks what only another has, whichever of them the reference run is."""
+    """Examples that only some runs have are missing in the others, for any reference run."""
     runs = {"a": frame("1").head(12), "b": frame("10").tail(14), "c": frame("110").head(10)}
     board = trackperm.leaderboard(runs, missing="wrong")
     assert (board.n_examples, board.incomplete) == (N, ())
@@ -155,7 +155,7 @@ def test_rows_are_paired_by_position_on_request():
 
 
 def test_types_that_change_what_a_run_counts_are_refused(tmp_path: Path):
-    """1.0 and 1 are the same number and different texts: beside text, the reference run is read as text."""
+    """1.0 and 1 are equal numbers and different texts; with a run of texts, the reference is read as text."""
     spec = tmp_path / "same.yaml"
     spec.write_text("counts: {same: prediction == other, n: 1}\nscore: same / n\n")
     ids = [f"q{i}" for i in range(4)]
@@ -163,23 +163,23 @@ def test_types_that_change_what_a_run_counts_are_refused(tmp_path: Path):
     texts = pl.DataFrame({"id": ids, "prediction": ["a", "2", "3", "4"], "other": ["a", "2", "3", "b"]})
     for name, run in (("numbers", numbers), ("others", numbers.reverse()), ("texts", texts)):
         run.write_csv(tmp_path / f"{name}.csv")
-    with pytest.raises(InputTypeError, match="different types, which change the count `same`"):
+    with pytest.raises(InputTypeError, match="different types, which change how the count `same` is read"):
         trackperm.leaderboard([tmp_path / f"{name}.csv" for name in ("numbers", "others", "texts")], spec)
 
 
-def test_a_statistic_that_is_wrong_is_no_fault_of_the_runs(tmp_path: Path):
+def test_errors_of_the_statistic_are_raised(tmp_path: Path):
     spec = tmp_path / "spec.yaml"
     spec.write_text("counts: {n: prediction > 3}\nscore: n\n")
     with pytest.raises(SpecError, match="prediction"):
         trackperm.leaderboard(GOOD, spec)
 
 
-def test_a_file_that_is_not_there_is_an_error(tmp_path: Path):
+def test_a_missing_file_is_an_error(tmp_path: Path):
     with pytest.raises(SourceError, match="nowhere"):
         trackperm.leaderboard([GOOD["a"], str(tmp_path / "nowhere.csv")])
 
 
-def test_names_tell_runs_apart(tmp_path: Path):
+def test_names_are_made_distinct(tmp_path: Path):
     for folder in ("x", "y"):
         (tmp_path / folder).mkdir()
         frame("1").write_csv(tmp_path / folder / "run.csv")
@@ -217,13 +217,13 @@ def classes(*marks: str, labels: str = "ab") -> list[pl.DataFrame]:
     ]
 
 
-def test_a_run_whose_predictions_are_no_labels_is_incomplete():
+def test_a_run_whose_predictions_are_not_labels_is_incomplete():
     good, better = classes("110", "1110")
     odd = good.with_columns(pl.col("prediction").str.to_uppercase())
     for runs in ({"odd": odd, "good": good, "better": better}, {"good": good, "better": better, "odd": odd}):
         board = trackperm.leaderboard(runs, "macro_f1")
         assert {row.name for row in board.rows} == {"good", "better"}
-        assert "none of the 20 predictions of `odd` is one of these" in reasons(board)["odd"]
+        assert "none of the 20 predictions of `odd` is a label" in reasons(board)["odd"]
     with pytest.raises(InputError, match="none of the 20 predictions of `odd`"):
         trackperm.leaderboard({"good": good, "better": better, "odd": odd}, baseline="odd")
     with pytest.raises(InputError, match="none of the 20 predictions of `odd`") as caught:
@@ -234,7 +234,7 @@ def test_a_run_whose_predictions_are_no_labels_is_incomplete():
 def test_one_class_of_many_is_not_guessed():
     runs = dict(zip("xyz", classes("1", "110", "10", labels="abc"), strict=True))
     with pytest.raises(
-        InputError, match="counts one class against all others, and `label` of `x` has 3 clas"
+        InputError, match="counts one class against all others, but `label` of `x` has 3 clas"
     ):
         trackperm.leaderboard(runs, "f1")
     board = trackperm.leaderboard(runs, "f1", parameters={"positive": "c"})

@@ -1,4 +1,4 @@
-"""Tables of counts of pairs of runs, made of counts of each run."""
+"""Count tables of pairs of runs from the counts of each run."""
 
 from __future__ import annotations
 

@@ -6,7 +6,6 @@ import math
 import re
 from dataclasses import replace
 
-import pandas as pd
 import polars as pl
 import pytest
 from support.comparisons import accuracy, answers
@@ -14,7 +13,6 @@ from support.comparisons import accuracy, answers
 import trackperm
 from trackperm.comparison import corrected
 from trackperm.errors import CapacityError
-from trackperm.exact import CountTable, structured_test
 from trackperm.ledger import comparison_publication
 from trackperm.ledger.comparison_publication import publication
 from trackperm.report import charts
@@ -62,6 +60,7 @@ def test_results_table_has_p_as_text():
 def test_files():
     comparison = accuracy(20, 4, both=10)
     files = publication(comparison).files
+    assert "discordant.parquet" not in publication(comparison).description.replace("\\", "")
     assert set(files) == {
         "trackperm_report.html",
         "pmf.png",
@@ -92,28 +91,7 @@ def test_viewable_table_is_cut_and_the_parquet_is_whole():
     )
 
 
-def test_a_table_that_is_whole_has_no_note():
-    assert "discordant.parquet" not in publication(accuracy(20, 4)).description.replace("\\", "")
-
-
-def test_the_test_can_be_repeated_from_the_count_table():
-    comparison = accuracy(20, 4, both=10, neither=3)
-    frame = parquet(publication(comparison).files["trackperm/count_table.parquet"])
-    names = comparison.count_table.names
-    assert set(frame.schema.values()) == {pl.Int64()}
-    table = CountTable.from_counts(
-        names,
-        frame.select(f"candidate.{name}" for name in names).to_numpy(),
-        frame.select(f"baseline.{name}" for name in names).to_numpy(),
-        frame["multiplicity"].to_numpy(),
-    )
-    observed, swapped = comparison.statistic.pairs(table.candidate, table.baseline)
-    test = structured_test(observed, swapped, comparison.statistic.h, multiplicities=table.multiplicities)
-    assert test.pvalue == comparison.pvalue
-    assert table.n_examples == 37
-
-
-def test_a_count_table_that_is_too_large_is_left_out_and_that_is_said(monkeypatch):
+def test_a_count_table_that_is_too_large_is_left_out_with_a_note(monkeypatch):
     monkeypatch.setattr(comparison_publication, "MAX_COUNT_ROWS", 2)
     result = publication(accuracy(20, 4, both=10))
     assert "trackperm/count_table.parquet" not in result.files
@@ -122,7 +100,7 @@ def test_a_count_table_that_is_too_large_is_left_out_and_that_is_said(monkeypatc
     )
 
 
-def test_a_chart_that_is_too_large_is_left_out_and_that_is_said(monkeypatch):
+def test_a_chart_that_is_too_large_is_left_out_with_a_note(monkeypatch):
     def refuse(comparison):
         raise CapacityError("needs 7 TiB")
 
@@ -146,16 +124,7 @@ def test_equal_comparisons_give_equal_publications():
     assert publication(accuracy(20, 4, both=10)) == publication(accuracy(20, 4, both=10))
 
 
-def test_pandas_frames():
-    frames = [
-        pd.DataFrame(answers(right).to_dict(as_series=False)) for right in ([True, False], [True, True])
-    ]
-    result = publication(trackperm.compare(*frames, "accuracy"))
-    assert parquet(result.files["trackperm/discordant.parquet"])["id"].to_list() == ["dev-0001"]
-    assert result.tables["discordant"].rows[0][0] == "dev-0001"
-
-
-def test_the_tag_of_a_monte_carlo_result_says_so():
+def test_the_tag_of_a_monte_carlo_result_is_labelled():
     drawn = accuracy(20, 4, both=10, method="monte-carlo", n_samples=2000)
     tags = publication(drawn).candidate_tags
     assert tags["sig.accuracy"] == f"▲ p≈{drawn.format_pvalue(2)} MC"
@@ -171,8 +140,8 @@ def test_the_tag_of_a_monte_carlo_result_says_so():
             assert "Monte Carlo" in title[1]
 
 
-def test_an_exact_p_that_is_adjusted_by_a_drawn_one_says_so():
-    """Holm's steps take over the larger adjusted p-value of a smaller one."""
+def test_an_exact_p_that_is_adjusted_by_a_drawn_one_is_labelled():
+    """A step of Holm's procedure can take the adjusted p-value of another test."""
     exact, drawn = accuracy(12, 4, both=10), accuracy(14, 4, both=10, method="monte-carlo", n_samples=200)
     assert exact.pvalue > drawn.test.interval[1] / 2
     found = corrected([exact, drawn], "holm")

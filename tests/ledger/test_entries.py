@@ -1,17 +1,16 @@
-"""The ledger of a test set: numbers that stay, p-values adjusted for all that was logged."""
+"""Ledger of a test set: stable numbers, and p-values adjusted for all logged comparisons."""
 
 from __future__ import annotations
 
-import json
 import math
 from datetime import datetime, timedelta, timezone
-from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.command_line import invoke
 from support.comparisons import accuracy, answers
 from support.mlflow_stores import MlflowStore
 from typer.testing import CliRunner
@@ -66,11 +65,6 @@ class TestNumbers:
         made = [logged(f"r{i}", i // 2, -i) for i in range(6)]
         assert family(*(made[i] for i in order)) == family(*made)
 
-    def test_a_later_comparison_changes_no_number(self):
-        made = [logged("a", 0), logged("b", 1)]
-        before = family(*made).entries
-        assert family(*made, logged("c", 2)).entries[:2] == before
-
     def test_an_unfinished_one_keeps_its_place_when_it_is_completed(self):
         others = [logged("a", 0), logged("c", 2)]
         broken, whole = logged("b", 1, finished=False), logged("b", 1)
@@ -124,13 +118,13 @@ class TestAdjusted:
             assert all((10**value < 0.05) == (factor < 1) for value in found.spent().values())
 
     @pytest.mark.parametrize("log10_p", ["nan", "-inf", "0.5", "much", ""])
-    def test_what_cannot_be_read_counts_as_one(self, log10_p: str):
+    def test_unreadable_pvalues_count_as_1(self, log10_p: str):
         found = family(logged("a", 0, -3), logged("b", 1, log10_p))
         assert [look.number for look in found.unreadable] == [2]
         assert found.adjusted("bonferroni") == pytest.approx({1: -3 + math.log10(2), 2: 0.0})
         assert "the p-values of 2 cannot be read" in found.notes()[-1]
 
-    def test_mid_p_is_said(self):
+    def test_mid_p_is_noted(self):
         signature = accuracy(9, 2, mid_p=True).signature
         found = family(
             logged("a", 0, signature=signature), logged("b", 1, signature=accuracy(9, 2).signature)
@@ -150,7 +144,7 @@ def board(
 
 
 class Files:
-    """As much of a tracker as the ledger reads pairs from."""
+    """Tracker with the files of pairs of leaderboards."""
 
     def __init__(self, **pairs: list[Any]) -> None:
         self.pairs = pairs
@@ -165,7 +159,7 @@ class Files:
 
 
 class TestLeaderboards:
-    """One look of as many hypotheses as it has pairs."""
+    """A leaderboard is one look with one hypothesis per pair."""
 
     PAIRS = (-4.0, -0.5, -2.0)
 
@@ -194,7 +188,7 @@ class TestLeaderboards:
         assert found.adjusted_pairs(method) == {1: expected[:1], 2: expected[1:4], 5: expected[4:]}
         assert found.adjusted(method)[2] == min(expected[1:4])
 
-    def test_spending_takes_as_many_shares_and_no_order_of_pairs(self):
+    def test_a_leaderboard_spends_equal_shares_on_its_pairs(self):
         found = self.read()
         shares = spending_levels(5, 0.05) / 0.05
         each = math.log10(sum(shares[1:4]) / 3)
@@ -225,25 +219,21 @@ class TestLeaderboards:
         assert [pair["log10_p_bonferroni"] for pair in entry["pairs"]] == pytest.approx(adjusted)
 
 
-@pytest.mark.parametrize(
-    ("number", "written"),
-    [
-        (1, "1st"),
-        (2, "2nd"),
-        (3, "3rd"),
-        (4, "4th"),
-        (11, "11th"),
-        (12, "12th"),
-        (13, "13th"),
-        (21, "21st"),
-        (112, "112th"),
-    ],
-)
-def test_the_sentence(number: int, written: str):
-    assert look_sentence(number) == f"{written} logged comparison on this test set"
+def test_the_sentence():
+    for number, ending in {
+        1: "st",
+        2: "nd",
+        3: "rd",
+        4: "th",
+        11: "th",
+        13: "th",
+        21: "st",
+        112: "th",
+    }.items():
+        assert look_sentence(number) == f"{number}{ending} logged comparison on this test set"
 
 
-def test_the_sentence_says_what_is_counted():
+def test_the_sentence_has_what_is_counted():
     counted = "(5 before in leaderboards, each pair counted)"
     assert look_sentence(7, 5) == f"7th logged comparison on this test set {counted}"
     places = "logged comparisons 7 to 9 on this test set, one for each pair"
@@ -279,13 +269,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> tuple[MlflowStore, list[A
 
 @pytest.mark.tracker
 class TestInMlflow:
-    def listed(self, *arguments: str) -> str:
-        result = CliRunner().invoke(commands.app, ["family", *arguments])
-        if result.exception is not None:
-            raise result.exception
-        return result.stdout
-
-    def test_looks_are_counted_and_said(self, store: tuple[MlflowStore, list[Any]]):
+    def test_looks_are_counted_and_shown(self, store: tuple[MlflowStore, list[Any]]):
         tracked, published = store
         assert [each.look for _, each in published] == [1, 2, 3, 1]
         for _, each in published:
@@ -302,7 +286,7 @@ class TestInMlflow:
 
     def test_a_comparison_lists_its_family(self, store: tuple[MlflowStore, list[Any]]):
         tracked, published = store
-        text = self.listed(str(published[1][1].run.reference), "--tracking-uri", tracked.uri, "--spend")
+        text = invoke("family", str(published[1][1].run.reference), "--tracking-uri", tracked.uri, "--spend")
         lines = text.splitlines()
         assert lines[0] == f"test set {published[0][0].pairing.test_set[:12]}: 3 logged comparisons"
         assert [line.split()[0] for line in lines[2:5]] == ["1", "2", "3"]
@@ -311,47 +295,6 @@ class TestInMlflow:
         assert all("▲ better" in line for line in lines[2:4])
         assert any("not for candidates that were built" in line for line in lines)
         assert any("deleted, never logged" in line for line in lines)
-
-    def test_json_says_the_same_every_time(self, store: tuple[MlflowStore, list[Any]]):
-        tracked, published = store
-        arguments = [
-            "--experiment",
-            "mlflow:digits",
-            "--tracking-uri",
-            tracked.uri,
-            "--format",
-            "json",
-            "--correction",
-            "by",
-        ]
-        text = self.listed(*arguments)
-        assert self.listed(*arguments) == text
-        first, second = json.loads(text)
-        assert (first["n_looks"], second["n_looks"]) == (3, 1)
-        for entry, (comparison, each) in zip(first["comparisons"], published, strict=False):
-            assert entry["log10_p"] == comparison.log10_pvalue
-            assert (entry["key"], entry["number"]) == (comparison.key, each.look)
-            assert entry["log10_p_by"] >= entry["log10_p"]
-        prefix = second["test_set"][:6]
-        assert json.loads(self.listed(*arguments, "--test-set", prefix)) == [second]
-
-    def test_a_run_lists_the_test_sets_it_was_compared_on(self, store: tuple[MlflowStore, list[Any]]):
-        tracked, published = store
-        for baseline, sizes in ((published[0][0].baseline, [3]), (published[3][0].baseline, [1])):
-            found = json.loads(self.listed(baseline, "--tracking-uri", tracked.uri, "--format", "json"))
-            assert [each["n_looks"] for each in found] == sizes
-
-    def test_nothing_logged_is_said(self, store: tuple[MlflowStore, list[Any]], tmp_path: Path):
-        tracked, _ = store
-        lonely = tracked.run("digits", "lonely")
-        with pytest.raises(InputError, match="is logged for"):
-            self.listed(f"mlflow:{lonely}", "--tracking-uri", tracked.uri)
-        with pytest.raises(InputError, match="on the test set `ff`"):
-            self.listed("--experiment", "mlflow:digits", "--test-set", "ff", "--tracking-uri", tracked.uri)
-        with pytest.raises(InputError, match="expected one run, or"):
-            self.listed()
-        with pytest.raises(InputError, match="names no tracker"):
-            self.listed("predictions.csv")
 
     def test_a_logged_comparison_verifies_until_it_is_changed(self, store: tuple[MlflowStore, list[Any]]):
         tracked, published = store

@@ -1,4 +1,4 @@
-"""``family`` in Python and on the command line: which families a run or an experiment is in."""
+"""``family`` in Python and on the command line."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_an_experiment_lists_all_families(ledger: Ledger):
 
 
 def test_a_run_and_a_comparison_list_their_own(ledger: Ledger):
-    """As text or as what a tracker returns."""
+    """As text, and as a run that a tracker returns."""
     uri = ledger.store.uri
     first, second = trackperm.family(experiment="mlflow:digits", tracking_uri=uri)
     for (compared, published), wanted in ((ledger.large[0], first), (ledger.small, second)):
@@ -83,7 +83,7 @@ def test_a_run_and_a_comparison_list_their_own(ledger: Ledger):
         ({"experiment": "mlflow:digits", "test_set": "zz"}, "on the test set `zz` is logged for"),
     ],
 )
-def test_what_is_not_there_is_said(ledger: Ledger, arguments: dict[str, Any], message: str):
+def test_runs_without_a_family_are_refused(ledger: Ledger, arguments: dict[str, Any], message: str):
     with pytest.raises(InputError, match=message):
         trackperm.family(**arguments, tracking_uri=ledger.store.uri)
 

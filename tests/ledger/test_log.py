@@ -1,4 +1,4 @@
-"""What `trackperm.log` refuses; what it writes is in the contracts of trackers."""
+"""Refusals of `trackperm.log`; its writing is tested in the contracts of trackers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import trackperm
 from trackperm.errors import InputError, InputTypeError
 
 
-def test_files_do_not_say_where_to_log():
+def test_files_have_no_place_to_log_to():
     comparison = trackperm.compare(answers([True, False]), answers([True, True]))
     for result in (comparison, [comparison]):
         with pytest.raises(InputError, match="the candidate `candidate` is not in a tracker") as caught:

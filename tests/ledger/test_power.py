@@ -1,4 +1,4 @@
-"""``power`` in Python: one function that plans from a discordance, a pilot, or what was logged."""
+"""``power`` in Python: plans from a discordance, a pilot, or logged comparisons."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_other_statistics_are_resampled_with_the_seed(tmp_path: Path) -> None:
 
 @pytest.mark.tracker
 def test_from_runs_and_past_comparisons_of_a_tracker(tmp_path: Path) -> None:
-    """As references, as what the tracker lists, and as the experiment in which they were compared."""
+    """From references, from listed runs, and from the experiment of their comparison."""
     store = MlflowStore.local(tmp_path)
     for name, right in (("old", OLD), ("new", NEW)):
         store.run_with_predictions("digits", name, answers(right).to_dict(as_series=False))
@@ -83,6 +83,6 @@ def test_from_runs_and_past_comparisons_of_a_tracker(tmp_path: Path) -> None:
         ({"discordance": 0.1, "difference": 0.1, "test_set": "a"}, "needs an experiment"),
     ],
 )
-def test_what_does_not_go_together_is_refused(arguments: dict[str, Any], message: str) -> None:
+def test_contradictory_options_are_refused(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         trackperm.power(**arguments)

@@ -62,7 +62,7 @@ MORE = ["accuracy", "recall", "specificity", "precision", "f_beta", "jaccard"]
         *(pytest.param(name, seed, marks=pytest.mark.extended) for seed in (1, 2) for name in BINARY + MORE),
     ],
 )
-def test_no_way_to_fill_in_lies_outside(name: str, seed: int) -> None:
+def test_bounds_contain_every_completion(name: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     n = 24
     label = rng.integers(2, size=n)
@@ -103,7 +103,7 @@ def runs(n_missing: int, n: int = 40) -> tuple[pl.DataFrame, pl.DataFrame]:
         (9, ["undecided", "better"], "undecided", "the verdicts differ"),
     ],
 )
-def test_the_verdict_is_what_both_agree_on(
+def test_the_verdict_is_given_if_both_cases_agree(
     n_missing: int, verdicts: list[str], verdict: str, said: str | None
 ) -> None:
     comparison = trackperm.compare(*runs(n_missing), missing="bounds")
@@ -119,7 +119,7 @@ def test_the_verdict_is_what_both_agree_on(
 
 
 def test_cases_that_contradict_each_other() -> None:
-    """Both p-values are below the level, in opposite directions: that is no verdict either."""
+    """Both p-values are below the level, in opposite directions: the verdict stays open."""
     n = 24
     label = pl.Series("label", [1] * n)
     known = pl.DataFrame({"id": range(n), "prediction": [1, 0] * (n // 2), "label": label})
@@ -130,7 +130,7 @@ def test_cases_that_contradict_each_other() -> None:
     assert (comparison.verdict, comparison.marker) == ("undecided", "≈")
 
 
-def test_what_is_worst_and_best_has_to_be_known(tmp_path: Path) -> None:
+def test_worst_and_best_counts_must_be_declared(tmp_path: Path) -> None:
     counts = "counts: {hits: rank <= 3, n: 1}\nscore: hits / n\nmissing: {hits: 0, n: 1}\n"
     frame = pl.DataFrame({"id": range(4), "rank": [1, 5, None, 2]})
     for known, lacking in (("worst: {hits: 0, n: 1}\n", "best"), ("best: {hits: 1, n: 1}\n", "worst")):
@@ -162,7 +162,7 @@ UNBOUNDED = {
 }  # fmt: skip
 
 
-def test_what_a_wrong_output_can_make_as_bad_as_one_likes_has_no_bounds() -> None:
+def test_statistics_that_one_output_can_make_arbitrarily_bad_have_no_bounds() -> None:
     known = [statistic for statistic in map(load_statistic, builtin_names()) if statistic.counts_missing]
     assert {each.name for each in known if not (each._worst and each._substitute("best"))} == UNBOUNDED
 
@@ -175,7 +175,7 @@ def test_counters_of_the_label_alone(name: str) -> None:
     assert worst.difference < 0 < best.difference
 
 
-def test_a_statistic_that_says_nothing_of_missing_predictions() -> None:
+def test_a_statistic_without_counts_of_missing_predictions() -> None:
     frame: Any = pl.DataFrame({"id": range(4), "score": [0.5, None, 1.0, 0.0]})
     with pytest.raises(InputError, match="does not define the counts of a missing prediction"):
         trackperm.compare(frame, frame, "mean", missing="bounds")

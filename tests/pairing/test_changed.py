@@ -49,12 +49,12 @@ class TestSaid:
         scored = [frame.with_columns(score=pl.lit(1)) for frame in (BASELINE, CANDIDATE)]
         assert SAID in text.lines(trackperm.compare(*scored, "mean"))
 
-    def test_more_changed_than_the_score_tells(self) -> None:
+    def test_more_changed_than_the_score_shows(self) -> None:
         better = CANDIDATE.with_columns(prediction=pl.Series(["a"] * 20 + ["y"] * 80 + ["x"] * 100))
         found = trackperm.compare(BASELINE, better, "accuracy")
         assert "100 of 200 predictions changed; 20 change the score" in text.notes(found)
 
-    def test_nothing_where_the_score_tells_all(self) -> None:
+    def test_no_note_if_every_change_changes_the_score(self) -> None:
         right = CANDIDATE.with_columns(prediction=pl.Series(["a"] * 100 + ["x"] * 100))
         for candidate, n_changed in ((right, 100), (BASELINE, 0)):
             found = trackperm.compare(BASELINE, candidate, "accuracy")
@@ -74,18 +74,18 @@ class TestSaid:
 
 
 class TestCounted:
-    def test_only_of_what_is_in_the_test(self) -> None:
+    def test_only_among_tested_examples(self) -> None:
         fewer = CANDIDATE.slice(90)
         assert changed_in(BASELINE, fewer, missing="drop") == 10
         assert changed_in(BASELINE, fewer, missing="wrong") == 100
 
-    def test_a_prediction_that_one_run_lacks_is_another(self) -> None:
+    def test_a_missing_prediction_counts_as_changed(self) -> None:
         lacks = BASELINE.with_columns(prediction=pl.Series([None] * 5 + ["x"] * 195, dtype=pl.String))
         assert changed_in(BASELINE, lacks, missing="wrong") == 5
         assert changed_in(lacks, lacks, missing="wrong") == 0
 
     @pytest.mark.parametrize("by_position", [False, True])
-    def test_beside_what_the_statistic_reads(self, by_position: bool) -> None:
+    def test_predictions_that_the_statistic_does_not_read(self, by_position: bool) -> None:
         scored = [frame.with_columns(score=pl.lit(1)) for frame in (BASELINE, CANDIDATE)]
         assert changed_in(*scored, "mean", by_position=by_position) == 100
         if not by_position:

@@ -170,7 +170,7 @@ def test_a_class_that_only_predictions_have_is_left_out() -> None:
     wanted = f1_score(rows["label"], candidate["prediction"], average="macro", labels=["a", "b"])
     assert found.candidate_score == pytest.approx(wanted, abs=1e-14)
     assert found.pairing.notes == (
-        "classes: 3 that only predictions have are not in the mean ('x', 'y', 'z')",
+        "classes: 3 that occur in predictions only are not in the mean ('x', 'y', 'z')",
         "classes: the mean of the scores of 2 classes (`label`), weighted equally",
     )
 
@@ -201,7 +201,7 @@ def test_macro_precision_differs_in_the_score_alone(tmp_path: Path) -> None:
 
 
 def test_g_and_h(tmp_path: Path) -> None:
-    """The long form, whose g need not add up where every example stands for itself."""
+    """The long form: its g need not be additive where each example is a unit."""
     text = """
 counts: {tp: (prediction == class) & (label == class), wrong: (prediction == class) != (label == class)}
 g: {a: u.tp, b: u.wrong, c: v.tp, d: v.wrong}
@@ -341,7 +341,7 @@ class TestWhatIsShownAndLogged:
                 found.key,
             )
 
-    def test_a_column_that_only_the_classes_come_from(self, tmp_path: Path) -> None:
+    def test_classes_from_a_column_that_no_count_reads(self, tmp_path: Path) -> None:
         sides = runs(8, 12, ["a", "b"])
         for row in (*sides[0], *sides[1]):
             row["category"] = row["label"]
@@ -373,9 +373,9 @@ class TestRefused:
     def test_a_listed_class_that_does_not_occur(self, tmp_path: Path) -> None:
         with pytest.raises(InputError, match="the class 'd' of `spec` counts 0 on every example") as caught:
             compared(runs(0, 9, ["a", "b"]), load(tmp_path, F1 + "classes: [a, d]\n"))
-        assert caught.value.hint == "does it occur in the data as written?"
+        assert caught.value.hint == "check how the class is written in the data."
 
-    def test_no_column_of_classes(self, tmp_path: Path) -> None:
+    def test_an_absent_column_of_classes(self, tmp_path: Path) -> None:
         spec = load(tmp_path, F1 + "classes: kind\n")
         with pytest.raises(InputError, match="the statistic `spec` needs columns") as caught:
             compared(runs(0, 9, ["a", "b"]), spec)
@@ -396,16 +396,14 @@ class TestRefused:
         ]
         with pytest.raises(PairingError, match="`kind` differs between the runs on 9 of 9") as caught:
             compared(sides, load(tmp_path, F1 + "classes: kind\n"))
-        assert "classes are those of the examples" in str(caught.value.hint)
+        assert "classes belong to the examples" in str(caught.value.hint)
 
     def test_decimal_classes(self) -> None:
         sides = [
             [{**row, **{name: row[name] + 0.5 for name in ("label", "prediction")}} for row in side]
             for side in runs(0, 9, [1, 2])
         ]
-        with pytest.raises(
-            PairingError, match="`label` is decimal, which names no clusters, strata or classes"
-        ):
+        with pytest.raises(PairingError, match="`label` is decimal; clusters, strata and classes must be"):
             compared(sides, "macro_f1")
 
     def test_classes_of_another_type_than_the_column(self, tmp_path: Path) -> None:
@@ -461,7 +459,7 @@ def test_a_statistic_that_was_used_before_takes_the_classes_of_the_next_runs() -
     assert compared(second, used).pvalue == compared(second, "macro_f1").pvalue
 
 
-def test_alike_examples_are_counted_once() -> None:
+def test_equal_examples_are_counted_once() -> None:
     """As often as there are triples of label and predictions, whatever the number of examples."""
     sides = [pl.DataFrame(side) for side in runs(2, 3000, ["a", "b"])]
     pairing = pair(*(ExampleTable.from_native(side, "run") for side in sides), load_statistic("macro_f1"))

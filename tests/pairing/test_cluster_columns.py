@@ -45,7 +45,7 @@ def names(**columns: Any) -> list[str]:
     return [each.name for each in found(table(**columns), table(ORDER, **columns))]
 
 
-def test_clusters_are_those_of_the_examples_in_the_order_of_their_ids() -> None:
+def test_clusters_are_in_the_order_of_the_ids() -> None:
     document = texts(ROW // 5)
     (column,) = found(table(document=document), table(ORDER, document=document))
     assert (column.name, column.is_called, column.is_input) == ("document", True, False)
@@ -67,7 +67,7 @@ def test_clusters_are_those_of_the_examples_in_the_order_of_their_ids() -> None:
         ("context", texts(ROW // 10 * 3)),
     ],
 )
-def test_what_may_be_clusters(name: str, values: Any) -> None:
+def test_columns_that_may_be_clusters(name: str, values: Any) -> None:
     assert names(**{name: values}) == [name]
 
 
@@ -88,23 +88,23 @@ def test_what_may_be_clusters(name: str, values: Any) -> None:
         ("score.first", texts(ROW // 5), "scores"),
     ],
 )
-def test_what_is_none(name: str, values: Any, why: str) -> None:
+def test_columns_that_are_not_clusters(name: str, values: Any, why: str) -> None:
     assert names(**{name: values}) == [], why
 
 
-def test_what_the_statistic_reads_is_none() -> None:
+def test_columns_of_the_statistic_are_not_clusters() -> None:
     runs = [table(document=ROW // 5), table(ORDER, document=ROW // 5)]
     statistic = load_statistic("accuracy", columns={"label": "document"})
     assert cluster_columns(runs[0], runs[1], statistic, pl.Series(ROW)) == []
 
 
-def test_what_differs_between_the_runs_is_none() -> None:
+def test_columns_that_differ_between_the_runs_are_not_clusters() -> None:
     """Such as an explanation that each run gives of its own."""
     own = texts(ROW // 5)
     assert found(table(document=own), table(document=[*own[:-1], "other"])) == []
 
 
-def test_a_null_is_in_no_cluster() -> None:
+def test_a_null_belongs_to_no_cluster() -> None:
     own = [*texts(ROW // 5)[:-1], None]
     assert names(document=own) == []
 
@@ -118,7 +118,7 @@ def test_examples_that_one_run_has_alone() -> None:
 
 
 def test_numbers_that_a_format_holds_as_text() -> None:
-    """A CSV file knows no types: a column of lengths is none of texts."""
+    """A CSV file has no types: a column of lengths does not hold texts."""
     columns: dict[str, Any] = {"n_words": ROW // 5, "document": ROW // 5}
     runs = [table(order, csv=True, **columns) for order in (ROW, ORDER)]
     assert [each.name for each in found(runs[0], runs[1], ids=sorted(map(str, ROW)))] == ["document"]
@@ -163,7 +163,7 @@ class TestInputs:
     def test_hashes_of_inputs(self) -> None:
         assert self.inputs(identity=("doc_sha",), doc_sha=texts(ROW // 2)) == ["doc_sha"]
 
-    def test_another_part_of_the_input_tells_them_apart(self) -> None:
+    def test_another_part_of_the_input_distinguishes_examples(self) -> None:
         assert self.inputs(question=texts(ROW // 2), passage=texts(ROW % 2)) == []
         assert self.inputs(question=texts(ROW // 2), passage=texts(ROW // 10)) == ["question"]
 

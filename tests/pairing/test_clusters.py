@@ -63,15 +63,13 @@ class TestClusters:
             found.pvalue != trackperm.compare(frame(baseline), frame(candidate), load(tmp_path, text)).pvalue
         )
 
-    def test_says_so(self, tmp_path: Path) -> None:
+    def test_notes_columns_and_document(self, tmp_path: Path) -> None:
         baseline, candidate = runs(0, 30, 8)
         found = trackperm.compare(
             frame(baseline), frame(candidate), load(tmp_path, SHARE + "cluster: speaker\n")
         )
         assert found.pairing.n_paired == 30
-        note = (
-            "clusters: the examples of one `speaker` are exchanged together, so that the 8 clusters count as"
-        )
+        note = "clusters: the examples of one `speaker` are exchanged together, so the test has 8 units"
         assert [line.startswith(note) for line in found.pairing.notes] == [True]
         assert found.discordant.columns == [
             "id", "baseline.correct", "candidate.correct", "baseline.n", "candidate.n"
@@ -92,7 +90,7 @@ class TestClusters:
         with pytest.raises(PairingError, match="`speaker` differs between the runs on 20 of 20 examples"):
             trackperm.compare(baseline, other, load(tmp_path, SHARE + "cluster: speaker\n"))
 
-    def test_an_example_of_no_cluster(self, tmp_path: Path) -> None:
+    def test_an_example_without_a_cluster(self, tmp_path: Path) -> None:
         sides = [
             frame(run).with_columns(speaker=pl.col("speaker").replace("s0", None)) for run in runs(1, 20, 5)
         ]
@@ -101,12 +99,12 @@ class TestClusters:
             trackperm.compare(*sides, spec)
         assert trackperm.compare(*sides, spec, missing="drop").n_examples == 4
 
-    def test_decimals_name_no_clusters(self, tmp_path: Path) -> None:
+    def test_decimals_are_not_clusters(self, tmp_path: Path) -> None:
         sides = [frame(run).with_columns(speaker=pl.lit(0.5)) for run in runs(1, 20, 5)]
-        with pytest.raises(PairingError, match="`speaker` is decimal, which names no clusters"):
+        with pytest.raises(PairingError, match="`speaker` is decimal; clusters, strata and classes must be"):
             trackperm.compare(*sides, load(tmp_path, SHARE + "cluster: speaker\n"))
 
-    def test_no_such_column(self, tmp_path: Path) -> None:
+    def test_an_absent_column(self, tmp_path: Path) -> None:
         sides = [frame(run) for run in runs(1, 20, 5)]
         with pytest.raises(InputError, match="needs columns") as caught:
             trackperm.compare(*sides, load(tmp_path, SHARE + "cluster: speakr\n"))
@@ -143,7 +141,7 @@ class TestRepeats:
         assert found.n_examples == 7
         assert found.difference == pytest.approx(float(accuracy(candidate) - accuracy(baseline)))
         assert found.pairing.notes == (
-            "unit: the example, by `id`; 1 to 3 rows of each, their counts are added up",
+            "unit: the example, by `id`; 1 to 3 rows of each; their counts are added up",
         )
         assert "\nrepeats: sum\n" in found.statistic.document()
 
@@ -200,7 +198,7 @@ class TestRepeats:
 
     def test_not_by_position(self, tmp_path: Path) -> None:
         sides = map(frame, self.repeated(0))
-        with pytest.raises(InputError, match="which pairing by position cannot tell"):
+        with pytest.raises(InputError, match="pairing by position cannot find them"):
             trackperm.compare(*sides, load(tmp_path, SHARE + "repeats: sum\n"), by_position=True)
 
     def test_within_clusters(self, tmp_path: Path) -> None:

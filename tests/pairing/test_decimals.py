@@ -119,7 +119,7 @@ class TestDecimals:
         ):
             means([0.5, 0.5], [0.5, float("nan")])
 
-    def test_what_was_used_gives_the_same_counts_again(self, tmp_path: Any) -> None:
+    def test_the_logged_statistic_gives_the_same_counts(self, tmp_path: Any) -> None:
         scores = [0.5, 1 / 3, 0.25], [0.1 + 0.2, 2 / 3, 0.2]
         found = means(*scores)
         (tmp_path / "used.yaml").write_text(found.statistic.document())

@@ -149,9 +149,9 @@ RARE = {
 
 SUSPICIONS = {
     "ids called folds": "folds: the training sets",
-    "copies": "are the same in both runs",
-    "copies but for one": "is `label` on every example of `base`",
-    "labels as predictions": "is `label` on every example of `cand`",
+    "copies": "is the same in both runs",
+    "copies but for one": "equals `label` on every example of `base`",
+    "labels as predictions": "equals `label` on every example of `cand`",
     "shifted": "differs by +0.25 on every example",
 }
 
@@ -219,7 +219,7 @@ def test_the_result_is_the_same(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", MORE)
-def test_so_are_twins_decimals_and_classes(name: str, tmp_path: Path) -> None:
+def test_duplicates_decimals_and_classes_have_the_same_result(name: str, tmp_path: Path) -> None:
     case = MORE[name]
     with contextlib.suppress(PairingError):
         pair(*runs(case.first, case.second), statistic_of(case, tmp_path), missing=case.missing)

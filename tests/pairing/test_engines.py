@@ -107,7 +107,7 @@ def test_lists_are_counted(engine: str) -> None:
 @pytest.mark.parametrize("engine", ["duckdb", pytest.param(SPARK, marks=pytest.mark.spark)])
 def test_rows_without_an_order_are_not_paired_by_position(engine: str) -> None:
     run = pa.table({"prediction": [0, 1], "label": [0, 0]})
-    with pytest.raises(PairingError, match="the rows of `candidate` have no certain order"):
+    with pytest.raises(PairingError, match="the rows of `candidate` have no fixed order"):
         trackperm.compare(run, native(engine, run), by_position=True)
     assert trackperm.compare(run, pl.from_arrow(run).lazy(), by_position=True).pvalue == 1
 

@@ -108,7 +108,7 @@ def test_how_numbers_are_written_does_not_enter(ids: list[Any]):
     assert digest_of(*runs) == expected
 
 
-def test_integers_of_either_length_of_text_are_ordered_alike():
+def test_integers_and_their_texts_have_one_order():
     ids = [10**i for i in range(12)]
     assert digest_of(run(id=ids), run(id=ids)) == digest_of(
         run(id=[str(i) for i in ids]), run(id=[str(i) for i in ids])
@@ -126,7 +126,7 @@ def test_other_examples_or_labels_are_another_test_set():
     assert len(found) == 6
 
 
-def test_by_position_the_labels_in_their_order_tell_test_sets_apart():
+def test_by_position_the_order_of_labels_identifies_the_test_set():
     runs = [run(correct).drop("id") for correct in ("1" * 12, "0" * 12)]
     one = digest_of(*runs, by_position=True)
     assert one == digest_of(*reversed(runs), by_position=True) != ONE

@@ -36,7 +36,7 @@ def runs(column: str, values: list[Any]) -> tuple[pl.DataFrame, pl.DataFrame]:
 def test_folds_are_warned_of(column: str, values: list[Any]) -> None:
     found = trackperm.compare(*runs(column, values), "mean", columns={"id": column})
     (line,) = (line for line in text.lines(found) if line.startswith(WARNING))
-    assert line.endswith(f"predictions by example are sounder than scores by `{column}`")
+    assert line.endswith(f"compare predictions by example rather than scores by `{column}`")
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_clusters_can_be_folds(tmp_path: Any) -> None:
     assert any(line.startswith(WARNING) for line in text.lines(found))
 
 
-def test_it_stands_in_what_is_logged() -> None:
+def test_the_warning_is_logged() -> None:
     found = trackperm.compare(*runs("fold", list(range(5))), "mean", columns={"id": "fold"})
     assert WARNING.removeprefix("folds: ") in description.markdown(found)
     assert WARNING.removeprefix("folds: ") in html(found)

@@ -46,7 +46,7 @@ def test_rows_are_matched_by_all_columns() -> None:
 def test_one_of_the_columns_alone_is_refused_with_the_way_out() -> None:
     statistic = load_statistic("mean", columns={"id": "doc"})
     with pytest.raises(
-        PairingError, match=r"2 of 3 rows of `base` share their `doc`(.|\n)*.NAME,NAME..` several"
+        PairingError, match=r"2 of 3 rows of `base` share their `doc`(.|\n)*.NAME,NAME..` names"
     ):
         pair(BASELINE, BASELINE, statistic)
 
@@ -61,7 +61,7 @@ def test_columns_have_types_of_their_own() -> None:
     )
 
 
-def test_digest_depends_on_every_column_and_no_order() -> None:
+def test_digest_depends_on_every_column_and_not_on_the_order() -> None:
     digests = [
         pair(run, run, MEAN).report.baseline_digest
         for run in (
@@ -80,12 +80,12 @@ PARTS = st.text(st.sampled_from(",\\ ab1"), max_size=4)
 @example([("a, b", "c"), ("a", "b, c")])
 @example([("a\\", "b, c"), ("a, b\\", "c")])
 @given(st.lists(st.tuples(PARTS, PARTS), min_size=1, max_size=8, unique=True))
-def test_no_two_keys_are_composed_alike(keys: list[tuple[str, str]]) -> None:
+def test_different_keys_have_different_texts(keys: list[tuple[str, str]]) -> None:
     run = table(doc=[a for a, _ in keys], epoch=[b for _, b in keys], score=[0] * len(keys))
     assert len(set(ids(run, run))) == len(keys)
 
 
-def test_a_null_in_any_column_is_no_id() -> None:
+def test_an_id_has_no_null_in_any_column() -> None:
     baseline = table(doc=[1, None, 2], epoch=[1, 2, None], score=[0, 1, 1])
     with pytest.raises(
         PairingError, match=r"2 of 3 examples of `base` have no `doc,epoch` \(rows counted from 0: 1, 2\)"
@@ -94,12 +94,12 @@ def test_a_null_in_any_column_is_no_id() -> None:
     assert ids(baseline, BASELINE, missing="drop") == ["1, 1"]
 
 
-def test_a_column_that_is_called_so_wins() -> None:
+def test_a_column_whose_name_has_a_comma_comes_first() -> None:
     run = table(**{"doc,epoch": ["x", "y", "z"]}, doc=[1, 1, 1], epoch=[1, 1, 1], score=[0, 1, 1])
     assert ids(run, run) == ["x", "y", "z"]
 
 
-def test_spaces_around_names_mean_nothing() -> None:
+def test_spaces_around_names_are_ignored() -> None:
     statistic = load_statistic("mean", columns={"id": " doc, epoch "})
     assert pair(BASELINE, BASELINE, statistic).report.n_paired == 3
 
@@ -110,9 +110,9 @@ def test_a_column_that_lacks_is_named() -> None:
         pair(BASELINE, BASELINE, statistic)
 
 
-def test_a_column_of_decimals_identifies_nothing() -> None:
+def test_a_column_of_decimals_is_refused() -> None:
     run = table(doc=[1, 2], epoch=[0.5, 1.5], score=[0, 1])
-    with pytest.raises(PairingError, match="`epoch` is decimal, which identifies no examples"):
+    with pytest.raises(PairingError, match="`epoch` is decimal; ids must be integers or text"):
         pair(run, run, MEAN)
 
 
@@ -133,7 +133,7 @@ def test_attempts_of_one_id_are_added_up() -> None:
     assert pair(run, run, statistic).counts.frame["id"].to_list() == ["1, 1", "2, 1"]
 
 
-def test_position_uses_none_of_them() -> None:
+def test_pairing_by_position_uses_no_id() -> None:
     pairing = pair(BASELINE, BASELINE, MEAN, by_position=True)
     assert pairing.report.notes[0].startswith("column `doc,epoch` was not used")
 

@@ -151,11 +151,11 @@ def test_runs_on_the_same_examples_are_paired_at_once():
     tables = runs()
     found = pair_many(tables[0], tables, load_statistic("accuracy"))
     assert all(isinstance(paired, PairedRun) for paired in found)
-    assert "is one a copy of the other?" in str(found[0].report.notes)
+    assert "one may be a copy of the other" in str(found[0].report.notes)
     assert not any("look" in note for paired in found[1:] for note in paired.report.notes)
 
 
-def test_only_runs_with_something_in_the_way_are_left_out():
+def test_only_runs_with_a_flaw_are_left_out():
     tables = runs(k=8)
     flaws = {2: "label", 3: "null", 4: "twice", 5: "short", 6: "other id"}
     for place, flaw in flaws.items():
@@ -165,7 +165,7 @@ def test_only_runs_with_something_in_the_way_are_left_out():
     assert [i for i, paired in enumerate(found) if paired is None] == [*flaws]
 
 
-def test_inputs_that_examples_share_are_said_of_every_run():
+def test_shared_inputs_are_noted_for_every_run():
     inputs = pl.col("label").cast(pl.String).alias("prompt_hash")
     frames = [each.frame.to_native().with_columns(inputs) for each in runs()]
     tables = [replace(ExampleTable.from_native(each, "run"), identity=("prompt_hash",)) for each in frames]
@@ -184,7 +184,7 @@ def test_columns_that_are_the_same_in_all_runs_are_in_memory_once():
         assert len({frame[name].to_numpy().ctypes.data for frame in frames}) == 1
 
 
-def test_text_that_knows_no_types_is_read_with_each_run(tmp_path: Path):
+def test_untyped_text_is_read_with_each_run(tmp_path: Path):
     """`1.0` and `1` are one number, but not beside a text: the reference run is read in two ways."""
     same = "counts: {same: prediction == other, n: 1}\nscore: same / n\n"
     (tmp_path / "same.yaml").write_text(same)
@@ -201,7 +201,7 @@ def test_text_that_knows_no_types_is_read_with_each_run(tmp_path: Path):
     assert sums == [expected.counts.frame.get_column("baseline.same").sum() for expected in each] == [2, 2, 1]
 
 
-def test_a_reference_run_with_an_id_that_is_missing_is_left_to_pairing_one_by_one():
+def test_a_reference_run_with_a_missing_id_is_paired_one_by_one():
     tables = runs()
     frame = tables[0].frame.to_native()
     frame = frame.with_columns(id=pl.when(pl.int_range(len(frame)) != 2).then("id"))
@@ -210,6 +210,6 @@ def test_a_reference_run_with_an_id_that_is_missing_is_left_to_pairing_one_by_on
 
 
 @pytest.mark.parametrize(("option", "value"), [("by_position", True), ("missing", "wrong")])
-def test_what_is_left_to_pairing_one_by_one(option, value):
+def test_options_that_pair_one_by_one(option, value):
     tables = runs()
     assert pair_many(tables[0], tables, load_statistic("accuracy"), **{option: value}) == [None] * 4

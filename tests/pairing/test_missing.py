@@ -38,7 +38,7 @@ def without(frame: pl.DataFrame, absent: list[int], null: list[int]) -> pl.DataF
 
 
 def failed(frame: pl.DataFrame, ids: list[int]) -> pl.DataFrame:
-    """Write a prediction that is no label where there is none."""
+    """Write a prediction that is not a label where the prediction is missing."""
     return frame.with_columns(
         prediction=pl.when(pl.col("id").is_in(ids)).then(7).otherwise(pl.col("prediction"))
     )
@@ -47,7 +47,7 @@ def failed(frame: pl.DataFrame, ids: list[int]) -> pl.DataFrame:
 class TestCountedAsWrong:
     @pytest.mark.parametrize("missing", ["missing: {tp: 0, actual: label == 1}\n"])
     @pytest.mark.parametrize("seed", range(3))
-    def test_as_a_prediction_that_is_no_label(self, tmp_path: Path, missing: str, seed: int) -> None:
+    def test_as_a_prediction_that_is_not_a_label(self, tmp_path: Path, missing: str, seed: int) -> None:
         baseline, candidate = full(seed)
         holed = without(baseline, [0, 3], [5]), without(candidate, [3 + seed, 1], [2, 5, 6])
         # Examples that neither run has are unknown.
@@ -72,7 +72,7 @@ class TestCountedAsWrong:
         there, back = (trackperm.compare(*sides, spec, missing="wrong") for sides in (holed, holed[::-1]))
         assert (there.pvalue, there.difference) == (back.pvalue, -back.difference)
 
-    def test_says_so(self, tmp_path: Path) -> None:
+    def test_note_signature_and_document(self, tmp_path: Path) -> None:
         baseline, candidate = full(0)
         spec = load(tmp_path, SHARE + "missing: {correct: 0, n: 1}\n")
         found = trackperm.compare(
@@ -125,7 +125,7 @@ class TestCountedAsWrong:
 
 
 class TestRefused:
-    def test_a_statistic_that_does_not_say_it(self, tmp_path: Path) -> None:
+    def test_a_statistic_without_counts_of_missing_predictions(self, tmp_path: Path) -> None:
         with pytest.raises(
             InputError, match="`spec` does not define the counts of a missing prediction"
         ) as caught:
@@ -166,7 +166,7 @@ class TestRefused:
         with pytest.raises(SpecError, match=r"spec.yaml:3:14: text column `label` is compared with"):
             trackperm.compare(*sides, spec, missing="wrong")
 
-    def test_nothing_is_guessed_by_default(self) -> None:
+    def test_refused_by_default(self) -> None:
         baseline, candidate = full(0)
         with pytest.raises(PairingError, match="have no partner"):
             trackperm.compare(baseline, without(candidate, [1], []), load_statistic("accuracy"))

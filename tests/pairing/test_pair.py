@@ -60,7 +60,7 @@ class TestResult:
             for id_, label, correct in (("a", "y", 1), ("c", "x", 0))
         ]  # fmt: skip
 
-    def test_a_count_stands_for_the_column_of_its_name(self) -> None:
+    def test_a_count_replaces_the_column_of_its_name(self) -> None:
         baseline = table(id=[1, 2], tp=[1, 0], incorrect=[0, 0])
         candidate = table(id=[1, 2], tp=[1, 0], incorrect=[2, 0])
         assert rows(pair(baseline, candidate, MICRO_F1).discordant) == [
@@ -125,7 +125,7 @@ def candidate(**columns: list[Any]) -> ExampleTable:
 
 NO_PARTNER = (
     "1 of 3 examples of `base` and 0 of 2 examples of `cand` have no partner (first: 'b')\n\n"
-    "Hint: `--missing drop` tests the 2 that are paired and says so in the result; "
+    "Hint: `--missing drop` tests the 2 paired examples only, and the result says so; "
     "`--missing wrong` counts the others as wrong."
 )
 REFUSED = {
@@ -138,8 +138,8 @@ REFUSED = {
         "    only in `base`   only in `cand`\n"
         "    'b'              'B'\n"
         "    'c'              'C'\n\n"
-        "2 of them differ in upper and lower case alone.\n\n"
-        "Hint: `--missing drop` tests the 1 that are paired and says so in the result; "
+        "2 of them differ only in upper and lower case.\n\n"
+        "Hint: `--missing drop` tests the 1 paired examples only, and the result says so; "
     "`--missing wrong` counts the others as wrong.",
     ),
     "nothing in common": (
@@ -156,7 +156,7 @@ REFUSED = {
     "no value": (
         candidate(prediction=["x", None, "y"]),
         "1 of 3 examples of `cand` have no value in `prediction` (first: 'b')\n\n"
-        "Hint: `--missing drop` tests the 2 that are paired and says so in the result; "
+        "Hint: `--missing drop` tests the 2 paired examples only, and the result says so; "
     "`--missing wrong` counts the others as wrong.",
     ),
     "no label that is used": (
@@ -169,14 +169,15 @@ REFUSED = {
     ),
     "ids twice": (
         candidate(id=["a", "b", "b"]),
-        "2 of 3 rows of `cand` share their `id` with another (first: 'b')\n\nHint: each example has one row.",
+        "2 of 3 rows of `cand` share their `id` with another row (first: 'b')\n\n"
+        "Hint: each example has one row.",
     ),
     "labels disagree": (
         candidate(label=["y", "x", "x"]),
         "`label` differs between the runs on 1 of 3 examples\n\n"
         "    example   `base`   `cand`\n"
         "    'b'       'y'      'x'\n\n"
-        "Hint: Runs can be compared on the same reference answers only: `--label NAME` names another",
+        "Hint: Both runs need the same reference answers: `--label NAME` names another",
     ),
     "several at once": (
         candidate(id=["a", "b", "d"], label=["y", "x", "x"]),
@@ -228,15 +229,15 @@ def test_five_of_many_differences_are_shown_and_long_values_cut() -> None:
     assert all(len(line) < 110 for line in str(caught.value).splitlines())
 
 
-def test_ids_that_are_no_ids() -> None:
+def test_boolean_ids_are_refused() -> None:
     run = table(id=[True, False], score=[1, 1])
-    with pytest.raises(PairingError, match="column `id` is boolean, which identifies no examples"):
+    with pytest.raises(PairingError, match="column `id` is boolean; ids must be"):
         pair(run, run, MEAN)
 
 
 def test_nested_ids() -> None:
     run = table(id=[[1], [2]], score=[1, 1])
-    with pytest.raises(PairingError, match="column `id` is list of integers, which identifies no examples"):
+    with pytest.raises(PairingError, match="column `id` is list of integers; ids must be integers or text"):
         pair(run, run, MEAN)
 
 
@@ -273,7 +274,7 @@ COUNTS = {
 
 
 @pytest.mark.parametrize("case", COUNTS.values(), ids=COUNTS)
-def test_counts_that_are_no_counts(case: Any, tmp_path: Any) -> None:
+def test_invalid_counts_are_refused(case: Any, tmp_path: Any) -> None:
     count, scores, message = case
     (tmp_path / "s.yaml").write_text(f"name: s\ncounts: {{{count}}}\nscore: n\n")
     run = table(id=[1, 2], score=scores)
@@ -290,7 +291,7 @@ def test_the_largest_counts(tmp_path: Any) -> None:
 
 
 class TestMissingDrop:
-    def test_what_is_dropped(self) -> None:
+    def test_dropped_examples(self) -> None:
         baseline = table(
             id=["a", "b", "c", "d", None],
             prediction=["x", "x", None, "x", "x"],
@@ -308,16 +309,16 @@ class TestMissingDrop:
             "4 examples without a partner or a value dropped (5 in the baseline, 5 in the candidate)"
         )
 
-    def test_nothing_is_left(self) -> None:
+    def test_no_example_left_is_refused(self) -> None:
         with pytest.raises(PairingError, match=r"have no partner[^$]*Hint: No example is left to test"):
             pair(BASELINE, candidate(id=["1", "2", "3"]), ACCURACY, missing="drop")
 
     @pytest.mark.parametrize("case", ["ids twice", "labels disagree", "several at once"])
-    def test_what_no_drop_accepts(self, case: str) -> None:
+    def test_dropping_does_not_accept_duplicates_or_other_labels(self, case: str) -> None:
         with pytest.raises(PairingError, match=r"share their `id`|`label` differs"):
             pair(BASELINE, REFUSED[case][0], ACCURACY, missing="drop")
 
-    def test_other_words_are_refused(self) -> None:
+    def test_other_values_are_refused(self) -> None:
         with pytest.raises(InputError, match=r"`missing` is 'guess'; expected one of `error`"):
             pair(BASELINE, CANDIDATE, ACCURACY, missing="guess")
 
@@ -334,7 +335,7 @@ class TestByPosition:
     def test_an_id_column_is_not_used(self) -> None:
         found = pair(BASELINE, BASELINE, ACCURACY, by_position=True)
         assert found.counts.frame["id"].to_list() == [0, 1, 2]
-        assert found.report.notes == ("column `id` was not used, as rows were to be paired by position",)
+        assert found.report.notes == ("column `id` was not used, because rows are paired by position",)
 
     def test_order_counts(self) -> None:
         runs = [table(score=scores) for scores in ([1, 0], [0, 1])]
@@ -390,7 +391,7 @@ class TestLabelsThatNoCountReads:
             (([1], [{"a": 1}]), "column `label` of `cand` holds lists or objects"),
         ],
     )
-    def test_what_cannot_be_compared_is_noted(self, labels: Any, reason: str) -> None:
+    def test_columns_that_cannot_be_compared_are_noted(self, labels: Any, reason: str) -> None:
         runs = [
             table(origin, id=[1], score=[1], **({} if label is None else {"label": label}))
             for origin, label in zip(("base", "cand"), labels, strict=True)

@@ -78,7 +78,7 @@ def test_counts_against_plain_python(frame: pl.DataFrame) -> None:
     assert (found[0] if expected else expected) == expected
 
 
-def test_digests_tell_values_types_and_columns_apart() -> None:
+def test_digests_depend_on_values_types_and_columns() -> None:
     def digest(**columns: list[Any]) -> str:
         run = table(id=[1, 2], **columns)
         return pair_in_memory(run, run, MEAN).report.baseline_digest

@@ -68,7 +68,7 @@ class TestEpochs:
         wanted = pvalue(baseline, candidate, "id", lambda u, v: score(u) - score(v))
         assert found.pvalue == pytest.approx(float(wanted), rel=1e-9)
         assert (found.n_examples, found.pairing.n_paired) == (8, 8)
-        assert "unit: the example, by `id`; 5 rows of each, their counts are added up" in found.pairing.notes
+        assert "unit: the example, by `id`; 5 rows of each; their counts are added up" in found.pairing.notes
 
     @pytest.mark.parametrize("column", ["epoch", "sample", "trial", "repeat", "seed", "attempt", "Seed_Id"])
     def test_columns_that_number_rows(self, column: str) -> None:
@@ -79,7 +79,7 @@ class TestEpochs:
         baseline, candidate = drawn(1, FIVE, 0.3), drawn(2, FIVE, 0.6)
         assert compared(baseline, candidate, columns={"id": "id,epoch"}).n_examples == 8
 
-    def test_rows_that_nothing_tells_apart_were_logged_twice(self) -> None:
+    def test_rows_without_a_column_of_repeats_are_duplicates(self) -> None:
         frame = pl.DataFrame(attempts(drawn(0, FIVE, 0.5)))
         with pytest.raises(PairingError, match="share their `id` with another"):
             trackperm.compare(frame.drop("epoch"), frame.drop("epoch"))
@@ -94,7 +94,7 @@ class TestEpochs:
 
 
 class TestRowsAsUnits:
-    def test_said_in_the_verdict(self) -> None:
+    def test_note_in_the_verdict(self) -> None:
         baseline, candidate = drawn(1, FIVE, 0.3), drawn(2, FIVE, 0.6)
         found = compared(baseline, candidate, unit="row")
         assert found.n_examples == 40
@@ -109,7 +109,7 @@ class TestRowsAsUnits:
         assert "40 rows (" in "\n".join(_text(found))
         assert any(note.startswith("look: unit: each row of `id,epoch`") for note in found.pairing.notes)
 
-    def test_needs_a_column_that_tells_them_apart(self) -> None:
+    def test_needs_a_column_that_distinguishes_rows(self) -> None:
         frame = pl.DataFrame(attempts(drawn(0, FIVE, 0.5))).drop("epoch")
         with pytest.raises(PairingError, match="share their `id` with another"):
             trackperm.compare(frame, frame, unit="row")
@@ -170,14 +170,16 @@ class TestRules:
 
     def test_more_attempts_than_there_are(self) -> None:
         frame = pl.DataFrame(attempts(self.BASELINE)).with_columns(passed=pl.lit(1))
-        with pytest.raises(InputError, match="takes 6 attempts of each example, and some have 5") as caught:
+        with pytest.raises(
+            InputError, match="needs 6 attempts of each example, but some examples have 5"
+        ) as caught:
             trackperm.compare(frame, frame, "pass_at_k", parameters={"k": 6})
-        assert caught.value.hint == "`--set k=5` takes as many as there are."
-        with pytest.raises(InputError, match="and `k` is 0"):
+        assert caught.value.hint == "`--set k=5` needs no more."
+        with pytest.raises(InputError, match="`k` of `pass_hat_k` is 0"):
             trackperm.compare(frame, frame, "pass_hat_k", parameters={"k": 0})
 
     @pytest.mark.parametrize("statistic", ["error_rate", "f1"])
-    def test_any_of_what_is_no_pass(self, statistic: str) -> None:
+    def test_any_needs_passes(self, statistic: str) -> None:
         options = {"parameters": {"positive": 1}} if statistic == "f1" else {}
         with pytest.raises(InputError, match=f"`{statistic}` is not a share of rows that pass"):
             compared(self.BASELINE, self.CANDIDATE, statistic, repeats="any", **options)
@@ -209,7 +211,7 @@ class TestRules:
 class TestUnequalNumbers:
     THREE, FIVE = drawn(6, [3] * 7, 0.3), drawn(7, [5] * 7, 0.6)
 
-    def test_refused_with_what_to_say(self) -> None:
+    def test_refused_with_the_choices(self) -> None:
         with pytest.raises(PairingError, match="7 of 7 examples have more rows in one run") as caught:
             compared(self.THREE, self.FIVE)
         assert "    'e0'      3            5" in str(caught.value)
@@ -244,7 +246,7 @@ class TestUnequalNumbers:
         assert found.interval is None
         assert found.pairing.asymptotic is None
 
-    def test_attempts_of_what_is_no_pass(self) -> None:
+    def test_attempts_need_passes(self) -> None:
         with pytest.raises(InputError, match="is not a share of rows that pass"):
             compared(self.THREE, self.FIVE, "f1", unit="attempt", parameters={"positive": 1})
         with pytest.raises(InputError, match="clusters, strata or classes"):

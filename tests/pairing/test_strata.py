@@ -142,7 +142,7 @@ def test_by_label_is_the_mean_over_classes(tmp_path: Path) -> None:
     assert found.candidate_score == pytest.approx(float(sum(map(accuracy, classes)) / 2))
 
 
-def test_says_so(tmp_path: Path) -> None:
+def test_notes_and_columns(tmp_path: Path) -> None:
     baseline, candidate = map(pl.DataFrame, runs(0, 10, ["en", "de"]))
     spec = load(tmp_path, SHARE + "strata: language\n")
     found = trackperm.compare(baseline, candidate, spec)

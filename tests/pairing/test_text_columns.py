@@ -55,7 +55,7 @@ def test_versions_are_not_merged(runs: Runs, statistic: str) -> None:
     assert "`prediction` of" in of_prediction
 
 
-def test_it_is_enough_that_one_column_of_one_run_tells_them_apart(runs: Runs) -> None:
+def test_one_column_of_one_run_suffices_to_read_text(runs: Runs) -> None:
     labels = ["1.1", "1.2"] * 10
     tells, other = runs.write(["1.10", "1.1"] * 10, labels), runs.write(["1.1", "1.2"] * 10, labels)
     for files, verdict in (((tells, other), "better"), ((other, tells), "worse")):
@@ -90,7 +90,7 @@ def test_scores_are_numbers_however_they_are_written(runs: Runs) -> None:
     assert (found.baseline_score, found.candidate_score, texts(found)) == (0.5, 1.0, [])
 
 
-def test_what_is_computed_with_is_a_number_beside_what_is_compared(runs: Runs, tmp_path: Path) -> None:
+def test_weights_are_numbers_where_labels_are_text(runs: Runs, tmp_path: Path) -> None:
     spec = tmp_path / "weighted.yaml"
     spec.write_text(
         "name: weighted\ncounts:\n  won: where(prediction == label, weight, 0)\n  all: weight\n"
@@ -112,14 +112,14 @@ def test_a_difference_of_numbers_is_one(runs: Runs, tmp_path: Path) -> None:
     assert (found.baseline_score, found.candidate_score, texts(found)) == (1.0, 0.0, [])
 
 
-def test_beside_a_run_that_knows_types_they_are_numbers(runs: Runs, tmp_path: Path) -> None:
+def test_numbers_if_the_other_run_has_types(runs: Runs, tmp_path: Path) -> None:
     labels = ["1.10", "1.1"] * 10
     typed = pl.DataFrame({"id": map(str, range(20)), "prediction": [1.1] * 20, "label": [1.1] * 20})
     found = trackperm.compare(runs.write(labels, labels), typed, "accuracy")
     assert (found.n_discordant, texts(found)) == (0, [])
 
 
-def test_labels_that_only_texts_tell_apart_differ(runs: Runs) -> None:
+def test_labels_that_differ_only_as_text_are_refused(runs: Runs) -> None:
     """Also where the statistic does not read them."""
     changed = [version.replace("1.10", "1.1") for version in VERSIONS]
     scores: dict[str, Any] = {"score": [1, 0] * 20}
@@ -149,7 +149,7 @@ def test_ids_are_text(tmp_path: Path) -> None:
     assert (found.n_examples, found.n_discordant) == (5, 5)
 
 
-def test_a_leaderboard_does_so_too(runs: Runs) -> None:
+def test_text_on_a_leaderboard(runs: Runs) -> None:
     rounded = [version.replace("1.10", "1.1") for version in VERSIONS]
     files = {"whole": runs.write(VERSIONS, VERSIONS), "rounded": runs.write(rounded, VERSIONS)}
     board = trackperm.leaderboard({name: str(path) for name, path in files.items()}, "accuracy")

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import math
 import subprocess
 import sys
@@ -15,8 +14,6 @@ import trackperm
 from trackperm.errors import MissingDependencyError
 from trackperm.exact import NullDistribution
 from trackperm.report import charts
-
-EXTERNAL = ('src="http', "src='http", 'href="http', "href='http", "cdn", "@import", "url(http")
 
 
 def bars(comparison):
@@ -126,27 +123,10 @@ def test_png():
     assert height >= 500
 
 
-def test_html_loads_nothing_from_outside():
-    page = charts.html(charts.pmf_chart(accuracy(12, 3, both=10)))
-    assert not [sign for sign in EXTERNAL if sign in page.lower()]
-    assert "default-src 'none'" in page
-    assert "actions: false" in page
-
-
 def test_the_program_cannot_end_its_script_element():
     program = charts.program().lower()
     assert "</script" not in program
     assert "<!--" not in program
-
-
-def test_names_cannot_end_the_script_element():
-    comparison = accuracy(12, 3, both=10)
-    named = replace(comparison.candidate_data, name="</script><script>alert(1)</script>")
-    page = charts.html(charts.pmf_chart(replace(comparison, candidate_data=named)))
-    assert "alert(1)</script>" not in page
-    assert page.count("<script") == 3
-    embedded = page.split('id="pmf-chart">')[1].split("</script>")[0]
-    assert json.loads(embedded)["spec"]["title"]["text"].startswith("</script><script>alert(1)")
 
 
 @pytest.mark.parametrize(("module", "library"), [("altair", "altair"), ("vl_convert", "vl-convert-python")])
@@ -155,7 +135,7 @@ def test_missing_library(monkeypatch, module, library):
     monkeypatch.setitem(sys.modules, module, None)
     charts.program.cache_clear()
     with pytest.raises(MissingDependencyError, match=f"need `{library}`") as caught:
-        charts.html(charts.pmf_chart(comparison))
+        charts.embedded(charts.pmf_chart(comparison))
     assert caught.value.hint == "pip install 'trackperm[plots]'"
 
 

@@ -139,11 +139,11 @@ def test_only_long_cells_wrap():
         ((150, 0), r"outputs; the p-value is the probability of the orange region\. "),
     ],
 )
-def test_caption_says_how_the_pvalue_shows(counts, sentence):
+def test_caption_locates_the_pvalue(counts, sentence):
     assert re.search(sentence, trackperm.report.html(accuracy(*counts, both=5)))
 
 
-def test_a_distribution_too_large_to_draw_is_said(monkeypatch):
+def test_a_distribution_too_large_to_draw_is_reported(monkeypatch):
     def refuse(comparison):
         raise CapacityError("needs 7 TiB <here>")
 

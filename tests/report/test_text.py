@@ -46,15 +46,6 @@ def gold_standard() -> Comparison:
     return accuracy(better=109, worse=69, both=935, neither=206)
 
 
-def test_lines_are_those_of_the_documentation():
-    assert text.lines(gold_standard()) == [
-        "accuracy   baseline 0.7612   candidate 0.7915   difference +0.0303   95% CI [+0.0098, +0.0510]",
-        "p = 0.00335  exact, two-sided, 1319 examples (178 discordant: 109 better, 69 worse)   ▲ better",
-        "scope: these two runs on these examples; not other seeds, prompts or test sets; null: outputs are"
-        " exchangeable on every example",
-    ]
-
-
 @pytest.mark.parametrize(
     ("better", "worse", "options", "ending"),
     [
@@ -111,44 +102,26 @@ def test_long_form_prints_the_observed_value_and_no_scores(tmp_path):
     assert "9 discordant" in second
 
 
-def test_identical_runs():
-    lines = text.lines(accuracy(0, 0, both=3, neither=2))
-    assert lines[0].endswith("difference 0.0000   95% CI [-0.5218, +0.5218]")
-    assert lines[1].startswith("p = 1  exact, two-sided, 5 examples (0 discordant")
-    assert lines[1].endswith("≈ undecided")
-    assert lines[3] == "identical: both runs have the same counts on every example"
-
-
-def test_what_was_left_out_is_said():
+def test_dropped_examples_are_reported():
     baseline, candidate = answers([True] * 8), answers([True, False] * 3)
     lines = text.lines(trackperm.compare(baseline, candidate, "accuracy", missing="drop"))
     expected = "dropped: 2 examples without a complete row in both runs (baseline 8, candidate 6, tested 6)"
     assert lines[3:] == [expected, "no verdict possible: with 3 discordant examples no p is below 0.25"]
 
 
-def test_pairing_by_position_is_said():
-    frames = [answers(correct).drop("id") for correct in ([True] * 4, [False] * 4)]
-    lines = text.lines(trackperm.compare(*frames, "accuracy", by_position=True))
-    assert "paired by position: nothing proves that the rows are the same examples" in lines[3:]
-
-
-def test_labels_that_were_not_compared_are_said(tmp_path):
+def test_labels_that_were_not_compared_are_reported(tmp_path):
     document = "{name: mean, counts: {total: score, all: 1}, score: total / all}"
     frames = [pl.DataFrame({"id": ["a", "b"], "score": scores}) for scores in ([1, 2], [2, 3])]
     lines = text.lines(trackperm.compare(*frames, spec(tmp_path, document)))
     assert len(lines) == 6
-    assert lines[3].startswith("no interval: only 2 examples tell the runs apart; an interval by shifts")
+    assert lines[3].startswith("no interval: only 2 examples differ between the runs; an interval by shifts")
     assert lines[5].startswith("labels were not compared")
 
 
-def test_approximate_ties_are_said():
+def test_ties_that_are_not_exact_and_mid_p_are_labelled():
     comparison = gold_standard()
-    comparison = replace(comparison, test=replace(comparison.test, ties="approximate"))
-    assert text.lines(comparison)[3].startswith("ties approximate: ")
-
-
-def test_ties_by_digits_and_mid_p_are_said():
-    comparison = gold_standard()
+    approximate = replace(comparison, test=replace(comparison.test, ties="approximate"))
+    assert text.lines(approximate)[3].startswith("ties approximate: ")
     comparison = replace(comparison, test=replace(comparison.test, ties="100 digits", mid_p=True))
     lines = text.lines(comparison)
     assert lines[1].startswith("mid-p = ")
@@ -157,13 +130,11 @@ def test_ties_by_digits_and_mid_p_are_said():
     assert "(mid-p = " in description.markdown(comparison)
 
 
-def test_monte_carlo_says_so_everywhere():
+def test_monte_carlo_is_labelled_everywhere():
     comparison = accuracy(better=30, worse=20, both=40, method="monte-carlo", n_samples=999)
-    first, *_ = [line for line in text.lines(comparison) if line.startswith("p ≈ ")]
-    assert "Monte Carlo of 999 swaps, 99 % interval " in first
+    (first,) = [line for line in text.lines(comparison) if line.startswith("p ≈ ")]
     assert "exact" not in first
     assert any(line.startswith("Monte Carlo: 999 random swaps (seed 0), ") for line in text.lines(comparison))
-    assert "Monte Carlo of 999 swaps" in description.markdown(comparison)
     assert text.headline(comparison).endswith(f"(p ≈ {comparison.format_pvalue()}, Monte Carlo)")
     assert f"p ≈ {comparison.format_pvalue()}" in repr(comparison)
     assert "(Monte Carlo)" in comparison._repr_html_()
@@ -171,13 +142,13 @@ def test_monte_carlo_says_so_everywhere():
     assert comparison.key != accuracy(better=30, worse=20, both=40).key
 
 
-def test_too_few_random_swaps_are_said():
+def test_too_few_random_swaps_are_reported():
     lines = text.lines(accuracy(12, 0, method="monte-carlo", n_samples=50))
     assert "no verdict possible: 50 swaps are too few; increase `--samples`" in lines
     assert not any("too few" in x for x in text.lines(accuracy(12, 0, method="monte-carlo", n_samples=500)))
 
 
-def test_a_pvalue_next_to_the_level_is_written_apart_from_it():
+def test_a_pvalue_near_the_level_has_more_digits():
     comparison = accuracy(9, 2)  # p = 0.0654296875
     assert comparison.format_pvalue() == "0.0654"
     assert replace(comparison, alpha=0.06542).format_pvalue() == "0.06543"
@@ -190,11 +161,6 @@ def test_no_verdict_is_possible_on_few_discordant_examples():
     assert not any("no verdict possible" in line for line in text.lines(accuracy(6, 0, both=2)))
 
 
-def test_tie_is_never_a_verdict():
-    for better, worse in [(0, 0), (3, 3), (1, 0)]:
-        assert "tie" not in "\n".join(text.lines(accuracy(better, worse, both=2)))
-
-
 @pytest.mark.parametrize(
     ("error_bound", "words"),
     [
@@ -205,15 +171,8 @@ def test_tie_is_never_a_verdict():
         (math.inf, "not certified,"),
     ],
 )
-def test_exact_is_said_only_where_it_is_certified(error_bound, words):
+def test_only_certified_pvalues_are_called_exact(error_bound, words):
     assert f"p = 0.00335  {words}" in text.lines(certified(gold_standard(), error_bound))[1]
-
-
-def test_tiny_pvalues_are_never_zero():
-    comparison = accuracy(better=4000, worse=0)
-    assert comparison.pvalue == 0.0
-    assert "p = 1.52e-1204  " in text.lines(comparison)[1]
-    assert "| p-value | 1.52e-1204 (" in description.markdown(comparison)
 
 
 @pytest.mark.parametrize(
@@ -259,13 +218,6 @@ def test_markdown_escapes_names_and_stays_short():
     assert not re.search(r"(?<!\\)[<`]", document)
 
 
-def test_markdown_begins_with_the_verdict():
-    assert description.markdown(gold_standard()).startswith(
-        "**▲ candidate is better than baseline by accuracy (p = "
-    )
-    assert description.markdown(accuracy(1, 0, both=3)).startswith("**≈ Undecided: ")
-
-
 def test_explanation_names_the_statistic_and_the_floor():
     sentences = description.explanation(accuracy(12, 3))
     assert sentences[0] == "accuracy: Share of examples whose prediction equals the label: correct / n."
@@ -302,7 +254,7 @@ def test_odds_where_no_example_is_worse():
         ),
     ],
 )
-def test_explanation_says_what_is_exchanged_as_a_whole(tmp_path, line, exchanged, floor):
+def test_explanation_names_the_exchanged_unit(tmp_path, line, exchanged, floor):
     spec = tmp_path / "share.yaml"
     spec.write_text(
         f"counts: {{right: prediction == label, n: 1}}\nscore: right / n\n{line}\n", encoding="utf-8"

@@ -1,4 +1,4 @@
-"""Which p-value is meant, and what its test can show: said the same in text, JSON and page."""
+"""Kind of p-value and meaning of its test, the same in text, JSON and page."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ QUOTIENT = "counts: {right: prediction == label, wrong: prediction != label}\nsc
 
 
 def everything(comparison: Comparison) -> list[str]:
-    """All that people read of a comparison: terminal, Markdown, page."""
+    """All texts of a comparison: terminal, Markdown, page."""
     page = re.sub(r"<script.*?</script>|<style>.*?</style>", "", report.html(comparison), flags=re.DOTALL)
     return ["\n".join(text.lines(comparison)), description.markdown(comparison).replace("\\", ""), page]
 
@@ -52,7 +52,7 @@ def test_the_smallest_mid_p_value_is_attained():
 
 
 @pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
-def test_an_estimated_p_is_called_so(alternative: Any):
+def test_an_estimated_p_is_labelled(alternative: Any):
     comparison = accuracy(15, 4, both=30, alternative=alternative, method="monte-carlo", n_samples=999)
     for words in everything(comparison):
         assert "Monte Carlo of 999 swaps, 99 % interval" in words
@@ -67,7 +67,7 @@ def test_an_estimated_p_is_called_so(alternative: Any):
 @pytest.mark.parametrize("mid_p", [False, True])
 @pytest.mark.parametrize("alternative", ["greater", "less"])
 def test_a_one_sided_test_shows_one_side(alternative: Any, mid_p: bool, statistic: str):
-    """Twice the same runs, the other way round: what is not looked for is never said of the candidate."""
+    """Both orders of two runs: the side that the test does not cover is never claimed."""
     first, second = answers([False] * 15 + [True] * 14), answers([True] * 25 + [False] * 4)
     looked_for = "better" if (alternative == "greater") == (statistic == "accuracy") else "worse"
     words = set()
@@ -92,12 +92,12 @@ def test_a_one_sided_test_shows_one_side(alternative: Any, mid_p: bool, statisti
     assert words == {looked_for, "undecided"}
 
 
-def test_without_an_interval_it_is_said_why(tmp_path: Path):
+def test_the_reason_for_a_missing_interval_is_shown(tmp_path: Path):
     spec = tmp_path / "quotient.yaml"
     spec.write_text(QUOTIENT, encoding="utf-8")
     runs = answers([False] * 26), answers([True] * 25 + [False])
     reasons = {
-        "only 1 example tells the runs apart; resampling it covers less than it says": trackperm.compare(
+        "only 1 example differs between the runs; a resampled interval needs 20": trackperm.compare(
             answers([True]), answers([False]), "f1", parameters={"positive": "yes"}
         ),
         "the statistic is undefined for some resamples": trackperm.compare(*runs, spec),
@@ -113,7 +113,7 @@ def test_without_an_interval_it_is_said_why(tmp_path: Path):
     assert not any("o interval" in said for said in everything(found))
 
 
-def test_an_interval_that_fails_otherwise_is_no_silence(monkeypatch: pytest.MonkeyPatch):
+def test_unexpected_errors_of_an_interval_are_raised(monkeypatch: pytest.MonkeyPatch):
     def refuse(*_: object) -> None:
         raise InputError("something that nobody meant")
 

@@ -131,7 +131,7 @@ def test_button_follows_the_address(chrome, site, tmp_path):
         opened.problems.clear()
 
 
-def test_choices_stand_in_the_address_and_come_back_from_it(site, page_of, chrome, tmp_path):
+def test_choices_are_kept_in_the_address(site, page_of, chrome, tmp_path):
     page = page_of.open(site.compare())
     page.get_by_label("Alternative").select_option("greater")
     page.get_by_label("Level alpha").fill("0.01")

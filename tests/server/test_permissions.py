@@ -153,7 +153,7 @@ def test_admin_compares_and_logs(guarded: Guarded) -> None:
     assert guarded.store.get(logged["id"]).data.tags["trackperm.state"] == "done"
 
 
-def test_jobs_belong_to_who_asked_for_them(guarded: Guarded) -> None:
+def test_jobs_belong_to_the_user_who_started_them(guarded: Guarded) -> None:
     """A job's id is of no use to anybody else, not even to an admin."""
     job = guarded.user("reader").begin(guarded.order)
     guarded.user("reader").wait(job)

@@ -124,7 +124,7 @@ def test_what_is_not_the_end_of_a_run(app: Hooked):
     assert app.queued == before
 
 
-def test_another_name_is_no_end(app: Hooked):
+def test_a_renamed_run_has_not_ended(app: Hooked):
     """Regression: runs that were renamed long after they finished would have been compared."""
     run_id, client = app.runs.begun(), app.runs.store.client
     client.set_terminated(run_id, end_time=int(time.time() - 3600) * 1000)
@@ -257,7 +257,7 @@ def test_who_may_not_write_queues_nothing(tmp_path: Path):
 
 
 @pytest.mark.nightly
-def test_without_the_switch_there_is_no_hook(tmp_path: Path):
+def test_without_the_switch_nothing_is_hooked(tmp_path: Path):
     with hooked(tmp_path, {"TRACKPERM_POLICY": ""}) as app:
         run_id = app.runs.begun()
         assert app.update(run_id, status="FINISHED").status_code == 200

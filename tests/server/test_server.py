@@ -131,7 +131,7 @@ def test_statistic_of_the_experiment(
         client.result(compare(runs, statistic=name))["comparison"] for name in ("share_right", "accuracy")
     )
     assert stored["pvalue"] == built_in["pvalue"]
-    assert "no statistic is called `other`" in client.error(compare(runs, statistic="other"))["message"]
+    assert "`other` is not a statistic" in client.error(compare(runs, statistic="other"))["message"]
 
 
 def test_leaderboard_is_that_of_the_library(
@@ -236,7 +236,7 @@ def test_own_origin_is_taken(client: Client, runs: list[str]) -> None:
 
 
 def test_jobs_that_are_not_there(client: Client, server: MlflowServer, runs: list[str]) -> None:
-    """Nor is anything kept of pages that ask for them, of which anybody can make up as many as they like."""
+    """Requests of invented pages leave nothing behind: anybody can invent any number."""
     theirs = client.begin({"kind": "choices", "runs": runs[:1]})
     client.wait(theirs)
     for job in ("", "0" * 32, "../../etc", "x", theirs):

@@ -173,7 +173,7 @@ def test_a_missing_prediction_counts_as_an_empty_one() -> None:
     assert missing.pvalue == empty.pvalue
 
 
-def test_no_logarithm_of_a_bleu_of_zero() -> None:
+def test_the_logarithm_of_a_bleu_of_0_is_refused() -> None:
     """`where` reads no logarithm of 0."""
     label, baseline = ["a b c d e"] * 3, ["a b c x d"] * 3
     found = trackperm.compare(run(baseline, label), run(label, label), "bleu")

@@ -62,7 +62,7 @@ def test_every_one_is_described_and_two_sided(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", DEFINITIONS)
-def test_what_a_missing_prediction_counts(name: str) -> None:
+def test_counts_of_a_missing_prediction(name: str) -> None:
     definition = DEFINITIONS[name]
     statistic = load_statistic(name, parameters=definition.parameters)
     if definition.missing is None:

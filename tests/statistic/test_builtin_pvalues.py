@@ -149,7 +149,7 @@ def test_mcc_alone_is_irrational():
     assert irrational == {"mcc"}
 
 
-def test_macro_f1_is_what_a_spec_writes_out_for_the_classes_there_are(tmp_path: Path):
+def test_macro_f1_equals_a_spec_that_lists_the_classes(tmp_path: Path):
     lines, terms = [], []
     for c in range(3):
         lines.append(f"  tp{c}: (prediction == {c}) & (label == {c})")

@@ -87,7 +87,7 @@ def test_undefined(tmp_path: Path, text: str, value: Fraction) -> None:
 
 
 @pytest.mark.parametrize("text", ["1e5", "1/0", "a", "1_0", ".inf", "0x10", "1/2/3", "9" * 60, "' 1'"])
-def test_undefined_that_is_no_exact_number(tmp_path: Path, text: str) -> None:
+def test_undefined_must_be_an_exact_number(tmp_path: Path, text: str) -> None:
     message = refusal(tmp_path, f"counts: {{a: a}}\nscore: a / a\nundefined: {text}\n")
     assert message.startswith("spec.yaml:3:12: ")
     assert "is not an exact number at `$.undefined`" in message

@@ -72,7 +72,7 @@ GREATER = (
 
 
 @pytest.mark.parametrize(("name", "word"), LOWER.items(), ids=LOWER)
-def test_names_of_which_less_is_better(name: str, word: str) -> None:
+def test_names_of_scores_where_lower_is_better(name: str, word: str) -> None:
     assert direction_word(name) == word
     assert lower_is_better_by_name(name)
 
@@ -85,7 +85,7 @@ def test_names_that_leave_it_open(name: str, word: str) -> None:
 
 
 @pytest.mark.parametrize("name", GREATER)
-def test_names_that_say_nothing(name: str) -> None:
+def test_names_without_a_direction(name: str) -> None:
     assert direction_word(name) is None
     assert not lower_is_better_by_name(name)
 
@@ -97,7 +97,7 @@ def test_built_ins_have_the_direction_of_their_names(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["val_loss", "rmse", "neg_log_loss"])
 @pytest.mark.parametrize("text", [MEAN, LONG], ids=["score", "h"])
-def test_a_spec_that_does_not_say_it_is_refused(tmp_path: Path, name: str, text: str) -> None:
+def test_a_spec_without_the_direction_is_refused(tmp_path: Path, name: str, text: str) -> None:
     message = refusal(tmp_path, f"name: {name}\n{text}")
     assert message.startswith(f"spec.yaml:1:7: `{name}` needs the key `greater_is_better`")
     assert underlined(message) == name
@@ -105,13 +105,13 @@ def test_a_spec_that_does_not_say_it_is_refused(tmp_path: Path, name: str, text:
 
 
 @pytest.mark.parametrize("said", ["true", "false"])
-def test_either_can_be_said(tmp_path: Path, said: str) -> None:
+def test_either_direction_can_be_declared(tmp_path: Path, said: str) -> None:
     statistic = load(tmp_path, f"name: val_loss\n{MEAN}greater_is_better: {said}\n")
     assert statistic.greater_is_better == (said == "true")
 
 
 @pytest.mark.parametrize(("text", "key"), [(MEAN, "score"), (LONG, "h")])
-def test_the_name_may_be_that_of_the_file(tmp_path: Path, text: str, key: str) -> None:
+def test_the_name_of_the_file_counts(tmp_path: Path, text: str, key: str) -> None:
     path = tmp_path / "rmse.yaml"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(SpecError, match="`rmse` needs the key `greater_is_better`") as caught:
@@ -121,13 +121,13 @@ def test_the_name_may_be_that_of_the_file(tmp_path: Path, text: str, key: str) -
     assert load_statistic(path).greater_is_better
 
 
-def test_the_name_may_be_that_under_which_it_was_stored() -> None:
+def test_the_name_of_a_stored_statistic_counts() -> None:
     with pytest.raises(SpecError, match="`rmse` needs the key `greater_is_better`"):
         read_statistic(MEAN, "stored statistic rmse", "rmse")
     assert read_statistic(MEAN, "stored statistic quality", "quality").name == "quality"
 
 
-def test_what_is_written_out_says_it(tmp_path: Path) -> None:
+def test_the_document_declares_the_direction(tmp_path: Path) -> None:
     """The spec that is logged is read again, whatever its name."""
     document = load(tmp_path, f"name: val_loss\n{MEAN}greater_is_better: true\n").document()
     assert load(tmp_path, document).document() == document

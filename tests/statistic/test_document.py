@@ -147,7 +147,7 @@ def test_the_largest_files_take_seconds_at_most(text: str) -> None:
     assert time.process_time() - started < 5
 
 
-def test_more_keys_and_values_than_are_looked_at() -> None:
+def test_too_many_keys_and_values() -> None:
     text = "counts:\n" + "".join(f"  c{i}: 1\n" for i in range(20_000))
     assert refusal(text).startswith("f.yaml:5000:10: more than 10,000 keys and values")
 
@@ -215,7 +215,7 @@ def test_place_at_the_end_of_a_scalar() -> None:
     assert str(passage.error("wrong", 5, 6)).startswith("f.yaml:1:9: ")
 
 
-def test_folded_blocks_hold_no_expressions() -> None:
+def test_folded_blocks_are_not_expressions() -> None:
     with pytest.raises(SpecError, match=r"f\.yaml:1:4: a folded block at `\$\.e`"):
         Document.parse("e: >\n  foo\n", "f.yaml").passage(("e",))
 

@@ -127,5 +127,5 @@ def test_a_mean_of_many_ratios(tmp_path: Path) -> None:
     load(tmp_path, "\n".join(["g:", *lines, f"h: {ratios}", ""]))
 
 
-def test_sums_that_no_float_holds(tmp_path: Path) -> None:
+def test_sums_beyond_the_range_of_floats(tmp_path: Path) -> None:
     load(tmp_path, "g: {x: 9223372036854775807 ** 31 * (u.a - v.a)}\nh: abs(x) * x\n")

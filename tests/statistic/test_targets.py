@@ -216,6 +216,6 @@ def test_nan_is_out_of_range(engine: str, text: str) -> None:
     assert found == [OUT_OF_RANGE, 1]
 
 
-def test_what_expands_too_far_is_refused() -> None:
+def test_targets_that_expand_too_far_are_refused() -> None:
     with pytest.raises(SpecError, match="expands too far"):
         counted("polars", "i" + " % 7" * 30)

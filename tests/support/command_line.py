@@ -11,9 +11,19 @@ from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from support.processes import without_trackers
 from trackperm import cli
+from trackperm.cli import commands
+
+
+def invoke(*arguments: str | Path) -> str:
+    """Return what a command prints, or raise its error."""
+    result = CliRunner().invoke(commands.app, [*map(str, arguments)])
+    if result.exception is not None:
+        raise result.exception
+    return result.stdout
 
 
 def call_trackperm(

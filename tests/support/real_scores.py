@@ -28,11 +28,15 @@ class RealScores:
     exact: list[tuple[Fraction, Fraction]]
     strata: Any
 
+    @property
+    def weights(self) -> list[Fraction]:
+        """Weight of each example in a mean over groups, which are as large as they are."""
+        sizes = Counter(self.strata or [])
+        return [Fraction(1, sizes[group]) if sizes else Fraction(1) for group in self.strata or self.exact]
+
     def differences(self) -> list[int]:
         """What each example adds to the statistic, in integer multiples of some unit."""
-        sizes = Counter(self.strata) if self.strata is not None else None
-        weights = [1 if sizes is None else sizes[i] for i in (self.strata or [0] * len(self.exact))]
-        parts = [(u - v) / w for (u, v), w in zip(self.exact, weights, strict=True)]
+        parts = [(u - v) * w for (u, v), w in zip(self.exact, self.weights, strict=True)]
         unit = lcm(*(part.denominator for part in parts))
         return [int(part * unit) for part in parts]
 
@@ -88,11 +92,13 @@ def answer(case: Case) -> tuple[PermutationTest, Share]:
     up = differences > 0
     wanted = rng.random(up.size) < (1.0, 0.5, 0.6, 0.95, rng.random())[case.outcome]
     exchanged = up != wanted
-    floats = np.where(exchanged[:, None], scores.floats[:, ::-1], scores.floats)
+    values = np.array(scores.floats)
+    if scores.strata:
+        values = np.array(scores.exact, dtype=object) * np.array(scores.weights, dtype=object)[:, None]
+    values = np.where(exchanged[:, None], values[:, ::-1], values)
     result = difference_test(
-        floats[:, 0],
-        floats[:, 1],
-        strata=scores.strata,
+        values[:, 0],
+        values[:, 1],
         alternative=case.alternative,
         method=case.method,
         mid_p=case.mid_p,

@@ -102,7 +102,7 @@ def test_is_refused(make: Callable[[Path], None], tmp_path: Path, monkeypatch: p
 
 @pytest.mark.parametrize("make", [_of_frame("write_parquet", TEXTS), _of_frame("write_parquet", SHARED)])
 @pytest.mark.parametrize("system", [None, "p"])
-def test_parts_of_a_file_are_no_exception(
+def test_the_limit_covers_parts_of_a_file(
     make: Callable[[Path], None], system: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "x.parquet"
@@ -135,7 +135,7 @@ def test_the_limit_has_to_be_a_number(tmp_path: Path, monkeypatch: pytest.Monkey
         read_examples(path)
 
 
-def test_manifests_of_artifacts_are_no_exception(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_limit_covers_manifests_of_artifacts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRACKPERM_EXPANDED_MB", "1")
     with pytest.raises(SourceError, match="has more than 1 MB"):
         external_entries(gzip.compress(b" " * 3 * MB))
@@ -200,7 +200,7 @@ def test_more_columns_than_any_table_has_are_refused(text: str, tmp_path: Path) 
         read_examples(path)
 
 
-def test_fields_of_many_lines_are_no_columns(tmp_path: Path) -> None:
+def test_fields_of_many_lines_do_not_count_as_columns(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_bytes(b"a,b\r" * MANY)
     assert len(read_examples(path)) == MANY - 1

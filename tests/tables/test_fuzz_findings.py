@@ -6,6 +6,7 @@ import io
 import json
 import zipfile
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import polars as pl
@@ -14,7 +15,7 @@ from support.eval_logs import LM_EVAL, helm_instance
 
 from trackperm import tables
 from trackperm.errors import SourceError
-from trackperm.tables import Source, SourceFile, read_examples
+from trackperm.tables import read_examples
 from trackperm.tables.column_types import typed_columns, unusable
 from trackperm.tables.table import ExampleTable
 
@@ -133,10 +134,6 @@ def test_whatever_polars_raises_is_an_error_of_the_file(
 ) -> None:
     path = tmp_path / "x.csv"
     path.write_text("id,a\n1,2\n")
-
-    def broken(file: SourceFile) -> Source:
-        raise error("out of range")
-
-    monkeypatch.setattr(tables, "_source", broken)
+    monkeypatch.setattr(tables, "_source", Mock(side_effect=error("out of range")))
     with pytest.raises(SourceError, match=r"x\.csv` cannot be read: out of range"):
         read_examples(path)

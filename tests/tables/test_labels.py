@@ -44,7 +44,7 @@ def run(path: Path, *predictions: Any, **others: Any) -> Path:
 
 
 class TestRows:
-    def test_those_left_out_stand_behind_the_others(self, tmp_path: Path, gold: Path) -> None:
+    def test_examples_without_predictions_follow_the_others(self, tmp_path: Path, gold: Path) -> None:
         file = text(tmp_path / "p.csv", "id,prediction\n3,1\n1,0\n")
         assert columns(read_examples(file, references=References(gold))) == {
             "id": ["3", "1", "2"],

@@ -1,4 +1,4 @@
-"""Frames of DuckDB and Spark and lazy frames of polars, of which used columns alone are read."""
+"""Frames of DuckDB and Spark and lazy frames of polars: only used columns are read."""
 
 from __future__ import annotations
 
@@ -156,13 +156,13 @@ class TestComparisons:
         assert [each.key for each in found] == [each.key for each in expected]
         assert [each.pvalue for each in found] == [each.pvalue for each in expected]
 
-    def test_labels_that_lie_apart(self, kind: str) -> None:
+    def test_labels_of_another_table(self, kind: str) -> None:
         frames = [with_failure(kind, table.drop(["label"]), "prompt") for table in runs()]
         gold = runs()[0].select(["id", "label"])
         found = trackperm.compare(*frames, labels=gold.to_pandas())
         assert found.key == trackperm.compare(*(native("polars", table) for table in runs())).key
 
-    def test_labels_that_lie_apart_are_joined_to_what_is_read_with_them(self, kind: str) -> None:
+    def test_labels_of_another_table_are_joined_to_the_used_columns(self, kind: str) -> None:
         own = ExampleTable.from_native(native(kind, runs()[0].drop(["label"])), "run")
         gold = pa.table({"id": [*range(N), N], "label": [0] * (N + 1)})
         table = with_labels(own, ExampleTable.from_native(native("polars", gold), "gold"))
@@ -204,7 +204,7 @@ class TestPolars:
             found = trackperm.compare(*frames, engine=engine)
             assert (found.key, found.pvalue) == (expected.key, expected.pvalue)
 
-    def test_predictions_are_logged_as_they_stand_together(self) -> None:
+    def test_predictions_are_read_together_to_be_logged(self) -> None:
         from trackperm.trackers.log_predictions import _checked
 
         n_read = []
@@ -299,7 +299,7 @@ class TestDuckDB:
 PEAK = """
 import re, sys, duckdb, polars, trackperm
 def frame(path):
-    return polars.scan_parquet(path) if sys.argv[1] == "polars" else duckdb.read_parquet(path)
+    return {{"file": str, "polars": polars.scan_parquet, "duckdb": duckdb.read_parquet}}[sys.argv[1]](path)
 trackperm.compare
 if sys.argv[2:]:
     assert trackperm.compare(*map(frame, sys.argv[2:])).n_examples == {n}
@@ -309,7 +309,7 @@ print(re.search(r"VmHWM:\\s*(\\d+) kB", open("/proc/self/status").read())[1])
 
 @pytest.mark.extended
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak of a process is read from /proc")
-@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+@pytest.mark.parametrize("engine", ["file", "polars", "duckdb"])
 def test_memory_does_not_grow_with_columns_that_are_not_used(engine: str, tmp_path: Path) -> None:
     n = 60_000
     paths = [tmp_path / "a.parquet", tmp_path / "b.parquet"]

@@ -10,6 +10,7 @@ import os
 import tempfile
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pandas as pd
 import polars as pl
@@ -100,11 +101,7 @@ class TestPlaces:
 
     def test_what_the_system_refuses(self, write: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         path = write("a.csv", "id\n1\n")
-
-        def refuse(self: Path) -> bytes:
-            raise PermissionError(13, "Permission denied")
-
-        monkeypatch.setattr(Path, "read_bytes", refuse)
+        monkeypatch.setattr(Path, "read_bytes", Mock(side_effect=PermissionError(13, "Permission denied")))
         with pytest.raises(SourceError, match=r"`.*a\.csv` cannot be read: Permission denied"):
             read_examples(path)
 

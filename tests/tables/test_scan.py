@@ -1,10 +1,8 @@
-"""Columns of files that are read when they are asked for."""
+"""Columns of files, which are read when they are used."""
 
 from __future__ import annotations
 
 import gc
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,16 +17,6 @@ from trackperm.statistic import load_statistic
 from trackperm.tables import read_examples, scan, text_parts
 from trackperm.tables.formats import delimited, json_lines
 from trackperm.tables.scan import Scan
-
-N = 300_000
-PEAK = """
-import re, sys, trackperm
-if sys.argv[1:]:
-    assert trackperm.compare(*sys.argv[1:]).test.n_examples == {n}
-else:
-    trackperm.compare
-print(re.search(r"VmHWM:\\s*(\\d+) kB", open("/proc/self/status").read())[1])
-"""
 
 
 def runs(n: int = 2000) -> Iterator[pl.DataFrame]:
@@ -51,7 +39,7 @@ def write(folder: Path, kind: str) -> tuple[Path, Path]:
 
 
 @pytest.fixture
-def asked_for(monkeypatch: pytest.MonkeyPatch) -> list[set[str]]:
+def columns_read(monkeypatch: pytest.MonkeyPatch) -> list[set[str]]:
     """The columns that were read, in the order of the readings."""
     found: list[set[str]] = []
     read = Scan.read
@@ -65,23 +53,23 @@ def asked_for(monkeypatch: pytest.MonkeyPatch) -> list[set[str]]:
 
 
 @pytest.mark.parametrize("kind", ["parquet", "arrow", "folder"])
-def test_what_no_statistic_reads_is_not_read(kind: str, tmp_path: Path, asked_for: list[set[str]]) -> None:
+def test_what_no_statistic_reads_is_not_read(kind: str, tmp_path: Path, columns_read: list[set[str]]) -> None:
     baseline, candidate = (read_examples(path) for path in write(tmp_path, kind))
     assert baseline.columns == ["id", "label", "prediction", "prompt"]
     assert len(baseline) == 2000
-    assert not asked_for
+    assert not columns_read
     pair(baseline, candidate, load_statistic("accuracy"))
-    assert asked_for == [{"id", "label", "prediction"}] * 2
+    assert columns_read == [{"id", "label", "prediction"}] * 2
 
 
-def test_one_system_of_a_file_is_read_alone(tmp_path: Path, asked_for: list[set[str]]) -> None:
+def test_one_system_of_a_file_is_read_alone(tmp_path: Path, columns_read: list[set[str]]) -> None:
     for baseline, frame in zip(("prediction", "own"), runs(), strict=True):
         frame = frame.with_columns(pl.struct(prediction="prediction", time="id").alias("own"))
         frame.write_parquet(tmp_path / f"{baseline}.parquet")
     paths = tmp_path / "prediction.parquet::prediction", tmp_path / "own.parquet::own"
     assert compared(*map(str, paths), "-s", "accuracy")["n_examples"] == 2000
-    assert asked_for[:2] == [{"label", "prediction"}] * 2
-    assert all("time" not in columns for columns in asked_for)
+    assert columns_read[:2] == [{"label", "prediction"}] * 2
+    assert all("time" not in columns for columns in columns_read)
     assert read_examples(tmp_path / "own.parquet", part="own").frame.columns == [
         *("id", "label", "prompt", "prediction", "time")
     ]
@@ -133,17 +121,3 @@ def test_large_text_is_in_temporary_files_as_long_as_it_is_used(
     tables.clear()
     gc.collect()
     assert not folder.exists()
-
-
-@pytest.mark.extended
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak of a process is read from /proc")
-def test_memory_does_not_grow_with_columns_that_are_not_used(tmp_path: Path) -> None:
-    paths = tmp_path / "a.parquet", tmp_path / "b.parquet"
-    for path, frame in zip(paths, runs(N), strict=True):
-        wide = frame.with_columns(prompt=pl.format("{} {}", pl.col("id"), pl.lit("x" * 1024)))
-        wide.write_parquet(path, row_group_size=N // 10)
-    peaks = [
-        int(subprocess.check_output([sys.executable, "-c", PEAK.format(n=N), *arguments], text=True))
-        for arguments in ([], paths)
-    ]
-    assert peaks[1] - peaks[0] < N  # KiB, half of what the columns that are not used hold

@@ -87,7 +87,7 @@ class TestTables:
         assert "trackperm compare spark:base spark:base" in result.output or format_ == "json"
 
     @pytest.mark.parametrize("name", ["none", "no.such.table", "two words"])
-    def test_there_is_no_such_table(self, name: str) -> None:
+    def test_a_missing_table(self, name: str) -> None:
         spark_session()
         with pytest.raises(SourceError, match=f"`spark:{name}` cannot be read: ") as caught:
             trackperm.compare(f"spark:{name}", f"spark:{name}")

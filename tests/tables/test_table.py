@@ -53,7 +53,7 @@ class TestFromNative:
         assert (examples.columns, len(examples), examples.untyped) == (["id", "n"], 1, False)
 
     @pytest.mark.parametrize("value", [[1, 2], {"id": [1]}, "runs.csv", pl.Series([1]), None])
-    def test_what_is_no_data_frame_is_refused(self, value: Any) -> None:
+    def test_other_types_than_data_frames_are_refused(self, value: Any) -> None:
         with pytest.raises(InputTypeError, match=r"`baseline` has the type `\w+`; expected a data frame"):
             ExampleTable.from_native(value, "baseline")
 
@@ -64,7 +64,7 @@ class TestFromNative:
         with pytest.raises(InputError, match="`baseline` has columns of the same name"):
             ExampleTable.from_native(frame, "baseline")
 
-    def test_a_column_name_that_is_no_text_is_refused(self) -> None:
+    def test_a_column_name_that_is_not_text_is_refused(self) -> None:
         with pytest.raises(InputTypeError, match="column named 0, which is not text"):
             ExampleTable.from_native(pd.DataFrame([[1, 2]]), "baseline")
 

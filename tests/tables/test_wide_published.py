@@ -66,7 +66,7 @@ def test_classics(
     check_reference(f"classic/{identifier}", *files, "-s", "mean", *pairing)
 
 
-def test_sleep_whose_groups_stand_below_each_other(tmp_path: Path) -> None:
+def test_sleep_with_one_group_below_the_other(tmp_path: Path) -> None:
     lines = (FOLDER / "classics/sleep.csv").read_text(encoding="utf-8").splitlines()
     for group in "12":
         rows = [line for line in lines[1:] if line.split(",")[2] == group]

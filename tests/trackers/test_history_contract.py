@@ -86,7 +86,7 @@ def test_where_a_run_is(
         history.finished(f"{experiment}-nowhere")
 
 
-def test_a_comparison_is_no_run_and_can_be_withdrawn(
+def test_a_comparison_is_not_a_run_and_can_be_withdrawn(
     store: TrackerStore,
     tracker: Tracker,
     experiment: str,

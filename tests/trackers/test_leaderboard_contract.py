@@ -176,7 +176,7 @@ def test_two_that_are_logged_at_once_keep_their_places(
 
 
 @pytest.mark.parametrize("store", ["mlflow-sqlite", "wandb-online"], indirect=True)
-def test_runs_are_tagged_with_the_adjusted_p_when_asked(
+def test_runs_are_tagged_with_the_adjusted_p_on_request(
     store: TrackerStore, experiment: str, runs: dict[str, str]
 ):
     with pytest.raises(InputError, match="all pairs were compared"):

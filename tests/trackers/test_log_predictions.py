@@ -94,10 +94,10 @@ class TestFrames:
     def test_what_cannot_be_kept_is_refused_and_nothing_is_written(self, store: MlflowStore, run: str):
         refused: list[tuple[Any, dict[str, Any], str]] = [
             (FRAME.clear(), {}, "`predictions` has no examples"),
-            (FRAME.with_columns(id=pl.lit(0.5)), {}, "column `id` is decimal, which identifies no examples"),
+            (FRAME.with_columns(id=pl.lit(0.5)), {}, "column `id` is decimal; ids must be integers or text"),
             (FRAME.with_columns(id=pl.Series(["e\u0301", "é", "a", "b"])), {}, "two Unicode normal forms"),
-            (FRAME.rename({"id": "qid"}), {}, r"no column `id`[\s\S]*of these, `qid` would identify"),
-            (FRAME.drop("id"), {}, r"no column `id`[\s\S]*none of these would identify the examples"),
+            (FRAME.rename({"id": "qid"}), {}, r"no column `id`[\s\S]*`qid` could identify"),
+            (FRAME.drop("id"), {}, r"no column `id`[\s\S]*no column identifies the examples"),
             (FRAME, {"columns": {"prediction": "answer"}}, "no column `answer`, only `id`"),
             (FRAME, {"columns": {"label": "prediction"}}, "more than one column `label`"),
             (FRAME, {"name": "../x"}, "`../x` is not a name for predictions"),
@@ -135,7 +135,7 @@ class TestMlflowRuns:
         uri = mlflow.get_tracking_uri()
         assert trackperm.compare(reference, reference, tracking_uri=uri).pvalue == 1
 
-    def test_what_is_no_run_is_refused(self, store: MlflowStore, run: str):
+    def test_other_objects_than_runs_are_refused(self, store: MlflowStore, run: str):
         experiment = store.client.get_experiment(store.experiment("digits"))
         with pytest.raises(InputTypeError, match="Experiment is not a run of MLflow"):
             trackperm.log_predictions(experiment, FRAME)

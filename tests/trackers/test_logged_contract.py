@@ -18,7 +18,7 @@ from trackperm.trackers.references import TrackedRun
 pytestmark = [pytest.mark.tracker, pytest.mark.contract]
 
 
-def test_comparisons_are_no_runs_to_compare(tracker: Tracker, pair: tuple[TrackedRun, TrackedRun]):
+def test_comparisons_are_not_runs_to_compare(tracker: Tracker, pair: tuple[TrackedRun, TrackedRun]):
     published = tracker.publish(publication(*pair, name="forest"))
     with pytest.raises(InputError, match="is a comparison"):
         tracker.find(published.run.reference.locator)
@@ -92,7 +92,7 @@ def test_a_comparison_that_is_not_there_is_bad_input(store: TrackerStore, tracke
 
 
 @pytest.mark.parametrize("locator", ["nobody", "", "日本"])
-def test_what_is_no_comparison_is_bad_input(
+def test_runs_that_are_not_comparisons_are_bad_input(
     tracker: Tracker, pair: tuple[TrackedRun, TrackedRun], locator: str
 ):
     for each in (locator, pair[1].reference.locator):

@@ -1,4 +1,4 @@
-"""What is logged beside a comparison when asked for, and what is planned from all that was."""
+"""Second opinions that are logged on request, and plans from all logged comparisons."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def scores(seed: int) -> Comparison:
 
 @pytest.fixture(scope="module")
 def mlflow(sqlite_store: MlflowStore, tmp_path_factory: pytest.TempPathFactory) -> MlflowExperiments:
-    """A store with comparisons by two statistics and on two test sets, some of which do not count."""
+    """A store with comparisons by two statistics and on two test sets; some do not count."""
     store = sqlite_store
     experiments, tracker = MlflowExperiments(store), store.tracker()
     for name in ("digits", "empty"):
@@ -142,7 +142,7 @@ def mlflow(sqlite_store: MlflowStore, tmp_path_factory: pytest.TempPathFactory) 
         trackperm.compare(twelve.candidate_data.table.frame, twelve.baseline_data.table.frame),
         accuracy(3, 1, both=36),
     ]
-    of_slice = replace(accuracy(5, 1), part=Slice("language", "de", declared=True))
+    of_slice = replace(accuracy(5, 1), slice=Slice("language", "de", declared=True))
     kept = keep(tracker, "digits", *whole, of_slice, scores(1), scores(2), scores(3))
     (board,) = keep(tracker, "digits", accuracy(1, 0, both=39))
     store.client.set_tag(board.reference.locator, "trackperm.kind", "leaderboard")
@@ -232,6 +232,6 @@ class TestInMlflow:
             plan_from_past(tracker, "two", difference=0.1)
         assert all(f"{each} (1)" in (caught.value.hint or "") for each in sets)
         mlflow.container("slices")
-        keep(tracker, "slices", replace(accuracy(5, 1), part=Slice("language", "de", declared=True)))
+        keep(tracker, "slices", replace(accuracy(5, 1), slice=Slice("language", "de", declared=True)))
         with pytest.raises(InputError, match="are comparisons of slices only"):
             plan_from_past(tracker, "slices", difference=0.1)

@@ -99,7 +99,7 @@ def test_another_key_is_another_comparison(
 
 
 @on_servers
-def test_both_runs_are_tagged_when_asked_and_the_newest_comparison_counts(
+def test_both_runs_are_tagged_on_request_and_the_newest_comparison_counts(
     store: TrackerStore, tracker: Tracker, experiment: str, pair: tuple[TrackedRun, TrackedRun]
 ):
     before = [store.snapshot(run.reference.locator) for run in pair]

@@ -93,9 +93,7 @@ def test_several_tables_are_listed_and_one_is_chosen(store: TrackerStore, tracke
 
 
 @pytest.mark.parametrize("artifact", ["dve.json", "eval", "eval/none.json", "../dev.json", "/etc/passwd", ""])
-def test_artifacts_that_are_none_are_refused(
-    store: TrackerStore, tracker: Tracker, experiment: str, artifact: str
-):
+def test_missing_artifacts_are_refused(store: TrackerStore, tracker: Tracker, experiment: str, artifact: str):
     two = {"dev.json": PREDICTIONS, "eval/test.parquet": {"id": ["z"]}}
     with pytest.raises(InputError, match=artifact or "artifact|table"):
         tracker.read(tracker.find(store.run(experiment, "forest", two)), artifact)
@@ -110,7 +108,7 @@ def test_a_part_of_a_table_is_refused_with_its_folder(store: TrackerStore, track
     assert tracker.read(run, f"{folder}::id").frame["prediction"].to_list() == PREDICTIONS["id"]
 
 
-def test_a_json_array_of_objects_is_read_where_there_is_no_table(
+def test_a_json_array_of_objects_is_read_in_a_run_without_a_table(
     store: TrackerStore, tracker: Tracker, experiment: str
 ):
     """As `mlflow.log_dict` and `json.dump` write it; it may be anything, such as a log of messages."""
@@ -129,7 +127,7 @@ def test_runs_without_predictions_are_refused(store: TrackerStore, tracker: Trac
         tracker.read(run)
 
 
-def test_an_artifact_that_is_no_table_is_refused_with_the_run_named(
+def test_an_artifact_that_is_not_a_table_is_refused_with_the_run_named(
     store: TrackerStore, tracker: Tracker, experiment: str
 ):
     run = tracker.find(store.run(experiment, "forest", {"predictions.parquet": "no parquet"}))
@@ -176,7 +174,7 @@ class TestPredictions:
         with store.open_run(experiment, "forest") as run:
             for frame, message in (
                 (POLARS.drop("id"), "no column `id`, only `prediction`, `label`"),
-                (twice, r"2 of 5 rows of `predictions` share their `id` with another \(first: '001'\)"),
+                (twice, r"2 of 5 rows of `predictions` share their `id` with another row \(first: '001'\)"),
                 (without, r"1 of 4 examples of `predictions` have no `id` \(rows counted from 0: 3\)"),
             ):
                 with pytest.raises(InputError, match=message):

@@ -92,11 +92,11 @@ def _option_message(error: typer.BadParameter) -> str:
 
     from trackperm.statistic.misfits import in_words
 
-    said = error.message
+    message = error.message
     if isinstance(error.__cause__, ValidationError):
-        said, _ = in_words(error.__cause__.errors(include_url=False)[0], ())
-    choices = re.fullmatch(r"'(.*)' is not one of ('.*')\.?", said)
-    return said + did_you_mean(choices[1], re.findall("'([^']*)'", choices[2])) if choices else said
+        message, _ = in_words(error.__cause__.errors(include_url=False)[0], ())
+    choices = re.fullmatch(r"'(.*)' is not one of ('.*')\.?", message)
+    return message + did_you_mean(choices[1], re.findall("'([^']*)'", choices[2])) if choices else message
 
 
 app = typer.Typer(

@@ -185,7 +185,7 @@ def _option(name: str, value: str | None) -> list[str]:
 def _lines(found: _Inspection) -> Iterator[str]:
     run, table, columns = found.run, found.data.table, found.columns
     number = "1 example" if found.n_examples == 1 else f"{found.n_examples:,} examples"
-    described = f", of which {len(table):,} are described" if len(table) < found.n_examples else ""
+    described = f", described by the first {len(table):,}" if len(table) < found.n_examples else ""
     yield f"{run}: {found.format}, {number}{described}"
     yield ""
     yield from _grid(columns)

@@ -49,7 +49,7 @@ def check(
         {
             "file": str(path),
             "ok": not isinstance(read, list),
-            "problems": _said(read) if isinstance(read, list) else [],
+            "problems": _messages(read) if isinstance(read, list) else [],
             "policies": []
             if isinstance(read, list)
             else [{**policy.to_dict(), "digest": policy.digest} for policy in read.policies],
@@ -81,10 +81,12 @@ def _understood(path: Path, policies: Sequence[Policy]) -> str:
 
 def _problems(path: Path, errors: Sequence[SpecError]) -> str:
     """Describe the problems of a policy file."""
-    return "\n\n".join([*_said(errors), f"{printable(path)}: {_number(len(errors), 'problem', 'problems')}"])
+    return "\n\n".join(
+        [*_messages(errors), f"{printable(path)}: {_number(len(errors), 'problem', 'problems')}"]
+    )
 
 
-def _said(errors: Sequence[SpecError]) -> list[str]:
+def _messages(errors: Sequence[SpecError]) -> list[str]:
     return [without_credentials(error.on_command_line()) for error in errors]
 
 
@@ -112,7 +114,7 @@ def _sliced(policy: Policy) -> str:
 
 
 def _options(policy: Policy) -> str:
-    said = [
+    parts = [
         "" if policy.margin is None else f"margin {policy.margin:g}",
         "" if policy.correction == "none" else f"correction {policy.correction}",
         "" if policy.alternative is None else f"alternative {policy.alternative}",
@@ -125,7 +127,7 @@ def _options(policy: Policy) -> str:
         "units declared" if policy.units == "declared" else "",
         "allow unseen" if policy.allow_unseen else "",
     ]
-    return "".join(f", {each}" for each in said if each)
+    return "".join(f", {each}" for each in parts if each)
 
 
 def _failure(policy: Policy) -> str:

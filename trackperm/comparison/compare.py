@@ -196,7 +196,7 @@ def compare(
         the worst possible prediction where the candidate lacks one and the best where the baseline does;
         ``best`` is the reverse. ``bounds`` reports both cases, and concludes only what they agree on.
     by_position : bool
-        Pair rows by position where there is no id column.
+        Pair rows by position, without an id column.
     engine : {'auto', 'polars', 'duckdb', 'spark'}
         Engine that joins and counts rows; it does not change the result. ``auto`` uses Spark for Spark
         frames, DuckDB for large runs, and polars (in memory) for others. Only the columns that are used are
@@ -273,9 +273,9 @@ def compare(
     )
     tables = [run.table for run in runs]
     if slices is None and not isinstance(statistic, list | tuple) and not isinstance(metric, list | tuple):
-        asked = question.statistic_of(tables)
+        statistic = question.statistic_of(tables)
         return compare_runs(
-            *runs, asked, options, margin=margin, missing=missing, by_position=by_position, engine=engine
+            *runs, statistic, options, margin=margin, missing=missing, by_position=by_position, engine=engine
         )
     return compare_statistics(
         *runs,

@@ -53,7 +53,10 @@ MOST_CELLS = 2**22
 """Most counts of one run for which the shares of examples are computed: 32 MiB of floats."""
 
 FEWEST_DISCORDANT = 8
-"""Fewest discordant examples for which a correlation is reported; fewer do not show one."""
+"""Fewest examples with a nonzero share for which a correlation is reported.
+
+With d of them, the exact p-value under random signs is at least 2^(1 - d), which is above LEVEL for d < 8.
+"""
 
 _STEP = 1e-6
 """Relative step of central differences: near the cube root of the precision of floats, which is best."""
@@ -78,7 +81,7 @@ class Dependence:
     design_effect : float
         Factor by which the correlation increases the variance of the statistic.
     pvalue : float or None
-        p-value of the test that exchanges whole clusters; None if there is no such test, or if it is below
+        p-value of the test that exchanges whole clusters; None if this test is impossible, or if it is below
         the range of floats.
     log10_pvalue : float or None
         Decimal logarithm of the p-value, also below the range of floats.

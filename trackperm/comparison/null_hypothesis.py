@@ -36,9 +36,9 @@ A test with a rate of up to 1.5 alpha counts as robust by the liberal criterion 
 """
 
 FAR_APART = 1.5
-"""Smallest ratio of the two scores' divisors that is remarked on.
+"""Smallest ratio of the two scores' divisors with a remark.
 
-Below it, the remark could not name a visible difference as the reason.
+The remark gives this ratio as the reason; with a smaller one, readers would see no difference.
 """
 
 SKEWED = 50

@@ -39,8 +39,8 @@ from trackperm.pairing.pair import pair_in_memory
 N_SHUFFLES = 10_000
 SEEDS = {"bikel": 0, "sacrebleu": 12345}
 BIKEL_STATISTICS = ("bracket_recall", "bracket_precision", "bracket_f1")
-_MAX_SWAPS = 2**31
-_BLOCK = 2**22
+_MAX_SWAPS = 2**31  # swaps are booleans: 2 GiB
+_BLOCK = 2**22  # swaps that are multiplied at once, as floats: 32 MiB
 
 Floats = npt.NDArray[np.float64]
 Score = Callable[[Floats], Floats]

@@ -102,15 +102,15 @@ def named_test_sets(baseline: RunData, candidate: RunData) -> Iterator[None]:
     try:
         yield
     except (PairingError, InputTypeError) as error:
-        said = _test_sets_of_logs(baseline, candidate)
-        if said is None and isinstance(error, DisjointError | InputTypeError):
-            said = _experiments(baseline, candidate)
-        if said is None:
+        reason = _test_sets_of_logs(baseline, candidate)
+        if reason is None and isinstance(error, DisjointError | InputTypeError):
+            reason = _experiments(baseline, candidate)
+        if reason is None:
             raise
         hint = "compare runs on one test set."
         if isinstance(error, PairingError) and error.hint is not None:
             hint = f"{hint} {error.hint}"
-        raise PairingError(f"{said}\n\n{error.message}", hint=hint) from error
+        raise PairingError(f"{reason}\n\n{error.message}", hint=hint) from error
 
 
 def _test_sets_of_logs(baseline: RunData, candidate: RunData) -> str | None:

@@ -50,7 +50,10 @@ FEW = 30
 """Nonzero differences below which a normal mean is called doubtful: the usual rule of textbooks."""
 
 FEW_CLUSTERS = 40
-"""Clusters below which their standard error is usually too small (Cameron and Miller 2015)."""
+"""Number of clusters below which the standard error is called too small.
+
+Cameron and Miller (2015) call fewer than 20 to 50 clusters few, depending on the data.
+"""
 
 LARGE_SHARE = 0.1
 """Share of one difference in the sum of squares above which a normal mean is called doubtful.

@@ -4,7 +4,7 @@ Sign and size are separate questions, and both can be decided: a candidate can b
 still equivalent within a margin. The rules are, in this order:
 
 1. Sign. The candidate is better or worse if p < alpha, with the whole interval of p and in every case of
-   missing predictions. Otherwise the sign is undecided; p > alpha is no evidence that two runs are equal.
+   missing predictions. Otherwise the sign is undecided; p > alpha does not show that two runs are equal.
 2. Size. The candidate is equivalent within a margin if the interval of confidence 1 - 2 alpha lies strictly
    between -margin and margin: then both one-sided tests of |difference| >= margin have p < alpha (Schuirmann
    1987). Each end of the interval has to be a one-sided bound of confidence 1 - alpha for the statistic; see

@@ -29,14 +29,8 @@ _LONGEST_SPAN = 2**30
 def integer_matrix(values: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
     """Check that `values` are integers of shape (N, m) or (N,) and return them with shape (N, m).
 
-    Arrays keep their integer type and are not copied; their values fit int64.
-
-    Raises
-    ------
-    InputTypeError
-        If they are not of an integer or boolean type.
-    InputError
-        If the shape is wrong, there are no rows, or a value is beyond 2^62.
+    Arrays keep their integer type and are not copied; their values fit int64. It raises InputTypeError for
+    another type, and InputError for a wrong shape, no rows, or a value beyond 2^62.
     """
     array = np.asarray(values)
     if array.ndim not in (1, 2):
@@ -249,17 +243,9 @@ class DifferenceHistogram:
     ) -> DifferenceHistogram:
         """Fold and group the differences of N pairs.
 
-        Parameters
-        ----------
-        observed, swapped : array_like of int, shape (N, m) or (N,)
-            a_n = g(u_n, v_n) and b_n = g(v_n, u_n).
-        multiplicities : array_like of int, shape (N,), optional
-            Number of times that each pair occurs; once by default.
-
-        Raises
-        ------
-        InputTypeError, InputError
-            If the arrays are not integers of one shape, are empty, or overflow.
+        `observed` and `swapped`, shape (N, m) or (N,), are a_n = g(u_n, v_n) and b_n = g(v_n, u_n);
+        `multiplicities` is the number of times that each pair occurs. Refused are arrays that are not
+        integers of one shape, are empty, or overflow.
         """
         a, b = paired_matrices(observed, swapped)
         counts = None if multiplicities is None else checked_multiplicities(multiplicities, a.shape[0])
@@ -368,17 +354,8 @@ def signed_differences(
 ) -> tuple[npt.NDArray[Any], IntArray]:
     """Return the distinct values of ``candidate - baseline``, ascending, and how often each occurs.
 
-    It works in chunks, so it needs little memory beyond the inputs if the values are close together.
-
-    Parameters
-    ----------
-    candidate, baseline : ndarray of integers or booleans, shape (N,)
-        Of any width, or Python integers (dtype object).
-
-    Returns
-    -------
-    values : ndarray of int64, or of Python integers, shape (K,)
-    counts : ndarray of int64, shape (K,)
+    The arrays have integers or booleans of any width, or Python integers (dtype object). It works in chunks,
+    so it needs little memory beyond the inputs if the values are close together.
     """
     own, other = _range(candidate), _range(baseline)
     low, high = own[0] - other[1], own[1] - other[0]

@@ -71,19 +71,8 @@ def null_distribution(
 ) -> NullDistribution:
     """Compute the null distribution of a statistic on a window that holds all but 1e-20 of the mass.
 
-    Parameters
-    ----------
-    law : SwapDistribution
-        The law of X.
-    values : callable
-        The statistic at lattice points, given as r broadcastable coordinate arrays.
-    memory_budget : int
-        Bytes that may be allocated.
-
-    Raises
-    ------
-    CapacityError
-        If the window does not fit `memory_budget` bytes.
+    `values` is the statistic at lattice points, given as r broadcastable coordinate arrays. It raises
+    CapacityError if the window does not fit `memory_budget` bytes.
     """
     if law.n_coins == 0:
         origin = [np.zeros(1, dtype=np.int64)] * law.rank

@@ -109,9 +109,9 @@ def computed_result(found: TailResult, options: TestOptions, fields: ResultField
     scaled = low = high = 0.0
     for tail, share in parts:
         if tail.scaled > 0.0:
-            apart = tail.log_scale - log_scale
-            mass = share * tail.scaled * math.exp(apart)
-            error = tail.error + (4.0 * UNIT * (1.0 + abs(apart)) if len(parts) > 1 else 0.0)
+            distance = tail.log_scale - log_scale
+            mass = share * tail.scaled * math.exp(distance)
+            error = tail.error + (4.0 * UNIT * (1.0 + abs(distance)) if len(parts) > 1 else 0.0)
             # |p - truth| <= error * truth; an error of 1 and more leaves the upper end alone.
             scaled += mass
             low += 0.0 if error >= 1.0 and not is_upper_end else mass / (1.0 + error)

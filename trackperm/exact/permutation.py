@@ -143,20 +143,9 @@ def difference_test_of(
 def sum_test_of(
     moves: npt.NDArray[Any], counts: IntArray, unit: Fraction, options: TestOptions, note: str = ""
 ) -> PermutationTest:
-    """Test a sum of signed differences of examples.
+    """Test a sum of signed differences of examples: integers of any size, and the number of examples of each.
 
-    Parameters
-    ----------
-    moves : ndarray of int64, or of Python integers, shape (K,)
-        The distinct differences.
-    counts : ndarray of int64, shape (K,)
-        How many examples have each.
-    unit : Fraction
-        What 1 adds to the statistic; positive.
-    options : TestOptions
-        Checked before.
-    note : str
-        What is said of how the differences were read.
+    A difference of 1 adds `unit` to the statistic; `note` says how the differences were read.
     """
     moved = sum(d * c for d, c in zip(moves.tolist(), counts.tolist(), strict=True))
     # A swap turns the difference d of an example into -d.

@@ -31,31 +31,15 @@ def bracketed_root(
 ) -> float:
     """Return a root of a continuous function between two points at which its signs differ.
 
-    It interpolates through two or three points if that shortens the step, and bisects otherwise.
-
-    Parameters
-    ----------
-    f : callable
-        The function, with finite or infinite values.
-    low, high : float
-        The two points.
-    xtol, rtol : float
-        The root is off by at most ``xtol + rtol * |root|``.
-    max_steps : int
-        Largest number of steps.
-    must_converge : bool
-        Whether to raise an error if the tolerance is not reached; otherwise the last point is returned.
+    It interpolates through two or three points if that shortens the step, and bisects otherwise (Brent 1973,
+    section 4.2). The root is off by at most ``xtol + rtol * |root|``.
 
     Raises
     ------
     ValueError
         If the signs are the same, or a value is NaN.
     RuntimeError
-        If the root is not found in `max_steps`.
-
-    References
-    ----------
-    Brent (1973), section 4.2.
+        If the root is not found in `max_steps`; unless `must_converge`, the last point is returned instead.
     """
     before, at = low, high
     f_before, f_at = _value(f, before), _value(f, at)

@@ -263,8 +263,8 @@ def _test_set(paired: PairedRuns) -> str:
     reports = [entry.pairing.report for entry in paired.entries if entry.data.name != paired.reference.name]
     own = [entry.pairing.report for entry in paired.entries if entry.data.name == paired.reference.name]
     checked = {(report.labels_checked, report.inputs_checked) for report in reports}
-    alike = [report for report in own if (report.labels_checked, report.inputs_checked) in checked]
-    return (alike or reports or own)[0].test_set
+    same = [report for report in own if (report.labels_checked, report.inputs_checked) in checked]
+    return (same or reports or own)[0].test_set
 
 
 def _require_rankable(statistic: Statistic, tested: Alternative, *, all_pairs: bool) -> None:

@@ -313,7 +313,7 @@ def _require_one_reading(entries: Sequence[Entry]) -> None:
             if not np.allclose(sides[0], sides[1], rtol=1e-9, atol=0.0):
                 raise InputTypeError(
                     f"the columns of `{entries[0].data.table.origin}` and `{entry.data.table.origin}` have"
-                    f" different types, which change the count `{name}` of the other runs",
+                    f" different types, which change how the count `{name}` is read",
                     hint="store the columns with the same types in all runs.",
                 )
 

@@ -20,7 +20,7 @@ from trackperm.leaderboards.result import Pair, Row
 from trackperm.leaderboards.run_counts import RunCounts
 from trackperm.statistic import Statistic
 
-_UNDERFLOW = 1e-300
+_UNDERFLOW = 1e-300  # below it floats lose digits, and only logarithms are exact
 
 
 def best_first(counted: RunCounts) -> list[int]:
@@ -116,13 +116,13 @@ def ranked_rows(
         letters, note = display.letters, display.note
         if rule.controls == "FWER":
             ranks = [(int(low), int(high)) for low, high in rank_ranges(better)]
-    alike = _clones(counted, order, pairs)
+    equal = _clones(counted, order, pairs)
     against = {pair.candidate: pair for pair in pairs if pair.baseline == (reference or 0)}
     by_score = Counter(scores)
     rows = []
     for place, i in enumerate(order):
         interval = intervals.get(place)
-        group = next((group for group in alike if place in group), ())
+        group = next((group for group in equal if place in group), ())
         rows.append(
             Row(
                 data=counted.entries[i].data,

@@ -218,7 +218,7 @@ class Leaderboard:
         Raises
         ------
         KeyError
-            If there is no run with a name, or if the two were not compared.
+            If no run has one of the names, or if the two were not compared.
         """
         place = {row.name: i for i, row in enumerate(self.rows)}
         return self._places[frozenset((place[first], place[second]))]

@@ -41,7 +41,7 @@ OF_LEADERBOARDS = (
     "a leaderboard counts once for each of its pairs, and is shown with their smallest p-value; a pair that "
     "was compared again counts again"
 )
-_HALF = 0.5
+_HALF = 0.5  # any level: the shares of alpha do not depend on it
 _UNKNOWN = datetime.max.replace(tzinfo=timezone.utc)
 
 

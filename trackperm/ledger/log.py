@@ -232,11 +232,11 @@ class _Ledger:
         self, made: Callable[[Place, LedgerEntry | None], Publication], container: str | None, **options: bool
     ) -> Published:
         """Publish what `made` returns for the place, and for the entry that an earlier call wrote."""
-        earlier, following = self._looked_up()
+        earlier, following = self._state()
         expected = following if earlier is None else _place(earlier)
         published = self.tracker.publish(made(expected, earlier), container, **options)
         for _ in range(_TRIES):
-            own, _ = self._looked_up()
+            own, _ = self._state()
             if own is None or _place(own) == expected:
                 break
             expected = _place(own)
@@ -246,7 +246,7 @@ class _Ledger:
             return published
         return replace(published, look=own.number, in_leaderboards=own.in_leaderboards)
 
-    def _looked_up(self) -> tuple[LedgerEntry | None, Place]:
+    def _state(self) -> tuple[LedgerEntry | None, Place]:
         """Return the entry that an earlier call wrote, if any, and the place of a new entry."""
         logged: list[LoggedComparison] = []
         for seconds in _SETTLING_SECONDS:

@@ -66,15 +66,9 @@ class ClassCounts:
     def summed(self, units: Integers, kinds: Integers, sizes: Integers) -> ClassCounts:
         """Add up the counts of the examples of each unit.
 
-        Parameters
-        ----------
-        units, kinds, sizes : ndarray of int64, shape (L,)
-            Number of a unit and of a kind, each from 0, and the number of examples of this kind in this unit.
-
-        Raises
-        ------
-        InputError
-            If sums may reach 2^62, or the counts of all units and classes would not fit in memory.
+        Row l of `units`, `kinds` and `sizes` is the number of a unit and of a kind, each from 0, and the
+        number of examples of this kind in this unit. Refused are sums that may reach 2^62, or counts that
+        would not fit in memory.
         """
         n_units = int(units.max()) + 1
         self.require_few_units(n_units)
@@ -91,23 +85,11 @@ class ClassCounts:
         return replace(self, baseline=baseline, candidate=candidate, sizes=np.ones(n_units, dtype=np.int64))
 
     def require_few_units(self, n_units: int) -> None:
-        """Refuse units whose counts of every class would not fit in memory.
-
-        Raises
-        ------
-        InputError
-            If there are too many units.
-        """
+        """Refuse units whose counts of every class would not fit in memory."""
         require_few(n_units, "units that are exchanged together", self.statistic, self.baseline.shape[1])
 
     def pooled(self) -> pl.DataFrame:
-        """Return the counts of each kind, added up over the classes, and :data:`DIFFERS`.
-
-        Raises
-        ------
-        InputError
-            If sums may reach 2^62.
-        """
+        """Return the counts of each kind, added up over the classes, and :data:`DIFFERS`."""
         columns: dict[str, npt.NDArray[np.int64]] = {}
         for side, counts in zip(SIDES, (self.baseline, self.candidate), strict=True):
             require_small_sums(int(np.abs(counts).max()), counts.shape[1], self.statistic)
@@ -147,23 +129,9 @@ def counted_by_class(
 ) -> tuple[Frame, ClassCounts]:
     """Count the outcomes of both runs for every class.
 
-    Parameters
-    ----------
-    rows : JoinedRows
-        Baseline and candidate.
-    statistic : Statistic
-        A statistic with classes.
-    types : mapping of str to ColumnType
-        Types of the columns, including those of :func:`class_types`.
-    outcomes : (Outcome, Outcome), optional
-        Outcomes that replace missing predictions of baseline and candidate; None where they are not counted.
-
-    Returns
-    -------
-    frame : narwhals.LazyFrame
-        The rows in the test with the number of their kind and the columns of :meth:`ClassCounts.pooled`.
-    counts : ClassCounts
-        Counts of the kinds.
+    `types` includes those of :func:`class_types`; `outcomes` replace missing predictions of baseline and
+    candidate. It returns the rows in the test, with the number of their kind and the columns of
+    :meth:`ClassCounts.pooled`, and the counts of the kinds.
 
     Raises
     ------
@@ -201,7 +169,7 @@ def counted_by_class(
         value = classes[int(np.argmin(occurs))]
         raise InputError(
             f"the class {value!r} of `{statistic.name}` counts 0 on every example of both runs",
-            hint="does it occur in the data as written?",
+            hint="check how the class is written in the data.",
         )
     notes = (*own.notes, *_predicted_alone(rows, classes, statistic, types))
     counts = ClassCounts(baseline, candidate, kinds[_SIZE].to_numpy(), statistic, notes)
@@ -226,8 +194,8 @@ def _with_kinds(
         kinds = kinds.with_columns(pl.col(KIND).cast(pl.Int64), pl.col(SIZE).alias(_SIZE))
         return engine.local(kinds.drop(_SIZE)), kinds
     first = "first_of_kind"
-    alike = [of(side, name) for side in SIDES for name in read]
-    frame = engine.kept(frame.with_columns(f.col(KEY).min().over(*alike).alias(first)))
+    values = [of(side, name) for side in SIDES for name in read]
+    frame = engine.kept(frame.with_columns(f.col(KEY).min().over(*values).alias(first)))
     require_few_kinds(int(engine.collected(frame.select(f.col(first).n_unique())).item()))
     sizes = engine.collected(frame.group_by(first).agg(f.col(SIZE).sum().cast(f.Int64).alias(_SIZE)))
     sizes = sizes.sort(first).with_row_index(KIND).with_columns(pl.col(KIND).cast(pl.Int64))
@@ -244,13 +212,7 @@ def _for_every(classes: tuple[ClassValue, ...], kinds: pl.DataFrame) -> pl.DataF
 
 
 def require_few(n: int, what: str, statistic: Statistic, n_classes: int) -> None:
-    """Refuse more counts of classes than fit in memory.
-
-    Raises
-    ------
-    InputError
-        If there are more counts than :data:`~trackperm.pairing.grouping.MAX_CELLS`.
-    """
+    """Refuse more counts of classes than :data:`~trackperm.pairing.grouping.MAX_CELLS`."""
     if n * n_classes * 2 * len(statistic.count_names) > MAX_CELLS:
         raise InputError(
             f"{n} {what} are too many for the counts of {n_classes} classes",
@@ -276,4 +238,4 @@ def _predicted_alone(
     if not others:
         return []
     names = ", ".join(map(shown, others[:_SHOWN])) + (" …" if len(others) > _SHOWN else "")
-    return [f"classes: {len(others)} that only predictions have are not in the mean ({names})"]
+    return [f"classes: {len(others)} that occur in predictions only are not in the mean ({names})"]

@@ -113,14 +113,8 @@ def cluster_columns(
 ) -> list[ClusterColumn]:
     """Return the columns of two runs that may hold clusters, those with the name of a cluster first.
 
-    Parameters
-    ----------
-    baseline, candidate : ExampleTable
-        The runs.
-    statistic : Statistic
-        The statistic with which the runs were paired by id. Columns that it reads are not considered.
-    ids : Series, shape (N,)
-        Ids of the examples, as :attr:`~trackperm.pairing.paired_counts.PairedCounts.frame` has them.
+    Columns that the statistic reads are not considered. `ids` are the ids of the examples, as
+    :attr:`~trackperm.pairing.paired_counts.PairedCounts.frame` has them.
     """
     tables = baseline, candidate
     id_names = id_columns(statistic.columns["id"], tables)
@@ -191,7 +185,7 @@ def _names(tables: Tables, statistic: Statistic, ids: tuple[str, ...]) -> Iterat
 
 
 def _whole(ids: tuple[str, ...]) -> str | None:
-    """Return the first column of an id of several columns: the whole, of which the examples are parts."""
+    """Return the first column of an id of several columns, which names the whole that contains examples."""
     return ids[0] if len(ids) > 1 else None
 
 

@@ -128,8 +128,8 @@ class PairedColumns:
         tables = (baseline, candidate)
         if by_position and statistic.has_several_rows:
             raise InputError(
-                f"`{statistic.name}` takes the rows of an example together, which pairing by position cannot"
-                " tell",
+                f"`{statistic.name}` combines the rows of an example, but pairing by position cannot find"
+                " them",
                 hint="`--id NAME` names a column that identifies the examples.",
             )
         id_, label = statistic.columns["id"], _column(statistic, "label")
@@ -144,7 +144,7 @@ class PairedColumns:
             raise _lacking(dict.fromkeys(needed), tables, statistic, ids)
         notes = list(statistic.found)
         if by_position and all(name in table.columns for table in tables for name in ids):
-            notes.append(f"column `{id_}` was not used, as rows were to be paired by position")
+            notes.append(f"column `{id_}` was not used, because rows are paired by position")
         if label is not None and label not in used:
             reason = _label_reason(label, tables)
             if reason:
@@ -206,7 +206,7 @@ def _lacking(
         options.append(f"`{_OPTIONS[role]} {guess}`" if role in _OPTIONS else f"`--column {role}={guess}`")
     hint = ", ".join(options) + (" names the column" if len(lacking) == 1 else " name the columns")
     if any(name in lacking for name in ids):
-        hint += "; `--by-position` pairs rows in the order in which they stand"
+        hint += "; `--by-position` pairs rows in their order"
     return InputError(
         f"the statistic `{statistic.name}` needs columns {listed(needed)}\n\n{found}", hint=hint + "."
     )

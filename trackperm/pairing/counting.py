@@ -62,20 +62,10 @@ def counted(
     *,
     units: Mapping[str, Fraction] | None = None,
 ) -> CountedRows:
-    """Count the outcomes of both runs.
+    """Count the outcomes of both runs on `frame`, the rows that are counted.
 
-    Parameters
-    ----------
-    rows : JoinedRows
-        The joined rows of both runs.
-    frame : narwhals.LazyFrame
-        The rows that are counted.
-    types : dict of str to ColumnType
-        Types of the columns that the counts read.
-    outcomes : (Outcome, Outcome), optional
-        Outcomes that replace missing predictions of baseline and candidate; None where they are not counted.
-    units : mapping of str to Fraction, optional
-        Known units of the counts, if `frame` is a part of the rows by which the units were found.
+    `types` has the columns that the counts read; `outcomes` replace missing predictions of baseline and
+    candidate; `units` are known if `frame` is a part of the rows by which they were found.
 
     Raises
     ------
@@ -183,13 +173,7 @@ class _Counters:
     of_runs: tuple[str, ...]
 
     def count(self, batch: pl.DataFrame) -> list[pl.Series]:
-        """Return the counters of rows; rows without a prediction are counted as `outcome`.
-
-        Raises
-        ------
-        InputError
-            If a row cannot be counted.
-        """
+        """Return the counters of rows; rows without a prediction are counted as `outcome`."""
         own = batch.select(
             pl.col(of(self.side, name)).alias(name)
             for name in (*self.names, CLASS_COLUMN)
@@ -244,10 +228,10 @@ def _require_known(rows: JoinedRows, frame: Frame, statistic: Statistic, decimal
         first = rows.first(wrong[side, name], 1, count_of(side, name), frame=frame)
         key, value = first.row(0)
         if name in decimals:
-            said, hint = "undefined or infinite", "decimal counts are finite numbers, on every example."
+            said, hint = "undefined or infinite", "decimal counts must be finite on every example."
         else:
             said = "undefined or beyond 64 bits" if value in (None, OUT_OF_RANGE) else value
-            hint = "counts are integers below 2^62 in magnitude, on every example."
+            hint = "counts must be integers below 2^62 in magnitude on every example."
         raise InputError(
             f"the count `{name}` of `{statistic.name}` is {said} on example {shown(key)} of"
             f" `{rows.runs[SIDES.index(side)].origin}`",

@@ -25,16 +25,8 @@ MAX_CELLS = 2**26
 def summed(engine: Engine, frame: Frame, unit: str, statistic: Statistic, *, strata: bool) -> Frame:
     """Add up the counts of each unit within each stratum.
 
-    Returns
-    -------
-    narwhals.LazyFrame
-        A row for every unit and each of its strata: the unit as ``id``, :data:`STRATUM` where there are
-        strata, and the counts.
-
-    Raises
-    ------
-    InputError
-        If sums may reach 2^62.
+    It returns a row for every unit and each of its strata: the unit as ``id``, :data:`STRATUM` where there
+    are strata, and the counts. Sums that may reach 2^62 are refused.
     """
     f, columns = engine.functions, count_columns(statistic.count_names)
     frame = frame.select(f.col(unit).alias("id"), *([STRATUM] if strata else []), *columns)
@@ -47,17 +39,11 @@ def summed(engine: Engine, frame: Frame, unit: str, statistic: Statistic, *, str
 
 
 def require_small_sums(largest: int, n: int, statistic: Statistic) -> None:
-    """Refuse sums of `n` counts of at most `largest` if they may reach 2^62.
-
-    Raises
-    ------
-    InputError
-        If `n` times `largest` is 2^62 or more.
-    """
+    """Refuse sums of `n` counts of at most `largest` if they may reach 2^62."""
     if largest * n >= _LARGEST:
         raise InputError(
             f"the counts of `{statistic.name}` may add up to 2^62 and more",
-            hint="give them in a larger unit: `resolution`.",
+            hint="`resolution` in the file of the statistic sets a larger unit.",
         )
 
 
@@ -66,17 +52,9 @@ def count_table(
 ) -> CountTable:
     """Group units with equal counts; each stratum has its own columns of counts.
 
-    Parameters
-    ----------
-    frame : narwhals.LazyFrame
-        Rows with ``id``, the counts, their multiplicity, and :data:`STRATUM` where there are strata.
-    units : bool
-        Whether an id may be in several strata.
-
-    Raises
-    ------
-    InputError
-        If the counts of all rows in all strata would not fit in memory.
+    `frame` has ``id``, the counts, their multiplicity, and :data:`STRATUM` where there are strata; `units`
+    states that an id may be in several strata. Counts of all rows in all strata that would not fit in memory
+    are refused.
     """
     f, columns = engine.functions, count_columns(statistic.count_names)
     p = len(statistic.count_names)

@@ -12,14 +12,7 @@ from trackperm.tables.table import ExampleTable, id_columns
 
 
 def require_ids(table: ExampleTable, id_: str) -> None:
-    """Refuse a table whose examples are not identified by `id_`.
-
-    Parameters
-    ----------
-    table : ExampleTable
-        A table with one row per example.
-    id_ : str
-        A column, or several separated by commas, such as ``id,epoch``.
+    """Refuse a table whose examples are not identified by `id_`: a column, or several separated by commas.
 
     Raises
     ------
@@ -36,9 +29,9 @@ def require_ids(table: ExampleTable, id_: str) -> None:
         could = listed(name for name in table.columns if _identifies(table, name))
         raise InputError(
             f"`{table.origin}` has no column {listed(absent)}, only {listed(table.columns)}",
-            hint=f"of these, {could} would identify the examples: `--id NAME` names it."
+            hint=f"{could} could identify the examples: `--id NAME` names the column."
             if could
-            else "none of these would identify the examples: add the ids of the data set.",
+            else "no column identifies the examples: add the ids of the data set.",
         )
     _require(table, ids, id_)
 

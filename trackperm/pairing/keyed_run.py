@@ -139,22 +139,16 @@ def _require_group_types(columns: PairedColumns, types: Mapping[str, ColumnType]
     for name in columns.groups:
         if types[name] not in (ColumnType.INTEGER, ColumnType.TEXT, ColumnType.BOOLEAN):
             raise PairingError(
-                f"column `{name}` is {types[name].value}, which names no clusters, strata or classes",
-                hint="they are integers, text or booleans.",
+                f"column `{name}` is {types[name].value}; clusters, strata and classes must be integers,"
+                " text or booleans"
             )
 
 
 def require_id_types(ids: Sequence[str], types: Mapping[str, ColumnType]) -> None:
-    """Refuse ids that are neither integers nor text.
-
-    Raises
-    ------
-    PairingError
-        If a column of `ids` has another type.
-    """
+    """Refuse ids that are neither integers nor text."""
     for name in ids:
         if types[name] not in (ColumnType.INTEGER, ColumnType.TEXT):
             raise PairingError(
-                f"column `{name}` is {types[name].value}, which identifies no examples",
+                f"column `{name}` is {types[name].value}; ids must be integers or text",
                 hint="`--id NAME` names a column of integers or text.",
             )

@@ -93,20 +93,8 @@ def pair_many(
 ) -> list[PairedRun | None]:
     """Pair with a reference run all runs that hold exactly its examples.
 
-    Parameters
-    ----------
-    reference : ExampleTable
-        The common baseline.
-    candidates : sequence of ExampleTable
-        The runs.
-    statistic, missing, by_position
-        As of :func:`~trackperm.pairing.pair.pair`.
-
-    Returns
-    -------
-    list of PairedRun or None
-        For each run the same result as :func:`~trackperm.pairing.pair.pair_in_memory`; None if that function
-        has to be called.
+    For each run the result equals that of :func:`~trackperm.pairing.pair.pair_in_memory`, with the same
+    arguments; it is None if that function has to be called.
     """
     found: list[PairedRun | None] = [None] * len(candidates)
     is_grouped = statistic.has_classes or statistic.strata or statistic.cluster or statistic.has_several_rows

@@ -46,8 +46,8 @@ def design(rows: JoinedRows, frame: Frame, statistic: Statistic) -> list[str]:
     if columns.cluster is not None:
         n_clusters = int(rows.engine.collected(frame.select(rows.functions.col("id").n_unique())).item())
         notes.append(
-            f"clusters: the examples of one `{columns.cluster}` are exchanged together, so that the"
-            f" {n_clusters} clusters count as the examples"
+            f"clusters: the examples of one `{columns.cluster}` are exchanged together, so the test has"
+            f" {n_clusters} units"
         )
     if statistic.weights:
         noun, column = ("classes", columns.classes) if statistic.has_classes else ("strata", columns.strata)
@@ -59,14 +59,14 @@ def design(rows: JoinedRows, frame: Frame, statistic: Statistic) -> list[str]:
         )
     if statistic.repeats == "rows" and columns.cluster is None:
         notes.append(
-            f"look: unit: each row of `{columns.id}` counts as an example, as was asked for; rows of one"
-            " example depend on each other, so that p can be far too small"
+            f"look: unit: each row of `{columns.id}` counts as an example, as requested; rows of one"
+            " example depend on each other, so p can be far too small"
         )
     unit = columns.id if columns.cluster is None else columns.cluster
     if unit is not None and _are_folds(rows, frame, unit):
         notes.append(fold_warning(unit))
     if statistic.contrast == "log ratio":
-        notes.append("contrast: the difference is that of the logarithms of the scores")
+        notes.append("contrast: difference of the logarithms of the scores")
     return notes
 
 
@@ -112,8 +112,8 @@ def fold_warning(column: str) -> str:
     Cross-Validation.
     """
     return (
-        "folds: the training sets of folds or resamples overlap, so that their scores are not independent and"
-        f" p can be far too small; predictions by example are sounder than scores by `{column}`"
+        "folds: the training sets of folds or resamples overlap, so their scores are not independent and p"
+        f" can be far too small; compare predictions by example rather than scores by `{column}`"
     )
 
 
@@ -155,20 +155,9 @@ def rewritten_ids(
 def n_changed(rows: JoinedRows, statistic: Statistic, n_different: Mapping[str, int]) -> int | None:
     """Count the rows in the test whose predictions differ; a prediction of only one run differs.
 
-    Parameters
-    ----------
-    rows : JoinedRows
-        Baseline and candidate.
-    statistic : Statistic
-        The statistic, which names the column of predictions.
-    n_different : mapping of str to int
-        Number of rows in which the runs differ, by column that the statistic reads from each run.
-
-    Returns
-    -------
-    int or None
-        None if a run has no predictions, their types are not compatible, they are many and were not read, or
-        an example has several rows, whose predictions have no partners.
+    `n_different` has the number of rows in which the runs differ, by column that the statistic reads from
+    each run. None if a run has no predictions, their types are not compatible, they are many and were not
+    read, or an example has several rows, whose predictions have no partners.
     """
     name, columns, engine = statistic.columns.get("prediction", "prediction"), rows.columns, rows.engine
     if columns.repeats:

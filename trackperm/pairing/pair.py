@@ -307,8 +307,9 @@ def _joined(
         changed = [run.origin for side, run in zip(SIDES, runs, strict=True) if n[side] != run.n_keyed]
         if changed:
             raise PairingError(
-                f"`{changed[0]}` does not have the same rows each time that it is read",
-                hint="a sample, or a limit without an order, is drawn anew: write the table, and read that.",
+                f"`{changed[0]}` does not have the same rows each time it is read",
+                hint="a sample, or a limit without an order, changes with every read: write the table to a"
+                " file.",
             )
     return rows
 
@@ -330,16 +331,9 @@ def _by_unit(
 ) -> tuple[Frame, Statistic, bool, ClassCounts | None]:
     """Combine the counts of each exchangeable unit into one row for each of its strata.
 
-    Returns
-    -------
-    frame : narwhals.LazyFrame
-        Rows with ``id``, the stratum where there are strata, and the counts.
-    statistic : Statistic
-        The statistic, with the units of the counts.
-    is_unit : bool
-        Whether an id may be in several strata.
-    by_class : ClassCounts or None
-        The counts of every class on the same rows.
+    It returns rows with ``id``, the stratum where there are strata, and the counts; the statistic with the
+    units of the counts; whether an id may be in several strata; and the counts of every class on the same
+    rows.
     """
     engine, columns, f = rows.engine, rows.columns, rows.functions
     has_strata = columns.strata is not None
@@ -371,23 +365,15 @@ def _by_unit(
 def require_usable(
     baseline: ExampleTable, candidate: ExampleTable, missing: Missing, *, by_position: bool
 ) -> None:
-    """Refuse runs that cannot be paired, as far as this is known before any column is read.
-
-    Raises
-    ------
-    InputError
-        If `missing` has an unknown value.
-    PairingError
-        If a run has no examples, or its rows have no order and `by_position` is true.
-    """
+    """Refuse runs that cannot be paired, as far as this is known before any column is read."""
     require_choice("missing", missing, get_args(Missing))
     for table in (baseline, candidate):
         if not len(table):
             raise PairingError(f"`{table.origin}` has no examples")
         if by_position and not table.ordered:
             raise PairingError(
-                f"the rows of `{table.origin}` have no certain order, so they cannot be paired by position",
-                hint="pair them by an id, or collect the table in an order that you know.",
+                f"the rows of `{table.origin}` have no fixed order, so they cannot be paired by position",
+                hint="pair them by id, or collect the table in a known order.",
             )
 
 
@@ -420,24 +406,17 @@ def reported(
 
 
 def _require_takeable(numbers: RowNumbers, columns: PairedColumns, statistic: Statistic) -> None:
-    """Refuse treatments of several rows that cannot be combined with classes, strata or clusters.
-
-    Raises
-    ------
-    InputError
-        If there are classes, and rows are not added up or their numbers differ between the runs; or if there
-        are classes, strata or clusters, and attempts are exchanged within examples.
-    """
+    """Refuse treatments of several rows that cannot be combined with classes, strata or clusters."""
     if columns.repeats == "attempts" and (columns.groups or statistic.has_classes):
         raise InputError(
-            f"the attempts within each example are exchanged, and `{statistic.name}` has clusters, strata or"
-            " classes",
+            "attempts cannot be exchanged within examples with the clusters, strata or classes of"
+            f" `{statistic.name}`",
             hint="`--repeats mean` exchanges the means of examples.",
         )
     if not statistic.has_classes or (columns.repeats in ADDED and numbers.is_equal):
         return
     raise InputError(
-        f"`{statistic.name}` has classes, whose counts are added up over as many rows of an example in both"
-        f" runs; here there are {numbers}, to be taken by `{columns.repeats}`",
-        hint="`--repeats sum`, or a statistic without classes.",
+        f"`{statistic.name}` has classes, which need the sum of the same number of rows of an example in both"
+        f" runs; found {numbers}, and the rule `{columns.repeats}`",
+        hint="use `--repeats sum`, or a statistic without classes.",
     )

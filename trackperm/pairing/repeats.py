@@ -86,13 +86,7 @@ def _span(numbers: tuple[int, int]) -> str:
 
 
 def require_equal_rows(rows: JoinedRows) -> None:
-    """Refuse examples that have more rows in one run than in the other, unless the rule allows them.
-
-    Raises
-    ------
-    PairingError
-        If there are such examples; the message shows the first.
-    """
+    """Refuse examples with more rows in one run than in the other, unless the rule allows them."""
     if rows.columns.repeats in UNEQUAL:
         return
     f = rows.functions
@@ -113,38 +107,21 @@ def require_equal_rows(rows: JoinedRows) -> None:
     )
     raise PairingError(
         f"{n_unequal} of {n_examples} examples have more rows in one run than in the other{table}",
-        hint="what is exchanged depends on why. `--unit attempt`, where it is by design, as 3 against 5"
-        " attempts: the attempts within each example, which is exact. `--repeats bundle`, where one rule of"
-        " both runs made the numbers, as retries do: all rows of an example. `--repeats mean`: their means,"
-        " at a level that holds only for many examples.",
+        hint="choose what the test exchanges. `--unit attempt`: single attempts within each example, which is"
+        " exact if their numbers were fixed beforehand, such as 3 against 5. `--repeats bundle`: all rows"
+        " of an example, if one rule, such as retries, made the numbers in both runs. `--repeats mean`:"
+        " their means, at a level that holds only for many examples.",
     )
 
 
 def combined(
     rows: JoinedRows, frame: Frame, statistic: Statistic, *, strata: bool
 ) -> tuple[Frame, Statistic]:
-    """Combine the counts of all rows of an example by a rule other than their sum.
+    """Combine the counts of all rows of an example by the rule of the statistic, other than their sum.
 
-    Parameters
-    ----------
-    frame : narwhals.LazyFrame
-        Counts by row, with :data:`STRATUM` where there are strata.
-    statistic : Statistic
-        The statistic, which names the rule and has the units of the counts.
-    strata : bool
-        Whether there are strata.
-
-    Returns
-    -------
-    frame : narwhals.LazyFrame
-        A row for every example and stratum: the key, the stratum, and the counts.
-    statistic : Statistic
-        The statistic, with the units of the new counts.
-
-    Raises
-    ------
-    InputError
-        If the rule needs rows that pass or fail, or more rows than there are, or a unit that is too small.
+    It returns a row for every example and stratum, with the key, the stratum and the counts, and the
+    statistic with the units of the new counts. It raises InputError if the rule needs rows that pass or fail,
+    more rows than there are, or a unit that is too small.
 
     References
     ----------
@@ -179,7 +156,7 @@ def combined(
         if unit > _SMALLEST_UNIT:
             raise InputError(
                 f"the numbers of rows of an example have no common unit above 1/2^31 for `repeats: {rule}`",
-                hint="`--repeats bundle` needs none, where one rule of both runs made the numbers.",
+                hint="`--repeats bundle` needs no unit, if one rule made the numbers in both runs.",
             )
         return distinct.with_columns(
             pl.Series(f"{_N_ROWS}_{name}", [int(each * unit) for each in values], pl.Int64)
@@ -208,13 +185,13 @@ def _pass_hat_k(statistic: Statistic) -> Share:
     def share(c: int, n: int) -> Fraction:
         if not isinstance(k, int) or isinstance(k, bool) or k < 1:
             raise InputError(
-                f"`{statistic.name}` takes `k` attempts of each example, and `k` is {k!r}",
-                hint="`--set k=5`, for example: an integer of at least 1.",
+                f"`k` of `{statistic.name}` is {k!r}; expected an integer of at least 1",
+                hint="`--set k=5`, for example.",
             )
         if n < k:
             raise InputError(
-                f"`{statistic.name}` takes {k} attempts of each example, and some have {n}",
-                hint=f"`--set k={n}` takes as many as there are.",
+                f"`{statistic.name}` needs {k} attempts of each example, but some examples have {n}",
+                hint=f"`--set k={n}` needs no more.",
             )
         return Fraction(math.comb(c, k), math.comb(n, k))
 
@@ -237,13 +214,7 @@ _SHARES: Mapping[RepeatsInSpec | None, Callable[[Statistic], Share]] = {
 
 
 def _require_passes(rows: JoinedRows, frame: Frame, names: Sequence[str], statistic: Statistic) -> None:
-    """Refuse statistics whose counts do not say whether a row passes or fails.
-
-    Raises
-    ------
-    InputError
-        If a count has values other than 0 and 1, more than one count varies, or a lower score is better.
-    """
+    """Refuse counts other than 0 and 1, several counts that vary, and statistics where lower is better."""
     values: list[set[int]] = []
     for name in names:
         found: set[int] = set()
@@ -256,9 +227,9 @@ def _require_passes(rows: JoinedRows, frame: Frame, names: Sequence[str], statis
     varying = [each for each in values if len(each) > 1]
     if len(varying) > 1 or any(each - {0, 1} for each in values) or not statistic.greater_is_better:
         raise InputError(
-            f"`repeats: {statistic.repeats}` takes rows that pass or fail, and `{statistic.name}` is not a"
+            f"`repeats: {statistic.repeats}` requires rows that pass or fail, but `{statistic.name}` is not a"
             " share of rows that pass",
-            hint="`--repeats mean` averages the rows of an example, whatever they count.",
+            hint="`--repeats mean` averages the rows of an example for any counts.",
         )
 
 
@@ -267,7 +238,7 @@ def asymptotic(numbers: RowNumbers, rule: RepeatsInSpec | None) -> str | None:
     if rule not in ASYMPTOTIC or numbers.is_equal:
         return None
     return (
-        f"the runs have other numbers of rows ({numbers}), whose means are not exchangeable: the level"
+        f"the runs have different numbers of rows ({numbers}), so their means are not exchangeable: the level"
         " holds only for many examples"
     )
 
@@ -276,13 +247,13 @@ def unit_note(numbers: RowNumbers, columns: PairedColumns) -> str:
     """Note how the rows of an example are combined."""
     how = {
         "sum": "their counts are added up",
-        "bundle": "their counts are added up, and their number is exchanged with them, which holds if one"
-        " rule of both runs made it",
+        "bundle": "their counts are added up, and their number is exchanged with them, which is valid if"
+        " one rule made it in both runs",
         "mean": "their counts are averaged",
-        "any": "an example passes where any of them does",
-        "all": "an example passes where all of them do",
-        "pass_at_k": "estimate the chance that any of k passes",
-        "pass_hat_k": "estimate the chance that all of k pass",
+        "any": "an example passes if any of them does",
+        "all": "an example passes if all of them do",
+        "pass_at_k": "they estimate the chance that any of k passes",
+        "pass_hat_k": "they estimate the chance that all of k pass",
         "attempts": "attempts are exchanged among those of their example",
     }[columns.repeats or "sum"]
-    return f"unit: the example, by `{columns.id}`; {numbers}, {how}"
+    return f"unit: the example, by `{columns.id}`; {numbers}; {how}"

@@ -153,16 +153,9 @@ def product_sums(f: Functions, keys: str, values: str, condition: nw.Expr) -> li
 
 
 def digest(header: Sequence[object], sums: Mapping[str, int], name: str) -> str:
-    """Return the SHA-256 of a header and the sums of hashes of all rows.
+    """Return the SHA-256 of a header of JSON values and the sums of hashes of all rows.
 
-    Parameters
-    ----------
-    header : sequence
-        JSON values: number of rows, names and types of columns.
-    sums : mapping of str to int
-        Values of the expressions of :func:`product_sums`.
-    name : str
-        Name of the hashes of values.
+    `sums` are the values of the expressions of :func:`product_sums`, and `name` names the hashes of values.
     """
     written = [*header, *(int(sums[half] or 0) % p for p, half in zip(PRIMES, hash_names(name), strict=True))]
     return sha256(json.dumps(written).encode()).hexdigest()

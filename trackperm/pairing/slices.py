@@ -20,27 +20,11 @@ def require_same_slices(
     by_position: bool,
     engine: EngineName = "auto",
 ) -> None:
-    """Refuse examples whose value in a column is not the same in both runs.
+    """Refuse examples whose value in a column is not the same in both runs; the message shows the first.
 
-    Parameters
-    ----------
-    tables : (ExampleTable, ExampleTable)
-        Baseline and candidate.
-    column : str
-        The column whose values are the slices.
-    ids : tuple of str
-        The columns of ids.
-    by_position : bool
-        Whether rows are matched by their order; the column is then read into memory.
-    engine : {"auto", "polars", "duckdb", "spark"}
-        Engine that joins rows by their ids.
-
-    Raises
-    ------
-    PairingError
-        If there are such examples; the message shows the first.
-    InputTypeError
-        If a column cannot be used, or its types in the two runs are not compatible.
+    `ids` are the columns of ids. If rows are matched by their order, the column is read into memory;
+    otherwise `engine` joins rows by their ids. It raises InputTypeError if a column cannot be used, or its
+    types in the two runs are not compatible.
     """
     if by_position:
         first, second, _ = typed_columns(*tables, [column], text=[column])
@@ -70,5 +54,5 @@ def _differ(column: str, n: int, where: str, first: object, second: object) -> P
     return PairingError(
         f"column `{column}` differs between the runs on {n} examples: first{where},"
         f" {first!r} in the baseline and {second!r} in the candidate",
-        hint="slices are those of the examples, the same in both runs.",
+        hint="slices belong to the examples and must be the same in both runs.",
     )

@@ -29,25 +29,10 @@ def text_columns(
     names: Sequence[str],
     texts: Collection[str],
 ) -> tuple[tuple[str, ...], list[str]]:
-    """Find the columns of numbers that are compared as text.
+    """Find the columns, among `names`, of numbers that are compared as text; `texts` are text in any case.
 
-    Parameters
-    ----------
-    tables : (ExampleTable, ExampleTable)
-        Baseline and candidate.
-    statistic : Statistic
-        The statistic that reads the columns.
-    names : sequence of str
-        Columns of both runs that are read, without ids.
-    texts : collection of str
-        Columns among `names` that are text in any case.
-
-    Returns
-    -------
-    columns : tuple of str
-        Columns in which a file writes a number in two ways, and those that the statistic compares with them.
-    notes : list of str
-        A note for each column with a number that is written in two ways.
+    It returns the columns in which a file writes a number in two ways, with those that the statistic compares
+    with them, and a note for each number.
     """
     open_ = [name for name in names if name not in texts]
     found = {name: written for name in open_ if (written := numbers_in_two_ways(*tables, name)) is not None}

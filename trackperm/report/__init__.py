@@ -12,7 +12,7 @@ __all__ = ["html", "render"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import the public functions when they are first used, which load templates and charts."""
+    """Import the public functions when they are first used, because they load templates and charts."""
     if name == "html":
         from trackperm.report.page import html
 

@@ -18,7 +18,6 @@ from trackperm.comparison import Comparison
 from trackperm.errors import MissingDependencyError
 from trackperm.exact import NullDistribution, PermutationTest
 from trackperm.exact.null_distribution import DIGITS
-from trackperm.report.templating import render
 from trackperm.report.text import format_number, how_certain, pvalue, shorten
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ _Integers = npt.NDArray[np.int64]
 _MAX_BARS = 320  # two pixels each on a chart of 640 pixels
 _INVISIBLE = 1e-5  # share of the mass beyond each end of the axis, less than a pixel of any bar
 _LESS_EXTREME, _EXTREME = "less extreme than observed", "at least as extreme as observed"
-_BLUE, _VERMILION = "#7f9fbf", "#d55e00"  # told apart with every kind of colour blindness
+_BLUE, _VERMILION = "#7f9fbf", "#d55e00"  # distinguishable with every kind of colour blindness
 
 LIGHT: dict[str, Any] = {
     "background": "#ffffff",
@@ -178,11 +177,6 @@ def png(chart: alt.LayerChart) -> bytes:
     buffer = io.BytesIO()
     chart.save(buffer, format="png", scale_factor=2)
     return buffer.getvalue()
-
-
-def html(chart: alt.LayerChart) -> str:
-    """Render `chart` as an interactive page that needs no network."""
-    return render("chart.html", chart=embedded(chart))
 
 
 def embedded(chart: alt.LayerChart) -> dict[str, Any]:

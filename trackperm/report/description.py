@@ -162,7 +162,7 @@ def _margin(comparison: Comparison, margin: float) -> str:
 def _disagreement(comparison: Comparison) -> str:
     """Return a clause on how the interval and the reported p-value may disagree."""
     if comparison.test.mid_p:
-        return "; it agrees with the exact p-value and may disagree with the mid-p-value"
+        return "; it agrees with the exact p-value, and may disagree with the mid-p-value"
     if comparison.test.method == "monte-carlo":
         return "; it may disagree with the estimated p-value"
     return ""

@@ -7,6 +7,8 @@ import math
 from trackperm.comparison import Comparison
 from trackperm.errors import CapacityError
 from trackperm.report import charts, description, discordant_examples, text
+from trackperm.report.effect_bar import effect_bar
+from trackperm.report.plain_words import plain_words
 from trackperm.report.templating import render
 
 
@@ -41,6 +43,9 @@ def html(comparison: Comparison) -> str:
         marker=comparison.marker,
         verdict=comparison.verdict,
         headline=text.headline(comparison),
+        words=plain_words(comparison),
+        bar=effect_bar(comparison),
+        narrow_bar=effect_bar(comparison, narrow=True),
         scope=text.scope(comparison),
         facts=facts(comparison),
         notes=text.notes(comparison),

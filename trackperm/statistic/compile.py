@@ -50,7 +50,7 @@ _MAX_NAMES = 200  # entries of a section: each count makes two g, and each g a d
 
 @contextmanager
 def collected(errors: list[TrackpermError] | None) -> Iterator[None]:
-    """Append an error of the block to a list; raise it if there is none."""
+    """Append an error of the block to `errors`; raise it if that is None."""
     try:
         yield
     except TrackpermError as error:

@@ -15,21 +15,10 @@ from trackperm.statistic.expressions.tree import Call, Expression, Literal, Name
 def with_counters(
     frame: pl.DataFrame, expressions: Iterable[Expression], columns: Mapping[str, str]
 ) -> pl.DataFrame:
-    """Add the columns of the counters in `expressions`, where :func:`~.frames.count_expression` reads them.
+    """Add the columns of the counters in checked expressions, read by :func:`~.frames.count_expression`.
 
-    Parameters
-    ----------
-    frame : polars.DataFrame
-        Data frame with typed columns. Where a column is null, so is the count.
-    expressions : iterable of Expression
-        Expressions that passed :class:`~trackperm.statistic.expressions.types.Checker`.
-    columns : mapping of str to str
-        Column of every name.
-
-    Raises
-    ------
-    UncountableError
-        If a counter refuses an example.
+    `columns` has the column of every name. Where a column is null, so is the count. It raises
+    UncountableError if a counter refuses an example.
     """
     found = {counter_column(call): call for expression in expressions for call in _calls(expression)}
     for name, call in found.items():

@@ -23,20 +23,8 @@ def classes_of(
 ) -> tuple[ClassValue, ...]:
     """Return the classes in ascending order; empty as long as they are unknown.
 
-    Parameters
-    ----------
-    document : Document
-        The spec.
-    spec : ShortSpec or LongSpec
-        The spec after validation.
-    known : collection of str, int or bool, optional
-        Classes in the data, where the spec names their column.
-
-    Raises
-    ------
-    SpecError
-        If the list of classes is empty, has duplicates or mixed types, or a value that is not text, an
-        integer or a boolean.
+    `known` are the classes in the data, where the spec names their column. It raises SpecError if the list of
+    classes is empty, has duplicates or mixed types, or a value that is not text, an integer or a boolean.
     """
     if not isinstance(spec.classes, list):
         return tuple(sorted(known or ()))
@@ -67,25 +55,9 @@ def weights_of(
 ) -> dict[str, Fraction]:
     """Return the weights of strata or classes in their order; empty as long as these are unknown.
 
-    Parameters
-    ----------
-    document : Document
-        The spec.
-    spec : ShortSpec or LongSpec
-        The spec after validation.
-    name : str
-        Name of the statistic.
-    strata : collection of str, optional
-        Strata in the data.
-    classes : tuple of str, int or bool
-        Result of :func:`classes_of`.
-
-    Raises
-    ------
-    SpecError
-        If a weight is not a positive number, or there are weights without strata or classes.
-    InputError
-        If there are too many parts, or they differ from those with weights.
+    `strata` are those in the data; `classes` is the result of :func:`classes_of`. It raises SpecError if a
+    weight is not a positive number or has no strata or classes, and InputError if there are too many parts,
+    or they differ from those with weights.
     """
     if spec.strata is None and spec.classes is None:
         if spec.weights:
@@ -120,13 +92,7 @@ def weights_of(
 
 
 def exact_number(document: Document, path: tuple[str, ...]) -> Fraction:
-    """Return a number in the exact value in which it is written, such as ``0.1`` or ``1/3``.
-
-    Raises
-    ------
-    SpecError
-        If it is not a number.
-    """
+    """Return a number in the exact value in which it is written, such as ``0.1`` or ``1/3``."""
     text = document.passage(path).text
     if re.fullmatch(r"[-+]?(\d{1,50}(/0*[1-9]\d{0,50})?|\d{0,50}\.\d{1,50})", text, re.ASCII):
         return Fraction(text)
@@ -135,26 +101,14 @@ def exact_number(document: Document, path: tuple[str, ...]) -> Fraction:
 
 
 def require_moderate_size(expression: Expression, n_parts: int) -> None:
-    """Refuse an expression that is too long to be copied for every stratum or class.
-
-    Raises
-    ------
-    SpecError
-        If all copies together have too many nodes.
-    """
+    """Refuse an expression that is too long to be copied for every stratum or class."""
     if size(expression.tree) * n_parts > _MAX_SIZE:
         hint = "define parts of it as counts, or sum columns before logging."
         raise expression.error(expression.tree, f"too long for a mean of {n_parts} parts", hint=hint)
 
 
 def check_classes(document: Document, spec: ShortSpec | LongSpec, counts: Mapping[str, Expression]) -> None:
-    """Check that `class` is used in the counts, and for nothing else.
-
-    Raises
-    ------
-    SpecError
-        If `class` is also the name of something else, no count reads it, or the spec has strata as well.
-    """
+    """Check that `class` is read by a count, and is no other name; strata and classes exclude each other."""
     if spec.strata is not None:
         hint = "a score is a mean over strata or over classes, not over both."
         raise document.error("`classes` cannot be used with `strata`", ("classes",), key=True, hint=hint)

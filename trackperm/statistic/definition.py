@@ -224,21 +224,9 @@ class Statistic:
     ) -> dict[str, FrameExpression]:
         """Return the data frame expression of every count of a missing prediction, of type int64.
 
-        Parameters
-        ----------
-        types : mapping of str to ColumnType
-            Types of the columns, at least of the label if `missing_reads_label`.
-        outcome : {'missing', 'worst', 'best'}
-            Value that replaces the prediction.
-        located, functions
-            As in :meth:`counts`.
-
-        Raises
-        ------
-        InputError
-            If the spec does not define it, and it cannot be derived.
-        SpecError
-            If types do not match; the message shows the place in the spec.
+        Arguments are those of :meth:`counts`; `types` has to contain the label if `missing_reads_label`. It
+        raises InputError if the spec does not define the `outcome` and it cannot be derived, and SpecError if
+        types do not match.
         """
         if not self.counts_missing:
             raise InputError(
@@ -300,17 +288,9 @@ class Statistic:
     def with_counters(self, frame: pl.DataFrame, *, missing: Outcome | None = None) -> pl.DataFrame:
         """Add the columns of counters, which `counts` or, with `missing`, `missing_counts` read.
 
-        Parameters
-        ----------
-        frame : polars.DataFrame
-            Data frame whose columns have the types with which the expressions were compiled.
-        missing : {'missing', 'worst', 'best'}, optional
-            Value that replaces missing predictions, where these are counted.
-
-        Raises
-        ------
-        UncountableError
-            If a counter refuses an example: lists of different lengths, a null in a list, an invalid tag.
+        The columns of `frame` have the types with which the expressions were compiled. It raises
+        UncountableError if a counter refuses an example: lists of different lengths, a null in a list, an
+        invalid tag.
         """
         expressions = self._counts if missing is None else self._substitute(missing)
         return with_counters(frame, expressions.values(), self._read_columns)

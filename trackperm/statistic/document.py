@@ -106,10 +106,7 @@ def dump(data: dict[str, Any]) -> str:
 def scalar(text: str) -> int | float | str | bool | None:
     """Parse `text` as a scalar of YAML 1.2: ``1`` is an integer, ``yes`` and ``'1'`` are text.
 
-    Raises
-    ------
-    SpecError
-        If it is a number of more than 100 characters.
+    It refuses a number of more than 100 characters.
     """
     if len(text) >= 2 and text[0] == text[-1] and text[0] in "'\"":
         return text[1:-1]
@@ -259,13 +256,7 @@ class Document:
 
     @classmethod
     def read(cls, path: Path, origin: str | None = None) -> Document:
-        """Read and parse a file.
-
-        Raises
-        ------
-        SpecError
-            If the file cannot be read or is not strict YAML.
-        """
+        """Read and parse a file; raise SpecError if it cannot be read or is not strict YAML."""
         origin = printable(path if origin is None else origin)
         if special := special_kind(path):
             raise SpecError(f"`{origin}` is {special}; expected an ordinary file", hint=HINT)
@@ -281,13 +272,7 @@ class Document:
 
     @classmethod
     def parse(cls, content: str | bytes, origin: str) -> Document:
-        """Parse `content`, one YAML mapping.
-
-        Raises
-        ------
-        SpecError
-            If it is not strict YAML, with the place.
-        """
+        """Parse `content`, one YAML mapping; the SpecError of a mistake shows its place."""
         if len(content) > MAX_BYTES:
             raise SpecError(f"{origin}: more than {MAX_BYTES // 1024} KiB; expected a spec")
         if isinstance(content, bytes):
@@ -326,13 +311,7 @@ class Document:
         return self._source.error_at(node, f"{message} at `{_json_path(path[:depth])}`", hint=hint)
 
     def passage(self, path: DocumentPath) -> Passage:
-        """Return the text of the scalar at `path`.
-
-        Raises
-        ------
-        SpecError
-            If the value is not a scalar, or is a folded block, whose characters cannot be located.
-        """
+        """Return the text of the scalar at `path`; refuse a folded block, whose characters have no place."""
         _, node, _ = self._find(path)
         if not isinstance(node, yaml.ScalarNode):
             raise self.error(f"expected one value, found {_NODES[type(node)]}", path)
@@ -343,13 +322,7 @@ class Document:
         return Passage(text, path, self._source, offsets, node.start_mark.index, node.end_mark.index)
 
     def validate(self, model: type[Model]) -> Model:
-        """Check the shape of the document against a pydantic model.
-
-        Raises
-        ------
-        SpecError
-            About the first mistake, in the order of the document.
-        """
+        """Check the shape of the document against a pydantic model; raise the first mistake in its order."""
         try:
             return model.model_validate(self.data)
         except ValidationError:

@@ -41,14 +41,9 @@ _LENGTHS = {
 
 
 def in_words(problem: ErrorDetails, keys: Sequence[str]) -> tuple[str, str | None]:
-    """Return message and hint for a mistake that pydantic found.
+    """Return message and hint for a mistake that pydantic found, an entry of ``ValidationError.errors()``.
 
-    Parameters
-    ----------
-    problem : ErrorDetails
-        An entry of ``ValidationError.errors()``.
-    keys : sequence of str
-        Keys of the mapping that contains the value.
+    `keys` are those of the mapping that contains the value.
     """
     type_, value, context = problem["type"], problem["input"], problem.get("ctx", {})
     name, found = str(problem["loc"][-1]) if problem["loc"] else "", kind(value)

@@ -18,7 +18,7 @@ Contrast = Literal["difference", "log ratio"]
 
 
 def _one_of(*types: type, expected: str) -> AfterValidator:
-    """Accept values of `types` alone, of which a boolean is not an integer."""
+    """Accept values of `types` only; a boolean does not count as an integer."""
 
     def check(value: object) -> object:
         if type(value) in types:
@@ -187,25 +187,12 @@ class LongSpec(_Spec):
 
 
 def validate(document: Document) -> ShortSpec | LongSpec:
-    """Check the shape of a spec: the long form where it has `g` or `h`, else the short form.
-
-    Raises
-    ------
-    SpecError
-        If it has another version, keys are missing, unknown or of both forms, or values are of the wrong
-        kind.
-    """
+    """Check the shape of a spec: the long form where it has `g` or `h`, else the short form."""
     return document.validate(form(document))
 
 
 def form(document: Document) -> type[ShortSpec] | type[LongSpec]:
-    """Return the form of a spec, which its keys determine.
-
-    Raises
-    ------
-    SpecError
-        If it has another version, or keys of both forms.
-    """
+    """Return the form of a spec, which its keys determine; refuse another version, or keys of both forms."""
     keys = document.data
     version = keys.get("version", VERSION)
     if type(version) is not int or version != VERSION:

@@ -27,16 +27,11 @@ def require_antisymmetry(
     h: RationalStatistic | RealStatistic,
     h_expression: Expression,
 ) -> None:
-    """Refuse a two-sided test of an h that is not antisymmetric.
+    """Refuse a two-sided test of an h that is not antisymmetric: h(swapped) = -h.
 
     Where exchanging u and v permutes the g, an h that is written as the difference of one function of both
     runs is antisymmetric, and a rational h is decided as a rational function. Any other h is evaluated on
     random counts, some of them zero; so is a rational one, exactly, to see where it has no value.
-
-    Raises
-    ------
-    SpecError
-        If h(swapped) = -h fails; the hint suggests the difference or the log ratio.
     """
     shared = frozenset(
         name

@@ -170,7 +170,7 @@ def _require_file(file: SourceFile) -> None:
     if not file.path.exists():
         raise SourceError(
             f"`{file.origin}` does not exist",
-            hint=f"the name of the tracker precedes a run of it: `mlflow:{file.origin}`.",
+            hint=f"a run of a tracker is written as `mlflow:{file.origin}`.",
         )
     if file.path.is_file() and not file.path.stat().st_size:
         raise SourceError(f"`{file.origin}` is empty")

@@ -75,10 +75,10 @@ def log_predictions(
     are missing or repeated:
 
     >>> import polars as pl
-    >>> trackperm.log_predictions("mlflow:3f2a", pl.DataFrame({"id": ["q1", "q1"], "prediction": ["a", "b"]}))
+    >>> trackperm.log_predictions("mlflow:3f2a", pl.DataFrame({"id": ["q", "q"], "prediction": ["a", "b"]}))
     Traceback (most recent call last):
         ...
-    trackperm.errors.PairingError: 2 of 2 rows of `predictions` share their `id` with another (first: 'q1')
+    trackperm.errors.PairingError: 2 of 2 rows of `predictions` share their `id` with another row (first: 'q')
     ...
     """
     if not _NAME.fullmatch(name):

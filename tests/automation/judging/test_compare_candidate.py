@@ -116,7 +116,7 @@ def test_a_part_is_not_the_whole_and_is_completed(digits: Digits):
 
 @pytest.mark.extended
 def test_of_two_baselines_the_first_stays(digits: Digits):
-    """As by two machines, of which the second sees a run that was tagged in between."""
+    """As by two machines; the second sees a run that was tagged in between."""
     policy = digits.policy(statistics=["accuracy"])
     first = compare_and_log(policy, digits.candidate, Baseline(digits.first, "first"))
     other = digits.run(GOOD[::-1], stage="prod")

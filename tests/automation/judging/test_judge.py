@@ -114,7 +114,7 @@ def test_the_corrected_p_decides(policy: Any):
 
 
 def bounded(worse: int, **options: Any) -> Comparison:
-    """Compare runs of which the candidate lacks 30 examples, with the bounds of what they could be."""
+    """Compare runs with bounds; the candidate lacks 30 examples."""
     baseline, candidate = answers([True] * 200), answers([False] * worse + [True] * (200 - worse))
     return trackperm.compare(baseline, candidate[:-30], "accuracy", missing="bounds", **options)
 
@@ -225,7 +225,7 @@ def test_runs_that_count_the_same_are_as_close_as_so_many_examples_could_tell(po
 
 
 def scores(*differences: float, n: int, unit: float = 1.0, **options: Any) -> Comparison:
-    """Compare means of `n` scores between 0 and 1, in a unit, of which the first few differ."""
+    """Compare means of `n` scores between 0 and 1, in a unit; the first few differ."""
     first = [0.2 + 0.6 * i / (n - 1) for i in range(n)]
     second = [x + d for x, d in zip(first, [*differences, *[0.0] * (n - len(differences))], strict=True)]
     frames = [
@@ -255,8 +255,8 @@ def test_shifts_know_nothing_of_what_few_examples_show(
         assert isinstance(comparison.size.basis, str)
     found = judge(rules, [few])
     assert found.outcome == "undecided"
-    number = f"{len(differences)} example{'s' * (len(differences) > 1)} tell{'s' * (len(differences) == 1)}"
-    assert f"too few examples to tell: only {number} the runs apart" in found.reasons[0]
+    number = "1 example differs" if len(differences) == 1 else f"{len(differences)} examples differ"
+    assert f"too few examples to tell: only {number} between the runs" in found.reasons[0]
     found = judge(rules, [enough])
     # P(Binomial(400, 2.6 %) <= 5) = 0.05, each by less than 0.9
     assert (found.outcome, f"{len(differences)} of 400 examples" in found.reasons[0]) == ("pass", True)

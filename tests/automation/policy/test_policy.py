@@ -149,7 +149,7 @@ policies:
 """
 
 
-def test_two_policies_that_compare_the_same_runs_alike_are_refused(tmp_path: Path):
+def test_two_policies_that_compare_the_same_runs_in_one_way_are_refused(tmp_path: Path):
     path = tmp_path / "trackperm.yaml"
     path.write_text(ALIKE)
     with pytest.raises(SpecError, match=r"yaml:3:\d+: the policy `loose` compares and judges"):
@@ -175,7 +175,7 @@ def test_a_path_that_no_file_can_have_is_said_with_its_place(folder: Path):
     assert "File name too long" in problem(folder, "      - accuracy\n", f"      - {'a' * 5000}.yaml\n")
 
 
-def test_an_address_that_is_none(folder: Path):
+def test_an_invalid_address(folder: Path):
     said = problem(folder, "http://127.0.0.1:5000", "http://[::1/hunter2")
     assert "`tracking_uri` is not a valid address (Invalid IPv6 URL)" in said
     assert "hunter2" not in said

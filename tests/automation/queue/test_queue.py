@@ -205,7 +205,7 @@ def test_many_threads_claim_everything_once(tmp_path: Path):
 
 @pytest.mark.extended
 def test_a_lease_begins_when_the_row_is_claimed(tmp_path: Path):
-    """And not when the file was asked for, which another process may hold for long."""
+    """The time before the file is locked does not count: another process may hold it for long."""
     queue = Queue(tmp_path / "state", lease=1.5)
     queue.add([Task(KEY, "mlflow:a", "p")], "watch")
     held = sqlite3.connect(tmp_path / "state" / "queue.sqlite", check_same_thread=False)

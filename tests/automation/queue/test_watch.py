@@ -10,7 +10,7 @@ import urllib.request
 from datetime import datetime, timedelta, timezone
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import requests
@@ -180,15 +180,12 @@ def test_a_run_without_an_end_time_is_not_left_out(runs: HookedStore, queue: Que
 def test_a_sweep_that_was_not_queued_is_made_again(
     runs: HookedStore, queue: Queue, heard: Heard, monkeypatch: pytest.MonkeyPatch
 ):
-    def locked(*_: Any) -> Any:
-        raise QueueError("the file is locked")
-
     runs.baseline()
     candidate = runs.finished()
     runs.store.client.set_terminated(candidate, end_time=int((time.time() - 7200) * 1000))
     watcher = Watcher([runs.policy()], queue, heard.log)
     with monkeypatch.context() as broken:
-        broken.setattr(queue, "add", locked)
+        broken.setattr(queue, "add", Mock(side_effect=QueueError("the file is locked")))
         assert isinstance(watcher.once(threading.Event()), QueueError)
     assert watcher.once(threading.Event()) is None
     assert runs.compared() == [f"mlflow:{candidate}"]

@@ -7,6 +7,7 @@ import time
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import requests
@@ -31,13 +32,9 @@ def test_a_retry_keeps_the_baseline_of_the_first_attempt(
     runs.store.client.create_registered_model("m")
     runs.store.client.create_model_version("m", runs.folder.as_uri(), run_id=baseline)
     runs.store.client.set_registered_model_alias("m", "champion", "1")
-
-    def broken(*arguments: Any, **options: Any) -> Any:
-        raise TrackerError("MLflow at `…` does not answer")
-
     queue.add([Task(policy.queue_key, f"mlflow:{candidate}", policy.name)], "watch")
     worker = Worker([policy], queue, heard.log)
-    monkeypatch.setattr(worker_module, "compare_and_log", broken)
+    monkeypatch.setattr(worker_module, "compare_and_log", Mock(side_effect=TrackerError("no answer")))
     step = worker.step()
     assert step is not None
     assert step.event == "retry"
@@ -87,14 +84,10 @@ def test_a_queue_that_fails_refuses_nothing(
     runs: HookedStore, queue: Queue, heard: Heard, monkeypatch: pytest.MonkeyPatch
 ):
     """What was logged while the queue could not be written to is found by the next worker."""
-
-    def full(*_: object) -> None:
-        raise QueueError("the disk is full")
-
     runs.baseline()
     candidate = runs.finished()
     with monkeypatch.context() as broken:
-        broken.setattr(queue, "complete", full)
+        broken.setattr(queue, "complete", Mock(side_effect=QueueError("the disk is full")))
         assert isinstance(once(runs, queue, heard), TrackerError)
     assert queue.entries()[0].state == "claimed"
     monkeypatch.setattr(queue, "_clock", lambda: time.time() + 120)
@@ -121,12 +114,9 @@ def test_what_becomes_of_errors(
     error: Exception,
     event: str,
 ):
-    def broken(*arguments: Any, **options: Any) -> Any:
-        raise error
-
     runs.baseline()
     runs.finished()
-    monkeypatch.setattr(worker_module, "compare_and_log", broken)
+    monkeypatch.setattr(worker_module, "compare_and_log", Mock(side_effect=error))
     now = time.time()
     monkeypatch.setattr(queue, "_clock", lambda: now)  # or a retry may be due in the same turn
     found = once(runs, queue, heard)
@@ -138,12 +128,9 @@ def test_what_becomes_of_errors(
 def test_an_interrupted_worker_gives_its_row_back(
     runs: HookedStore, queue: Queue, heard: Heard, monkeypatch: pytest.MonkeyPatch
 ):
-    def interrupted(*arguments: Any, **options: Any) -> Any:
-        raise KeyboardInterrupt
-
     runs.baseline()
     runs.finished()
-    monkeypatch.setattr(worker_module, "compare_and_log", interrupted)
+    monkeypatch.setattr(worker_module, "compare_and_log", Mock(side_effect=KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         once(runs, queue, heard)
     [entry] = queue.entries()
@@ -337,13 +324,10 @@ def test_one_run_that_cannot_be_read_does_not_keep_others_waiting(
 def test_several_failures_in_a_row_are_the_trackers(
     runs: HookedStore, queue: Queue, heard: Heard, monkeypatch: pytest.MonkeyPatch
 ):
-    def down(*_: Any, **__: Any) -> Any:
-        raise TrackerError("it does not answer")
-
     runs.baseline()
     for seed in range(2, 10):
         runs.finished(seed=seed)
-    monkeypatch.setattr(worker_module, "compare_and_log", down)
+    monkeypatch.setattr(worker_module, "compare_and_log", Mock(side_effect=TrackerError("no answer")))
     monkeypatch.setattr(watch_module, "delay", lambda failures, most=600.0: 5.0)
     assert isinstance(once(runs, queue, heard), TrackerError)
     assert len(heard.events("retry")) == 3

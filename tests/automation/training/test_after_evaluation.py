@@ -7,6 +7,7 @@ import socket
 import time
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import mlflow
 import polars as pl
@@ -100,7 +101,7 @@ def test_a_tracker_that_does_not_answer_costs_the_budget_and_nothing_is_lost(
     assert "the tracker did not answer within 2 seconds" in warnings.text
     [path] = kept(runs)
     assert "a" * 32 in path.name
-    assert trackperm.compare(path, path).observed == 0
+    assert trackperm.compare(path, path).difference == 0
 
 
 @pytest.mark.extended
@@ -139,7 +140,7 @@ def test_no_run_is_open(runs: HookedStore, warnings: pytest.LogCaptureFixture):
 
 
 @pytest.mark.parametrize("budget", [None, "20", math.nan, -1])
-def test_a_budget_that_is_none_is_said_at_once_and_nothing_is_lost(
+def test_an_invalid_budget_is_reported_at_once_and_nothing_is_lost(
     runs: HookedStore, warnings: pytest.LogCaptureFixture, budget: Any
 ):
     after = AfterEvaluation(None, budget_seconds=budget)
@@ -159,10 +160,7 @@ def test_a_budget_without_end(runs: HookedStore, warnings: pytest.LogCaptureFixt
 def test_predictions_are_kept_whatever_fails_before_they_are_logged(
     runs: HookedStore, warnings: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ):
-    def broken() -> Any:
-        raise RuntimeError("oops")
-
-    monkeypatch.setattr(after_evaluation.Snapshot, "taken", broken)
+    monkeypatch.setattr(after_evaluation.Snapshot, "taken", Mock(side_effect=RuntimeError("oops")))
     AfterEvaluation(None).finish(columns)
     [path] = kept(runs)
     assert pl.read_parquet(path).equals(pl.DataFrame(columns()))
@@ -195,7 +193,7 @@ def test_whole_numbers_and_others_are_made_numbers(runs: HookedStore):
         ),
     ],
 )
-def test_columns_that_make_no_table_are_said_in_our_words(
+def test_invalid_columns_are_reported_in_one_sentence(
     runs: HookedStore, warnings: pytest.LogCaptureFixture, changed: Any, message: str
 ):
     with mlflow.start_run() as run:

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import mlflow
 import numpy as np
@@ -198,13 +199,9 @@ def test_what_cannot_work_is_refused_before_the_training(
 
 def test_a_failure_is_not_raised(tiny: Any, hook: Any, runs: HookedStore, warnings: pytest.LogCaptureFixture):
     """Neither one of the model on the data set, nor one of the user's function."""
-
-    def broken(output: Any) -> Any:
-        raise RuntimeError("oops")
-
     trained(tiny, hook, runs, "one", [{"input_ids": [10**6], "labels": 0}], policy=None)
     assert "the data set was not predicted" in warnings.text
-    trained(tiny, hook, runs, "two", policy=None, examples=broken)
+    trained(tiny, hook, runs, "two", policy=None, examples=Mock(side_effect=RuntimeError("oops")))
     assert "the predictions were not logged: RuntimeError: oops" in warnings.text
     trained(tiny, hook, runs, "three", policy=None, examples=lambda _: {"prediction": [1]})
     assert "the columns of the predictions differ in length" in warnings.text
@@ -266,7 +263,7 @@ def test_taggers_need_a_function_of_their_own(tiny: Any, hook: Any, shape: Any, 
         ([[1.0], [-3.5]], [1.0, 0.0], "the predictions are single scores, such as -3.5, and"),
     ],
 )
-def test_what_is_no_class_needs_a_function_of_its_own(
+def test_other_outputs_than_classes_need_a_function(
     tiny: Any, hook: Any, predictions: Any, labels: Any, message: str
 ):
     """Best classes in order, a diverged model, the logit of a single class."""

@@ -118,7 +118,7 @@ def test_another_test_set_is_refused(
 
 
 def test_each_stage_logs_its_own(tiny: Any, hook: Any, runs: HookedStore):
-    """Validations while it trains, of which the last counts, and the one that is asked for afterwards."""
+    """Validations during training, where the last counts, and a validation afterwards."""
     data = tiny.Points()
     stages = ("fit", "validate", "test")
     callbacks = [hook.ComparisonCallback(None, stage=stage, name=stage) for stage in stages]
@@ -137,7 +137,7 @@ def test_each_stage_logs_its_own(tiny: Any, hook: Any, runs: HookedStore):
     assert len(frame(runs, logger.run_id, "test.parquet")) == 61, "that of the first data loader"
 
 
-def test_the_active_run_where_there_is_no_logger(tiny: Any, hook: Any, runs: HookedStore):
+def test_the_active_run_without_a_logger(tiny: Any, hook: Any, runs: HookedStore):
     mlflow.set_tracking_uri(runs.store.uri)
     mlflow.set_experiment(runs.experiment)
     with mlflow.start_run() as run:
@@ -223,7 +223,7 @@ def test_a_step_that_returns_something_else_is_said_and_nothing_is_raised(
 
 
 @pytest.mark.slow
-def test_several_processes_of_which_one_callback_has_no_data_loader(
+def test_several_processes_and_one_callback_without_a_data_loader(
     tiny: Any, hook: Any, runs: HookedStore, tmp_path: Path
 ):
     """Both processes gather as often, and what there is not is said and not raised."""

@@ -173,7 +173,7 @@ def test_text_from_a_model_of_several_columns(store: MlflowStore):
         ({"baseline_run_id": 3}, "option `baseline_run_id` .* is 3; expected str"),
         ({"statistic": "f1"}, "need a baseline"),
         ({"id": "qid"}, "have no column `qid`; they have `a`, `b`"),
-        ({"id": ["q1"]}, "there are 1 ids for 60 examples"),
+        ({"id": ["q1"]}, "option `id` has 1 ids"),
         ({"id": ["q1"] * N}, "share"),
         ({"id": 7}, "expected a column name, or ids"),
         ({"name": "../x"}, "is not a name for predictions"),
@@ -185,7 +185,7 @@ def test_a_bad_option_is_one_clear_error(store: MlflowStore, config: dict[str, A
         evaluate(good, config=config)
 
 
-def test_a_regressor_is_not_compared_by_accuracy_unasked(store: MlflowStore):
+def test_a_regressor_is_not_compared_by_accuracy_by_default(store: MlflowStore):
     with pytest.raises(InputError, match="needs a `statistic`"):
         evaluate(good, config={"baseline_run_id": "x"}, model_type="regressor")
 

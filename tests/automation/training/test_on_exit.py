@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import mlflow
 import pytest
@@ -286,7 +287,7 @@ def test_nothing_is_raised(
 
 
 @pytest.mark.parametrize("budget", [None, "30", float("nan"), -1])
-def test_a_budget_that_is_none_costs_no_record(
+def test_an_invalid_budget_costs_no_record(
     runs: HookedStore, warnings: pytest.LogCaptureFixture, budget: Any, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(module, "run_in_subprocess", lambda *_: "")
@@ -308,10 +309,7 @@ def test_a_run_that_passes_without_a_baseline(runs: HookedStore, caplog: pytest.
 def test_a_fault_of_our_own_is_not_raised(
     runs: HookedStore, warnings: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ):
-    def broken(*arguments: object) -> None:
-        raise RuntimeError("oops")
-
-    monkeypatch.setattr(module, "run_in_subprocess", broken)
+    monkeypatch.setattr(module, "run_in_subprocess", Mock(side_effect=RuntimeError("oops")))
     with mlflow.start_run(), trackperm.compare_on_exit(runs.policy_file()):
         pass
     assert "the run was not compared: RuntimeError: oops" in warnings.text

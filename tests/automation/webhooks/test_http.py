@@ -72,7 +72,7 @@ def answers(answer: bytes) -> int:
     ],
     ids=lambda given: b" | ".join(given).decode("latin-1")[:40] if isinstance(given, list) else None,
 )
-def test_lengths_that_are_none(site: Site, headers: list[bytes], expected: int):
+def test_invalid_lengths(site: Site, headers: list[bytes], expected: int):
     """No two readers of such a request agree on where it ends."""
     assert status(site.raw(signed_raw(BODY, *headers))) == expected
     [line] = site.heard.events("delivery-refused")
@@ -110,7 +110,7 @@ def test_nothing_is_read_behind_a_request(site: Site):
     ],
     ids=lambda line: line[:24].decode("latin-1"),
 )
-def test_what_is_no_request(site: Site, request_line: bytes):
+def test_invalid_requests(site: Site, request_line: bytes):
     """It is refused and noted, and nothing of it is repeated."""
     answer = site.raw(request_line + b"Content-Length: 0\r\n\r\n")
     assert status(answer) in (400, 414, 501, 505)

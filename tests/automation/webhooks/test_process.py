@@ -75,7 +75,7 @@ def test_what_it_refuses_it_says_without_secrets(idle: Receiving):
 
 
 @pytest.mark.extended
-def test_it_ends_when_asked(idle: Receiving):
+def test_it_ends_on_a_signal(idle: Receiving):
     """Regression: it did not look whether it was asked where another thread was interrupted by the signal."""
     assert idle.sender.wandb({"run": "team/digits/x"})[0] == 202
     assert idle.program.stop(10) == 0
@@ -121,7 +121,7 @@ def test_nobody_reads_its_lines_any_more(tmp_path: Path, options: list[str]):
         process.stderr.close()
     assert said == (
         "error: decisions can no longer be written to standard output: Broken pipe\n\n"
-        "Hint: what was received before is queued; start it again where its lines are read.\n"
+        "Hint: earlier webhooks are queued; start the command again with a working standard output.\n"
     )
     assert [entry.candidate for entry in Queue(tmp_path / "other").entries()] == ["wandb:team/digits/x"]
 

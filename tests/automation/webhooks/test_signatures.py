@@ -74,7 +74,7 @@ def test_wandb_refuses(signature: str):
         verify_wandb({"X-Wandb-Signature": signature}, BODY, SECRET)
 
 
-def test_no_signature_is_none():
+def test_a_missing_signature():
     with pytest.raises(SignatureError, match="the header `X-Wandb-Signature` is missing"):
         verify_wandb({}, BODY, SECRET)
 

@@ -60,7 +60,7 @@ def test_mass_outside_the_window_of_a_line(monkeypatch: pytest.MonkeyPatch) -> N
     check_band([(outside, found.error)], 3)
 
 
-def test_what_rounding_of_steps_leaves_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mass_omitted_by_rounding_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Remainders that exceed rho with a probability of 0.4: they may make up all of the upper end."""
     monkeypatch.setattr(bracket, "LOG_FAILURE", -0.7)
     rng = np.random.default_rng(6)

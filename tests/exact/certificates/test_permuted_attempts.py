@@ -218,7 +218,7 @@ def test_a_remainder_beyond_its_reach_is_part_of_both_ends(
 
 
 @pytest.mark.parametrize(("log_failure", "end"), [(-0.7, "upper"), (-3.0, "lower")])
-def test_what_rounding_of_steps_of_counts_leaves_out(
+def test_mass_omitted_by_rounding_steps_of_counts(
     log_failure: float, end: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The truth comes near either end: nearer than the probability that a remainder exceeds rho."""

@@ -35,7 +35,9 @@ def test_sides_and_ties_of_a_result() -> None:
     parts = [(0.3, 1e-3), (0.02, 2e-2), (0.1, 1e-2), (0.01, 3e-2)]
     tails_of = [TailMass(-5.0, mass, error) for mass, error in parts]
     found = TailResult(tails_of[0], "lattice", "", tails_of[1], lesser=(tails_of[2], tails_of[3]))
-    fields = ResultFields(0.1, lambda: "exact", 9, 9, 2, None, None, lambda: pytest.fail("not asked for"))
+    fields = ResultFields(
+        0.1, lambda: "exact", 9, 9, 2, None, None, lambda: pytest.fail("must not be called")
+    )
     for mid_p, shares in ((False, (1, 0, 1, 0)), (True, (0.5, 0.5, 0.5, 0.5))):
         result = computed_result(found, TestOptions(mid_p=mid_p), fields)
         ends = [
@@ -51,7 +53,9 @@ def test_sides_and_ties_of_a_result() -> None:
 
 def test_sides_with_distant_scales() -> None:
     """The exponent between two scales is rounded, by more the farther they are apart."""
-    fields = ResultFields(0.1, lambda: "exact", 9, 9, 2, None, None, lambda: pytest.fail("not asked for"))
+    fields = ResultFields(
+        0.1, lambda: "exact", 9, 9, 2, None, None, lambda: pytest.fail("must not be called")
+    )
     pairs = []
     for i in range(60):
         log_upper, log_lower = -300.0 - 5 * math.pi * i / 3, -math.sqrt(2.0 + i)
@@ -63,8 +67,10 @@ def test_sides_with_distant_scales() -> None:
     check_band(pairs, 10)
 
 
-def test_a_side_of_which_an_upper_bound_is_known() -> None:
-    fields = ResultFields(0.1, lambda: "exact", 9, 9, 2, None, None, lambda: pytest.fail("not asked for"))
+def test_one_side_with_an_upper_bound() -> None:
+    fields = ResultFields(
+        0.1, lambda: "exact", 9, 9, 2, None, None, lambda: pytest.fail("must not be called")
+    )
     found = TailResult(TailMass(0.0, 0.3, 1e-3), "lattice", "", lesser=(TailMass(0.0, 0.01, 1.0), EMPTY))
     result = computed_result(found, TestOptions(), fields)
     ends = [0.3 / 1.001, 0.3 / 0.999 + 0.01]

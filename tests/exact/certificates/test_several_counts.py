@@ -172,7 +172,7 @@ def exact_mass(window: Window) -> np.ndarray:
     return np.outer(shares[0][x], shares[1][y])
 
 
-def test_rows_that_no_tilt_covers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_without_a_tilt(monkeypatch: pytest.MonkeyPatch) -> None:
     """The only tilt has a window of 20 points, and the region goes on beyond it."""
 
     def exact(_: Any, tilt: Tilted, rows: RowIntervals, *__: Any) -> tuple[float, float]:
@@ -188,7 +188,7 @@ def test_rows_that_no_tilt_covers(monkeypatch: pytest.MonkeyPatch) -> None:
     check_band([relative(found, upper_share({1: 100}, 46))], 3000)
 
 
-def test_cells_that_no_tilt_covers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cells_without_a_tilt(monkeypatch: pytest.MonkeyPatch) -> None:
     def exact(_: Any, __: Any, window: Window, ___: int) -> LatticePMF:
         return LatticePMF(window, exact_mass(window), 0.0, -math.inf)
 

@@ -109,7 +109,7 @@ def test_characteristic_function_on_a_long_grid_against_ball_arithmetic(tilt: fl
 
 
 @pytest.mark.parametrize("tilt", [0.0, 0.01, 0.1, 1.0, 4.0])
-def test_what_a_window_leaves_out_against_the_whole_law(tilt: float) -> None:
+def test_mass_omitted_by_a_window_against_the_whole_law(tilt: float) -> None:
     steps = np.arange(1, 301)
     law = SwapDistribution(steps[:, None], np.ones(steps.size, dtype=np.int64))
     start, length, log_outside = line_window(law, np.array([tilt]))

@@ -473,7 +473,7 @@ def test_without_discordant_examples_p_can_only_be_1() -> None:
     assert difference_test([1, 0], [1, 1]).log10_smallest_pvalue == 0.0
 
 
-def test_what_is_attainable() -> None:
+def test_attainable_pvalues() -> None:
     result = difference_test([1, 1, 1, 1, 0, 1], [0, 0, 1, 0, 0, 0])
     assert result.log10_smallest_pvalue == pytest.approx(math.log10(2 / 2**4))
     null = result.null_distribution
@@ -484,7 +484,7 @@ def test_what_is_attainable() -> None:
     assert null.attainable_pvalues("less").tolist() == pytest.approx([1 / 16, 5 / 16, 11 / 16, 15 / 16, 1])
 
 
-def test_the_distribution_of_real_scores_is_rounded_and_says_so() -> None:
+def test_the_distribution_of_real_scores_is_rounded_with_a_note() -> None:
     rng = np.random.default_rng(7)
     candidate, baseline = rng.random(300), rng.random(300)
     null = difference_test(candidate, baseline).null_distribution

@@ -315,7 +315,7 @@ def test_against_exact_pvalues(alternative: Alternative, h: Statistic, exceedanc
 
 
 @pytest.mark.parametrize("exceedances", [None, 2500])
-def test_threads_and_memory_change_nothing(exceedances: int | None) -> None:
+def test_the_result_does_not_depend_on_threads_and_memory(exceedances: int | None) -> None:
     law, region, _ = problem(7, 300)
     drawn = partial(tail, law, region, two_sided=True, n_samples=60_001, seed=5, exceedances=exceedances)
     one = drawn(n_threads=1)
@@ -432,7 +432,7 @@ def test_arguments_out_of_range(name: str) -> None:
 
 @pytest.mark.extended
 @pytest.mark.parametrize("n_threads", [1, 2])
-def test_memory_is_what_is_said(n_threads: int) -> None:
+def test_memory_stays_below_the_estimate(n_threads: int) -> None:
     """Tens of thousands of samples of a statistic of 60 counts take no more than the estimate per thread."""
     rng = np.random.default_rng(2)
     law = law_of(rng.integers(-9, 9, size=(200, 30)), rng.integers(1, 300, size=200))

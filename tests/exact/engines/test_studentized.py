@@ -48,7 +48,7 @@ def by_definition(rows: Counts, h: Smooth) -> float:
     if abs(value) < 1e-12:
         return 0.0
     slopes = (np.array(around[:m]) - np.array(around[m:])) / 2e-5
-    # next to a declared value of 0/0 there is none
+    # a declared value of 0/0 has no slope
     slopes[~np.isfinite(slopes)] = 0.0
     parts = rows @ slopes
     square = float(((parts - parts.mean()) ** 2).sum())
@@ -130,7 +130,7 @@ def test_the_interval_of_drawn_swaps_holds_the_listed_pvalue(
     assert drawn.statistic == pytest.approx(listed.statistic, rel=1e-12)
 
 
-def test_multiplicities_stand_for_examples() -> None:
+def test_multiplicities_equal_repeated_examples() -> None:
     observed, swapped = random_counts(2, n=6)
     counts = np.array([3, 1, 2, 1, 1, 2])
     one = studentized_test(observed, swapped, F1, counts)
@@ -208,7 +208,7 @@ def test_a_mean_is_the_plain_test(alternative: Alternative) -> None:
     )
 
 
-def test_what_has_no_slope_or_no_value_is_refused() -> None:
+def test_statistics_without_a_slope_or_value_are_refused() -> None:
     observed, swapped = random_counts(1)
     with pytest.raises(InputError, match="`max` in the statistic is not differentiable"):
         studentized_test(observed, swapped, Y[0].maximum(Y[1]) - Y[2].maximum(Y[3]), once(observed))
@@ -267,7 +267,7 @@ def test_variance_ratio_of_precision() -> None:
     assert alike.size(0.05, "two-sided") == pytest.approx(0.05, abs=0.001)
 
 
-def test_no_variance_ratio_without_variance() -> None:
+def test_without_variance_there_is_no_variance_ratio() -> None:
     observed, swapped = sides([[1, 1]], [[1, 1]])
     assert variance_ratio(observed, swapped, PRECISION, once(observed)) is None
 

@@ -36,7 +36,7 @@ def number(statistic: RealStatistic, point: Point) -> RealNumber | None:
 
 
 def decimals(statistic: RealStatistic, point: Point, digits: int) -> Decimal | None:
-    """The value at a point to about so many digits; None where there is none."""
+    """The value at a point to about so many digits; None where it is undefined."""
     value = number(statistic, point)
     if value is None:
         return None
@@ -144,7 +144,7 @@ def test_ties_that_only_digits_suggest(one: RealStatistic, other: RealStatistic)
     assert one.number([8, 2, 3]).compare(nearly.number([8, 2, 3])) == (-1, False)
 
 
-def test_a_sum_of_roots_that_480_digits_do_not_tell_from_zero() -> None:
+def test_the_search_for_a_sign_ends() -> None:
     """sqrt(x^2 + 1) - x = 1 / (2 x) (1 - ...): no search for its sign goes on for ever."""
     x = 10**600
     difference = (X**2 + 1).sqrt() - X
@@ -183,7 +183,7 @@ THIRDS = X / 10 + Y / 10 - Z / 10
         (THIRDS.equals(0).where(1, 2), 1),
     ],
 )
-def test_floats_say_where_they_do_not_know(h: RealStatistic, wanted: int | None) -> None:
+def test_floats_are_undecided_near_zero(h: RealStatistic, wanted: int | None) -> None:
     assert THIRDS([1, 2, 3]) != 0
     enclosure = h.enclosed([np.array([i]) for i in (1, 2, 3)])
     assert not enclosure.undefined.any()
@@ -244,7 +244,7 @@ def test_exponentials_of_sums_that_cancel(exponent: int, size: int) -> None:
         assert error <= Fraction(float(enclosure.bound[0]))
 
 
-def test_no_exponentials_beyond_all_bounds() -> None:
+def test_exponentials_beyond_all_bounds_are_refused() -> None:
     edge = 10**15
     assert decimals(X.exp(), (10**7, 0, 0), 3) == Decimal("6.59E+4342944")
     assert X.exp().number([edge - 1, 0, 0]) > X.exp().number([edge - 2, 0, 0])

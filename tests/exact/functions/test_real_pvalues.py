@@ -165,7 +165,7 @@ def test_membership_on_a_grid_against_250_digits(name: str, upper: bool, strict:
     assert statistic.ties == "exact"
 
 
-def test_values_that_floats_cannot_tell_apart() -> None:
+def test_different_values_with_equal_floats() -> None:
     """sqrt(10^14 + k) for k = 0 to 10, one-sided: a band of 2^-40 of the value would tie all eleven."""
     observed = np.array([[10**14]] + [[1]] * 10)
     swapped = np.array([[10**14]] + [[0]] * 10)
@@ -185,7 +185,7 @@ def test_an_observed_value_that_is_zero_by_algebra() -> None:
     assert (tie.observed, tie.pvalue, tie.ties) == (0.0, 1.0, "exact")
 
 
-def test_ties_by_digits_are_said() -> None:
+def test_ties_by_digits_are_noted() -> None:
     x = variables(2)
     nested = (3 + 2 * x[0].sqrt()).sqrt() - (1 + x[0].sqrt()) + x[1] * 0
     observed, swapped = [(2, 0), (0, 0)], [(1, 1), (0, 1)]
@@ -193,7 +193,7 @@ def test_ties_by_digits_are_said() -> None:
     assert (result.pvalue, result.ties) == (0.5, "100 digits")
 
 
-def test_no_digits_decide_where_nothing_ties() -> None:
+def test_no_note_without_ties() -> None:
     """A value of no closed form ties with itself by being itself."""
     nested = (3 + 2 * RealStatistic.variable(0, 1).sqrt()).sqrt()
     result = structured_test([[2], [5]], [[1], [1]], nested, alternative="greater")

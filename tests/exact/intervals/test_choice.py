@@ -115,7 +115,7 @@ def test_scaled_and_negated_scores_scale_and_negate_the_interval() -> None:
     assert additive_scores(*joint(milli), mean_difference(factor=Fraction(1, 1000)), milli.multiplicities)
 
 
-def test_two_values_in_a_few_rows_are_no_binary_scores() -> None:
+def test_two_values_in_a_few_rows_are_not_binary_scores() -> None:
     """Three examples at 0.6 in place of 0.5 do not show that scores differ by 0.1 or not at all."""
     few, many = np.full(3, 5), np.full(30, 5)
     interval = interval_of(table_of(few + 1, few), mean_difference(factor=Fraction(1, 10)), alpha=0.1)
@@ -124,7 +124,7 @@ def test_two_values_in_a_few_rows_are_no_binary_scores() -> None:
     assert interval_of(table_of(few, 0 * few), mean_difference()).method == "paired proportions"
 
 
-def test_identical_runs_are_not_said_to_be_equal_for_sure() -> None:
+def test_intervals_of_identical_runs_have_a_width() -> None:
     same = np.array([0, 1, 1, 1, 0, 1] * 20)
     binary = interval_of(table_of(same, same), mean_difference())
     assert binary.high == pytest.approx(-math.expm1(math.log(0.025) / 120))
@@ -134,7 +134,7 @@ def test_identical_runs_are_not_said_to_be_equal_for_sure() -> None:
     assert not interval_of(table_of(graded, graded), mean_difference()).bounded
 
 
-def test_clusters_of_binary_scores_are_no_paired_proportions() -> None:
+def test_clusters_of_binary_scores_are_not_paired_proportions() -> None:
     """Their sums over clusters are weighted by cluster size: each score shifts by the same delta."""
     rng = np.random.default_rng(2)
     sizes = rng.integers(1, 9, 40)
@@ -211,7 +211,7 @@ def test_binary_scores_have_no_shift() -> None:
         binary_interval(scores, alpha=0.0, alternative="two-sided")
 
 
-def test_what_an_interval_says_of_itself() -> None:
+def test_properties_of_intervals() -> None:
     interval = Interval(-0.01, 0.02, 0.07, "two-sided", "bootstrap BCa", "may disagree", "")
     assert interval.confidence == 0.93
     assert 0.0 in interval
@@ -235,7 +235,7 @@ def test_paired_proportions_need_0_or_1_and_equal_weights(kind: str) -> None:
 
 
 @pytest.mark.parametrize(("sizes", "gap"), [((1, 1), 100), ((3, 3), 300), ((1, 2), None)])
-def test_differences_of_one_size_are_those_of_binary_scores(sizes: tuple[int, int], gap: int | None) -> None:
+def test_differences_of_one_size_are_binary_scores(sizes: tuple[int, int], gap: int | None) -> None:
     """A sum without a divisor is n times a mean, so its gap is n times the size of a difference."""
     up, down = sizes
     observed = np.array([[up, 0], [0, down], [0, 0]])

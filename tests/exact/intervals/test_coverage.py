@@ -44,7 +44,7 @@ def means(*differences: float, counts: list[int] | None = None) -> AdditiveScore
     return mean_scores([int(d) for d in differences], counts or [1] * len(differences))
 
 
-def test_examples_of_one_effect_count_as_they_are_and_others_as_less() -> None:
+def test_effective_number_is_less_if_effects_differ() -> None:
     assert effective_number(np.array([0.3, -0.3]), np.array([7, 5])) == pytest.approx(12.0)
     assert effective_number(np.array([1.0, 10.0]), np.array([100, 1])) == pytest.approx(200**2 / 10_100)
     assert effective_number(np.array([]), np.array([], dtype=int)) == 0.0
@@ -53,7 +53,7 @@ def test_examples_of_one_effect_count_as_they_are_and_others_as_less() -> None:
     )
 
 
-def test_effects_of_swaps_are_those_of_the_statistic() -> None:
+def test_effects_of_swaps_against_the_statistic() -> None:
     observed, swapped, counts = f1_rows(tp_tp=20, tp_fn=3, fn_tp=2, tn_fp=4, tn_tn=50, fn_fn=6)
     effects, numbers = swap_effects(observed, swapped, F1, counts)
     assert numbers.tolist() == [3, 2, 4]
@@ -66,19 +66,14 @@ def test_effects_of_swaps_are_those_of_the_statistic() -> None:
 
 
 @pytest.mark.parametrize(("better", "worse", "shown"), [(0, 19, False), (9, 10, False), (11, 11, True)])
-def test_resampling_takes_twenty_examples_that_tell_the_runs_apart(
-    better: int, worse: int, shown: bool
-) -> None:
+def test_resampling_needs_twenty_examples_that_differ(better: int, worse: int, shown: bool) -> None:
     observed, swapped, counts = f1_rows(tp_tp=60, tp_fn=better, fn_tp=worse, tn_tn=200)
     there = counts > 0
     why = why_not_resampled(observed[there], swapped[there], F1, counts[there])
     if shown:
         assert why is None
     else:
-        assert (
-            why
-            == "only 19 examples tell the runs apart; resampling them covers less than it says (it takes 20)"
-        )
+        assert why == "only 19 examples differ between the runs; a resampled interval needs 20"
 
 
 def test_reasons_in_words() -> None:
@@ -86,27 +81,24 @@ def test_reasons_in_words() -> None:
         observed, swapped, numbers = f1_rows(tp_tp=60, tn_tn=200, **counts)
         return why_not_resampled(observed, swapped, F1, numbers, unit=unit, alpha=alpha)
 
-    assert why() == "no example tells the runs apart, which says nothing of how much one would"
-    assert (
-        why(tp_fn=1)
-        == "only 1 example tells the runs apart; resampling it covers less than it says (it takes 20)"
-    )
-    assert (why("cluster", tp_fn=2) or "").startswith("only 2 clusters tell the runs apart; resampling them")
+    assert why() == "no example differs between the runs, so the size of a difference is unknown"
+    assert why(tp_fn=1) == "only 1 example differs between the runs; a resampled interval needs 20"
+    assert (why("cluster", tp_fn=2) or "").startswith("only 2 clusters differ between the runs; a resampled")
     assert why(tp_fn=20, fn_tp=20) is None
     # 1 - 1e-5 takes z^4 / 1.6 with z = 4.42
-    assert (why(tp_fn=20, fn_tp=20, alpha=1e-5) or "").endswith("(it takes 238)")
+    assert (why(tp_fn=20, fn_tp=20, alpha=1e-5) or "").endswith("needs 238")
     # 30 examples of one count, and a cluster of ten each way
     observed, swapped, counts = f1_rows(tp_tp=60, tp_fn=15, fn_tp=15)
     large = np.array([[10, 0, 0, 10], [0, 10, 10, 0]])
     observed, swapped = np.vstack([observed, large]), np.vstack([swapped, large[::-1]])
     uneven = why_not_resampled(observed, swapped, F1, np.array([*counts, 1, 1]))
     assert uneven is not None
-    assert uneven.startswith("the 32 examples that tell the runs apart weigh as much as 2.6 equal ones; ")
+    assert uneven.startswith("the 32 examples that differ between the runs weigh as much as 2.6 equal ones; ")
 
 
 def test_shifts_take_fewer_examples_and_no_skewness() -> None:
     assert why_not_shifted(means(*[1, -1] * 6)) is None
-    few = "only 10 examples tell the runs apart; an interval by shifts covers less than it says (it takes 12)"
+    few = "only 10 examples differ between the runs; an interval by shifts needs 12"
     assert why_not_shifted(means(*[1, -1] * 5, 0, 0, 0)) == few
     waits = np.round(1000 * np.random.default_rng(0).exponential(1.0, 100)).tolist()
     assert (why_not_shifted(means(*waits)) or "").startswith("the differences of 100 examples are skewed")
@@ -208,7 +200,7 @@ GRID = [
 
 @pytest.mark.slow
 @pytest.mark.generated
-def test_intervals_of_f1_that_are_shown_cover_what_they_say(measured: Measured) -> None:
+def test_coverage_of_shown_intervals_of_f1(measured: Measured) -> None:
     """And one-sided errors, which equivalence at the margin has, are near their level, as they were not."""
     rng, n_sets, lines = np.random.default_rng(1), cases(200), []
     raw, ruled = [], []
@@ -274,7 +266,7 @@ def errors_law(positives: float, rates: tuple[float, float], gap: float, concord
 @pytest.mark.slow
 @pytest.mark.generated
 @pytest.mark.parametrize("name", TWO_CLASSES)
-def test_intervals_of_other_ratios_that_are_shown_cover_what_they_say(name: str, measured: Measured) -> None:
+def test_coverage_of_shown_intervals_of_other_ratios(name: str, measured: Measured) -> None:
     labels = KINDS[:, 0]
     runs = [
         ExampleTable(
@@ -334,7 +326,7 @@ def mean_laws(rng: np.random.Generator) -> Iterator[tuple[str, float, Any]]:
 
 @pytest.mark.slow
 @pytest.mark.generated
-def test_shifts_of_skewed_means_that_are_shown_cover_what_they_say(
+def test_coverage_of_shown_shift_intervals_of_skewed_means(
     measured: Measured,
 ) -> None:
     """A bound misses the mean where the sign-flip test of the differences without it rejects.
@@ -365,7 +357,7 @@ def test_shifts_of_skewed_means_that_are_shown_cover_what_they_say(
     assert max(raw) > 0.15, "without the rule some bounds miss far more often"
 
 
-def test_what_is_shown_is_what_the_rule_lets_through() -> None:
+def test_the_rule_decides_which_intervals_are_shown() -> None:
     """The rule is about the same statistic that the interval is."""
     observed, swapped, counts = f1_rows(tp_tp=60, tp_fn=12, fn_tp=12, tn_tn=200)
     assert why_not_resampled(observed, swapped, F1, counts) is None

@@ -92,7 +92,7 @@ def test_cohens_dz_is_the_t_statistic_over_root_n() -> None:
     assert found.odds_interval.relation == "may disagree"
 
 
-def test_what_has_no_meaning_is_none() -> None:
+def test_undefined_effect_sizes_are_none() -> None:
     assert cohens_dz(mean_scores([3], [7])) is None
     assert cohens_dz(mean_scores([3], [1])) is None
     tp, wrong, tp_v, wrong_v = (RationalStatistic.variable(i, 4) for i in range(4))

@@ -39,7 +39,7 @@ def test_simplest_fraction(below: Fraction, length: Fraction) -> None:
 
 
 @pytest.mark.parametrize("order", [1, 2, 7, 12])
-def test_neighbours_are_those_of_the_sorted_fractions(order: int) -> None:
+def test_neighbours_against_sorted_fractions(order: int) -> None:
     every = sorted({Fraction(a, b) for b in range(1, order + 1) for a in range(-2 * b, 2 * b + 1)})
     for here, there in itertools.pairwise(every):
         assert next_fraction(here, order) == there

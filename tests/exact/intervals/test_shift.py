@@ -243,7 +243,7 @@ def test_rounded_ends_still_agree_with_the_test(monkeypatch: pytest.MonkeyPatch)
         assert (0.0 in shift_interval(scores_of(differences), alpha=alpha)) == (not pvalue < alpha)
 
 
-def test_what_the_model_does_not_fit_is_said() -> None:
+def test_notes_where_the_model_does_not_fit() -> None:
     assert "most examples tie" in shift_interval(scores_of([0] * 30 + [1, 2, 3, -1])).note
     identical = shift_interval(scores_of([0] * 30))
     assert (identical.low, identical.high) == (-math.inf, math.inf)

@@ -71,7 +71,7 @@ def test_false_discovery_rates_against_scipy(pvalues, method):
 @pytest.mark.parametrize("seed", range(5))
 def test_hommel_of_many_against_the_step_wise_definition(seed):
     # Hommel (1988): at level a, with j the greatest for which p_(m-j+k) > k a / j for k = 1 .. j, reject
-    # what is at most a / j; everything, where there is no j.
+    # what is at most a / j; everything, if no j qualifies.
     rng = np.random.default_rng(seed)
     pvalues = np.sort(rng.random(60) ** rng.choice([1, 3, 8], 60))
     adjusted = adjust(pvalues, "hommel")
@@ -126,7 +126,7 @@ def test_the_order_of_the_family_does_not_matter(pvalues, method, random):
 
 @given(families)
 @settings(deadline=None)
-def test_which_rules_dominate_which(pvalues):
+def test_rules_that_dominate_others(pvalues):
     slack = 1.0 + 1e-12
     found = {method: adjust(pvalues, method) for method in ADJUSTMENTS}
     assert (found["hommel"] <= found["holm"] * slack).all()
@@ -138,12 +138,12 @@ def test_which_rules_dominate_which(pvalues):
 
 
 @pytest.mark.parametrize("method", sorted(ADJUSTMENTS))
-def test_families_of_one_and_of_none(method):
+def test_families_of_one_and_of_zero(method):
     assert adjust([0.25], method).tolist() == [0.25]
     assert adjust([], method).tolist() == []
 
 
-def test_what_the_rules_are_valid_under():
+def test_dependence_under_which_rules_are_valid():
     any_dependence = {name for name, rule in ADJUSTMENTS.items() if rule.valid_under == "any dependence"}
     assert any_dependence == {"holm", "bonferroni", "by"}
     assert {name for name, rule in ADJUSTMENTS.items() if rule.controls == "FDR"} == {"bh", "by"}
@@ -158,13 +158,13 @@ def test_what_the_rules_are_valid_under():
         ([[0.1]], "one dimension"),
     ],
 )
-def test_refuses_what_is_no_pvalue(pvalues, message):
+def test_refuses_invalid_pvalues(pvalues, message):
     with pytest.raises(InputError, match=message):
         adjust(pvalues)
 
 
 @pytest.mark.parametrize("logarithm", [float("nan"), -float("inf"), 1e-9])
-def test_refuses_what_is_no_logarithm_of_one(logarithm):
+def test_refuses_invalid_logarithms(logarithm):
     with pytest.raises(InputError, match="index 1"):
         adjust_log10([-1.0, logarithm])
 
@@ -179,7 +179,7 @@ def test_refuses_other_types_and_names():
 
 
 @pytest.mark.parametrize("method", sorted(ADJUSTMENTS))
-def test_all_pairs_of_129_systems_take_no_time(method):
+def test_all_pairs_of_129_systems_take_seconds(method):
     pvalues = np.random.default_rng(0).random(8256) ** 2
     started = time.process_time()
     adjust(pvalues, method)

@@ -26,7 +26,7 @@ def test_levels_add_up_to_alpha_over_all_looks():
     assert 0.05 - left * 1.001 < spent < 0.05 - left * 0.999
 
 
-def test_levels_are_those_of_the_definition():
+def test_levels_against_the_definition():
     expected = [0.1 * 6 / (math.pi**2 * i**2) for i in range(1, 6)]
     np.testing.assert_allclose(spending_levels(5, 0.1), expected, rtol=1e-15)
 

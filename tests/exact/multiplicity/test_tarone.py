@@ -50,7 +50,7 @@ def rejected_by_tarone(pvalues: np.ndarray, smallest: np.ndarray, alpha: float) 
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_rejects_what_tarone_rejects_at_this_or_a_lower_level(seed):
+def test_against_tarones_rejections_at_all_levels_up_to_alpha(seed):
     # Hommel and Krummenauer (1998): Tarone's rejections need not grow with alpha; those at lower levels stay.
     pvalues, smallest = random_family(np.random.default_rng(seed), most=5)
     m = pvalues.size
@@ -78,7 +78,7 @@ def worst_fwer(supports: list[np.ndarray], rejects: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_no_dependence_exceeds_the_level(seed):
+def test_the_level_holds_under_any_dependence(seed):
     rng = np.random.default_rng(seed)
     supports = random_supports(rng, 3, 5)
     smallest = np.array([support[0] for support in supports])

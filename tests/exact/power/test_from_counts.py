@@ -72,7 +72,7 @@ def test_differences_of_one_size(u: list[int], v: list[int], one_size: bool | No
     [F1, U * U - V * V, RealStatistic.from_rational(MEAN), U - V + 1, U + V],
     ids=["ratio", "square", "real", "shifted", "symmetric"],
 )
-def test_what_is_not_made_of_differences(h: RationalStatistic | RealStatistic):
+def test_statistics_that_are_not_sums_of_differences(h: RationalStatistic | RealStatistic):
     generator = np.random.default_rng(0)
     counts = generator.integers(0, 3, (40, 4))
     assert Differences.of(h, counts, counts[:, [2, 3, 0, 1]], np.ones(40, dtype=np.int64)) is None
@@ -113,7 +113,7 @@ def test_nothing_is_discordant():
     assert found == MinimumDetectableEffect(None, 0.8, 0.05, "two-sided", 1319, exact=True)
 
 
-def test_none_where_no_deviation_is_known():
+def test_none_if_the_deviation_is_unknown():
     """At the mean of the null distribution, (0, 0), one divides by 0, and the other is flat."""
     observed, swapped = np.array([[1, -1]]), np.array([[-1, 1]])
     x, y = (RationalStatistic.variable(i, 2) for i in range(2))

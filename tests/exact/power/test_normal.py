@@ -78,7 +78,7 @@ def test_null_standard_deviation_against_the_null_distribution():
     assert null_standard_deviation(observed, swapped, real) == pytest.approx(sd, rel=0.01)
 
 
-def test_no_discordant_examples_no_deviation():
+def test_without_discordant_examples_there_is_no_deviation():
     observed = np.ones((5, 4), dtype=int)
     assert null_standard_deviation(observed, observed, F1) == 0.0
 
@@ -100,7 +100,7 @@ def test_refusals():
         null_standard_deviation([[1, 0]], [[0, 1]], (x - y).divide(observed[0][0] * x, undefined=0))
 
 
-def test_a_difference_that_no_number_of_examples_shows_is_refused():
+def test_an_undetectable_difference_is_refused():
     with pytest.raises(InputError, match="`difference=1e-300` is too small") as caught:
         approximate_examples_needed(1e-300, 0.4, 1)
     assert "`--difference 1e-300` is too small" in caught.value.on_command_line()

@@ -169,14 +169,14 @@ def test_minimum_detectable_effect_is_the_least(n: int, discordance: float, alte
     assert power(found.effect * (1 - 1e-6)) < 0.8 <= power(found.effect)
 
 
-def test_where_nothing_is_detectable():
+def test_no_detectable_difference():
     found = minimum_detectable_effect(10, 0.5)
     assert found.effect is None
     assert paired_power(10, 0.5, 0.5) < 0.8
     assert str(found) == "no difference is detectable at 80 % power"
 
 
-def test_what_is_said_of_it():
+def test_description():
     assert str(minimum_detectable_effect(1319, 0.135)) == "minimum detectable effect 0.029 at 80 % power"
     about = MinimumDetectableEffect(1214.0, 0.9, 0.05, "two-sided", 1000, exact=False)
     assert str(about) == "minimum detectable effect about 1200 at 90 % power (normal approximation)"

@@ -45,7 +45,7 @@ def test_a_tail_that_equals_the_level_is_not_rejected():
 
 @pytest.mark.parametrize("m", [1, 2, 5, 6, 9, 40, 1234, 10_007])
 @pytest.mark.parametrize("alternative", ["two-sided", "less", "greater"])
-def test_it_rejects_what_the_permutation_test_rejects(m: int, alternative: Alternative):
+def test_same_rejections_as_the_permutation_test(m: int, alternative: Alternative):
     test = SignTest(0.05, alternative)
     (k,) = test.least_rejected(np.array([m])).tolist()
     for b in {k - 1, k, k + 1} & set(range(m + 1)):

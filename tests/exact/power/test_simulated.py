@@ -85,7 +85,7 @@ def test_a_seed_gives_the_same_again():
     assert len({draw(seed=seed).n_rejected for seed in range(4)}) > 1
 
 
-def test_resamples_are_of_the_size_asked_for():
+def test_resamples_have_the_requested_size():
     sizes = []
 
     def remembered(table: CountTable) -> PermutationTest:
@@ -111,7 +111,7 @@ def test_undefined_statistics_count_as_not_rejected():
     assert f"60 resamples of the pilot, {found.n_undefined} of them undefined" in str(found)
 
 
-def test_what_refuses_the_pilot_is_not_hidden():
+def test_errors_of_the_pilot_are_raised():
     def refusing(table: CountTable) -> PermutationTest:
         raise UndefinedStatisticError("0/0")
 
@@ -140,7 +140,7 @@ def test_a_pvalue_counts_as_below_alpha_with_its_whole_interval():
     assert drawn(n_examples=30).power == 0.0
 
 
-def test_it_says_what_it_is():
+def test_the_method_is_named():
     found = simulated_power(pilot(15, 5, 80), partial(permuted, CORRECT), 200, n_resamples=50)
     assert str(found).startswith(f"power {found.power:.3g} [")
     assert str(found).endswith("with 200 examples (Monte Carlo: 50 resamples of the pilot, 99 % interval)")

@@ -108,7 +108,7 @@ def test_letters_go_on_after_z():
     assert letter_display(~np.eye(26, dtype=bool), np.zeros(26)).note is None
 
 
-def test_letters_after_z_stand_apart():
+def test_letters_after_z_are_separated_by_spaces():
     scores = -np.arange(40.0)
     apart = np.abs(scores[:, None] - scores) > 1
     display = letter_display(apart, scores)
@@ -156,6 +156,6 @@ def test_130_systems_take_well_under_a_second(kind):
         (np.zeros((2, 2)), [1, float("nan")], "NaN"),
     ],
 )
-def test_refuses_what_is_no_graph(apart, scores, message):
+def test_refuses_invalid_graphs(apart, scores, message):
     with pytest.raises(InputError, match=message):
         letter_display(apart, scores)

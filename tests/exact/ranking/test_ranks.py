@@ -57,7 +57,7 @@ def test_verdicts_that_are_true_hold_the_true_rank(order, width):
         assert (ranges == (rank + 1)[:, None]).all()
 
 
-def test_exchanging_the_two_of_a_pair_changes_nothing():
+def test_the_order_within_a_pair_does_not_matter():
     better = significantly_better(3, [[0, 1], [1, 2]], [0.1, 0.2], [0.01, 0.5])
     assert better.tolist() == significantly_better(3, [[1, 0], [1, 2]], [-0.1, 0.2], [0.01, 0.5]).tolist()
 
@@ -79,7 +79,7 @@ def test_a_baseline_alone_leaves_the_others_undecided():
         ([[0, 1], [1, 2]], [1, 1], [0.1, float("nan")], "index 1 is nan"),
     ],
 )
-def test_refuses_what_is_no_family(pairs, differences, adjusted, message):
+def test_refuses_invalid_families(pairs, differences, adjusted, message):
     with pytest.raises(InputError, match=message):
         significantly_better(3, pairs, differences, adjusted)
 

@@ -73,7 +73,7 @@ def test_single_precision_is_read_back(values: list[Fraction], as_json: bool) ->
 
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=20))
-def test_binary_numbers_are_exact_or_say_what_changed(values: list[float]) -> None:
+def test_floats_are_exact_or_their_rounding_is_noted(values: list[float]) -> None:
     scores = scale_scores(values, values)
     changes = [abs(x - Fraction(y)) for x, y in zip(exact(scores)[0], values, strict=True)]
     if scores.how == "binary":
@@ -183,7 +183,7 @@ def test_a_resolution_takes_the_nearest_multiple(resolution: str, scale: float) 
             assert abs(integer * scores.unit - Fraction(score)) <= scores.unit / 2
 
 
-def test_fractions_whose_denominators_are_too_long_are_rounded_and_say_so() -> None:
+def test_fractions_with_long_denominators_are_rounded_with_a_note() -> None:
     values = [Fraction(1, 3**400), Fraction(1, 7**300)]
     scores = scale_scores(values, values)
     changes = [abs(x - y) for x, y in zip(exact(scores)[0], values, strict=True)]

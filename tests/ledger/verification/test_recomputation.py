@@ -1,4 +1,4 @@
-"""Logged files give every number again, and a change to any of them is seen."""
+"""Every number is recomputed from the logged files, and changes are detected."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def rewritten(
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_was_logged_is_found_again(name: str, tmp_path: Path):
+def test_logged_values_are_recomputed(name: str, tmp_path: Path):
     comparison = CASES[name](tmp_path)
     found = verify_files(evidence(comparison))
     assert not failures(found)
@@ -298,7 +298,7 @@ def test_a_changed_spec_is_seen(files: dict[str, bytes], old: str, new: str, see
 @pytest.mark.extended
 @given(st.data())
 @settings(max_examples=15)
-def test_any_changed_byte_of_spec_or_counts_is_seen_or_says_the_same(data: st.DataObject):
+def test_any_changed_byte_of_spec_or_counts_is_detected_or_harmless(data: st.DataObject):
     original = evidence(accuracy(6, 1, both=2))
     path = data.draw(st.sampled_from(sorted(original)))
     content = bytearray(original[path])
@@ -348,7 +348,7 @@ class TestFromRuns:
         assert not failures(found)
 
     def test_labels_that_are_refused_today_were_compared(self):
-        """What was logged is computed again, whatever is asked of labels meanwhile."""
+        """Logged comparisons are recomputed even if labels have to pass new checks."""
         label = ["0", "1", "2"] * 6
         tables = [
             pl.DataFrame({"id": range(18), "prediction": said, "label": label})
@@ -371,7 +371,7 @@ class TestFromRuns:
 
 
 class TestClustersThatWereSeen:
-    """How examples hang together, which the counts do not tell and the runs do."""
+    """Dependence of examples, which follows from the runs and not from the counts."""
 
     def logged(self) -> tuple[dict[str, bytes], list[RunData]]:
         found = sides(np.random.default_rng(1), documents(), 1.0)
@@ -412,7 +412,7 @@ class TestClustersThatWereSeen:
         ]
 
     @pytest.mark.parametrize("value", [[], [3], "none", {"document": 3}])
-    def test_what_is_left_out_is_seen(self, value: Any) -> None:
+    def test_missing_dependence_is_detected(self, value: Any) -> None:
         files, runs = self.logged()
         found = verify_from_runs(self.changed(files, value), *runs)
         wanted = "columns of dependent examples, from the runs"

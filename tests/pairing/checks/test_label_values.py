@@ -82,7 +82,7 @@ class TestOneClassOfMany:
         frames = two_runs([values[i] for i in TEN])
         error = refusal(frames, name)
         assert error.message.startswith(
-            f"`{name}` counts one class against all others, and `label` of `baseline` has 10 classes: "
+            f"`{name}` counts one class against all others, but `label` of `baseline` has 10 classes: "
         )
         assert error.message.endswith(", and 5 more")
         assert "`macro_f1`, `balanced_accuracy`, `accuracy` count all classes" in str(error.hint)
@@ -107,7 +107,7 @@ class TestOneClassOfMany:
         assert found.difference == expected.difference
         assert found.pvalue == pytest.approx(expected.pvalue, rel=1e-12)
 
-    def test_a_spec_of_ones_own_has_chosen_where_its_default_is_a_label(self, tmp_path: Path) -> None:
+    def test_the_default_of_a_users_spec_is_a_choice_if_it_is_a_label(self, tmp_path: Path) -> None:
         spec = "counts: {hits: (prediction == positive) & (label == positive), n: label == positive}\n"
         spec += "score: hits / n\nundefined: 0\nparameters: {positive: VALUE}\n"
         frames = two_runs([int(i) for i in TEN])
@@ -115,10 +115,10 @@ class TestOneClassOfMany:
         expected = compared(frames, "recall", parameters={"positive": 7})
         assert found.pvalue == expected.pvalue
         error = refusal(frames, load(tmp_path, spec.replace("VALUE", "77")))
-        assert "counts the class `positive`, 77, which no label is" in error.message
+        assert "is 77, which is not a label" in error.message
         assert "positive=" in str(error.hint)
 
-    def test_it_is_said_before_anything_is_paired(self, tmp_path: Path) -> None:
+    def test_refused_before_pairing(self, tmp_path: Path) -> None:
         frames = [frame.with_columns(id=pl.lit("q")) for frame in two_runs([int(i) for i in TEN])]
         assert "10 classes" in refusal(frames, "f1").message
         paths = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
@@ -126,10 +126,12 @@ class TestOneClassOfMany:
             frame.write_parquet(path)
         result = call_trackperm(tmp_path, "compare", "a.parquet", "b.parquet", "-s", "f1", "--no-log")
         assert result.returncode == 2
-        assert "`f1` counts one class against all others, and `label` of `a.parquet` has" in result.stderr
+        assert "`f1` counts one class against all others, but `label` of `a.parquet` has" in result.stderr
         assert "Hint: `--set positive=" in result.stderr
 
-    def test_of_a_file_labels_alone_are_read(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_only_the_labels_of_a_file_are_read(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         tables, read = scans(tmp_path, two_runs([int(i) for i in TEN])), []
         slices = Scan.slices
 
@@ -170,10 +172,10 @@ class TestTwoClasses:
     )
 
     @pytest.mark.parametrize("names", NAMES, ids=str)
-    def test_none_of_which_is_1_are_refused_and_either_can_be_chosen(self, names: tuple[Any, Any]) -> None:
+    def test_two_classes_without_1_are_refused_and_either_can_be_chosen(self, names: tuple[Any, Any]) -> None:
         frames = renamed(two_runs([int(i % 2) for i in TEN]), dict(enumerate(names)))
         error = refusal(frames, "f1")
-        assert "counts the class `positive`, 1 by default, which no label is: `label` of `b" in error.message
+        assert "is 1 by default, which is not a label: `label` of `b" in error.message
         if "`" in str(names):
             return  # what a hint names stands between backticks
         chosen = settings(error)
@@ -181,11 +183,11 @@ class TestTwoClasses:
         of_names = [checked(frames, load_statistic("f1", parameters=each)).parameters for each in chosen]
         assert {parameters["positive"] for parameters in of_names} == set(names)
 
-    def test_the_rarer_comes_first(self) -> None:
+    def test_the_rarer_class_is_proposed_first(self) -> None:
         frames = two_runs(["no"] * 30 + ["yes"] * 5)
         error = refusal(frames, "recall")
         assert error.message.endswith(" has 'no' (30), 'yes' (5)")
-        assert error.hint == "`--set positive=yes` or `--set positive=no` says which class is counted."
+        assert error.hint == "`--set positive=yes` or `--set positive=no` chooses the class."
 
     @pytest.mark.parametrize("name", OF_ONE_CLASS)
     @pytest.mark.parametrize("given", [{}, {"positive": 1}, {"positive": "1"}], ids=str)
@@ -209,7 +211,7 @@ class TestTwoClasses:
         ],
         ids=str,
     )
-    def test_what_is_read_as_a_value_is_the_text(self, values: Any, given: Any, meant: str) -> None:
+    def test_a_value_selects_the_text_that_is_read_as_it(self, values: Any, given: Any, meant: str) -> None:
         frames = renamed(two_runs([int(i % 2) for i in TEN]), dict(enumerate(values)))
         found = compared(frames, "f1", parameters={"positive": given})
         expected = compared(frames, "f1", parameters={"positive": meant})
@@ -226,10 +228,13 @@ class TestTwoClasses:
         assert compared(paths[::-1], "f1").statistic.parameters["positive"] == "1"
         assert trackperm.compare(paths[0], paths[0], "f1").statistic.parameters["positive"] == 1
 
-    def test_two_texts_that_are_read_alike(self) -> None:
+    def test_two_texts_that_are_read_as_one_value(self) -> None:
         frames = two_runs(["1", "01", "0"] * 12)
         error = refusal(frames, "f1", parameters={"positive": 1})
-        assert error.message == "2 labels are read as 1, the `positive` of `f1`: `'01'`, `'1'`"
+        assert (
+            error.message
+            == "`positive` of `f1` is 1, and 2 labels are read as this value: `'01'`, `'1'`; expected one"
+        )
         chosen = settings(error)
         assert chosen == [{"positive": "01"}, {"positive": "1"}]
         for each in chosen:
@@ -241,21 +246,18 @@ class TestTwoClasses:
         assert found.pvalue == compared(numbers, "f1").pvalue
 
     @pytest.mark.parametrize("positive", ["malign", "1", True, 7])
-    def test_a_choice_that_no_label_is(self, positive: Any) -> None:
+    def test_a_choice_that_is_not_a_label(self, positive: Any) -> None:
         frames = two_runs(["malignant", "benign"] * 20)
         error = refusal(frames, "specificity", parameters={"positive": positive})
-        assert f"counts the class `positive`, {positive!r}, which no label is" in error.message
+        assert f"is {positive!r}, which is not a label" in error.message
         assert {"positive": "malignant"} in settings(error)
         if isinstance(positive, str):
             chosen = load_statistic("specificity", parameters={"positive": positive})
             assert checked(frames, chosen, allow_unseen=True) is chosen
 
-    def test_a_number_for_which_texts_were_meant(self) -> None:
+    def test_a_text_where_labels_are_numbers(self) -> None:
         error = refusal(two_runs([0, 1] * 20), "f1", parameters={"positive": "1"})
-        assert (
-            "counts the class `positive`, '1', which no label is: `label` of `baseline` has 0"
-            in error.message
-        )
+        assert "is '1', which is not a label: `label` of `baseline` has 0" in error.message
 
     def test_one_class_alone_may_be_the_negative_one(self) -> None:
         """How often is a harmless prompt refused?"""
@@ -266,9 +268,9 @@ class TestTwoClasses:
         assert compared(frames, "specificity").verdict == "better"
         texts = renamed((frames[0], frames[1]), {0: "no", 1: "yes"})
         assert compared(texts, "specificity", parameters={"positive": "yes"}).verdict == "better"
-        assert "1 by default, which no label is" in refusal(texts, "specificity").message
+        assert "1 by default, which is not a label" in refusal(texts, "specificity").message
 
-    def test_labels_of_other_types_are_left_to_the_pairing(self) -> None:
+    def test_pairing_refuses_labels_of_other_types(self) -> None:
         numbers = two_runs([int(i % 2) for i in TEN])
         texts = renamed(numbers, {0: "0", 1: "1"})
         with pytest.raises(InputTypeError, match="column `label` is integer in `baseline`"):
@@ -278,7 +280,7 @@ class TestTwoClasses:
             compared(mixed, "f1")
 
     @pytest.mark.parametrize("absent", ["label", "prediction"])
-    def test_columns_that_are_not_there_are_left_to_the_pairing(self, absent: str) -> None:
+    def test_pairing_refuses_absent_columns(self, absent: str) -> None:
         with pytest.raises(InputError, match="needs columns"):
             compared([frame.drop(absent) for frame in two_runs([0, 1] * 9)], "f1")
 
@@ -289,8 +291,8 @@ class TestUnseenLabels:
         scores = run(labels, 0.9, prediction=[round(0.13 + 0.011 * i, 3) for i in range(60)])
         error = refusal((run(labels, 0.9), scores), "accuracy")
         assert error.message == (
-            "`accuracy` compares predictions with labels, and none of the 60 predictions of `candidate` is"
-            " one of these\n\n"
+            "`accuracy` compares predictions with labels, but none of the 60 predictions of `candidate` is"
+            " a label\n\n"
             "    `prediction`   `label`\n"
             "    0.13 (1)       0 (30)\n"
             "    0.141 (1)      1 (30)\n"
@@ -299,7 +301,7 @@ class TestUnseenLabels:
             "    0.174 (1)\n"
             "    and 55 more"
         )
-        assert "probabilities or logits are made classes" in str(error.hint)
+        assert "convert probabilities or logits to classes" in str(error.hint)
         assert "`--allow-unseen`" in str(error.hint)
         assert "of `baseline`" in refusal((scores, run(labels, 0.9)), "accuracy").message
 
@@ -308,8 +310,8 @@ class TestUnseenLabels:
         other = run(labels, 0.9).with_columns(pl.col("prediction").str.to_titlecase())
         error = refusal((run(labels, 0.9), other), "accuracy")
         assert "\n    'Cat' (" in error.message
-        assert error.message.endswith("\n\n2 of them differ in upper and lower case alone.")
-        assert "written alike" in str(error.hint)
+        assert error.message.endswith("\n\n2 of them differ only in upper and lower case.")
+        assert "in the same way" in str(error.hint)
 
     FORMS = (
         "accuracy",
@@ -372,7 +374,7 @@ class TestUnseenLabels:
         assert f"predictions of `{tmp_path / 'scores.csv'}`" in error.message
 
     @pytest.mark.parametrize("n", [3, 10_000])
-    def test_answers_that_are_all_different_are_no_classes(self, n: int) -> None:
+    def test_answers_that_are_all_different_are_not_classes(self, n: int) -> None:
         frames = [
             pl.DataFrame(
                 {
@@ -389,7 +391,7 @@ class TestUnseenLabels:
         frame = pl.DataFrame({"id": range(3), "prediction": ["c", "d", "e"], "label": ["a", "a", "b"]})
         assert "none of the 3" in refusal((frame, frame), "exact_match").message
 
-    def test_rows_of_one_example_are_no_repetition(self, tmp_path: Path) -> None:
+    def test_rows_of_one_example_do_not_repeat_a_label(self, tmp_path: Path) -> None:
         spec = "counts: {right: prediction == label, n: 1}\nscore: right / n\nrepeats: sum\n"
         frame = pl.DataFrame(
             {
@@ -414,7 +416,7 @@ class TestUnseenLabels:
         [("yes", "no", False), ("yes", "Yes", True), (1, 0, False), (1, 0.93, True), (1, 2.0, False)],
     )
     def test_a_class_alone(self, label: Any, prediction: Any, is_refused: bool) -> None:
-        """Of whose examples a run may well get every one wrong; what is no class is refused there too."""
+        """A run may get all examples of a single class wrong; a value that is not a class is refused."""
         frame = pl.DataFrame({"id": range(9), "prediction": [prediction] * 9, "label": [label] * 9})
         right = frame.with_columns(prediction="label")
         if is_refused:
@@ -429,7 +431,7 @@ class TestUnseenLabels:
             trackperm.compare(frame, frame)
 
     @pytest.mark.parametrize("place", [0, 5_000, 9_999])
-    def test_one_label_that_is_predicted_suffices_wherever(
+    def test_one_predicted_label_suffices(
         self, place: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(label_values, "_SLICE", 3_000)
@@ -443,7 +445,7 @@ class TestUnseenLabels:
             require_label_values(tables[:1], load_statistic("accuracy"))
             with pytest.raises(InputError, match="none of the 10000 predictions") as caught:
                 require_label_values(tables, load_statistic("accuracy"))
-            assert f"of `{tables[1].origin}` is one" in caught.value.message
+            assert f"of `{tables[1].origin}` is a label" in caught.value.message
             require_label_values(tables, load_statistic("accuracy"), allow_unseen=True)
 
     def test_more_labels_than_classes_are_answers(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -453,7 +455,7 @@ class TestUnseenLabels:
         monkeypatch.setattr(label_values, "MOST_CLASSES", 19)
         checked([frame], "exact_match")
 
-    def test_lists_are_left_to_the_pairing(self) -> None:
+    def test_pairing_refuses_lists(self) -> None:
         frame = pl.DataFrame({"id": range(4), "prediction": [["a"]] * 4, "label": [["b"]] * 4})
         with pytest.raises(SpecError, match="can only be read by a counter"):
             trackperm.compare(frame, frame, "accuracy")
@@ -495,7 +497,7 @@ class TestSlices:
 
 
 class TestComparedBefore:
-    def test_what_was_compared_is_taken_as_it_is(self) -> None:
+    def test_a_compared_statistic_is_used_unchanged(self) -> None:
         """As verification does, for which the rules of another version are none."""
         frame = run(["a", "b"] * 9, 0.5).with_columns(prediction=pl.lit("?"))
         runs = load_run(frame, "baseline"), load_run(frame, "candidate")

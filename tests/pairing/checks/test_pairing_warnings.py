@@ -40,7 +40,7 @@ def looks(
     return [note.removeprefix("look: ") for note in report.notes if note.startswith("look: ")]
 
 
-def test_ordinary_runs_raise_no_eyebrow() -> None:
+def test_ordinary_runs_have_no_warnings() -> None:
     assert (
         looks(table("a", prediction=FIRST, label=LABELS), table("b", prediction=SECOND, label=LABELS)) == []
     )
@@ -57,14 +57,16 @@ def test_shifted_rows(shift: int) -> None:
         by_position=True,
     )
     assert found == [
-        f"`prediction` of the runs agrees if the candidate's rows move by {shift:+d}: are they shifted?"
+        f"`prediction` of the runs agrees if the candidate's rows move by {shift:+d}; they may be shifted"
     ]
 
 
 def test_unrelated_rows() -> None:
     other = np.random.default_rng(9).permutation(SECOND)
     found = looks(table("a", prediction=FIRST, label=LABELS), table("b", prediction=other, label=LABELS))
-    assert found == ["`prediction` of the runs agrees no better than by chance: do the rows belong together?"]
+    assert found == [
+        "`prediction` of the runs agrees no better than by chance; the rows may be paired wrongly"
+    ]
     scores = [np.random.default_rng(seed).normal(size=N) for seed in (1, 2)]
     assert (
         "`score` of the runs agrees no better"
@@ -72,7 +74,7 @@ def test_unrelated_rows() -> None:
     )
 
 
-def test_too_little_to_tell_is_not_told() -> None:
+def test_few_or_rare_values_have_no_warnings() -> None:
     few = slice(0, 40)
     other = np.random.default_rng(9).permutation(SECOND[few])
     assert (
@@ -102,15 +104,17 @@ def test_too_little_to_tell_is_not_told() -> None:
 
 def test_copies_and_shifted_copies() -> None:
     run = table("a", prediction=FIRST, label=LABELS)
-    assert looks(run, run) == ["`prediction` are the same in both runs: is one a copy of the other?"]
+    assert looks(run, run) == ["`prediction` is the same in both runs; one may be a copy of the other"]
     assert looks(table("a", score=QUALITY), table("b", score=QUALITY + 0.25), "mean") == [
-        "`score` differs by +0.25 on every example: is one a shifted copy?"
+        "`score` differs by +0.25 on every example; one run may be a shifted copy"
     ]
 
 
 def test_labels_logged_as_predictions() -> None:
     found = looks(table("a", prediction=FIRST, label=LABELS), table("b", prediction=LABELS, label=LABELS))
-    assert found == ["`prediction` is `label` on every example of `b`: was it logged instead?"]
+    assert found == [
+        "`prediction` equals `label` on every example of `b`; labels may have been logged as predictions"
+    ]
 
 
 @pytest.mark.parametrize(("n", "is_warned"), [(49, False), (50, True)])
@@ -125,20 +129,22 @@ def test_inputs_that_repeat() -> None:
         table(name, ("doc_hash",), prediction=prediction, label=LABELS, doc_hash=hashes)
         for name, prediction in (("a", FIRST), ("b", SECOND))
     ]
-    assert looks(*runs) == [f"6 of {N} examples share their `doc_hash` with another, and count apart"]
+    assert looks(*runs) == [
+        f"6 of {N} examples share their `doc_hash` with another, but count as independent"
+    ]
 
 
-def test_inputs_that_are_clusters_do_not_count_apart() -> None:
+def test_inputs_that_are_clusters_have_no_warning() -> None:
     hashes = [f"{i % (N - 3)}" for i in range(N)]
     runs = [
         table(name, ("doc_hash",), prediction=prediction, label=LABELS, doc_hash=hashes)
         for name, prediction in (("a", FIRST), ("b", SECOND))
     ]
     report = pair(*runs, load_statistic("accuracy", cluster="doc_hash")).report
-    assert not [note for note in report.notes if "count apart" in note]
+    assert not [note for note in report.notes if "count as independent" in note]
 
 
-def test_hashes_of_answers_are_no_inputs() -> None:
+def test_hashes_of_answers_are_not_inputs() -> None:
     """As lm-evaluation-harness logs them: all questions with the answer B have one."""
     runs = [
         table(name, ("target_hash",), prediction=prediction, label=LABELS, target_hash=LABELS.astype(str))

@@ -87,7 +87,7 @@ REFUSED: dict[str, Case] = {
         table,
         renamed(lambda i, id_: f"{i + 1:03}"),
         renamed(lambda i, id_: str(i + 1)),
-        "40 of them differ in leading zeros alone",
+        "40 of them differ only in leading zeros",
     ),
     "ids of two types": (
         lines,
@@ -99,13 +99,13 @@ REFUSED: dict[str, Case] = {
         lines,
         renamed(lambda i, id_: f"é{i}"),
         renamed(lambda i, id_: f"e\u0301{i}"),
-        "40 of them differ in Unicode normal form alone",
+        "40 of them differ only in Unicode normal form",
     ),
     "twins in one run": (
         lines,
         list,
         lambda rows: [*rows[:-2], {**rows[-2], "id": "é"}, {**rows[-1], "id": "e\u0301"}],
-        "one text in two Unicode normal forms",
+        "the same text in two Unicode normal forms",
     ),
 }
 

@@ -92,7 +92,7 @@ def test_plans_read_used_columns_and_join_once(tmp_path: Path) -> None:
     assert any("FullOuter" in plan and "HashAggregate" in plan for plan in executed)
 
 
-def test_few_rows_come_to_this_process(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_rows_are_collected_in_this_process(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from pyspark.sql.classic.dataframe import DataFrame
 
     sizes = []
@@ -113,7 +113,7 @@ def test_few_rows_come_to_this_process(spark: Any, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("is_refused", [False, True])
-def test_nothing_stays_in_memory_of_executors(spark: Any, is_refused: bool) -> None:
+def test_executors_keep_no_tables_in_memory(spark: Any, is_refused: bool) -> None:
     first, second = runs(spark)
     if is_refused:
         second = tables(run(spark), run(spark).selectExpr("id", "label + 1 AS label", "prediction"))[1]

@@ -55,7 +55,7 @@ def run_python(code: str, **environment: str) -> subprocess.CompletedProcess[str
 
 
 @pytest.mark.skipif(not Path("/proc/self/net/tcp").exists(), reason="sockets are looked up as on Linux")
-def test_a_session_of_its_own_listens_to_this_machine_alone_and_its_end_is_told() -> None:
+def test_a_local_session_listens_on_localhost_and_its_end_is_an_error() -> None:
     done = run_python(PAIRED + LISTENING)
     paired, *addresses, error = done.stdout.splitlines()
     assert paired == "3", done.stderr

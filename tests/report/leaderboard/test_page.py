@@ -1,4 +1,4 @@
-"""The page of a leaderboard in a real browser: drawn, in order, without network, and names are only names."""
+"""The page of a leaderboard in a real browser, without network; names cannot act as markup."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Document(HTMLParser):
 
 
 def opened(page: str, tmp_path: Path) -> tuple[Document, dict[str, Any], str]:
-    """Open a page, and report what its scripts and its requests came to."""
+    """Open a page, and return the errors and requests of its scripts."""
     text = rendered(page.replace("<head>", f"<head>{WATCH}", 1), tmp_path)
     document = Document(text)
     return document, json.loads(document.root["data-seen"] or ""), text

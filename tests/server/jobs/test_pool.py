@@ -39,7 +39,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def full_disk() -> Iterator[None]:
-    """Refuse files of more than 64 bytes to this process, of which a record has more."""
+    """Refuse files of more than 64 bytes to this process; a record has more."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (64, before[1]))
     try:
@@ -69,7 +69,7 @@ def test_nobody_waits_for_a_job_whose_end_cannot_be_recorded(request: pytest.Fix
     assert not any((job.folder / STATE_FILE).exists() for job in jobs)
 
 
-def test_what_follows_an_answer_for_which_there_is_no_room_is_understood(full_disk: None) -> None:
+def test_messages_after_an_answer_that_the_disk_cannot_hold_are_understood(full_disk: None) -> None:
     """Otherwise the rest of the answer is taken for messages, and nobody hears of the disk."""
     ours, theirs = multiprocessing.Pipe()
     server, worker = Pipe(ours), Pipe(theirs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from itertools import pairwise
+from unittest.mock import Mock
 
 import polars as pl
 import pytest
@@ -54,10 +55,7 @@ def test_texts_of_runs_are_left_as_they_are():
 
 
 def test_a_distribution_that_is_too_large_is_not_drawn(monkeypatch):
-    def refuse(comparison):
-        raise CapacityError("too large")
-
-    monkeypatch.setattr(charts, "pmf_chart", refuse)
+    monkeypatch.setattr(charts, "pmf_chart", Mock(side_effect=CapacityError("too large")))
     assert views.comparison_view(accuracy(3, 1))["chart"] == {"refusal": "too large"}
 
 
@@ -147,7 +145,7 @@ def test_matrix_is_of_all_pairs_and_antisymmetric():
                 assert cell["difference"] != "-0.0000"
 
 
-def test_against_a_baseline_there_is_no_matrix():
+def test_a_leaderboard_with_a_baseline_has_no_matrix():
     view = views.leaderboard_view(board(baseline=answers([True] * 60)))
     assert view["matrix"] is None
     assert sum(row["verdict"] == "reference" for row in view["rows"]) == 1

@@ -43,7 +43,7 @@ def test_a_user_is_the_same_everywhere() -> None:
 
 
 @pytest.mark.parametrize("token", ["", "short", "x" * 65, "a/b/c/d/e/f/g/h/i", "../../../../etc/passwd"])
-def test_what_is_no_token(token: str) -> None:
+def test_invalid_tokens(token: str) -> None:
     assert visitor(token) == visitor()
     assert not visitor(token).is_page
 

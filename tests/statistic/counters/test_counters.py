@@ -163,14 +163,14 @@ def test_tags_of_another_scheme() -> None:
     assert caught.value.hint == "tags of the scheme BIO are `O`, and `B-` or `I-` followed by a type."
 
 
-def test_empty_lists_count_nothing() -> None:
+def test_empty_lists_count_0() -> None:
     table = run([[], ["B-X"]], [[], ["B-X"]])
     for name in ("span_f1", "token_accuracy", "multilabel_f1", "word_error_rate"):
         counts = pair(table, table, load_statistic(name)).counts.frame
         assert not any(counts.rows()[0][1:])
 
 
-def test_missing_predictions_count_what_the_label_has() -> None:
+def test_a_missing_prediction_has_the_counts_of_its_label() -> None:
     baseline = run(["B-X O", "B-X O", "B-X I-X"], ["B-X O", "B-X O", "B-X O"])
     candidate = run(["B-X O", None, "B-X O"], ["B-X O", "B-X O", "B-X O"], "cand")
     counts = pair(baseline, candidate, load_statistic("span_f1"), missing="wrong").counts.frame
@@ -185,13 +185,13 @@ BUILT_IN = [name for name in builtin_names() if load_statistic(name).counter_col
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
-def test_built_ins_say_what_a_missing_prediction_counts(name: str) -> None:
+def test_built_ins_declare_counts_of_a_missing_prediction(name: str) -> None:
     statistic = load_statistic(name)
     assert statistic.counter_columns == ("prediction", "label")
     assert statistic.missing_counts({"label": TEXT}).keys() == set(statistic.count_names)
 
 
-def test_which_built_ins_have_counters() -> None:
+def test_built_ins_with_counters() -> None:
     assert set(BUILT_IN) >= {
         "token_accuracy", "span_precision", "span_recall", "span_f1", "uas", "las", "multilabel_f1",
         "jaccard_multilabel", "word_error_rate", "character_error_rate", "token_f1", "squad_em", "bleu",
@@ -199,7 +199,7 @@ def test_which_built_ins_have_counters() -> None:
 
 
 @pytest.mark.parametrize(("name", "dtype"), [("token_accuracy", pl.Int64), ("token_f1", pl.Float64)])
-def test_where_a_column_is_null_so_is_the_count(name: str, dtype: Any) -> None:
+def test_the_count_of_a_null_is_null(name: str, dtype: Any) -> None:
     statistic = load_statistic(name)
     table = run(["e b", None, "e c", "x y"], ["e b", "e b", "e b", None])
     counts = statistic.counts({"prediction": TEXT, "label": TEXT}, functions=POLARS)
@@ -251,7 +251,7 @@ def test_lists_of_every_engine() -> None:
         assert found.pairing.candidate_digest == expected.pairing.candidate_digest
 
 
-def test_digests_tell_lists_apart() -> None:
+def test_different_lists_have_different_digests() -> None:
     values: list[Any] = [
         [["a", "b"], ["c"]],
         [["a"], ["b", "c"]],
@@ -303,5 +303,5 @@ def test_labels_that_are_lists_are_compared() -> None:
 
 
 @pytest.mark.parametrize("name", COUNTERS)
-def test_every_counter_says_what_it_counts(name: str) -> None:
+def test_every_counter_is_described(name: str) -> None:
     assert COUNTERS[name].function.__doc__

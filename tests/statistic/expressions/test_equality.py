@@ -43,14 +43,14 @@ def of(name: str, *texts: str) -> Equality:
         ("label == positive", set(), set(), set(), True),
     ],
 )
-def test_what_predictions_are_compared_with(
+def test_names_and_values_that_predictions_are_compared_with(
     text: str, names: set[str], parameters: set[str], others: set[str], is_all: bool
 ) -> None:
     expected = Equality(frozenset(names), frozenset(parameters), frozenset(others), is_all)
     assert of("prediction", text) == expected
 
 
-def test_what_two_names_are_compared_with() -> None:
+def test_predictions_and_labels_that_share_a_comparison() -> None:
     counts = "(prediction == positive) & (label == positive)", "label == 'x'", "prediction == 'y'"
     assert of("prediction", *counts).shares(of("label", *counts))
     assert not of("prediction", *counts[1:]).shares(of("label", *counts[1:]))

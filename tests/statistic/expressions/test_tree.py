@@ -136,7 +136,7 @@ def test_parameters_become_literals_that_keep_their_names() -> None:
         ),
         ("__class__.__mro__", "unknown prefix `__class__.`", "__class__.", ""),
         ("u . tp", "unexpected character '.'", ".", "without spaces"),
-        ("a[0]", "unexpected character '['", "[", "there is no indexing"),
+        ("a[0]", "unexpected character '['", "[", "indexing is not supported"),
         ("a # b", "unexpected character '#'", "#", "cannot contain comments"),
         ("'a", 'unexpected character "\'"', "'", "closing quote"),
         ("'a\\n'", "unknown escape `\\n`", "\\n", "backslash"),
@@ -162,7 +162,7 @@ def test_refused_with_a_place(text: str, message: str, at: str | None, hint: str
 
 
 @pytest.mark.parametrize(("text", "at"), [("x.tp + 1", "x."), ("where.tp", "where."), ("foo(a) + 1", "foo")])
-def test_the_whole_of_what_is_refused_is_underlined(text: str, at: str) -> None:
+def test_the_refused_part_is_underlined(text: str, at: str) -> None:
     assert underlined(str(refusal(text))) == at
 
 
@@ -198,7 +198,7 @@ def test_the_whole_of_what_is_refused_is_underlined(text: str, at: str) -> None:
         "0b1",
     ],
 )
-def test_nothing_of_python_is_reached(text: str) -> None:
+def test_python_is_not_evaluated(text: str) -> None:
     assert refusal(text).message.startswith("test.yaml:1:")
 
 

@@ -136,7 +136,7 @@ def test_g_of_decimals(tmp_path: Path) -> None:
     assert "win: (u.s > v.s + 0.25) - (v.s > u.s + 0.25)" in statistic.document()
 
 
-def test_decimals_in_g_are_no_integers_rounded_down(tmp_path: Path) -> None:
+def test_decimals_in_g_are_not_rounded_down(tmp_path: Path) -> None:
     statistic = load(tmp_path, "g: {x: (u.a < 0.5) - (v.a < 0.5)}\nh: x\n")
     assert statistic.pairs(np.array([[0], [1]]), np.array([[1], [1]]))[0].tolist() == [[1], [0]]
 

@@ -88,7 +88,7 @@ class TestParts:
         with pytest.raises(SourceError, match=r"run/part-00002.parquet` is not a readable Parquet file"):
             read_examples(folder)
 
-    def test_another_file_among_them_is_no_part(self, tmp_path: Path) -> None:
+    def test_another_file_among_them_is_not_a_part(self, tmp_path: Path) -> None:
         folder = self.write(tmp_path / "run")
         (folder / "notes.txt").write_text("x")
         with pytest.raises(SourceError, match="is a directory"):
@@ -244,7 +244,7 @@ class TestUrls:
         served["/bucket/runs/a.parquet"] = (tmp_path / "a").read_bytes()
         assert read_file("s3://bucket/runs/a.parquet").frame.to_polars().equals(FRAME)
 
-    def test_what_is_no_table_is_refused_once(self, tmp_path: Path) -> None:
+    def test_an_invalid_table_is_refused_once(self, tmp_path: Path) -> None:
         (tmp_path / "a.csv").write_text("id,p\n1,2\n")
         url = f"file://{tmp_path}/a.csv"
         with pytest.raises(SourceError) as caught:

@@ -36,13 +36,13 @@ def test_columns(tmp_path: Path, separator: str, end: str, last: str) -> None:
     assert table.identity == ("tokens",)
 
 
-def test_a_byte_order_mark_is_no_token(tmp_path: Path) -> None:
+def test_a_byte_order_mark_is_not_a_token(tmp_path: Path) -> None:
     path = write(tmp_path / "x.dat", SENTENCES)
     path.write_bytes(b"\xef\xbb\xbf-DOCSTART- O\n\n" + path.read_bytes())
     assert read_examples(path).frame["tokens"].to_list()[0] == ["EU", "rejects"]
 
 
-def test_documents_and_comments_are_no_sentences(tmp_path: Path) -> None:
+def test_documents_and_comments_are_not_sentences(tmp_path: Path) -> None:
     path = tmp_path / "x.dat"
     path.write_text(
         "-DOCSTART- -X- O O\n\n# id 7\nEU NNP I-NP B-ORG\n# NN I-NP O\n\n-DOCSTART- O\n\n# id 8\n. . O O\n"
@@ -80,7 +80,7 @@ class TestTwoColumnsOfTags:
         assert found["baseline_score"] == pytest.approx(2 / 3)
         assert found["candidate_score"] == 1
 
-    def test_of_other_types_are_no_question(self, tmp_path: Path) -> None:
+    def test_tags_of_other_types_need_no_choice(self, tmp_path: Path) -> None:
         rows = [[("EU", "B-NP", "B-ORG"), ("rejects", "B-VP", "O")]]
         assert read_examples(write(tmp_path / "x.dat", rows)).frame["prediction"].to_list() == [
             ["B-ORG", "O"]

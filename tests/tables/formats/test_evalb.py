@@ -165,5 +165,5 @@ class TestPublished:
             assert round(100 * found["candidate_score"], 2) == percent
             assert found["pvalue"] == 1
 
-    def test_documentation_that_shows_a_table_is_none(self) -> None:
+    def test_documentation_that_shows_a_table_is_not_a_table(self) -> None:
         assert detect_format(SourceFile(EVALB / "README")).name != "evalb"

@@ -83,15 +83,15 @@ def test_messages_say_what_batches_hold(compression: str | None, tmp_path: Path)
                 assert arrow_messages.held_bytes(path) <= held
 
 
-def test_a_length_that_is_none_takes_no_memory(tmp_path: Path) -> None:
+def test_an_invalid_length_takes_no_memory(tmp_path: Path) -> None:
     path = tmp_path / "x.stream"
     path.write_bytes(b"\xff\xff\xff\xff\xf8\xff\xff\x7f" + bytes(100))
-    with pytest.raises(ValueError, match="a message longer than the file"):
+    with pytest.raises(ValueError, match="a message is longer than the file"):
         arrow_messages.held_bytes(path)
 
 
 def test_a_page_of_less_than_no_values_is_refused(tmp_path: Path) -> None:
-    """Regression: polars asked for 2^61 bytes, and ended the process."""
+    """Regression: polars allocated 2^61 bytes, which ended the process."""
     path = tmp_path / "x.parquet"
     pl.DataFrame({"id": ["q1"], "prediction": ["a"], "label": ["a"]}).write_parquet(path)
     whole = path.read_bytes()

@@ -7,6 +7,7 @@ import sys
 import zipfile
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from support import reference_data
@@ -87,7 +88,7 @@ class TestSamples:
         with pytest.raises(SourceError, match=r"has no scorer `mach`(.|\n)*Did you mean `match`"):
             read_examples(log, part="mach")
 
-    def test_ids_of_messages_are_no_part_of_the_input(self, write: Any) -> None:
+    def test_ids_of_messages_do_not_change_the_input(self, write: Any) -> None:
         def log(message_id: str, content: str) -> Path:
             sample = inspect_sample(1, 1, match="C")
             sample["input"] = [{"id": message_id, "role": "user", "content": content}]
@@ -113,7 +114,7 @@ class TestSamples:
 
 
 IDS = {
-    "lists": (lambda i: [i], "column `id` is list of integers, which identifies no examples"),
+    "lists": (lambda i: [i], "column `id` is list of integers; ids must be integers or text"),
     "objects": (lambda i: {"i": i}, "column `id` of `.*` holds lists or objects"),
     "long integers": (lambda i: 10**4199 + i, r"column `id` of `.*` has an integer outside .* \(sample 1\)"),
     "half surrogate pairs": (
@@ -124,7 +125,7 @@ IDS = {
 
 
 @pytest.mark.parametrize("case", IDS.values(), ids=IDS)
-def test_ids_that_are_none(case: tuple[Any, str], tmp_path: Path) -> None:
+def test_invalid_ids(case: tuple[Any, str], tmp_path: Path) -> None:
     make, message = case
     path = tmp_path / "log.json"
     write_json(path, inspect_log([inspect_sample(i, 1, match="C") | {"id": make(i)} for i in range(2)]))
@@ -183,7 +184,7 @@ class TestHeaders:
             1,
         ]
 
-    def test_a_sample_that_is_none(self, write: Any) -> None:
+    def test_an_invalid_sample(self, write: Any) -> None:
         log = inspect_log([{"id": 1, "epoch": 1, "scores": {}}])
         with pytest.raises(SourceError, match="sample 0 is not an object with `id` and `input`"):
             read_examples(write(log))
@@ -213,11 +214,7 @@ class TestArchives:
     ) -> None:
         path = tmp_path / "log.eval"
         write_eval(path, INSPECT)
-
-        def refuse(self: zipfile.ZipFile, name: str) -> bytes:
-            raise NotImplementedError("compression type 93 (None)")
-
-        monkeypatch.setattr(zipfile.ZipFile, "open", refuse)
+        monkeypatch.setattr(zipfile.ZipFile, "open", Mock(side_effect=NotImplementedError("type 93")))
         with pytest.raises(
             MissingDependencyError, match=r"Zstandard(.|\n)*pip install 'trackperm\[inspect\]'"
         ):
@@ -254,7 +251,7 @@ class TestArchives:
         with pytest.raises(SourceError, match=rf"^`{path}` is a damaged archive: "):
             read_examples(path)
 
-    def test_bytes_that_are_no_text(self, tmp_path: Path) -> None:
+    def test_bytes_that_are_not_text(self, tmp_path: Path) -> None:
         path = tmp_path / "log.eval"
         write_eval(path, INSPECT, zipfile.ZIP_STORED)
         with zipfile.ZipFile(path) as archive:

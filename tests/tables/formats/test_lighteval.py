@@ -40,7 +40,7 @@ def test_columns(write: Any) -> None:
     assert (table.identity, table.facts) == (("input_hash",), {"task": "lighteval|sums"})
 
 
-def test_several_metrics_make_no_score(write: Any) -> None:
+def test_several_metrics_give_no_score(write: Any) -> None:
     columns = read_examples(write(lighteval([{"em": 1.0, "f1": 0.5}]))).columns
     assert ("em" in columns, "f1" in columns, "score" in columns) == (True, True, False)
 
@@ -58,7 +58,7 @@ def test_metrics_of_the_log(write: Any) -> None:
     assert {each.name for each in Question().statistics_of([read_examples(first)] * 2)} == {"em", "acc"}
 
 
-def test_several_samples_make_no_prediction(write: Any) -> None:
+def test_several_samples_give_no_prediction(write: Any) -> None:
     frame = lighteval(METRICS).with_columns(
         pl.struct(pl.lit(["4", "5"]).alias("text"), pl.lit(None).alias("text_post_processed")).alias(
             "model_response"
@@ -91,7 +91,7 @@ def test_other_queries_are_refused_when_paired(write: Any) -> None:
         compared(*paths, "-s", "mean", "--by-position")
 
 
-def test_metrics_that_are_none(write: Any) -> None:
+def test_invalid_metrics(write: Any) -> None:
     frame = lighteval_before_0_10(METRICS, as_text=True).with_columns(pl.lit("{'em': x}").alias("metrics"))
     with pytest.raises(SourceError, match=r"row 0: the metrics .* are not a mapping of names to values"):
         read_examples(write(frame))
@@ -106,7 +106,7 @@ def test_a_row_that_lacks_a_part(write: Any, column: str) -> None:
         read_examples(write(lacking))
 
 
-def test_choices_that_are_no_list_make_no_label(write: Any) -> None:
+def test_choices_outside_a_list_give_no_label(write: Any) -> None:
     """Regression: numbers were a TypeError, and of a text the label was one character."""
     frame = lighteval(METRICS)
     for choices in (pl.lit(7), pl.lit("no"), pl.struct(pl.lit(7))):
@@ -114,7 +114,7 @@ def test_choices_that_are_no_list_make_no_label(write: Any) -> None:
         assert "label" not in read_examples(write(changed)).columns
 
 
-def test_names_of_metrics_that_are_no_text(write: Any) -> None:
+def test_names_of_metrics_that_are_not_text(write: Any) -> None:
     """Regression: that was a TypeError."""
     frame = lighteval_before_0_10(METRICS, as_text=True).with_columns(pl.lit("{1: 0.5}").alias("metrics"))
     with pytest.raises(SourceError, match=r"row 0: the metrics '\{1: 0\.5\}' are not a mapping"):

@@ -57,12 +57,12 @@ class TestOneTask:
         }
         assert (table.identity, table.facts) == (("doc_hash", "target_hash"), {"filter": "none"})
 
-    def test_several_metrics_make_no_score(self, log: Path) -> None:
+    def test_several_metrics_give_no_score(self, log: Path) -> None:
         write_lines(log, [lm_eval_sample(0, 1.0, acc=0, acc_norm=1)])
         found = columns(log)
         assert (found["acc"], found["acc_norm"], "score" in found) == ([0], [1], False)
 
-    def test_likelihoods_of_choices_are_no_prediction(self, log: Path) -> None:
+    def test_likelihoods_of_choices_are_not_a_prediction(self, log: Path) -> None:
         choices = [["-1.5", "False"], ["-0.5", "True"]]
         write_lines(log, [lm_eval_sample(0, 1.0, filtered_resps=choices)])
         assert "prediction" not in columns(log)
@@ -95,7 +95,7 @@ class TestOneTask:
         table = read_examples(log)
         assert (table.identity, table.frame["score"].to_list()) == ((), [0.0, 0.0, 1.0, 0.0])
 
-    def test_a_sample_that_is_none(self, log: Path) -> None:
+    def test_an_invalid_sample(self, log: Path) -> None:
         write_lines(log, [LM_EVAL[0], {"doc_id": 1}])
         with pytest.raises(SourceError, match=r", line 2: a sample without `arguments`, `doc`, "):
             read_examples(log)

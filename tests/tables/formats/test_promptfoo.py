@@ -66,7 +66,7 @@ def test_repeats_of_a_test_are_one_unit(write: Any) -> None:
     assert columns(write(other))["id"] == list(range(9))
 
 
-def test_results_stand_in_the_order_in_which_calls_returned(write: Any) -> None:
+def test_results_are_in_the_order_in_which_calls_returned(write: Any) -> None:
     paths = write(RESULTS), write(RESULTS[::-1], "reversed")
     assert compared(*paths, "-s", "mean")["n_discordant"] == 0
 

@@ -77,7 +77,7 @@ class TestPredictions:
         assert read_examples(path).columns == ["id", "prediction"]
         assert of(path, gold) == ["France", "", None]
 
-    def test_an_empty_field_is_the_empty_answer_and_an_absent_row_is_none(
+    def test_an_empty_field_is_the_empty_answer_and_an_absent_row_is_missing(
         self, gold: Path, tmp_path: Path
     ) -> None:
         path = tmp_path / "x.csv"
@@ -102,7 +102,7 @@ class TestPredictions:
         path.write_text('{"id": "q1", "prediction": ""}\n{"id": "q2", "prediction": null}\n')
         assert of(path, gold) == ["", None, None]
 
-    def test_one_row_of_json_lines_is_no_mapping_of_ids(self, tmp_path: Path) -> None:
+    def test_one_row_of_json_lines_is_not_a_mapping_of_ids(self, tmp_path: Path) -> None:
         path = tmp_path / "x.dat"
         path.write_text('{"id": "q1", "prediction": "yes"}\n')
         assert read_examples(path).frame["prediction"].to_list() == ["yes"]

@@ -51,7 +51,7 @@ class TestReport:
             read_examples(write({**SWE_BENCH, "resolved_ids": ["a__a-1", "a__a-9"]}))
 
     @pytest.mark.parametrize("ids", [[1], {"a__a-1": True}, "a__a-1"])
-    def test_ids_that_are_none(self, write: Any, ids: Any) -> None:
+    def test_invalid_ids(self, write: Any, ids: Any) -> None:
         with pytest.raises(SourceError, match="`error_ids` is not a list of instance ids"):
             read_examples(write({**SWE_BENCH, "error_ids": ids}))
 

@@ -1,4 +1,4 @@
-"""Tables in W&B's JSON, as wandb 0.26 wrote them, and MLflow's that look alike."""
+"""Tables in W&B's JSON, as wandb 0.26 wrote them, and similar tables of MLflow."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def test_files_of_artifacts(offline_runs: OfflineRuns, name: str, expected: list
     assert contents(read(offline_runs["files"], name)) == expected
 
 
-def test_the_last_version_of_the_one_artifact_that_is_no_model(offline_runs: OfflineRuns):
+def test_the_last_version_of_the_only_artifact_that_is_not_a_model(offline_runs: OfflineRuns):
     table = read(offline_runs["one-file"])
     assert contents(table) == [["1", "1"]]
     assert table.notes == ("the last of 2 tables that were logged as `predictions/p.csv`",)
@@ -154,7 +154,7 @@ class TestNoRowIsLostUnnoticed:
             read(offline_runs["cut"], name)
         assert "add_file('predictions.parquet')" in str(caught.value.hint)
 
-    def test_the_copy_for_pages_stands_in_for_a_lost_file_if_it_is_whole(
+    def test_the_copy_for_pages_replaces_a_lost_file_if_it_is_whole(
         self, offline_runs: OfflineRuns, copied: Path, monkeypatch: pytest.MonkeyPatch
     ):
         lost = self.lose(monkeypatch)
@@ -288,7 +288,7 @@ def test_datasets_that_a_run_used_are_facts(offline_runs: OfflineRuns):
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")])
-def test_a_manifest_that_is_no_file_is_not_read(make: Callable[[Path], None], tmp_path: Path) -> None:
+def test_a_manifest_that_is_not_a_file_is_not_read(make: Callable[[Path], None], tmp_path: Path) -> None:
     make(tmp_path / "manifest")
     artifact = LoggedArtifact("a", "dataset", "d", "c", False, {}, str(tmp_path / "manifest"))
     assert RunFolder(tmp_path, RunLog(run_id="x", artifacts=[artifact]), "run").tables() == []

@@ -249,7 +249,7 @@ def test_every_flipped_bit_is_noticed_or_changes_nothing(tmp_path: Path, offline
         (framed([history(field(1, "t") + field(8, '{"_type": '))]), "damaged"),
     ],
 )
-def test_what_is_no_log_or_damaged(tmp_path: Path, content: bytes, message: str):
+def test_other_files_and_damaged_logs(tmp_path: Path, content: bytes, message: str):
     with pytest.raises(SourceError, match=message):
         read(tmp_path, content)
 
@@ -288,5 +288,5 @@ def test_records_of_other_shapes_are_damage(tmp_path: Path, record: bytes):
 def test_keys_that_all_begin_with_a_long_one_are_refused() -> None:
     """A kilobyte of each of a thousand keys would be a key of a megabyte."""
     logged = {"k" * 10_001: {"a": {"_type": "x"}}}
-    with pytest.raises(SourceError, match="a key of 10,002 characters; expected at most 10,000"):
+    with pytest.raises(SourceError, match="a key has 10,002 characters; expected at most 10,000"):
         list(media_entries(logged))

@@ -23,7 +23,7 @@ BETTER, WORSE, BOTH, NEITHER = 109, 69, 935, 206
 
 
 def log_two_runs(store: MlflowStore, experiment: str) -> tuple[str, str]:
-    """Log the runs of which the README speaks and return their ids."""
+    """Log the runs of the README and return their ids."""
     baseline = answers([False] * BETTER + [True] * (WORSE + BOTH) + [False] * NEITHER)
     candidate = answers([True] * BETTER + [False] * WORSE + [True] * BOTH + [False] * NEITHER)
     return (

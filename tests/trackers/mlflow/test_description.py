@@ -72,7 +72,7 @@ class TestFitted:
         if len(incomplete) < 12:
             assert f"- {12 - len(incomplete)} more are in `there`" in cut
 
-    def test_what_is_no_table_is_not_cut(self):
+    def test_text_without_a_table_is_not_cut(self):
         assert truncate_leaderboard("x" * 100, 50, "there") is None
 
 

@@ -136,11 +136,11 @@ def test_static_outputs_pair_by_request_id_with_a_column_for_each_scorer(store: 
     with pytest.raises(PairingError, match=rf"1 of {N} examples of .* have no value in `flaky`"):
         compare(store, first, second, score="flaky")
     assert compare(store, first, second, score="flaky", missing="drop").n_examples == N - 1
-    with pytest.raises(PairingError, match="no certain order"):
+    with pytest.raises(PairingError, match="no fixed order"):
         compare(store, first, second, by_position=True)
 
 
-def test_request_ids_of_the_data_pair_what_other_prompts_were_asked(store: MlflowStore):
+def test_request_ids_of_the_data_pair_runs_with_other_prompts(store: MlflowStore):
     ids = [f"case-{i}" for i in range(N)]
     second = rows(BETTER, request_id=ids)
     for row in second:

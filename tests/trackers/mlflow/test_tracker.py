@@ -56,13 +56,13 @@ class TestNoStoreIsMadeByAccident:
         ],
     )
     def test_where_nothing_is(self, uri: str, tmp_path: Path):
-        with pytest.raises(InputError, match="no MLflow store"):
+        with pytest.raises(InputError, match="not an MLflow store"):
             MlflowTracker(uri)
         assert not list(tmp_path.iterdir())
 
     def test_in_an_empty_folder(self, tmp_path: Path):
         Path("mlruns").mkdir()
-        with pytest.raises(InputError, match="no MLflow store"):
+        with pytest.raises(InputError, match="not an MLflow store"):
             MlflowTracker("mlruns")
         assert not list(Path("mlruns").iterdir())
 
@@ -79,7 +79,7 @@ class TestNoStoreIsMadeByAccident:
             MlflowTracker("sqlite:///other.db")
         assert file.read_bytes() == before
 
-    def test_in_what_is_no_database(self):
+    def test_in_a_file_that_is_not_a_database(self):
         Path("notes.db").write_text("no database, " * 100)
         with pytest.raises(TrackerError, match="not a database"):
             MlflowTracker("sqlite:///notes.db")
@@ -233,11 +233,6 @@ class TestFinding:
         with pytest.raises(InputError, match="no experiment called"):
             sqlite_store.tracker().find(f"{experiment}/forest")
 
-    @pytest.mark.parametrize("locator", ["/", "x/", "/x", "a b", "日本", "x" * 300])
-    def test_odd_locators_are_bad_input(self, http_store: MlflowStore, locator: str):
-        with pytest.raises(InputError):
-            http_store.tracker().find(locator)
-
 
 class TestDatasets:
     def test_those_of_both_runs_are_compared(self, http_store: MlflowStore, experiment: str):
@@ -259,7 +254,7 @@ class TestDatasets:
 
 
 class TestDiscovery:
-    def test_model_folders_and_settings_are_no_tables(self, http_store: MlflowStore, experiment: str):
+    def test_model_folders_and_settings_are_not_tables(self, http_store: MlflowStore, experiment: str):
         run_id = http_store.run_with_predictions(experiment, "forest", artifact="eval/predictions.parquet")
         client = http_store.client
         client.log_text(run_id, "flavors:", "model/MLmodel")
@@ -396,7 +391,7 @@ def local(tmp_path: Path) -> MlflowStore:
     return MlflowStore.local(tmp_path)
 
 
-def test_an_empty_experiment_is_no_fault(local: MlflowStore):
+def test_an_empty_experiment(local: MlflowStore):
     """Regression: a leaderboard of it was a fault in trackperm itself."""
     local.experiment("empty")
     with pytest.raises(InputError, match="`mlflow:empty` has no finished run; expected at least two"):

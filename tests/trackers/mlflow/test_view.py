@@ -156,7 +156,7 @@ def test_a_view_of_nothing_and_one_that_is_too_large_are_refused(store: MlflowSt
     assert VIEW_TAG not in tags(store, empty)
 
 
-def test_a_spec_is_checked_stored_once_and_replaced_only_when_asked(
+def test_a_spec_is_checked_stored_once_and_replaced_only_on_request(
     store: MlflowStore, tracker: MlflowTracker, experiment: str, tmp_path: Path
 ):
     file = tmp_path / "wrong.yaml"

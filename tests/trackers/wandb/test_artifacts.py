@@ -134,7 +134,7 @@ def test_every_kind_of_table(project: Project):
         project.read(run, "joined")
 
 
-def test_keys_that_end_alike_are_not_mixed_up(project: Project):
+def test_keys_with_the_same_ending_are_not_mixed_up(project: Project):
     def log(run: Any) -> None:
         run.log({"dev": {"preds": table(4)}})
         run.log({"test": {"preds": table(4, 50)}})
@@ -242,7 +242,7 @@ class TestFilesOfArtifacts:
         with pytest.raises(SourceError, match=r"is a reference to `hdfs://bucket/p\.csv`"):
             project.read(project.log(log))
 
-    def test_what_a_run_used_is_no_prediction_but_a_fact(self, project: Project):
+    def test_inputs_of_a_run_are_facts_and_not_predictions(self, project: Project):
         def log(run: Any) -> None:
             Path("d.csv").write_text("id,label\n1,a\n")
             data = wandb.Artifact("data", "dataset")

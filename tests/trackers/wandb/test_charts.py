@@ -63,7 +63,7 @@ def test_our_chart_is_used_once_it_is_installed(
         tracker.install_chart("team")
 
 
-def test_what_is_no_entity_is_refused(standin: Standin):
+def test_an_invalid_entity_is_refused(standin: Standin):
     for entity in ("", "a/b", "https://wandb.ai/team"):
         with pytest.raises(InputError, match="is not a user or team"):
             WandbTracker(standin.url).install_chart(entity)
@@ -71,7 +71,7 @@ def test_what_is_no_entity_is_refused(standin: Standin):
 
 def test_a_setting_that_names_no_chart_is_refused(standin: Standin, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv(VARIABLE, "our chart")
-    with pytest.raises(InputError, match=rf"`{VARIABLE}` is `our chart`, which is not a chart"):
+    with pytest.raises(InputError, match=rf"`{VARIABLE}=our chart` does not name a chart"):
         WandbTracker(standin.url).publish(charted(), WandbProjects(standin).container("charts-of-none"))
 
 

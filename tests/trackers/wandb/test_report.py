@@ -104,7 +104,7 @@ def project(standin: Standin, logged: RunRecord) -> Project:
 
 @pytest.fixture
 def text(project: Project, tmp_path: Path) -> str:
-    """Return the specification of a report, of which nothing is saved at W&B."""
+    """Return the specification of a report without saving it at W&B."""
     project.report(project.comparison, "--no-save", "-o", tmp_path / "spec.json")
     assert not project.reports()
     return (tmp_path / "spec.json").read_text(encoding="utf-8")
@@ -247,7 +247,7 @@ class TestDrafts:
 
 
 class TestRefusals:
-    def test_what_is_no_comparison(self, project: Project):
+    def test_runs_that_are_not_comparisons(self, project: Project):
         with pytest.raises(InputError, match="is not a comparison that trackperm logged"):
             project.report(project.runs[0])
         with pytest.raises(InputError, match=f"no run with the id `team/{project.name}/nothing`"):

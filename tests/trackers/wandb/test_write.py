@@ -127,9 +127,7 @@ class TestWhatIsWritten:
         }
         assert not told
 
-    def test_an_alert_is_raised_once_when_asked_for(
-        self, standin: Standin, project: str, candidate: TrackedRun
-    ):
+    def test_an_alert_is_raised_once_on_request(self, standin: Standin, project: str, candidate: TrackedRun):
         tracker = WandbTracker(standin.url)
         before = len(standin.state.alerts)
         tracker.publish(publication(candidate, "aa" * 16))

@@ -1,4 +1,4 @@
-"""What the keys of a policy refer to: trackers, paths, statistics, and a baseline given in their place."""
+"""Functions that resolve the keys of a policy: its tracker, paths, statistics, and another baseline."""
 
 from __future__ import annotations
 

@@ -41,9 +41,7 @@ def verify_wandb(headers: Message | Mapping[str, str], body: bytes, secret: str)
     return f"wandb:{hashlib.sha256(body).hexdigest()}"
 
 
-def verify_mlflow(
-    headers: Message | Mapping[str, str], body: bytes, secret: str, now: float, window: float = REPLAY_SECONDS
-) -> str:
+def verify_mlflow(headers: Message | Mapping[str, str], body: bytes, secret: str, now: float) -> str:
     """Check the signature of MLflow and the time that it covers, and return an id of the delivery.
 
     Raise SignatureError if a header is missing, the signature does not match id, time and body, or the signed
@@ -62,8 +60,10 @@ def verify_mlflow(
     versions = [each.removeprefix("v1,") for each in given.split(" ") if each.startswith("v1,")]
     if not _is_one(versions, hmac.new(secret.encode(), signed, hashlib.sha256).digest()):
         raise SignatureError("the signature does not match the delivery")
-    if len(written) > 15 or abs(now - int(written)) > window:
-        raise SignatureError(f"the delivery was signed more than {window:g} seconds before or after now")
+    if len(written) > 15 or abs(now - int(written)) > REPLAY_SECONDS:
+        raise SignatureError(
+            f"the delivery was signed more than {REPLAY_SECONDS:g} seconds before or after now"
+        )
     return f"mlflow:{delivery}"
 
 

@@ -148,23 +148,15 @@ def characteristic_function(
 
     Parameters
     ----------
-    law : SwapDistribution
-        The law of X.
-    tilt : ndarray of float, shape (r,)
-        lambda.
-    start : sequence of int, length r
-        Origin, which only shifts the phase.
-    periods : sequence of int, length r
-        Grid sizes P_i.
+    law, tilt, start, periods
+        The law of X, lambda of shape (r,), the origin, which only shifts the phase, and grid sizes P_i.
     frequencies : ndarray of int64, shape (n, r)
         l, for theta_i = 2 pi l_i / P_i.
 
     Returns
     -------
-    values : ndarray of complex128, shape (n,)
-        Conjugates of E_lambda exp(i theta . (X - start)).
-    errors : ndarray of float64, shape (n,)
-        Bounds on the moduli of their errors.
+    values, errors : ndarray, shape (n,)
+        Conjugates of E_lambda exp(i theta . (X - start)), and bounds on the moduli of their errors.
     """
     modulus = math.lcm(*periods)
     a = law.coordinates @ tilt / 2.0

@@ -55,32 +55,11 @@ MOST_FACTORS = 2**32
 def surviving_frequencies(
     law: SwapDistribution, tilt: FloatArray, periods: Sequence[int], log_threshold: float, limit: int
 ) -> IntArray:
-    """Return the grid frequencies whose characteristic function may exceed exp(log_threshold).
+    """Return the grid frequencies whose characteristic function may exceed exp(log_threshold), shape (n, r).
 
-    One of each conjugate pair is returned: those with l_r <= P_r // 2.
-
-    Parameters
-    ----------
-    law : SwapDistribution
-        The law of X.
-    tilt : ndarray of float, shape (r,)
-        lambda.
-    periods : sequence of int, length r
-        Grid sizes P_i; frequency l is theta_i = 2 pi l_i / P_i.
-    log_threshold : float
-        Logarithm of the modulus below which frequencies may be left out.
-    limit : int
-        Largest number of frequencies to return.
-
-    Returns
-    -------
-    ndarray of int64, shape (n, r)
-        Frequencies with 0 <= l_i < P_i, the last one up to P_r // 2 (the others are their conjugates).
-
-    Raises
-    ------
-    CapacityError
-        If there are more than `limit`, or too many boxes to find them.
+    Frequency l is theta_i = 2 pi l_i / P_i for the grid sizes P_i = `periods`. One of each conjugate pair is
+    returned: 0 <= l_i < P_i, the last one up to P_r // 2. It raises CapacityError if there are more than
+    `limit`, or too many boxes to find them.
     """
     return FrequencySearch(law, tilt, tuple(periods), log_threshold).survivors(limit)
 

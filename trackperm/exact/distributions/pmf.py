@@ -49,7 +49,7 @@ MOST_SURVIVING_FACTORS = 2**30
 
 LOG_PRUNED = -50.0
 """Logarithm of the modulus below which a frequency is left out: 2e-22, so that 2^30 of them stay below one
-rounding."""
+rounding in the Euclidean norm."""
 
 FEW = 2**18
 """Largest number of frequencies that are evaluated together: 64 MiB of work arrays."""
@@ -94,18 +94,9 @@ class LatticePMF:
 
 
 def plan_window(law: SwapDistribution, tilt: FloatArray, log_mass: float, *, fast: bool) -> Window:
-    """Choose the smallest window that leaves at most exp(log_mass) of the mass outside.
+    """Choose the smallest window that leaves at most exp(log_mass) of the tilted mass outside.
 
-    Parameters
-    ----------
-    law : SwapDistribution
-        The law of X.
-    tilt : ndarray of float, shape (r,)
-        lambda; zeros for the null distribution itself.
-    log_mass : float
-        Logarithm of the mass that may lie outside.
-    fast : bool
-        Whether to enlarge the window to sizes that transform fast.
+    With `fast`, it is enlarged to sizes that transform fast.
     """
     starts, periods = [], []
     centre = law.centred_mean(tilt)
@@ -141,23 +132,9 @@ def log_outside(law: SwapDistribution, tilt: FloatArray, window: Window) -> floa
 
 
 def lattice_pmf(law: SwapDistribution, tilt: FloatArray, window: Window, memory_budget: int) -> LatticePMF:
-    """Compute the mass of X under `tilt` on `window`.
+    """Compute the mass of X under `tilt` on `window`; `memory_budget` limits the bytes that are allocated.
 
-    Parameters
-    ----------
-    law : SwapDistribution
-        The law of X.
-    tilt : ndarray of float, shape (r,)
-        lambda; zeros for the null distribution itself.
-    window : Window
-        Where.
-    memory_budget : int
-        Bytes that may be allocated.
-
-    Raises
-    ------
-    CapacityError
-        If the window does not fit `memory_budget`.
+    It raises CapacityError if the window does not fit.
     """
     needed = BYTES_PER_CELL * window.size
     if needed > memory_budget:

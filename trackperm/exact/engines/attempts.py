@@ -101,19 +101,8 @@ def attempts_tails(
 ) -> tuple[list[TailMass], str]:
     """Return P(S >= point) for each point, and the name of the method.
 
-    Parameters
-    ----------
-    law : HypergeometricSum
-        Distribution of S.
-    points : sequence of int
-        Points close to each other: the first one decides the tilt.
-    memory_budget : int
-        Bytes that may be allocated.
-
-    Raises
-    ------
-    CapacityError
-        If there are too many attempts.
+    Points are close to each other, because the first one decides the tilt. It raises CapacityError if there
+    are too many attempts.
     """
     try:
         return _tails(law, points, points[0], memory_budget), PERMUTED
@@ -131,13 +120,7 @@ def attempts_tails(
 
 
 def check_attempts(first: IntArray, second: IntArray, passes: IntArray) -> None:
-    """Refuse examples with too many attempts for exact masses.
-
-    Raises
-    ------
-    CapacityError
-        If the integers of all masses exceed `MOST_BITS` bits.
-    """
+    """Refuse examples with too many attempts for exact masses, beyond `MOST_BITS` bits of integers."""
     n_attempts = first.astype(np.float64) + second
     widths = np.minimum(first, passes) - np.maximum(0, passes - second) + 1.0
     if float((widths * widths) @ np.log2(n_attempts)) > MOST_BITS:
@@ -176,13 +159,7 @@ class TiltedMass:
 
     @classmethod
     def of(cls, law: HypergeometricSum, tilt: float) -> TiltedMass:
-        """Convolve counts that have the same step.
-
-        Raises
-        ------
-        CapacityError
-            If a count or the sum has too many values.
-        """
+        """Convolve counts that have the same step; raise CapacityError if there are too many values."""
         start, end = _window(law, tilt)
         _check_counts(law, tilt)
         found, reference = law.groups(tilt)
@@ -242,10 +219,8 @@ class Cells:
     def of(cls, law: TiltedMass, memory_budget: int) -> Cells:
         """Compute the masses in the window of a law.
 
-        Raises
-        ------
-        CapacityError
-            If they do not fit `memory_budget` bytes, or would take more than `MOST_SECONDS`.
+        It raises CapacityError if they do not fit the budget in bytes, or would take more than
+        `MOST_SECONDS`.
         """
         if list(law.groups) == [1]:
             mass = law.groups[1]
@@ -290,10 +265,7 @@ class Cells:
 def null_cells(law: HypergeometricSum, memory_budget: int) -> tuple[Cells, RoundedSum]:
     """Return the masses of S in a window, or of the rounded sum Q if they are too many.
 
-    Raises
-    ------
-    CapacityError
-        If a window of either does not fit `memory_budget` bytes.
+    It raises CapacityError if a window of either does not fit `memory_budget` bytes.
     """
     whole = RoundedSum(law, 1, (law.mean, law.mean), 0)
     middle = math.floor(law.mean)

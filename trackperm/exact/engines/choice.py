@@ -51,10 +51,7 @@ class Engine:
 def run_cheapest(engines: Sequence[Engine], memory_budget: int) -> tuple[list[TailMass], Engine]:
     """Run the cheapest engine that can; the next one if it gives up.
 
-    Raises
-    ------
-    CapacityError
-        If none can; the message lists the obstacle of each.
+    If none can, the CapacityError lists the obstacle of each.
     """
     obstacles = []
     for engine in sorted(engines, key=lambda engine: engine.seconds):
@@ -73,12 +70,8 @@ def run_cheapest(engines: Sequence[Engine], memory_budget: int) -> tuple[list[Ta
 def run_named(engines: Sequence[Engine], method: str, memory_budget: int) -> tuple[list[TailMass], Engine]:
     """Run the engine of that name.
 
-    Raises
-    ------
-    CapacityError
-        If it cannot solve the problem.
-    InputError
-        If this kind of problem has no such engine.
+    It raises CapacityError if the engine cannot solve the problem, and InputError if there is no such engine
+    for this kind of problem.
     """
     for engine in engines:
         if engine.name == method:

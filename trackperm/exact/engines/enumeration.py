@@ -30,13 +30,7 @@ def n_configurations(multiplicities: IntArray) -> int:
 
 
 def count_inside(law: SwapDistribution, region: Region) -> int:
-    """Return the number of the 2^n swaps that lead into a region.
-
-    Raises
-    ------
-    UndefinedStatisticError
-        If the statistic is undefined after some swap.
-    """
+    """Return the number of the 2^n swaps that lead into a region; it refuses undefined points."""
     points = np.zeros((1, law.rank), dtype=np.int64)
     ways = np.ones(1, dtype=object)
     for step, c in zip(law.coordinates, law.multiplicities, strict=True):

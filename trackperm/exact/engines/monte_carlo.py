@@ -119,7 +119,7 @@ def monte_carlo_tail(
     exceedances: int | None = None,
     n_threads: int | None = None,
 ) -> MonteCarloTail:
-    """Estimate P(X in R), or P(X in R or E - X in R), from random swaps.
+    """Estimate P(X in R), or P(X in R or E - X in R) if `two_sided`, from random swaps.
 
     Parameters
     ----------
@@ -127,18 +127,11 @@ def monte_carlo_tail(
         Distribution of X, of rank 1 or more.
     region : Region
         R. Several threads call it at a time, so a statistic given as a callable must allow that.
-    two_sided : bool
-        Whether x with E - x in R is extreme, too.
-    n_samples : int
-        Largest number of random swaps.
-    seed : int
-        Non-negative.
-    memory_budget : int
-        Bytes that may be allocated; it limits the number of threads.
-    exceedances : int, optional
-        Number of extreme draws after which to stop.
-    n_threads : int, optional
-        Number of threads, one for each core by default. It does not change the result.
+    n_samples, exceedances : int
+        Largest number of random swaps, and the number of extreme ones after which to stop.
+    seed, n_threads, memory_budget : int
+        The number of threads, one for each core by default, does not change the result; the bytes of the
+        budget limit it.
 
     Raises
     ------
@@ -146,10 +139,6 @@ def monte_carlo_tail(
         If the statistic is undefined after a drawn swap, or an argument is out of range.
     CapacityError
         If sums exceed 2^62, a multiplicity 2^40, or one chunk of samples the budget.
-
-    References
-    ----------
-    Besag and Clifford (1991); Clopper and Pearson (1934).
     """
     for name, value, least in (
         ("n_samples", n_samples, 1),
@@ -194,26 +183,9 @@ def monte_carlo_tail(
 
 
 def tally(chunks: Iterable[Membership], n_samples: int, exceedances: int | None) -> tuple[int, int]:
-    """Count draws, at most `n_samples`, and the extreme ones, until these are enough.
+    """Count draws, at most `n_samples`, and those inside, until the latter reach `exceedances` if given.
 
-    Parameters
-    ----------
-    chunks : iterable of ndarray of int8
-        Membership of draws in their order, `n_samples` or more.
-    n_samples : int
-        Number of draws to count.
-    exceedances : int or None
-        Number of extreme draws that are enough.
-
-    Returns
-    -------
-    drawn, extreme : int
-        Number of draws counted, and number of these inside.
-
-    Raises
-    ------
-    InputError
-        If the statistic is undefined at one of the counted draws.
+    `chunks` has the membership of draws in their order. An undefined statistic at a counted draw is an error.
     """
     drawn = extreme = 0
     for chunk in chunks:
@@ -235,28 +207,15 @@ def tally(chunks: Iterable[Membership], n_samples: int, exceedances: int | None)
 
 
 def valid_pvalue(extreme: int, drawn: int, *, stopped: bool) -> float:
-    """Return the p-value of `extreme` among `drawn` swaps; `stopped` if `drawn` was random.
-
-    References
-    ----------
-    Besag and Clifford (1991).
-    """
+    """Return the p-value of `extreme` among `drawn` swaps; `stopped` if `drawn` was random."""
     return extreme / drawn if stopped else (extreme + 1) / (drawn + 1)
 
 
 def exact_interval(extreme: int, drawn: int, *, stopped: bool) -> tuple[float, float]:
     """Return a two-sided interval of the exact p-value with confidence :data:`CONFIDENCE` or more.
 
-    Parameters
-    ----------
-    extreme, drawn : int
-        Number of extreme draws, and of all draws.
-    stopped : bool
-        Whether `drawn` was random and `extreme` fixed, rather than the reverse.
-
-    References
-    ----------
-    Clopper and Pearson (1934); for the negative binomial law, as derived above.
+    `stopped` states that the number of draws was random and that of extreme ones fixed. Clopper and Pearson
+    (1934); for the negative binomial law, as derived above.
     """
     tail = (1.0 - CONFIDENCE) / 2.0
     # P(Binomial(n, q) <= g) = 1 - I_q(g + 1, n - g), at g = h - 1 and n = l - 1 if draws stopped.
@@ -269,17 +228,9 @@ def exact_interval(extreme: int, drawn: int, *, stopped: bool) -> tuple[float, f
 
 
 class SwapSampler:
-    """Draws of X in bulk.
+    """Draws of X in bulk, for a law of rank 1 or more.
 
-    Parameters
-    ----------
-    law : SwapDistribution
-        Distribution of X, of rank 1 or more.
-
-    Raises
-    ------
-    CapacityError
-        If sums exceed 2^62 or a multiplicity 2^40.
+    It raises CapacityError if sums exceed 2^62 or a multiplicity 2^40.
     """
 
     def __init__(self, law: SwapDistribution) -> None:
@@ -307,19 +258,7 @@ class SwapSampler:
         return size * (REGION_BYTES * len(self._spans) + SAMPLE_BYTES) + tables + random_bits
 
     def draw(self, generator: np.random.Generator, size: int) -> IntArray:
-        """Draw X.
-
-        Parameters
-        ----------
-        generator : Generator
-            Source of randomness.
-        size : int
-            Number of draws, a multiple of 8.
-
-        Returns
-        -------
-        ndarray of int64, shape (r, size)
-        """
+        """Draw X, shape (r, size); `size` is a multiple of 8."""
         sums = np.zeros((len(self._words), size), dtype=np.int64)
         for coins in self._blocks_of_eight():
             n_bytes = coins.shape[0] * size

@@ -140,7 +140,7 @@ def studentized_test(
     n_samples: int | None = None,
     seed: int = 0,
 ) -> StudentizedTest:
-    """Test equal scores by h over its standard error.
+    """Test equal scores by h over its standard error (Chung and Romano 2013; Konietschke and Pauly 2014).
 
     Parameters
     ----------
@@ -152,23 +152,15 @@ def studentized_test(
         Number of examples of each row.
     alternative : {'two-sided', 'less', 'greater'}
         Side on which values of T are extreme.
-    n_samples : int, optional
-        Number of random swaps if all are too many to list; by default 100,000, or fewer if they take long.
-    seed : int
-        Seed of the random swaps.
+    n_samples, seed : int, optional
+        Random swaps if all are too many to list; by default 100,000, or fewer if they take long.
 
     Raises
     ------
     InputError
-        If `h` is not differentiable.
-    UndefinedStatisticError
-        If the statistic is undefined after some swaps.
+        If `h` is not differentiable, or undefined after some swaps.
     CapacityError
         If there are too many kinds of examples for so many counts, or squares of large counts.
-
-    References
-    ----------
-    Chung and Romano (2013); Konietschke and Pauly (2014).
     """
     _require_slopes(h)
     swaps = _Swaps.of(observed, swapped, h, multiplicities)
@@ -195,15 +187,7 @@ def variance_ratio(
 ) -> VarianceRatio | None:
     """Return sigma^2 / sigma_swap^2 as derived above; None if one of them is 0 or not finite.
 
-    Parameters
-    ----------
-    observed, swapped, h, multiplicities
-        As in :func:`studentized_test`.
-
-    Raises
-    ------
-    InputError
-        If `h` is not differentiable.
+    Arguments are those of :func:`studentized_test`; it raises InputError if `h` is not differentiable.
     """
     _require_slopes(h)
     totals = np.array(exact_column_sums(observed, multiplicities), dtype=np.float64)

@@ -25,32 +25,11 @@ def corners(h: OperationTree) -> frozenset[str]:
 
 
 def values_and_slopes(h: OperationTree, totals: npt.NDArray[Any]) -> tuple[FloatArray, FloatArray]:
-    """Return the values of `h` and its slopes by every variable.
+    """Return the values of `h` at points, shape (..., m), and its slopes by every variable, shape (..., m).
 
-    A division with its declared value of 0/0 counts as constant: its slopes are 0.
-
-    Parameters
-    ----------
-    h : RationalStatistic or RealStatistic
-        Statistic of m integers without :func:`corners`.
-    totals : ndarray, shape (..., m)
-        Points.
-
-    Returns
-    -------
-    values : ndarray of float, shape (...)
-        Values; NaN where undefined.
-    slopes : ndarray of float, shape (..., m)
-        Slopes; infinite at a root of 0.
-
-    Raises
-    ------
-    ValueError
-        If an operation is not differentiable everywhere.
-
-    References
-    ----------
-    Griewank and Walther (2008), "Evaluating derivatives", chapter 3.
+    Values are NaN where undefined, and slopes infinite at a root of 0. A division with its declared value of
+    0/0 counts as constant: its slopes are 0. Griewank and Walther (2008), "Evaluating derivatives", chapter
+    3. It raises ValueError if `h` has :func:`corners`.
     """
     points = np.asarray(totals, dtype=np.float64)
     slopes = np.zeros(points.shape)

@@ -89,14 +89,7 @@ def additive_scores(
 ) -> AdditiveScores | None:
     """Return the contributions of rows to h; None if h is not linear, not antisymmetric, or not a mean.
 
-    Parameters
-    ----------
-    observed, swapped : ndarray of int, shape (K, m)
-        Contributions of rows as observed, and with outputs exchanged.
-    h : RationalStatistic, RealStatistic or callable
-        The statistic.
-    multiplicities : ndarray of int64, shape (K,)
-        Number of examples of each row.
+    Rows are those of :func:`~trackperm.exact.structured_test`.
     """
     linear = changes_by_swap(h, observed, swapped, multiplicities)
     if linear is None or not isinstance(h, RationalStatistic):

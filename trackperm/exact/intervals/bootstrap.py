@@ -51,7 +51,7 @@ def bootstrap_interval(
     n_resamples: int = N_RESAMPLES,
     seed: int = 0,
 ) -> Interval:
-    """Return the BCa interval of a statistic of sums of counts.
+    """Return the BCa interval of a statistic of sums of counts (Efron 1987; DiCiccio and Efron 1996).
 
     Parameters
     ----------
@@ -63,23 +63,16 @@ def bootstrap_interval(
         Number of examples of each row.
     strata : ndarray of int, shape (K,), optional
         Groups that are resampled separately, which keeps their sizes.
-    alpha : float
-        Approximate probability of missing.
-    alternative : {'two-sided', 'less', 'greater'}
-        Alternative of the corresponding test; one-sided intervals are unbounded on the other side.
+    alpha, alternative
+        Approximate probability of missing; one-sided intervals are unbounded on the other side.
     n_resamples, seed : int
         Number of resamples, and their seed.
 
     Raises
     ------
     InputError
-        If there are fewer than 2 examples, or an option is out of range.
-    UndefinedStatisticError
-        If the statistic is undefined for a resample, or without one of the examples.
-
-    References
-    ----------
-    Efron (1987), section 3; DiCiccio and Efron (1996), eqs. 2.3 and 6.6.
+        If an option is out of range, there are fewer than 2 examples, or the statistic is undefined for a
+        resample or without one of the examples.
     """
     tau = tail_level(alpha, alternative)
     n_examples = int(multiplicities.sum())
@@ -118,20 +111,9 @@ def bca_levels(
 ) -> tuple[float, float]:
     """Return the levels of the percentiles that BCa uses in place of tau and 1 - tau.
 
-    Parameters
-    ----------
-    resampled : ndarray of float, shape (n,)
-        Statistic of the resamples.
-    estimate : float
-        Observed statistic.
-    without : ndarray of float, shape (K,)
-        Statistic without one example of each kind.
-    multiplicities : ndarray of int64, shape (K,)
-        Number of examples of each kind.
-    tau : float
-        Probability of missing on either side.
-    groups : ndarray of int, shape (K,), optional
-        Stratum of each kind, numbered from 0.
+    `resampled` and `estimate` are the statistic of the resamples and of the data, `without` that without one
+    example of each kind; `multiplicities` and `groups` are the number of examples and the stratum of each
+    kind.
     """
     near = 1e-12 * max(1.0, abs(estimate))
     below = float((resampled < estimate - near).mean() + (np.abs(resampled - estimate) <= near).mean() / 2.0)

@@ -72,25 +72,12 @@ def why_not_resampled(
 ) -> str | None:
     """Return the reason against an interval by resampling; None if its coverage is nearly nominal.
 
-    Parameters
-    ----------
-    observed, swapped : ndarray of int, shape (K, m)
-        Contributions of rows as observed, and with outputs exchanged.
-    h : RationalStatistic, RealStatistic or callable
-        Statistic of their sums.
-    multiplicities : ndarray of int64, shape (K,)
-        Number of examples of each row.
-    alpha : float
-        Approximate probability of missing.
-    alternative : {'two-sided', 'less', 'greater'}
-        Alternative of the corresponding test.
-    unit : str
-        Noun for a row.
+    Rows are those of :func:`~trackperm.exact.structured_test`; `unit` is the noun for one of them.
     """
     effects, counts = swap_effects(observed, swapped, h, multiplicities)
     z = _quantile(alpha, alternative)
     needed = max(FEWEST_RESAMPLED, z**4 / TAIL)
-    return _too_few(effects, counts, needed, unit, "resampling {} covers less than it says")
+    return _too_few(effects, counts, needed, unit, "a resampled interval")
 
 
 def why_not_shifted(
@@ -100,22 +87,14 @@ def why_not_shifted(
     alternative: Alternative = "two-sided",
     unit: str = "example",
 ) -> str | None:
-    """Return the reason against an interval by shifts; None if its coverage is nearly nominal.
-
-    Parameters
-    ----------
-    scores : AdditiveScores
-        Differences of the scores.
-    alpha, alternative, unit
-        As in :func:`why_not_resampled`.
-    """
+    """Return the reason against an interval by shifts; None if its coverage is nearly nominal."""
     moved = scores.moves != 0
     few = _too_few(
         scores.moves[moved].astype(np.float64),
         scores.multiplicities[moved],
         FEWEST_SHIFTED,
         unit,
-        "an interval by shifts covers less than it says",
+        "an interval by shifts",
     )
     if few is not None:
         return few
@@ -125,8 +104,8 @@ def why_not_shifted(
     if found <= most:
         return None
     return (
-        f"the differences of {scores.n_rows} {unit}s are skewed; an interval by shifts covers less than it"
-        f" says (their skewness over root n is {found:.2g}; the limit is {most:.2g})"
+        f"the differences of {scores.n_rows} {unit}s are skewed; an interval by shifts would be too"
+        f" short (skewness over root n is {found:.2g}; the limit is {most:.2g})"
     )
 
 
@@ -178,8 +157,9 @@ def _too_few(
     if found >= needed:
         return None
     if n == 0:
-        return f"no {unit} tells the runs apart, which says nothing of how much one would"
-    takes = f"{what.format('it' if n == 1 else 'them')} (it takes {math.ceil(needed)})"
+        return f"no {unit} differs between the runs, so the size of a difference is unknown"
+    takes = f"{what} needs {math.ceil(needed)}"
     if n < needed:
-        return f"only {n} {unit if n == 1 else unit + 's'} tell{'s' * (n == 1)} the runs apart; {takes}"
-    return f"the {n} {unit}s that tell the runs apart weigh as much as {found:.2g} equal ones; {takes}"
+        they = f"{unit} differs" if n == 1 else f"{unit}s differ"
+        return f"only {n} {they} between the runs; {takes}"
+    return f"the {n} {unit}s that differ between the runs weigh as much as {found:.2g} equal ones; {takes}"

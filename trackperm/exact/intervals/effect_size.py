@@ -68,16 +68,8 @@ def effect_sizes(
 ) -> EffectSizes:
     """Return the effect sizes of a comparison by a statistic.
 
-    Parameters
-    ----------
-    observed, swapped, h, multiplicities
-        As in :func:`~trackperm.exact.structured_test`.
-    difference : float
-        Observed statistic.
-    baseline_score : float, optional
-        Score of the baseline, if the statistic is a difference of scores.
-    alpha, alternative
-        Level and alternative of the interval of the odds.
+    Rows are those of :func:`~trackperm.exact.structured_test`, and `difference` is its observed statistic;
+    `baseline_score` is known if the statistic is a difference of scores.
     """
     relative = None
     if baseline_score is not None and math.isfinite(baseline_score) and baseline_score > 0.0:
@@ -116,18 +108,8 @@ def odds_interval(
 ) -> Interval:
     """Return the exact interval of the odds of better to worse, Clopper and Pearson's of b in b + c.
 
-    Parameters
-    ----------
-    n_better, n_worse : int
-        Numbers b and c, not both 0.
-    alpha : float
-        Level of the exact McNemar test that it matches: it excludes 1 exactly when p < alpha.
-    alternative : {'two-sided', 'less', 'greater'}
-        Alternative of that test; one-sided intervals reach to 0 or infinity.
-
-    References
-    ----------
-    C. J. Clopper and E. S. Pearson (1934), "The use of confidence or fiducial limits", Biometrika 26.
+    The numbers are not both 0. It excludes 1 exactly when the exact McNemar test has p < alpha; one-sided
+    intervals reach to 0 or infinity.
     """
     tau = tail_level(alpha, alternative)
     low, high = 0.0, math.inf

@@ -176,7 +176,7 @@ def _lower_end(b: int, c: int, n: int, tau: float, *, positive: bool) -> float:
             probability = below_half + met if positive else met
         return min(max(float(ndtri(min(probability, 1.0))), -LARGEST_SCORE), LARGEST_SCORE) - target
 
-    # At 0 the probability is that of the test; apart from rounding it is below tau only if `positive`.
+    # At 0 the probability is that of the test: up to rounding it is below tau only if `positive`.
     if (below_half - tau) * sign >= 0.0:
         return math.ulp(0.0) if positive else 0.0
     deviation = math.sqrt(m - (b - c) ** 2 / n) / n

@@ -90,12 +90,8 @@ def spread(rows: AdditiveScores) -> tuple[Fraction, float]:
 def lower_end(rows: AdditiveScores, tau: float, memory_budget: int) -> End:
     """Return the least shift with p >= tau, for rows with different ratios and 2^-N < tau.
 
-    Each step aims slightly to the other side of the guess, so the bracket closes from both sides.
-
-    Raises
-    ------
-    CapacityError
-        If a p-value does not fit `memory_budget`.
+    Each step aims slightly to the other side of the guess, so the bracket closes from both sides. It raises
+    CapacityError if a p-value does not fit `memory_budget`.
     """
     order = int(rows.weights @ rows.multiplicities)
     tail = ShiftedTail(rows, math.log(tau), memory_budget)

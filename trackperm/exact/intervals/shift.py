@@ -65,7 +65,7 @@ NOTE = "all shifts of the scores that the exact test does not reject, in a model
 CLOSE_NOTE = f"{NOTE}; its ends are at most a hundred-thousandth of a standard deviation too far out"
 ROUNDED_NOTE = f"{NOTE}; differences were rounded, and the ends moved outwards to make up for it"
 INFINITE_NOTE = f"{NOTE}; too few examples to reject any shift at this level"
-IDENTICAL_NOTE = "no example differs, which says nothing of how much one would"
+IDENTICAL_NOTE = "no example differs, so the size of a difference is unknown"
 TIED_NOTE = "most examples tie, which a shift would have moved: it may be too short"
 """Notes of intervals."""
 
@@ -77,18 +77,10 @@ def shift_interval(
     alternative: Alternative = "two-sided",
     memory_budget: int = MEMORY_BUDGET,
 ) -> Interval:
-    """Return the shifts of additive scores that the exact paired-permutation test does not reject.
+    """Return the shifts of additive scores that the exact test does not reject (Tritchler 1984).
 
-    Parameters
-    ----------
-    scores : AdditiveScores
-        Differences of scores, other than 0/1 scores, which would not be 0/1 after a shift.
-    alpha : float
-        Level of the test.
-    alternative : {'two-sided', 'less', 'greater'}
-        Alternative of the test; one-sided intervals are unbounded on the other side.
-    memory_budget : int
-        Bytes that may be allocated.
+    Scores of 0 and 1 are refused: they would not be 0/1 after a shift. One-sided intervals are unbounded on
+    the other side.
 
     Raises
     ------
@@ -96,10 +88,6 @@ def shift_interval(
         If the scores are 0/1, or `alpha` is not between 0 and 1.
     CapacityError
         If it does not fit `memory_budget` with any rounding of differences.
-
-    References
-    ----------
-    Tritchler (1984).
     """
     tau = tail_level(alpha, alternative)
     if scores.gap is not None:

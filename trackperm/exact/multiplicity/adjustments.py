@@ -65,19 +65,7 @@ def adjust(pvalues: npt.ArrayLike, method: str = "holm") -> FloatArray:
 def adjust_log10(log10_pvalues: npt.ArrayLike, method: str = "holm") -> FloatArray:
     """Return decimal logarithms of adjusted p-values, which may be below the range of floats; shape (m,).
 
-    Parameters
-    ----------
-    log10_pvalues : array_like of float, shape (m,)
-        Decimal logarithms of the p-values of all hypotheses of the family.
-    method : str
-        Key of ADJUSTMENTS.
-
-    Raises
-    ------
-    InputError
-        If a logarithm is NaN, infinite or above 0, or the method is unknown.
-    InputTypeError
-        If they are not numbers.
+    Arguments and errors are those of :func:`adjust`, with the decimal logarithms of the p-values.
 
     Examples
     --------
@@ -88,13 +76,7 @@ def adjust_log10(log10_pvalues: npt.ArrayLike, method: str = "holm") -> FloatArr
 
 
 def adjustment(method: str) -> Adjustment:
-    """Return the adjustment with a name.
-
-    Raises
-    ------
-    InputError
-        If the name is unknown.
-    """
+    """Return the adjustment with a name; raise InputError if it is unknown."""
     require_choice("method", method, ADJUSTMENTS)
     return ADJUSTMENTS[method]
 

@@ -64,19 +64,7 @@ def adjust_spending_log10(log10_pvalues: npt.ArrayLike) -> FloatArray:
     """Return decimal logarithms of adjusted p-values, p_i / w_i, in the order of the looks; shape (m,).
 
     An adjusted p-value is below alpha exactly when its p-value is below the level of its look. Later looks do
-    not change it.
-
-    Parameters
-    ----------
-    log10_pvalues : array_like of float, shape (m,)
-        Decimal logarithms of the p-values of all looks, in their order.
-
-    Raises
-    ------
-    InputError
-        If a logarithm is NaN, infinite or above 0.
-    InputTypeError
-        If they are not numbers.
+    not change it. Refused are logarithms that are NaN, infinite or above 0.
     """
     values = checked_log10_pvalues(log10_pvalues)
     return LOG10.capped(LOG10.times(values, _factors(values.size)))

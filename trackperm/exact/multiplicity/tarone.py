@@ -86,20 +86,7 @@ def tarone_holm(pvalues: npt.ArrayLike, smallest: npt.ArrayLike) -> FloatArray:
 def tarone_holm_log10(log10_pvalues: npt.ArrayLike, log10_smallest: npt.ArrayLike) -> FloatArray:
     """Return decimal logarithms of the adjusted p-values of :func:`tarone_holm`; shape (m,).
 
-    Parameters
-    ----------
-    log10_pvalues : array_like of float, shape (m,)
-        Decimal logarithms of the p-values of all hypotheses of the family.
-    log10_smallest : array_like of float, shape (m,)
-        Decimal logarithms of the smallest attainable p-values, or lower bounds on them; -inf if unknown.
-
-    Raises
-    ------
-    InputError
-        If a logarithm is NaN or above 0, the logarithm of a p-value is infinite, a p-value is smaller than
-        the smallest attainable one, or the shapes differ.
-    InputTypeError
-        If they are not numbers.
+    Arguments are decimal logarithms, too; a smallest attainable one is -inf if unknown.
     """
     values = checked_log10_pvalues(log10_pvalues)
     known = np.asarray(log10_smallest, dtype=np.float64)

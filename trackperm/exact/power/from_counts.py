@@ -30,25 +30,8 @@ def detectable_effect(
 
     It is exact for paired proportions, and whenever all nonzero differences have one size, at the observed
     share of discordant examples. For other statistics it is a normal approximation with the standard
-    deviation of the null distribution; None if that is undefined or 0.
-
-    Parameters
-    ----------
-    observed, swapped : ndarray of int64, shape (K, m)
-        g of pairs as observed, and with their outputs exchanged; of clusters if these are exchanged.
-    h : RationalStatistic, RealStatistic or callable
-        The statistic.
-    multiplicities : ndarray of int64, shape (K,)
-        Number of examples of each row.
-    power, alpha : float
-        Required probability of p < alpha, and alpha.
-    alternative : {'two-sided', 'less', 'greater'}
-        Alternative of the test.
-
-    Raises
-    ------
-    InputError
-        If `power` or `alpha` is out of range.
+    deviation of the null distribution; None if that is undefined or 0. Rows are those of
+    :func:`~trackperm.exact.structured_test`, of clusters if these are exchanged.
     """
     n = int(multiplicities.sum())
     if not np.any(observed != swapped):

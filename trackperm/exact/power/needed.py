@@ -230,13 +230,7 @@ def _first(holds: Callable[[int], bool], low: int, high: int) -> int:
 
 
 def require_sought(difference: float, alternative: Alternative) -> None:
-    """Refuse a difference outside the alternative of a test.
-
-    Raises
-    ------
-    InputError
-        If it is 0, or has the other sign.
-    """
+    """Refuse a difference of 0, or one whose sign is not in the alternative of a test."""
     if difference == 0.0 or (alternative != "two-sided" and (difference > 0.0) != (alternative == "greater")):
         raise InputError(
             f"`difference` is {difference}, which is not in the alternative {alternative!r}",

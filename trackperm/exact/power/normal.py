@@ -34,13 +34,7 @@ STEP = 1e-3
 
 
 def require_power(power: float, alpha: float) -> None:
-    """Refuse a power that is not a probability, or that a test has without any difference.
-
-    Raises
-    ------
-    InputError
-        If it is not between alpha and 1.
-    """
+    """Refuse a power that is not between alpha and 1: a test has power alpha without any difference."""
     if not alpha < power < 1.0:
         raise InputError(f"`power` is {power}; expected a number between alpha, {alpha}, and 1, such as 0.8")
 
@@ -63,15 +57,11 @@ def approximate_examples_needed(
     ----------
     difference : float
         Difference t, not 0, in units of the statistic; its sign does not matter.
-    null_sd : float
+    null_sd, n_pilot : float and int
         Standard deviation of the null distribution on the examples of a pilot comparison, as from
-        :func:`null_standard_deviation`.
-    n_pilot : int
-        Number of these examples.
-    power, alpha : float
-        Required probability of p < alpha, and alpha.
-    alternative : {'two-sided', 'less', 'greater'}
-        Alternative of the test; a one-sided test is taken to be on the side of the difference.
+        :func:`null_standard_deviation`, and their number.
+    power, alpha, alternative
+        Required probability of p < alpha; a one-sided test is taken to be on the side of the difference.
 
     Raises
     ------
@@ -106,17 +96,7 @@ def approximate_minimum_detectable_effect(
 ) -> MinimumDetectableEffect:
     """Estimate the smallest difference that `n_examples` examples detect, by the normal approximation.
 
-    Parameters
-    ----------
-    n_examples : int
-        Number of examples n.
-    null_sd, n_pilot, power, alpha, alternative
-        As in :func:`approximate_examples_needed`.
-
-    Raises
-    ------
-    InputError
-        If an argument is out of range.
+    Other arguments and errors are those of :func:`approximate_examples_needed`.
     """
     z_level, z_power = _quantiles(power, SignTest(alpha, alternative))
     _require_pilot(null_sd, n_pilot)
@@ -138,17 +118,9 @@ def null_standard_deviation(
     r"""Return the standard deviation of h(S) under fair swaps, to first order about the mean of S.
 
     A swap of row k moves S by :math:`a_k - b_k`, so with the slopes v of h at the mean of S the variance is
-    :math:`\sum_k c_k (v \cdot (a_k - b_k) / 2)^2`, which is exact if h is affine.
-
-    Parameters
-    ----------
-    observed, swapped, h, multiplicities
-        As in :func:`~trackperm.exact.structured_test`.
-
-    Raises
-    ------
-    InputTypeError, InputError
-        As by that function; also if the statistic is undefined near that mean.
+    :math:`\sum_k c_k (v \cdot (a_k - b_k) / 2)^2`, which is exact if h is affine. Arguments are those of
+    :func:`~trackperm.exact.structured_test`. It raises UndefinedStatisticError if h is undefined near that
+    mean.
     """
     histogram = DifferenceHistogram.from_pairs(observed, swapped, multiplicities)
     moves = histogram.differences.astype(np.float64)

@@ -76,23 +76,9 @@ def minimum_detectable_effect(
     """Return the smallest difference of 0/1 scores that `n_examples` examples detect.
 
     At a given discordance the power rises with the difference, because R(m) rises as q leaves 1/2. The
-    difference is rounded up by at most 1e-9 of the discordance.
-
-    Parameters
-    ----------
-    n_examples : int
-        Number of examples n, at most 10^7.
-    discordance : float
-        Probability that exactly one of the two runs is right on an example.
-    power, alpha : float
-        Required probability of p < alpha, and alpha.
-    alternative : {'two-sided', 'less', 'greater'}
-        Alternative of the test; a one-sided test is on the side of the difference.
-
-    Raises
-    ------
-    InputError, CapacityError
-        As by :func:`paired_power`; also if `power` is not between alpha and 1.
+    difference is rounded up by at most 1e-9 of the discordance. Arguments and errors are those of
+    :func:`paired_power`; `power` is between alpha and 1, and a one-sided test is on the side of the
+    difference.
     """
     require_power(power, alpha)
     test = SignTest(alpha, "two-sided" if alternative == "two-sided" else "greater")

@@ -70,17 +70,9 @@ class SignTest:
         return self.alpha / self.sides
 
     def least_rejected(self, n_discordant: npt.ArrayLike) -> IntArray:
-        """Return k(m), the least rejected number on one side of m discordant examples.
+        """Return k(m), the least rejected number on one side, for m discordant examples, up to 2^32 of them.
 
-        Parameters
-        ----------
-        n_discordant : array_like of int, shape (J,)
-            Numbers m, up to 2^32.
-
-        Returns
-        -------
-        ndarray of int64, shape (J,)
-            Critical values k(m); m + 1 if the test never rejects.
+        It is m + 1 if the test never rejects.
         """
         from scipy import special  # importing it takes as long as the rest of NumPy
 
@@ -107,12 +99,7 @@ class SignTest:
     def rejection(self, n_discordant: IntArray, least: IntArray, share_better: float) -> FloatArray:
         """Return P(B_m >= k), on both sides of a two-sided test: R(m) for k = `least_rejected(m)`.
 
-        Parameters
-        ----------
-        n_discordant, least : ndarray of int64, shape (J,)
-            Numbers m and critical values k.
-        share_better : float
-            Probability q that a discordant example is better.
+        `share_better` is the probability q that a discordant example is better.
         """
         towards = 1.0 - share_better if self.alternative == "less" else share_better
         chance = upper_tail(n_discordant, least, towards)

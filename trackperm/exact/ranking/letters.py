@@ -71,10 +71,10 @@ def letter_display(distinguished: npt.ArrayLike, scores: npt.ArrayLike) -> Lette
     ----------
     Piepho (2004); Gramm et al. (2007).
     """
-    apart, values = _checked(distinguished, scores)
+    differ, values = _checked(distinguished, scores)
     order = np.argsort(-values, kind="stable")
     groups = tuple(
-        tuple(int(order[place]) for place in clique) for clique in clique_cover(~apart[np.ix_(order, order)])
+        tuple(int(order[place]) for place in clique) for clique in clique_cover(~differ[np.ix_(order, order)])
     )
     n_groups = len(groups)
     if n_groups > MOST_LETTERS:
@@ -154,14 +154,14 @@ def _letter(number: int) -> str:
 
 def _checked(distinguished: npt.ArrayLike, scores: npt.ArrayLike) -> tuple[BoolArray, FloatArray]:
     values = np.asarray(scores, dtype=np.float64)
-    apart = np.asarray(distinguished).astype(np.bool_)
+    differ = np.asarray(distinguished).astype(np.bool_)
     if values.ndim != 1 or np.isnan(values).any():
         raise InputError("`scores` is not a list of numbers; expected one for each system, without NaN")
-    if apart.shape != (values.size, values.size):
+    if differ.shape != (values.size, values.size):
         raise InputError(
-            f"`distinguished` has shape {apart.shape}; expected {(values.size, values.size)}, "
+            f"`distinguished` has shape {differ.shape}; expected {(values.size, values.size)}, "
             "a row and a column for each score"
         )
-    if not np.array_equal(apart, apart.T) or apart.diagonal().any():
+    if not np.array_equal(differ, differ.T) or differ.diagonal().any():
         raise InputError("`distinguished` is not symmetric, or its diagonal is not False")
-    return apart, values
+    return differ, values

@@ -219,21 +219,9 @@ class _Distinct:
 
 
 def denominators(values: Floats, tolerance: float, limit: int) -> npt.NDArray[np.int64] | None:
-    """Return the denominator of the first convergent of each value that is close enough.
+    """Return the denominator of the first convergent of each value within `tolerance` of it, shape (K,).
 
-    Parameters
-    ----------
-    values : ndarray of float64, shape (K,)
-        Finite values.
-    tolerance : float
-        Largest relative distance.
-    limit : int
-        Largest denominator.
-
-    Returns
-    -------
-    ndarray of int64, shape (K,), or None
-        Denominators; None if some value has no such convergent.
+    The tolerance is relative. None if a value has no such convergent with a denominator up to `limit`.
     """
     magnitudes = np.abs(values)
     fraction = magnitudes - np.floor(magnitudes)

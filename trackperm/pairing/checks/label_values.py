@@ -42,16 +42,8 @@ def require_label_values(
     """Refuse an ambiguous or absent positive class, and predictions that never equal a label.
 
     Only the columns of labels and predictions are read, and usually only a part of their rows. Columns that
-    cannot be read, or whose types are not compatible, are not refused here but by the pairing.
-
-    Parameters
-    ----------
-    tables : sequence of ExampleTable
-        The runs.
-    statistic : Statistic
-        The statistic that will be computed.
-    allow_unseen : bool
-        Whether to accept predictions that never equal a label, and a chosen `positive` that is not a label.
+    cannot be read, or whose types are not compatible, are refused by the pairing instead. `allow_unseen`
+    accepts predictions that never equal a label, and a chosen `positive` that is not a label.
 
     Returns
     -------
@@ -62,9 +54,8 @@ def require_label_values(
     Raises
     ------
     InputError
-        If the statistic has a parameter `positive` that is not a label, or that the user did not choose
-        although there are more than two labels; or if labels repeat and no prediction of a run is one of
-        them.
+        If the parameter `positive` is not a label, or was not chosen although there are more than two labels;
+        or if labels repeat and no prediction of a run is one of them.
     """
     statistic = with_positive(tables, statistic, allow_unseen=allow_unseen)
     if not allow_unseen:
@@ -153,27 +144,29 @@ def with_positive(
     found, is_chosen = labels.read_as(positive), POSITIVE in statistic.set_parameters
     if len(found) > 1:
         raise InputError(
-            f"{len(found)} labels are read as {positive!r}, the `{POSITIVE}` of `{statistic.name}`:"
-            f" {listed(map(repr, found))}",
-            hint=f"{_either([labels.setting(value) for value in found])} names one of them as it is written.",
+            f"`{POSITIVE}` of `{statistic.name}` is {positive!r}, and {len(found)} labels are read as this"
+            f" value: {listed(map(repr, found))}; expected one",
+            hint=f"{_either([labels.setting(value) for value in found])} names one label exactly.",
         )
     if len(labels.counts) > 2 and not is_chosen:
         most = next(iter(labels.counts))
         number = len(labels.counts) if labels.is_all else f"more than {MOST_CLASSES}"
         raise InputError(
-            f"`{statistic.name}` counts one class against all others, and {where} {number} classes:"
+            f"`{statistic.name}` counts one class against all others, but {where} {number} classes:"
             f" {', '.join(labels.shown())}",
-            hint=f"{labels.setting(most)}, for example, counts that class against the others;"
-            f" {listed(_ALL_CLASSES)} count all classes.",
+            hint=f"{labels.setting(most)}, for example, chooses the class; {listed(_ALL_CLASSES)} count all"
+            " classes.",
         )
     if not found and not (is_chosen and allow_unseen) and _lacks(labels, positive):
         given = "" if is_chosen else " by default"
         options = [labels.setting(value) for value in list(labels.counts)[:_SHOWN]]
-        hint = f"{_either(options[::-1] if len(options) == 2 else options)} says which class is counted"
+        hint = f"{_either(options[::-1] if len(options) == 2 else options)} chooses the class"
         raise InputError(
-            f"`{statistic.name}` counts the class `{POSITIVE}`, {positive!r}{given}, which no label is:"
+            f"`{POSITIVE}` of `{statistic.name}` is {positive!r}{given}, which is not a label:"
             f" {where} {', '.join(labels.shown())}",
-            hint=f"{hint}; `--allow-unseen` counts one that no label is." if is_chosen else f"{hint}.",
+            hint=f"{hint}; `--allow-unseen` accepts a class that is not a label."
+            if is_chosen
+            else f"{hint}.",
         )
     if not found or found[0] == positive:
         return statistic
@@ -215,17 +208,17 @@ def require_predicted(table: ExampleTable, statistic: Statistic) -> None:
     rows = zip_longest(predictions.shown(), labels.shown(), fillvalue="")
     number = f" {sum(predictions.counts.values())}" if predictions.is_all else ""
     message = (
-        f"`{statistic.name}` compares predictions with labels, and none of the{number} predictions of"
-        f" `{table.origin}` is one of these"
+        f"`{statistic.name}` compares predictions with labels, but none of the{number} predictions of"
+        f" `{table.origin}` is a label"
         f"{side_by_side((f'`{prediction}`', f'`{label}`'), rows)}"
     )
-    advice = "labels and predictions of the same class are written alike"
+    advice = "write the labels and predictions of a class in the same way"
     if are_scores:
-        advice = "probabilities or logits are made classes before they are compared, by a threshold or argmax"
+        advice = "convert probabilities or logits to classes first, by a threshold or argmax"
     raise InputError(
         f"{message}{alike}",
         hint=f"{advice}; `--prediction NAME` and `--label NAME` name other columns, and `--allow-unseen`"
-        " takes these as they are.",
+        " accepts these columns.",
     )
 
 

@@ -68,13 +68,7 @@ class Evidence:
 
     @classmethod
     def of(cls, rows: JoinedRows) -> Evidence:
-        """Collect evidence from the rows in the test.
-
-        Parameters
-        ----------
-        rows : JoinedRows
-            Baseline and candidate.
-        """
+        """Collect evidence from the rows in the test."""
         asked, names = questions(rows), rows.columns.of_runs
         answers = rows.engine.collected(
             rows.in_test.select(value.alias(f"answer_{i}") for i, value in enumerate(asked.values()))
@@ -185,23 +179,19 @@ def _ne_missing(a: nw.Expr, b: nw.Expr) -> nw.Expr:
 
 
 def pairing_warnings(found: Evidence, columns: PairedColumns, types: Mapping[str, ColumnType]) -> list[str]:
-    """Return the warnings about a pairing.
-
-    Returns
-    -------
-    list of str
-        Sentences that begin with ``look:``.
-    """
+    """Return the warnings about a pairing: sentences that begin with ``look:``."""
     sentences = list(found.inputs)
     if found.n >= ENOUGH:
         names = columns.of_runs
         if names and not any(found.n_different.values()):
-            sentences.append(f"{_listed(names)} are the same in both runs: is one a copy of the other?")
+            verb = "is" if len(names) == 1 else "are"
+            sentences.append(f"{_listed(names)} {verb} the same in both runs; one may be a copy of the other")
         else:
             for name in names:
                 sentences += _column(name, found, columns, types)
             sentences += (
-                f"`{name}` is `{columns.label}` on every example of `{origin}`: was it logged instead?"
+                f"`{name}` equals `{columns.label}` on every example of `{origin}`; labels may have been"
+                " logged as predictions"
                 for name, origin in found.perfect
             )
     return [f"look: {sentence}" for sentence in sentences]
@@ -225,7 +215,7 @@ def other_ids(baseline: ExampleTable, candidate: ExampleTable, id_: str) -> list
     values = [", ".join(repr(table.frame[name][row]) for name in ids) for table in (first, second)]
     return [
         f"look: `{id_}` differs between the runs in {differ.sum()} of {len(differ)} rows, first in row {row}:"
-        f" {values[0]} and {values[1]}: do the rows belong together?"
+        f" {values[0]} and {values[1]}; the rows may be paired wrongly"
     ]
 
 
@@ -254,7 +244,7 @@ def _inputs(rows: JoinedRows, n: int) -> Iterator[str]:
 
 def shared_input(n_shared: int, n: int, column: str) -> str:
     """Return the warning that examples share the value of an input column."""
-    return f"{n_shared} of {n} examples share their `{column}` with another, and count apart"
+    return f"{n_shared} of {n} examples share their `{column}` with another, but count as independent"
 
 
 def _column(
@@ -263,7 +253,7 @@ def _column(
     if name in found.shifts:
         least, greatest = found.shifts[name]
         if greatest - least <= 1e-9 * abs(least):
-            yield f"`{name}` differs by {least:+g} on every example: is one a shifted copy?"
+            yield f"`{name}` differs by {least:+g} on every example; one run may be a shifted copy"
             return
     if name not in found.pairs:
         return
@@ -278,9 +268,11 @@ def _column(
         }
         best = max(shifted, key=lambda shift: shifted[shift])
         if shifted[best] > 3 * CHANCE:
-            yield f"`{name}` of the runs agrees if the candidate's rows move by {best:+d}: are they shifted?"
+            yield (
+                f"`{name}` of the runs agrees if the candidate's rows move by {best:+d}; they may be shifted"
+            )
             return
-    yield f"`{name}` of the runs agrees no better than by chance: do the rows belong together?"
+    yield f"`{name}` of the runs agrees no better than by chance; the rows may be paired wrongly"
 
 
 def _counted_pairs(a: pl.Series, b: pl.Series) -> pl.DataFrame:

@@ -20,13 +20,7 @@ _NORMAL_FORM = "normal_form"
 
 
 def require_same_length(baseline: KeyedRun, candidate: KeyedRun) -> None:
-    """Refuse to pair by position where one run has more rows than the other.
-
-    Raises
-    ------
-    PairingError
-        If the lengths differ.
-    """
+    """Refuse to pair by position where one run has more rows than the other."""
     if baseline.n_rows != candidate.n_rows:
         raise PairingError(
             f"`{baseline.origin}` has {baseline.n_rows} examples and `{candidate.origin}` has"
@@ -37,15 +31,9 @@ def require_same_length(baseline: KeyedRun, candidate: KeyedRun) -> None:
 
 
 def require_unique_ids(runs: Sequence[RunDifferences], id_: str) -> None:
-    """Refuse ids that several rows share.
-
-    Raises
-    ------
-    PairingError
-        If a run has such ids.
-    """
+    """Refuse ids that several rows share."""
     messages = [
-        f"{run.repeated.n} of {run.n_keyed} rows of `{run.origin}` share their `{id_}` with another"
+        f"{run.repeated.n} of {run.n_keyed} rows of `{run.origin}` share their `{id_}` with another row"
         f" {run.repeated.listed()}"
         for run in runs
         if run.repeated.n
@@ -53,20 +41,14 @@ def require_unique_ids(runs: Sequence[RunDifferences], id_: str) -> None:
     if messages:
         raise PairingError(
             "\n\n".join(messages),
-            hint="each example has one row. Was the table logged twice? MLflow's `log_table` appends to a"
-            " table that is there already. `--id NAME` names another column, `--id NAME,NAME` several that"
-            " identify an example together.",
+            hint="each example has one row. MLflow's `log_table` appends to an existing table, so a table"
+            " that was logged twice has every row twice. `--id NAME` names another column, `--id NAME,NAME`"
+            " names several columns that identify an example together.",
         )
 
 
 def require_distinct_ids(engine: Engine, *runs: KeyedRun, id_: str) -> None:
-    """Refuse ids of one run that are the same text in different Unicode normal forms.
-
-    Raises
-    ------
-    PairingError
-        If a run has such ids.
-    """
+    """Refuse ids of one run that are the same text in different Unicode normal forms."""
     f = engine.functions
     for run in runs:
         if run.frame.collect_schema()[KEY] != f.String:
@@ -83,10 +65,10 @@ def require_distinct_ids(engine: Engine, *runs: KeyedRun, id_: str) -> None:
         )
         for first, last in engine.collected(twins.sort("first").head(1).select("first", "last")).iter_rows():
             raise PairingError(
-                f"`{run.origin}` has the `{id_}` {first!a} and {last!a}, one text in two Unicode normal"
-                " forms: which of them the other run means cannot be told",
-                hint="normalise the ids, as `unicodedata.normalize('NFC', id)` does, or `--id NAME` names"
-                " another column.",
+                f"`{run.origin}` has the `{id_}` {first!a} and {last!a}, which are the same text in two"
+                " Unicode normal forms; expected one form of each text",
+                hint="normalise the ids with `unicodedata.normalize('NFC', id)`, or name another column by"
+                " `--id NAME`.",
             )
 
 
@@ -100,22 +82,15 @@ def refuse_differences(
 ) -> None:
     """Refuse runs with different examples, or whose examples differ in their labels or inputs.
 
-    Parameters
-    ----------
-    has_wrong : bool
-        Whether the statistic defines what a missing prediction counts.
-
-    Raises
-    ------
-    PairingError
-        If the runs differ; the message lists all differences, and its hint the options that accept them. If
-        no example is left, it is a :class:`~trackperm.errors.DisjointError`.
+    The message lists all differences, and its hint the options that accept them; `has_wrong` states that the
+    statistic defines what a missing prediction counts. If no example is left, the error is a
+    :class:`~trackperm.errors.DisjointError`.
     """
     messages, hints = [], []
     if missing != "drop" or not found.n_paired:
         messages = _absences(found, columns.id, columns.needed(missing))
         if messages and found.n_paired:
-            hint = f"`--missing drop` tests the {found.n_paired} that are paired and says so in the result"
+            hint = f"`--missing drop` tests the {found.n_paired} paired examples only, and the result says so"
             hints.append(
                 f"{hint}; `--missing wrong` counts the others as wrong." if has_wrong else f"{hint}."
             )
@@ -134,13 +109,15 @@ def refuse_differences(
             hints.append(
                 "Rows in different orders need `--id NAME` instead of `--by-position`."
                 if columns.id is None
-                else "Runs can be compared on the same reference answers only: `--label NAME` names another"
-                " column of answers, `--id NAME` another of examples."
+                else "Both runs need the same reference answers: `--label NAME` names another column of"
+                " answers, `--id NAME` another column of ids."
             )
         elif name in columns.identity:
-            hints.append("The inputs are not the same: were the runs evaluated on the same data and prompts?")
+            hints.append("The inputs differ: evaluate both runs on the same data and prompts.")
         else:
-            hints.append("Clusters, strata and classes are those of the examples, the same in both runs.")
+            hints.append(
+                "Clusters, strata and classes belong to the examples and must be the same in both runs."
+            )
     if messages:
         refusal = PairingError if found.n_paired else DisjointError
         raise refusal("\n\n".join(messages), hint=" ".join(dict.fromkeys(hints)))
@@ -183,12 +160,12 @@ def _no_partner(found: Differences) -> str:
 
 
 def nearly_alike(first: Sequence[str], second: Sequence[str]) -> str:
-    """Name a trivial difference, such as case, in which texts of two sides differ; empty if there is none."""
+    """Name a trivial difference between texts of two sides, such as case; empty if they differ in more."""
     for difference, plain in _PLAIN.items():
         sides = [{plain(text) for text in side} for side in (first, second)]
         n_alike = len(sides[0] & sides[1])
         if n_alike:
-            return f"\n\n{n_alike} of them differ in {difference} alone."
+            return f"\n\n{n_alike} of them differ only in {difference}."
     return ""
 
 

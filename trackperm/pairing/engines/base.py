@@ -1,4 +1,4 @@
-"""Interface of a data frame engine that pairs runs: what pairing needs beyond narwhals' expressions."""
+"""Interface of the data frame engines that pair runs, beyond the expressions of narwhals."""
 
 from __future__ import annotations
 

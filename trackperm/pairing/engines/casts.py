@@ -29,28 +29,14 @@ _DTYPES: dict[ColumnType, Any] = {
 
 
 def stored(table: ExampleTable, columns: Sequence[str], path: Path) -> ExampleTable:
-    """Write the columns of a query to a file, so that types are found from the same rows that are paired.
-
-    Raises
-    ------
-    SourceError
-        If the engine of the query cannot compute them.
-    StorageError
-        If the file cannot be written.
-    """
+    """Write the columns of a query to a file, so that types are found from the rows that are paired."""
     if not isinstance(table.data, Query):
         return table
     return replace(table, data=table.data.stored(list(dict.fromkeys(columns)), path))
 
 
 def types_of(tables: Sequence[ExampleTable], columns: Sequence[str], texts: Sequence[str]) -> Types:
-    """Find the types of columns of two tables, as :func:`~trackperm.tables.column_types.typed_columns` does.
-
-    Raises
-    ------
-    InputTypeError
-        If a column's values cannot be used, or its types in the two runs are not compatible.
-    """
+    """Find the types of columns of two tables, with the errors of :func:`~.column_types.typed_columns`."""
     names = list(dict.fromkeys(columns))
     integers = _integers(tables, names)
     others = [name for name in names if name not in integers]

@@ -40,7 +40,7 @@ class DuckDB(SqlEngine):
     Raises
     ------
     StorageError
-        If there is no room for temporary files.
+        If temporary files cannot be written.
     """
 
     name = "duckdb"

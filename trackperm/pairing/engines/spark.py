@@ -1,4 +1,4 @@
-"""Pairing by Spark: rows stay with its executors, and few of them come to this process."""
+"""Pairing by Spark: rows stay in its executors; only aggregates and a few rows reach this process."""
 
 from __future__ import annotations
 
@@ -37,38 +37,38 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _SLICE = 2**18
-"""Rows that are handed over at once, in memory; more are in files where executors see them."""
+"""Largest table that is handed over in memory; larger ones are written to files that executors read."""
 
 _REFUSAL = "refusal_of_batch"
 _PATTERN = set("*?[]{}\\:")  # characters of paths that Spark takes for patterns and addresses
 
 
 class Spark(SqlEngine):
-    """Spark in the session of the tables, or in the one that is active, or else in a local one.
+    """Spark engine, in the session of the tables, else in the active one, else in a new local one.
 
-    Where several queries read rows, Spark keeps them in memory and on disks of its executors until the end.
+    Executors keep rows that several queries read, in memory and on disk, until the end.
 
     Parameters
     ----------
     tables : iterable of ExampleTable
-        What is to be paired: frames of Spark say in which session.
+        Tables to pair; a frame of Spark determines the session.
 
     Raises
     ------
     MissingDependencyError
         If PySpark or Java is not installed.
     StorageError
-        If there is no room for temporary files.
+        If temporary files cannot be written.
     EngineError
-        If the session cannot be started. Other failures of Spark are raised as errors of one line when the
-        context is left: see :func:`~trackperm.tables.spark_failures.spark_failure`.
+        If the session cannot be started. Other failures of Spark are raised as errors of one line at the end
+        of the context: see :func:`~trackperm.tables.spark_failures.spark_failure`.
     """
 
     name = "spark"
 
     def __init__(self, tables: Iterable[ExampleTable] = ()) -> None:
         self._session = _session(tables)
-        # A session of Spark Connect has no context, and may be that of another machine.
+        # A session of Spark Connect has no context, and may run on another machine.
         context = getattr(self._session, "sparkContext", None)
         self._is_local = context is not None and context.master.startswith("local")
         self._quiet = ExitStack()
@@ -98,7 +98,7 @@ class Spark(SqlEngine):
     def typed(
         self, tables: Sequence[ExampleTable], columns: Sequence[str], texts: Sequence[str]
     ) -> tuple[list[Frame], Types]:
-        """Bring `columns` of two tables to one type each."""
+        """Convert each of `columns` to one type in both tables."""
         tables = [
             table if _is_of_spark(table) else stored(table, columns, self._new_path()) for table in tables
         ]
@@ -121,11 +121,10 @@ class Spark(SqlEngine):
         return self._written(parts) if is_written else self.local(pl.concat(parts))
 
     def _can_read(self, scan: Scan) -> bool:
-        """Whether Spark reads the Parquet files of a table as they are.
+        """Whether Spark can read the Parquet files of a table directly.
 
-        Temporary files are in this machine alone. Names of columns that differ in case are the same to Spark;
-        files whose names begin with an underscore or a dot are hidden to it, and a few characters are
-        patterns.
+        Remote executors do not see temporary files. Spark ignores the case of column names, hides files whose
+        names begin with an underscore or a dot, and takes a few characters of paths for patterns.
         """
         is_seen = scan.folder is None or self._is_local
         is_plain = not any(path.name.startswith(("_", ".")) for path in scan.parquet)
@@ -134,7 +133,7 @@ class Spark(SqlEngine):
         return bool(scan.parquet) and is_seen and is_plain and len(set(columns)) == len(columns)
 
     def _written(self, parts: Iterable[pl.DataFrame]) -> Frame:
-        """Hand a table over by files, slice by slice, which executors of this machine read."""
+        """Write a table to files, slice by slice, which executors on this machine read."""
         folder = self._folder / str(next(self._numbers))
         paths = []
         try:
@@ -147,31 +146,31 @@ class Spark(SqlEngine):
         return _lazy(self._read(paths))
 
     def _read(self, paths: Sequence[Path]) -> DataFrame:
-        """Read Parquet files of this machine, whatever file system Spark takes by default."""
+        """Read Parquet files of this machine, whatever the default file system of Spark is."""
         return self._session.read.parquet(*(f"file://{path.absolute().as_posix()}" for path in paths))
 
     def local(self, frame: pl.DataFrame) -> Frame:
-        """Take a small table from memory."""
+        """Hand a small table over to Spark."""
         return _lazy(self._session.createDataFrame(_signed(frame).to_arrow()))
 
     def with_sql(self, frame: Frame, *steps: Mapping[str, str]) -> Frame:
-        """Add columns of SQL expressions, which Spark lets read those before them."""
+        """Add columns of SQL expressions; Spark lets an expression read the columns before it."""
         own: DataFrame = frame.to_native()
         columns = (f"{sql} AS {name}" for columns in steps for name, sql in columns.items())
         return _lazy(own.selectExpr("*", *columns))
 
     def is_integer_text(self, name: str) -> str:
-        """Return the condition that a text is written as an integer: `$` would allow a line break."""
+        """Return the condition that a text is written as an integer; `$` would allow a line break."""
         return f"{name} RLIKE '(?s){INTEGER_TEXT.removesuffix('$')}(?!.)'"
 
     def text_hash(self, name: str) -> str:
-        """Return the expression of a part of MD5 of a text."""
+        """Return the SQL of the first bits of MD5 of a text."""
         return f"CAST(conv(left(md5({name}), {TEXT_DIGITS}), 16, 10) AS BIGINT)"
 
     def mapped(self, frame: Frame, function: Callable[[pl.DataFrame], pl.DataFrame]) -> Frame:
-        """Add columns that `function` makes of batches of rows, in Python processes of the executors.
+        """Apply `function`, which adds columns, to batches of rows in Python processes of the executors.
 
-        What it refuses comes back as a value: a process that fails is tried again, and writes to logs.
+        An error of `function` is returned as a value, because Spark repeats a failed process and logs it.
         """
         from pyspark.sql.types import StructType
 
@@ -181,7 +180,7 @@ class Spark(SqlEngine):
         of_added: DataFrame = self.local(added).to_native()
         schema = StructType([*own.schema.fields, *of_added.schema.fields])
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)  # of versions of pandas, which has no part in it
+            warnings.simplefilter("ignore", FutureWarning)  # about versions of pandas, which is not used
             mapped = own.mapInArrow(partial(_mapped, function=function, added=added), schema)
         kept = self.kept(_lazy(mapped))
         refusal = self.collected(kept.select(nw.col(_REFUSAL).min())).item()
@@ -191,27 +190,27 @@ class Spark(SqlEngine):
         return kept.drop(_REFUSAL)
 
     def kept(self, frame: Frame) -> Frame:
-        """Compute a table that several queries read, when the first of them does."""
+        """Mark a table that several queries read; the first of them computes and stores it."""
         own: DataFrame = frame.to_native()
         self._kept.append(own.persist())
         return _lazy(self._kept[-1])
 
     def collected(self, frame: Frame) -> pl.DataFrame:
-        """Bring few rows into memory."""
+        """Collect a table of few rows into memory."""
         return frame.collect("polars").to_polars()
 
     def beyond_ascii(self, frame: Frame, name: str) -> Frame:
-        """Keep the rows whose text in a column has other characters than those of ASCII."""
+        """Keep the rows whose text in a column has characters beyond ASCII."""
         own: DataFrame = frame.to_native()
         return _lazy(own.where(f"octet_length({name}) > char_length({name})"))
 
     def sampled(self, frame: Frame, n: int) -> Frame:
-        """Take about `n` rows at random, or all."""
+        """Keep about `n` rows at random, or all if there are fewer."""
         own: DataFrame = frame.to_native()
         return _lazy(own.sample(fraction=min(1.0, n / max(1, own.count())), seed=0))
 
     def n_distinct(self, frame: Frame, name: str) -> int:
-        """Count the distinct values of a column, to within a fifth."""
+        """Estimate the number of distinct values of a column, to within a fifth."""
         own: DataFrame = frame.to_native()
         return int(self.collected(_lazy(own.selectExpr(f"approx_count_distinct({name}) AS n"))).item())
 
@@ -219,7 +218,7 @@ class Spark(SqlEngine):
 def _mapped(
     batches: Iterable[pa.RecordBatch], function: Callable[[pl.DataFrame], pl.DataFrame], added: pl.DataFrame
 ) -> Iterator[pa.RecordBatch]:
-    """Add the columns `added` that a function makes of batches; where it refuses one, what it said of it."""
+    """Add the columns `added` that a function computes from batches, or its error as a value."""
     import pyarrow as pa
 
     for batch in batches:
@@ -238,7 +237,7 @@ def _mapped(
 
 
 def _session(tables: Iterable[ExampleTable]) -> SparkSession:
-    """Return the session of the first table that Spark holds, or the active one, or start one."""
+    """Return the session of the first frame of Spark, else the active one, else a new one."""
     for table in tables:
         if isinstance(table.data, Query) and table.data.is_spark:
             frame: DataFrame = table.data.lazy.to_native()
@@ -256,14 +255,14 @@ def _is_of_spark(table: ExampleTable) -> bool:
 
 
 def _renamed(frame: DataFrame, columns: Sequence[str], names: Sequence[str]) -> Frame:
-    """Select columns by their places: Spark takes some names for expressions, or for the same name."""
+    """Select columns by position: Spark takes some names for expressions, or for equal names."""
     places = {name: f"column_{place}" for place, name in enumerate(columns)}
     numbered = frame.toDF(*places.values())
     return _lazy(numbered.selectExpr(*(f"{places[name]} AS {internal(name)}" for name in names)))
 
 
 def _signed(frame: pl.DataFrame) -> pl.DataFrame:
-    """Bring columns to types that Spark has, which knows neither unsigned integers nor categories."""
+    """Convert types that Spark lacks: unsigned integers and categories."""
     return frame.with_columns(
         selectors.unsigned_integer().cast(pl.Int64),
         selectors.by_dtype(pl.Categorical, pl.Enum, pl.Null).cast(pl.String),

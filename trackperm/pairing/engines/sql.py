@@ -1,4 +1,4 @@
-"""What engines have in common that understand SQL."""
+"""Base class of the engines that understand SQL."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from trackperm.pairing.row_hashes import NULL_WORD, hash_names, row_hash_sql
 
 
 class SqlEngine(Engine):
-    """An engine that computes columns by SQL, which takes fewer operations than narwhals' expressions.
+    """Engine that computes columns by SQL, which takes fewer operations than expressions of narwhals.
 
     Names in SQL are those of :mod:`~trackperm.pairing.internal_names` and need no quotes.
     """
 
     @abstractmethod
     def with_sql(self, frame: Frame, *steps: Mapping[str, str]) -> Frame:
-        """Add columns: each step has expressions by their names, and reads the steps before it."""
+        """Add columns of SQL expressions by name; a step reads the columns of the steps before it."""
 
     @abstractmethod
     def is_integer_text(self, name: str) -> str:
@@ -25,7 +25,7 @@ class SqlEngine(Engine):
 
     @abstractmethod
     def text_hash(self, name: str) -> str:
-        """Return the expression of :func:`~trackperm.pairing.row_hashes.text_word` of a column of text."""
+        """Return the SQL of :func:`~trackperm.pairing.row_hashes.text_word` of a column of text."""
 
     def with_text_words(self, frame: Frame, words: Mapping[str, str]) -> Frame:
         """Add the words of columns of text."""

@@ -71,13 +71,7 @@ class Items:
 
     @classmethod
     def read(cls, column: pl.Series) -> Items:
-        """Read lists as they are, and text as its words, separated by whitespace.
-
-        Raises
-        ------
-        UncountableError
-            If a list contains a null.
-        """
+        """Read lists as they are, and text as its words, separated by whitespace; refuse a null in a list."""
         lists = column.str.extract_all(_WORD) if column.dtype == pl.String else column
         lengths = lists.list.len()
         values = lists.filter(lengths > 0).explode()
@@ -116,13 +110,7 @@ class Items:
         return Items(self.name, values, offsets - offsets[0])
 
     def require_same_lengths(self, other: Items) -> None:
-        """Refuse rows with different numbers of items in `other`.
-
-        Raises
-        ------
-        UncountableError
-            About the first such row.
-        """
+        """Refuse the first row with different numbers of items in `other`."""
         differ = self.lengths != other.lengths
         if differ.any():
             row = int(differ.argmax())
@@ -136,12 +124,7 @@ class Items:
 def numbered(*columns: Items) -> tuple[list[Integers], int]:
     """Assign numbers from 0 to the items of several columns, equal numbers to equal items.
 
-    Returns
-    -------
-    numbers : list of ndarray of int64
-        Numbers of the items of each column.
-    n : int
-        Upper bound of the numbers, exclusive.
+    The numbers of each column are returned, and their exclusive upper bound.
     """
     values = pl.concat([column.values for column in columns])
     if values.dtype == pl.String:
@@ -153,7 +136,7 @@ def numbered(*columns: Items) -> tuple[list[Integers], int]:
 
 
 def same_rows(first: Items, numbers: Integers, second: Items, others: Integers) -> npt.NDArray[np.bool_]:
-    """Return whether rows of two columns, whose items are numbered alike, are equal lists."""
+    """Return whether rows of two columns, whose items have common numbers, are equal lists."""
     same: npt.NDArray[np.bool_] = first.lengths == second.lengths
     rows = np.flatnonzero(same)
     lengths = first.lengths[rows]

@@ -65,13 +65,7 @@ class _Spans:
 
     @classmethod
     def read(cls, column: pl.Series, scheme: str, numbers: dict[str, int]) -> _Spans:
-        """Read one column, and add the types of its spans to `numbers`.
-
-        Raises
-        ------
-        UncountableError
-            If a tag is not in the scheme.
-        """
+        """Read one column, and add the types of its spans to `numbers`; refuse a tag of another scheme."""
         tags = Items.read(column)
         prefixes, types = _parsed(tags, scheme, numbers)
         continues = _continues(tags, prefixes, types)

@@ -39,15 +39,8 @@ _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
 def integers(expression: Expression, values: Mapping[str, Array], size: int) -> Array:
     """Evaluate an integer expression on int64 arrays of `size` entries, exactly.
 
-    Returns
-    -------
-    ndarray
-        int64, or Python integers where 64 bits might not hold every step.
-
-    Raises
-    ------
-    SpecError
-        If the expression divides by zero.
+    The result is int64, or Python integers where 64 bits might not hold every step. It raises SpecError if
+    the expression divides by zero.
     """
     values = {name.full: values[name.full] for name in expression.names}
     # `np.abs` of the smallest int64 is that number itself.

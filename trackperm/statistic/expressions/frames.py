@@ -59,24 +59,17 @@ def count_expression(
 ) -> FrameExpression:
     """Compile a checked expression to a data frame expression of int64, or of float64 for decimals.
 
+    It is for rows with a value in every column, and reads the values of a counter from the column
+    :func:`counter_column` of its call.
+
     Parameters
     ----------
-    expression : Expression
-        Expression that passed :class:`~trackperm.statistic.expressions.types.Checker` with these types.
-    columns : mapping of str to str
-        Column of every name.
-    types : mapping of str to ColumnType
-        Type of every column.
+    columns, types : mapping
+        Column of every name, and type of every column.
     located : callable
         Returns the column from which a column, or that of a counter, is read, given its name.
     functions : Functions
         Functions that build the expression.
-
-    Returns
-    -------
-    narwhals.Expr
-        Expression for rows with a value in every column. It reads the values of a counter from the column
-        :func:`counter_column` of its call.
 
     Raises
     ------

@@ -132,13 +132,7 @@ class Expression:
 
     @classmethod
     def parse(cls, passage: Passage) -> Expression:
-        """Parse the text of `passage`.
-
-        Raises
-        ------
-        SpecError
-            If it is not in the language, with the place.
-        """
+        """Parse the text of `passage`; the SpecError of a mistake shows its place."""
         return cls(_Parser(passage).parse(), passage)
 
     def error(self, node: Node, message: str, *, hint: str | None = None) -> SpecError:
@@ -194,7 +188,7 @@ _FOREIGN = {
     "^": "powers are written `**`.",
     "&&": "write `&` or `and`.",
     "||": "write `|` or `or`.",
-    "[": "there is no indexing.",
+    "[": "indexing is not supported.",
     "#": "an expression cannot contain comments; put them on lines of their own outside of it.",
     ".": "the only prefixes of names are `u.` and `v.`, without spaces.",
     "'": "the closing quote is missing.",

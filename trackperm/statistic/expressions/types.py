@@ -57,7 +57,7 @@ class Checker:
     Attributes
     ----------
     integers : bool
-        Whether the expression uses only operations of integers and decimals alike (counts and g), or any real
+        Whether the expression uses only operations that integers have, too (counts and g), or any real
         function (score and h).
     name_type : callable
         Returns the type of a name; None where only the data determine it, which then matches every type.
@@ -79,11 +79,8 @@ class Checker:
     def result(self, expression: Expression, what: str) -> ColumnType | None:
         """Check a whole expression and return its type.
 
-        Raises
-        ------
-        SpecError
-            If types do not match, the degree is too high, or the result is not a number, or not an integer
-            where it has to be one.
+        It refuses types that do not match, a degree that is too high, and a result that is not a number, or
+        not an integer where it has to be one.
         """
         found = self._type(expression, expression.tree)
         self._degree(expression, expression.tree)

@@ -26,21 +26,10 @@ Quantity = tuple[Node, Fraction]
 
 
 def in_units(expression: Expression, unit: Callable[[Name], Fraction]) -> tuple[Expression, Fraction]:
-    """Rewrite an expression of real counts for counts that are integers of some unit.
+    """Rewrite a checked expression of real counts for counts that are integers of some unit.
 
-    Parameters
-    ----------
-    expression : Expression
-        Expression that passed :class:`~trackperm.statistic.expressions.types.Checker` as one of integers.
-    unit : callable
-        Returns the unit of a name.
-
-    Returns
-    -------
-    expression : Expression
-        Expression of integers alone; unchanged where every unit is 1 and every number an integer.
-    unit : Fraction
-        Factor between the new expression and the old one.
+    `unit` returns the unit of a name. The new expression, of integers only, times the returned factor equals
+    the old one; it is unchanged where every unit is 1 and every number an integer.
     """
     tree, value = _quantity(expression.tree, unit)
     return replace(expression, tree=tree), value
@@ -93,7 +82,7 @@ def _binary(node: Binary, left: Quantity, right: Quantity) -> Quantity:
 
 
 def _aligned(quantities: Sequence[Quantity]) -> tuple[list[Node], Fraction]:
-    """Convert quantities to the largest unit of which all their units are multiples."""
+    """Convert quantities to the largest common divisor of their units."""
     units = [unit for _, unit in quantities]
     denominator = math.lcm(*(unit.denominator for unit in units))
     common = Fraction(math.gcd(*(int(unit * denominator) for unit in units)), denominator)

@@ -69,14 +69,14 @@ def _messages(file: BinaryIO) -> Iterator[tuple[bytes, int]]:
 def _metadata(file: BinaryIO, start: int) -> tuple[bytes, int]:
     """Return the metadata of a message, and the position of its body."""
     if start < 0:
-        raise ValueError("a message before the file")
+        raise ValueError("a message starts before the file")
     file.seek(start)
     mark, length = struct.unpack("<Ii", file.read(8))
     if mark != _CONTINUATION:  # Arrow before 0.15 wrote none
         file.seek(start + 4)
         length = mark
     if not 0 <= length <= os.fstat(file.fileno()).st_size:
-        raise ValueError("a message longer than the file")
+        raise ValueError("a message is longer than the file")
     metadata = file.read(length)
     return metadata, file.tell()
 

@@ -92,7 +92,7 @@ def _pages(file: BinaryIO, column: dict[int, Any]) -> Iterator[int]:
 def _page_header(file: BinaryIO, position: int) -> tuple[dict[int, Any], int]:
     """Read a header, which may contain long texts in its statistics, and its length."""
     if position < 0:
-        raise ValueError("a page before the file")
+        raise ValueError("a page starts before the file")
     peek = _PEEK
     while True:
         file.seek(position)

@@ -148,7 +148,7 @@ def media_entries(items: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[
     Raise SourceError if the key of an object is too long; the keys of all values in it begin with it.
     """
     if len(prefix) > _LONGEST:
-        raise SourceError(f"a key of {len(prefix):,} characters; expected at most {_LONGEST:,}")
+        raise SourceError(f"a key has {len(prefix):,} characters; expected at most {_LONGEST:,}")
     for key, value in items.items():
         if isinstance(value, dict) and "_type" in value:
             yield prefix + key, value
@@ -253,7 +253,7 @@ def _items(data: bytes, number: int) -> dict[str, Any]:
         message = _message(item)
         path = [*map(_decoded, message.get(_ITEM_NESTED_KEY, ()))] or [_text(message, _ITEM_KEY)]
         if len(path) > _DEEPEST:
-            raise ValueError(f"a key of {len(path):,} parts")
+            raise ValueError(f"a key has {len(path):,} parts")
         nested = result
         for part in path[:-1]:
             child = nested.get(part)
@@ -277,7 +277,7 @@ def _value(message: Mapping[int, list[Any]]) -> Any:
     if _ITEM_NUMBER in message:
         number = message[_ITEM_NUMBER][-1]
         if not isinstance(number, bytes):
-            raise ValueError("an integer where a decimal is expected")
+            raise ValueError("a field has an integer; expected a decimal")
         return struct.unpack("<d", number)[0]
     return None
 
@@ -307,7 +307,7 @@ def _text(message: Mapping[int, list[Any]], number: int) -> str:
 
 def _decoded(value: object) -> str:
     if not isinstance(value, bytes):
-        raise ValueError("a number where text is expected")
+        raise ValueError("a field has a number; expected text")
     return value.decode()
 
 
@@ -320,7 +320,7 @@ def _integer(message: Mapping[int, list[Any]], number: int) -> int:
 
 def _message(data: object) -> dict[int, list[Any]]:
     if not isinstance(data, bytes):
-        raise ValueError("a number where a message is expected")
+        raise ValueError("a field has a number; expected a message")
     message: dict[int, list[Any]] = {}
     for number, value in _fields(data):
         message.setdefault(number, []).append(value)

@@ -42,7 +42,7 @@ from trackperm.exact.engines.lattice.tilted import Tilted, common_scale, least_p
 from trackperm.exact.types import INSIDE, OUTSIDE, UNDEFINED, IntArray, Membership, Region
 
 LOG_IGNORED = -34.0
-"""Logarithm, relative to the expected tail, of all omitted mass: 2e-15, a few roundings."""
+"""Logarithm, relative to the expected tail, of all omitted mass: 2e-15, fifteen roundings."""
 
 LOG_EXCESS = 8.0
 """Logarithm of a Chernoff bound, relative to the tail, beyond which a cell gets another tilt.
@@ -75,25 +75,14 @@ def grid_tail(
 
     Parameters
     ----------
-    law : SwapDistribution
-        Distribution of X, of any rank.
+    law, region, memory_budget
+        As of :func:`~trackperm.exact.engines.lattice.tail.region_tail`; of any rank.
     first_tilt : ndarray of float, shape (r,)
         Zero if the region contains the mean of X, else a tilt with its mean near the dominating point.
     log_tail : float
         Expected logarithm of the probability.
-    region : callable
-        Function of a lattice point that returns the region, prepared for points near it.
     reach : Reach
         Points that swaps may lead to.
-    memory_budget : int
-        Bytes that may be allocated.
-
-    Raises
-    ------
-    CapacityError
-        If a window does not fit `memory_budget` bytes, or has too many cells.
-    InputError
-        If the statistic is undefined at points that swaps lead to.
     """
     first = Tilted.of(law, first_tilt, LOG_WINDOW, fast=True)
     none = np.zeros(law.rank)

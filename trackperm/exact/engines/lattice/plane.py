@@ -98,25 +98,14 @@ def plane_tail(
 
     Parameters
     ----------
-    law : SwapDistribution
-        Distribution of X, of rank 2.
+    law, region, memory_budget
+        As of :func:`~trackperm.exact.engines.lattice.tail.region_tail`; of rank 2.
     first_tilt : ndarray of float, shape (2,)
         Zero if the region contains the mean of X, else a tilt with its mean near the dominating point.
     log_tail : float
         Expected logarithm of the probability.
-    region : callable
-        Function of a lattice point that returns the region, prepared for points near it.
     reach : Reach
         Points that swaps may lead to.
-    memory_budget : int
-        Bytes that may be allocated.
-
-    Raises
-    ------
-    CapacityError
-        If the rows, their intervals or the frequencies that matter are too many.
-    InputError
-        If the statistic is undefined at points that swaps lead to.
     """
     first = Tilted.of(law, first_tilt, LOG_WINDOW, fast=False)
     none = np.zeros(2)

@@ -178,7 +178,7 @@ class RowQuadratics:
 
     @property
     def roots(self) -> tuple[FloatArray, FloatArray]:
-        """Both real roots in y, by the form without cancellation; NaN if there is none."""
+        """Both real roots in y, by the form without cancellation; NaN where it does not exist."""
         c, b, a = self.coefficients
         with np.errstate(all="ignore"):
             root = np.sqrt(np.maximum(b * b - 4.0 * a * c, 0.0))

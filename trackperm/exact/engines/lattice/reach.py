@@ -113,21 +113,9 @@ class Reach:
 
 
 def without_undefined(tail: TailMass, undefined: TailMass, point: Sequence[int]) -> TailMass:
-    """Return a tail whose certificate includes the mass of undefined points.
+    """Return a tail whose certificate includes the mass of points where the statistic is undefined.
 
-    Parameters
-    ----------
-    tail : TailMass
-        Mass of the points in a region.
-    undefined : TailMass
-        Mass of the points within the ranges of the totals where the statistic is undefined.
-    point : sequence of int, length r
-        One of these points.
-
-    Raises
-    ------
-    UndefinedStatisticError
-        If that mass is proved to be positive: swaps lead there.
+    It raises UndefinedStatisticError, which names one such `point`, if that mass is proved to be positive.
     """
     if undefined.error < 0.5:
         raise UndefinedStatisticError(

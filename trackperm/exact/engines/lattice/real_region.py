@@ -87,16 +87,12 @@ class RealRegion:
 
     Parameters
     ----------
-    h : RealStatistic
-        The statistic of m integers.
+    h, values : RealStatistic and ExactValues
+        The statistic of m integers, and its values at single points.
     totals : callable
         Function of lattice points that returns these integers.
-    values : ExactValues
-        Values of h.
-    threshold : RealNumber or Fraction
-        Boundary of the region.
-    upper, strict : bool
-        Whether the region is above the threshold; whether ties are excluded.
+    threshold, upper, strict
+        Boundary of the region; whether it is above the boundary; whether ties are excluded.
     mirror : sequence of int, length r, or None
         E, if t(E - x) = -t(x) must hold at each point.
     """
@@ -186,16 +182,7 @@ class RealRegion:
 class CallableRegion:
     """Points where a callable is at least, or at most, a threshold, with ties within a band.
 
-    Parameters
-    ----------
-    values : callable
-        The statistic at lattice points.
-    threshold : float
-        Boundary of the region.
-    scale : float
-        Half-width of the band, divided by `TIE_BAND`.
-    upper, strict : bool
-        Whether the region is above the threshold; whether ties are excluded.
+    The band has the half-width :data:`TIE_BAND` times `scale`.
     """
 
     def __init__(

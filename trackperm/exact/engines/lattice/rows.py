@@ -95,23 +95,10 @@ class PlaneRegion:
 
 
 def plane_region(region: Region, window: Window, reach: Reach, memory_budget: int) -> PlaneRegion:
-    """Return a region of a plane lattice as intervals.
+    """Return a region of a plane lattice as intervals, within a window of rank 2 and the reach of swaps.
 
-    Parameters
-    ----------
-    region : Region
-        The region.
-    window : Window
-        Box of rank 2; points outside are omitted.
-    reach : Reach
-        Points that swaps may lead to; others are omitted.
-    memory_budget : int
-        Largest size of the intervals in bytes.
-
-    Raises
-    ------
-    CapacityError
-        If too many points must be decided one by one, or there are too many intervals.
+    It raises CapacityError if too many points must be decided one by one, or if intervals do not fit
+    `memory_budget`.
     """
     (x0, y0), (n_rows, n_columns) = window.start, window.periods
     x = np.arange(x0, x0 + n_rows, dtype=np.int64)

@@ -47,13 +47,7 @@ def not_antisymmetric() -> InputError:
 
 
 def values_at(h: Statistic, totals: FloatArray) -> FloatArray:
-    """Return h at totals, shape (..., m), in floating point; NaN where undefined.
-
-    Raises
-    ------
-    InputError
-        If a callable returns another shape than (...).
-    """
+    """Return h at totals, shape (..., m), in floating point; NaN where undefined."""
     with np.errstate(all="ignore"):
         if isinstance(h, RationalStatistic):
             return np.broadcast_to(h.values(totals), totals.shape[:-1])
@@ -220,15 +214,10 @@ class LatticeStatistic:
         return Fraction(constant, divisor), tuple(Fraction(numerator.coefficient(*u), divisor) for u in units)
 
     def check_antisymmetric(self, total: Sequence[int], rng: np.random.Generator) -> None:
-        """Check that exchanging all pairs negates the statistic: t(E - x) = -t(x).
+        """Refuse a statistic that exchanging all pairs does not negate: t(E - x) = -t(x).
 
         A difference of the same score of both runs is recognised by its form, and another rational h is
         checked by algebra; any other h is checked at random points.
-
-        Raises
-        ------
-        InputError
-            If it does not negate the statistic.
         """
         written = RealStatistic.from_rational(self.h) if isinstance(self.h, RationalStatistic) else self.h
         if isinstance(written, RealStatistic) and self._is_difference_of_runs(written, total):
@@ -280,18 +269,9 @@ class LatticeStatistic:
     ) -> Region:
         """Return the points with t(x) >= threshold (`upper`) or t(x) <= threshold; > or < if `strict`.
 
-        Parameters
-        ----------
-        threshold : Fraction, RealNumber or float
-            Boundary of the region; a float for a callable only.
-        centre : sequence of int, length r
-            Lattice point near most of the points to classify; it only affects speed.
-        upper : bool
-            Whether the region is above the threshold.
-        strict : bool
-            Whether ties with the threshold are excluded.
-        mirror : sequence of int, length r, optional
-            E, if the test relies on t(E - x) = -t(x): declared values of 0/0 are then checked for it.
+        `threshold` is a float for a callable only. `centre` is a lattice point near most of the points to
+        classify; it only affects speed. `mirror` is E if the test relies on t(E - x) = -t(x): declared values
+        of 0/0 are then checked for it.
         """
         if self.local is not None and not isinstance(threshold, RealNumber):
             return RationalRegion(self.local, Fraction(threshold), tuple(centre), upper, strict, mirror)

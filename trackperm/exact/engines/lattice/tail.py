@@ -42,22 +42,18 @@ def region_tail(
     upper: bool,
     memory_budget: int,
 ) -> TailMass:
-    """Return P(X in R), with R the lattice points at least, or at most, at a threshold.
+    """Return P(X in R), with R the lattice points at least (`upper`), or at most, at a threshold.
 
     Parameters
     ----------
-    law : SwapDistribution
-        Distribution of X.
-    statistic : LatticeStatistic
-        The statistic, for the search of the dominating point.
+    law, statistic
+        Distribution of X; the statistic, for the search of the dominating point.
     threshold : float
         Value of the statistic on the boundary of R.
     region : callable
         Function of a lattice point that returns R, prepared for points near it.
-    upper : bool
-        Whether R contains the values of at least `threshold`.
-    memory_budget : int
-        Bytes that may be allocated.
+    upper, memory_budget
+        Side of R; bytes that may be allocated.
 
     Raises
     ------

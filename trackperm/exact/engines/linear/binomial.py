@@ -34,15 +34,7 @@ STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360)
 
 
 def binomial_tail(n_coins: int, greatest: int) -> TailMass:
-    """Return P(X <= greatest) for X ~ Binomial(n_coins, 1/2), with n_coins up to 2^32.
-
-    Parameters
-    ----------
-    n_coins : int
-        Number of coins n, at least 1.
-    greatest : int
-        End of the tail j, at least 0.
-    """
+    """Return P(X <= greatest) for X ~ Binomial(n_coins, 1/2), with 1 <= n_coins <= 2^32."""
     if greatest >= n_coins:
         return CERTAIN
     if greatest < COUNTED:

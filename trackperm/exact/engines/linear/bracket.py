@@ -39,12 +39,8 @@ def bracket_tail(
 
     Parameters
     ----------
-    law : LineLaw
-        Distribution of X.
-    greatest : int
-        End of the tail x.
-    spacing : int
-        Width s to which steps are rounded.
+    law, greatest, spacing
+        Distribution of X, the end of the tail x, and the width s to which steps are rounded.
     log_guess : float
         Estimated logarithm of the tail; only the width of the bracket depends on it.
     tails : callable

@@ -88,17 +88,8 @@ def line_window(law: SwapDistribution, tilt: FloatArray) -> tuple[int, int, floa
 def upper_tails(law: SwapDistribution, points: Sequence[int]) -> list[TailMass]:
     """Return P(X >= point) for X on the integers (rank 1), each relative to its own size.
 
-    Parameters
-    ----------
-    law : SwapDistribution
-        Distribution of X.
-    points : sequence of int
-        Points close to each other: the first one decides the tilt.
-
-    Raises
-    ------
-    CapacityError
-        If too many frequencies matter.
+    Points are close to each other, because the first one decides the tilt. It raises CapacityError if too
+    many frequencies matter.
     """
     tilt = upper_tilt(law, points[0])
     start, period, log_outside = line_window(law, tilt)

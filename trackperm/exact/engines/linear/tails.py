@@ -88,14 +88,7 @@ class LinearStatistic:
     ) -> LinearStatistic:
         """Fold signed differences d_n, which a swap removes: X has steps |d_n|.
 
-        Parameters
-        ----------
-        differences : ndarray of int64 or of Python integers, shape (J,)
-            Differences, distinct or not.
-        counts : ndarray of int64, shape (J,)
-            Number of examples with each.
-        unit, observed : Fraction
-            As in the class.
+        `differences`, shape (J,), need not be distinct; `counts` are the examples of each.
         """
         moving = differences != 0
         sizes, inverse = np.unique(np.abs(differences[moving]), return_inverse=True)
@@ -142,23 +135,9 @@ def linear_tails(
 ) -> tuple[list[TailMass], Method, str]:
     """Return P(X <= limit) for each limit, the engine used, and the reason for it.
 
-    Parameters
-    ----------
-    law : LineLaw
-        Distribution of X.
-    limits : sequence of int
-        Ends of the tails, at least 0, the greatest first, close to each other.
-    method : str
-        ``auto`` or the name of an engine.
-    memory_budget : int
-        Bytes that may be allocated.
-
-    Raises
-    ------
-    CapacityError
-        If the named engine cannot run.
-    InputError
-        If the named engine is not for linear statistics.
+    Limits are at least 0, the greatest first, and close to each other; `method` is ``auto`` or the name of an
+    engine. It raises CapacityError if the named engine cannot run, and InputError if it is not for linear
+    statistics.
     """
     if limits[-1] >= law.total:
         return [CERTAIN for _ in limits], "enumerate", "every swap is as extreme"
@@ -183,10 +162,7 @@ def linear_tails(
 def exact_tails(law: LineLaw, limits: Sequence[int], memory_budget: int) -> list[TailMass]:
     """Return P(X <= limit) for each limit by the cheapest exact engine; limits as for :func:`linear_tails`.
 
-    Raises
-    ------
-    CapacityError
-        If none fits.
+    It raises CapacityError if none fits.
     """
     if limits[-1] >= law.total:
         return [CERTAIN for _ in limits]

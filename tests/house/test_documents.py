@@ -1,21 +1,25 @@
-"""Every code block of the README runs, in order and in one folder, and prints what the README says.
+"""Every code block of the README and of the documentation runs, and prints what stands below it.
 
-Classifiers are trained, and another version of a library may train them a little differently: numbers
-that come from them have to agree in sign and within a factor of three, everything else exactly.
+The blocks of one document run in order and in one folder, which begins as ``make demo`` leaves it.
+Classifiers are trained, and another version of a library may train them a little differently: numbers that
+come from them have to agree in sign and within a factor of three, everything else exactly.
+``TRACKPERM_UPDATE_DOCS=1`` writes into the documents what their console blocks print.
 """
 
 from __future__ import annotations
 
+import contextlib
 import doctest
 import os
 import re
 import shlex
+import shutil
 import sqlite3
 import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -25,23 +29,24 @@ from support.processes import ROOT, run, script
 pytestmark = pytest.mark.tracker
 
 NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w.]\d)")
+TIME = re.compile(r"\b\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\b")
 RUN_ID = re.compile(r"\b[0-9a-f]{32}\b")
 
 
-@dataclass
-class Block:
-    language: str
-    text: str
-    line: int
+PAGES = ROOT / "docs" / "pages"
+DOCUMENTS = [ROOT / "README.md", *sorted(PAGES.rglob("*.md"))]
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+IS_UPDATED = bool(os.environ.get("TRACKPERM_UPDATE_DOCS"))
 
 
 @dataclass
 class Folder:
-    """Where the blocks run: after `make demo`, which printed `demo`, with what they export in `env`."""
+    """Where blocks run, after `make demo` printed `demo`, with the variables that they export and define."""
 
     path: Path
     demo: str
     env: dict[str, str]
+    names: dict[str, object] = field(default_factory=dict)
 
     @contextmanager
     def entered(self) -> Iterator[None]:
@@ -54,21 +59,13 @@ class Folder:
             yield
 
 
-def blocks() -> list[Block]:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    return [
-        Block(match[1], match[2], text.count("\n", 0, match.start()) + 1)
-        for match in re.finditer(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    ]
-
-
 def numbers(text: str) -> list[float]:
     return [float(number) for number in NUMBER.findall(text)]
 
 
 def agree(found: str, stated: str) -> bool:
     """Whether two outputs say the same, their numbers taken loosely."""
-    found, stated = (RUN_ID.sub("<run id>", text.strip()) for text in (found, stated))
+    found, stated = (TIME.sub("<time>", RUN_ID.sub("<run id>", text.strip())) for text in (found, stated))
     if NUMBER.sub("<number>", found) != NUMBER.sub("<number>", stated):
         return False
     pairs = zip(numbers(found), numbers(stated), strict=True)
@@ -94,17 +91,40 @@ def demo(path: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Folder:
-    path = tmp_path_factory.mktemp("readme")
-    (path / "examples").symlink_to(ROOT / "examples")
+def demonstrated(tmp_path_factory: pytest.TempPathFactory) -> Folder:
+    path = tmp_path_factory.mktemp("documents")
     return Folder(path, demo(path), {})
 
 
-def run_console(text: str, folder: Folder) -> None:
+@pytest.fixture
+def folder(demonstrated: Folder, tmp_path: Path) -> Folder:
+    """The folder of one document."""
+    path = tmp_path / "document"
+    shutil.copytree(demonstrated.path, path)
+    database = path / "demo-store" / "mlflow.db"
+    with contextlib.closing(sqlite3.connect(database)) as store, store:
+        for table, column in (("experiments", "artifact_location"), ("runs", "artifact_uri")):
+            store.execute(
+                f"update {table} set {column} = replace({column}, ?, ?)", (str(demonstrated.path), str(path))
+            )
+    (path / "examples").symlink_to(ROOT / "examples")
+    uri = absolute("sqlite:///demo-store/mlflow.db", path)
+    return Folder(path, demonstrated.demo, {"MLFLOW_TRACKING_URI": uri})
+
+
+def absolute(uri: str, folder: Path) -> str:
+    """Return the address with the folder: MLflow keeps one store per address in a process."""
+    return uri.replace("sqlite:///", f"sqlite:///{folder}/")
+
+
+def run_console(text: str, folder: Folder) -> str:
+    """Run the commands of a block, and return the block with what they print."""
+    printed = []
     for command, stated in commands(text):
         name, _, value = command.removeprefix("export ").partition("=")
         if command.startswith("export "):
-            folder.env[name] = value
+            folder.env[name] = absolute(value, folder.path)
+            printed.append(f"$ {command}\n")
             continue
         if command == "make demo":
             found = folder.demo
@@ -115,34 +135,54 @@ def run_console(text: str, folder: Folder) -> None:
                 result = call_trackperm(folder.path, *arguments, env=folder.env)
             assert result.returncode == 0, result.stderr
             found = result.stdout + result.stderr
-        assert agree(found, stated), f"$ {command}\n{found}"
+        same = agree(found, stated)
+        assert same or IS_UPDATED, f"$ {command}\n{found}"
+        printed.append(f"$ {command}\n{stated if same else found.rstrip() + chr(10)}")
+    return "".join(printed)
 
 
-def run_pycon(text: str, folder: Folder) -> None:
+def run_pycon(text: str, folder: Folder) -> str:
     class Loosely(doctest.OutputChecker):
         def check_output(self, want: str, got: str, optionflags: int) -> bool:
             return super().check_output(want, got, optionflags) or ("mlflow:" in text and agree(got, want))
 
-    example = doctest.DocTestParser().get_doctest(text, {}, "README.md", "README.md", 0)
+    example = doctest.DocTestParser().get_doctest(text, folder.names, "block", "block", 0)
     said: list[str] = []
     with folder.entered():
         runner = doctest.DocTestRunner(checker=Loosely())
-        runner.run(example, out=said.append)
+        runner.run(example, out=said.append, clear_globs=False)
+    folder.names = example.globs
     assert runner.failures == 0, "".join(said)
+    return text
 
 
-def write_yaml(text: str, folder: Folder) -> None:
+def write_yaml(text: str, folder: Folder) -> str:
     name = re.match(r"# ([\w-]+\.yaml)\n", text)
     assert name is not None, "the first line of a YAML block says the file's name"
     (folder.path / name[1]).write_text(text, encoding="utf-8")
+    return text
 
 
-RUNNERS = {"console": run_console, "pycon": run_pycon, "yaml": write_yaml}
+RUNNERS = {"console": run_console, "pycon": run_pycon, "yaml": write_yaml, "text": lambda text, _: text}
 
 
-def test_every_block_in_order(folder: Folder):
-    for block in blocks():
-        RUNNERS[block.language](block.text, folder)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_block_in_order(document: Path, request: pytest.FixtureRequest) -> None:
+    text = document.read_text(encoding="utf-8")
+    if not {"console", "pycon"} & {match[1] for match in BLOCK.finditer(text)}:
+        return
+    folder = request.getfixturevalue("folder")
+    written = BLOCK.sub(lambda match: f"```{match[1]}\n{RUNNERS[match[1]](match[2], folder)}```", text)
+    if IS_UPDATED:
+        document.write_text(written, encoding="utf-8")
+
+
+def test_the_site_is_built_strictly(tmp_path: Path) -> None:
+    """Pages that no menu has, links and anchors that lead nowhere, and names that do not exist are errors."""
+    command = [script("mkdocs"), "build", "-q", "-f", ROOT / "docs" / "mkdocs.yml", "-d", tmp_path / "site"]
+    done = run(command, env={"NO_MKDOCS_2_WARNING": "1"})
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(list((tmp_path / "site").rglob("*.html"))) > 30
 
 
 @pytest.mark.slow
