@@ -11,11 +11,13 @@ import json
 import multiprocessing
 import os
 import resource
+import signal
 import sys
 import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from itertools import accumulate
 from multiprocessing.connection import wait
 from pathlib import Path
@@ -199,6 +201,8 @@ def forked(
         for sentinel in wait(list(running)):
             process, receiver, arguments = running.pop(sentinel)
             process.join()
+            with suppress(ProcessLookupError):  # what a test started and did not end
+                os.killpg(process.pid, signal.SIGKILL)
             try:
                 yield arguments, receiver.recv()
             except EOFError:
@@ -226,6 +230,8 @@ class Recordings:
             files[module] = kept / f"{module.replace(os.sep, '.')}.{digest.hexdigest()[:16]}.json"
         missing = [module for module in modules if not files[module].exists()]
         kept.mkdir(exist_ok=True)
+        for outdated in {*kept.iterdir()} - {*files.values()}:
+            outdated.unlink()
 
         def record(part: list[str]) -> None:
             recorder = Recorder(tree / "trackperm")
@@ -267,10 +273,8 @@ class Recordings:
 
         def place(test: str) -> tuple[int, float, str]:
             module = _module(test)
-            near = os.path.commonpath([Path(module).parent, Path("tests", path).with_suffix("")]).count(
-                os.sep
-            )
-            return -near, total[module], module
+            near = os.path.commonpath([Path(module).parent, Path("tests", path).with_suffix("")])
+            return -near.count(os.sep), total[module], module
 
         ordered = sorted(chosen, key=place)
         sums = accumulate(chosen[test] for test in ordered)

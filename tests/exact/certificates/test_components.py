@@ -215,7 +215,7 @@ def test_binomial_tail(shares: tuple[float, float], c: float) -> None:
 
 
 def test_the_other_tail_of_coins(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An error of 0.4 is an error of two thirds of it, relative to 0.6."""
+    """The other tail is 0.6, so a relative error of a tail of 0.4 counts two thirds."""
     tail, rest = binomial.binomial_tail, TailMass(math.log(0.4), 1.0, DELTA)
     monkeypatch.setattr(binomial, "binomial_tail", lambda *_: rest)
     check_band([(DELTA * 0.4 / 0.6, tail(10_000, 6_000).error)], 1.01)
