@@ -51,14 +51,16 @@ def test_no_frequency_above_the_threshold_is_lost(name: str, tilt_size: float, l
 
 def test_phases_of_long_steps_lose_no_frequency() -> None:
     """At these frequencies all coins are in phase, which roundings of a phase of 10^12 turns hide."""
-    period, step = 2**44 - 17, 2**43 - 12_345
-    law = SwapDistribution(np.array([[step]]), np.array([10**9]))
-    inverse = pow(step, -1, period)
-    frequencies = [k * inverse % period for k in range(1, 100)]
-    corners = np.array([[min(frequency, period - frequency)] for frequency in frequencies])
-    search = FrequencySearch(law, np.zeros(1), (period,), -2.0)
-    kept, _ = search._level(len(search._sizes) - 1).survivors(corners, -2.0)
-    assert kept.tolist() == corners.tolist()
+    period, (along, across) = 2**44 - 17, (10_872_664_213_301, 7_286_977_268_806)
+    law = SwapDistribution(np.array([[along, across]]), np.array([10**12]))
+    inverse, corners = pow(across, -1, period), []
+    for first in np.random.default_rng(5).integers(0, period, 200).tolist():
+        second = -first * along * inverse % period
+        if 2 * second <= period:
+            corners.append([first, second])
+    search = FrequencySearch(law, np.zeros(2), (period, period), -2.0)
+    kept, _ = search._level(len(search._sizes) - 1).survivors(np.array(corners), -2.0)
+    assert kept.tolist() == corners
 
 
 def test_rows_by_the_thousand_leave_the_main_peak_alone() -> None:
