@@ -160,6 +160,11 @@ def test_each_run_keeps_its_scores(case: tuple[Any, Any, str, Fraction, str]) ->
         assert found == [pytest.approx(run, rel=1e-6, abs=1e-15) for run in wanted]
 
 
+@pytest.mark.parametrize("integer", [2**60 + 1, -(2**60) - 1])
+def test_integers_that_floats_do_not_hold_stay_exact(integer: int) -> None:
+    assert exact(scale_scores(np.array([integer]), [0.5])) == ([integer], [Fraction(1, 2)])
+
+
 def test_a_common_denominator_beyond_62_bits_takes_python_integers() -> None:
     values = [Fraction(1, q) for q in range(1, 101)]
     given = [float(value) for value in values]
