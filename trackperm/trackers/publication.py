@@ -29,7 +29,7 @@ CREATED_TAG = "trackperm.created"
 """Tag with the time at which writing began, read after the run became visible to others."""
 
 MAX_ROWS = 1_000
-"""Rows of a table that the pages of every tracker show in time; MLflow's take 50 kB of memory for each."""
+"""Rows of a table that the pages of every tracker show quickly; MLflow's take 50 kB of memory per row."""
 
 _BEGINNING = timedelta(seconds=60)  # one request writes CREATED_TAG; slow servers answer within a minute
 
@@ -256,7 +256,7 @@ def logged_by_trackperm(reference: object, kind: str) -> InputError:
 
 
 def nowhere_to_log(kind: str, tracker: str, hint: str) -> InputError:
-    """Return the error for a publication without a run in the tracker, whose place nothing determines."""
+    """Return the error for a publication without a run in the tracker, so that its place is unknown."""
     who = "no run is" if kind == LEADERBOARD else "the candidate is not"
     return InputError(f"{who} in {tracker}, so the place for the {kind} is unknown", hint=hint)
 

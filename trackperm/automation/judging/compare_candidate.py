@@ -28,7 +28,7 @@ from trackperm.trackers.publication import KEY_TAG, Published
 from trackperm.trackers.references import TrackedRun
 
 _OF_STATISTIC = ("pass_at_k", "pass_hat_k")
-"""Values of ``repeats`` that are the subject of a statistic, and no assumption about its rows."""
+"""Values of ``repeats`` that define what a statistic measures, and assume nothing about its rows."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +75,8 @@ def compare_and_log(
     """Compare `candidate` with `baseline` by the statistics of `policy`, judge it, and log the comparisons.
 
     A repeated call changes nothing: comparisons are found by their keys, and completed if a process died
-    while it logged them. Comparisons of a file are logged only if the policy has ``log_to``. With `once`, one
-    group of comparisons stays per candidate, the one that began first; without it, these comparisons stay
+    while it logged them. Comparisons of a file are logged only if the policy has ``log_to``. With `once`,
+    only the group of comparisons that began first stays per candidate; without it, these comparisons stay
     beside others and are never withdrawn.
 
     Raise InputError if the runs cannot be compared, or units have to be declared: another attempt gives the

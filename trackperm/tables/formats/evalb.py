@@ -80,7 +80,7 @@ def _row(line: str, where: str) -> _Row:
 def _require_totals(rows: list[_Row], rest: Iterator[tuple[int, str]], file: SourceFile) -> None:
     number, line = next(((number, line) for number, line in rest if line.strip()), (0, ""))
     fields = line.split()
-    if len(fields) not in (3, 9):  # three where no sentence is valid
+    if len(fields) not in (3, 9):  # three fields if no sentence is valid
         raise _cut_off(file, "the totals below its table")
     # The total below `crossing` counts the sentences without crossing brackets, so it is not compared.
     stated = dict(zip(("words", "correct_tags"), fields[-3:-1], strict=True))

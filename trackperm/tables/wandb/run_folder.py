@@ -174,7 +174,7 @@ class RunFolder:
         if not artifact.manifest_file:
             return artifact.entries
         manifest = _moved(Path(artifact.manifest_file), "artifact_manifests")
-        # Another artifact may be meant, and a log may name a pipe or a device.
+        # The user may want another artifact, and a log may name a pipe or a device.
         with suppress(OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, AttributeError):
             return external_entries(manifest.read_bytes()) if manifest.is_file() else {}
         return {}
@@ -237,7 +237,7 @@ class RunFolder:
 def _path_of_url(url: str) -> Path:
     try:
         return Path(unquote(urlsplit(url).path))
-    except ValueError as error:  # as of `file://[`
+    except ValueError as error:  # for example with `file://[`
         raise SourceError(f"`{shown_locator(url)}` is not the address of a file: {error}") from error
 
 
