@@ -82,8 +82,8 @@ def leaderboard(
         Sources as in :func:`trackperm.compare`: references, paths, ``FILE::SYSTEM`` or data frames. The keys
         of a mapping are the names of the runs. Used columns are read into memory, also from Spark.
     statistic : str, path or Statistic, optional
-        Name of a built-in statistic, or the path of a spec. It has to give each run a score. By default
-        inferred from the runs, as in :func:`trackperm.compare`; it has to be a single one.
+        Name of a built-in statistic, or the path of a spec. It has to give each run a score. By default, it
+        is inferred from the runs as in :func:`trackperm.compare`, and has to be a single one.
     metric : str, optional
         A metric of the runs, or a column that scores each example, whose mean is compared.
     experiment : str, optional

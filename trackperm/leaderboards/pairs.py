@@ -41,7 +41,7 @@ class LinearScores:
     values : list of ndarray, shape (N,)
         Contributions of examples by run: integers, or floats that are converted anew for every pair.
     unit : Fraction
-        What a value of 1 in `values` contributes to the score.
+        Contribution of one unit of `values` to the score.
     """
 
     values: list[Array]

@@ -50,8 +50,7 @@ class JudgedComparison:
     published : tuple of Published
         Runs that hold the comparisons; empty if they are not logged.
     is_superseded : bool
-        Whether another process compared the candidate with another baseline before, so that its comparisons
-        are in the tracker and these are not.
+        Whether the tracker has another process's earlier comparisons with another baseline, instead of these.
     """
 
     policy: Policy

@@ -225,7 +225,7 @@ class Queue:
 
     @staticmethod
     def _end_expired(rows: sqlite3.Connection, now: float) -> None:
-        """Set claimed rows whose lease has expired to waiting, without a delay for the first two times."""
+        """Set claimed rows to waiting if their lease has expired, without a delay the first two times."""
         expired = rows.execute(
             "SELECT queue_key, candidate, attempts FROM work"
             " WHERE state = 'claimed' AND (due <= ? OR due > ?)",
@@ -296,7 +296,7 @@ class Queue:
                 raise _lost(claim)
 
     def release_of(self, owner: str) -> int:
-        """Set the rows of a worker that has ended to waiting, and return their number."""
+        """Set to waiting the rows of a worker that has ended; return their number."""
         with self._file.transaction() as rows:
             now = self._clock()
             return rows.execute(
@@ -306,7 +306,7 @@ class Queue:
             ).rowcount
 
     def retry_refused(self, queue_keys: Sequence[str]) -> int:
-        """Set all refused rows of these policies to waiting, and return their number."""
+        """Set all refused rows of these policies to waiting; return their number."""
         with self._file.transaction() as rows:
             now = self._clock()
             return rows.execute(

@@ -1,7 +1,7 @@
 """Evaluator for ``mlflow.models.evaluate`` that logs predictions, so that the run can be compared.
 
-MLflow imports this module together with itself, and would fail with any error here but a failed import. This
-module therefore loads nothing before it is used.
+Importing MLflow imports this module, and fails with any error here but a failed import. This module therefore
+loads nothing before it is used.
 """
 
 from __future__ import annotations

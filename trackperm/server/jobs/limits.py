@@ -21,8 +21,8 @@ PENDING_IN_ALL = 512
 GONE_SECONDS = 90.0
 """Seconds without a request after which a page counts as closed, and its jobs are dropped.
 
-A page asks every two seconds, and once a minute where the browser has it in the background for long. It also
-reports when it is closed. A page that was only slow starts its job again.
+A page asks every two seconds, and once a minute if it has been in the background for long. It also reports
+when it is closed. A page that was only slow starts its job again.
 """
 
 MOST_RUNS = 200

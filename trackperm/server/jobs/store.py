@@ -1,4 +1,4 @@
-"""Job records in a private folder that all processes of one server share: each can answer about any job."""
+"""Job records in a private folder that all processes of one server share: each answers about any job."""
 
 from __future__ import annotations
 

@@ -34,10 +34,10 @@ def read_evalb(file: SourceFile) -> ExampleTable:
 
     Its columns are ``id``, ``length``, ``status``, ``matched``, ``gold``, ``test``, ``crossing``, ``words``
     and ``correct_tags``. A sentence with an error (status 1) or skipped (status 2) has nulls as counts, as
-    evalb excludes it from its totals. evalb numbers sentences from 1 whatever they are, so ``words`` and
-    ``gold``, which describe the reference, have to agree where both runs have them. Raise SourceError if the
-    table is truncated, a row does not have evalb's twelve columns, or the rows do not add up to the totals
-    below them.
+    evalb excludes it from its totals. evalb numbers sentences from 1, which does not identify them, so
+    ``words`` and ``gold``, which describe the reference, have to agree where both runs have them. Raise
+    SourceError if the table is truncated, a row does not have evalb's twelve columns, or the rows do not add
+    up to the totals below them.
     """
     lines = iter(enumerate(file.text.splitlines(), start=1))
     if not any(_RULE.fullmatch(line) for _, line in lines):

@@ -27,7 +27,7 @@ _NUMPY = re.compile(r"np\.\w+\(([^()]*)\)")
 def read_lighteval(file: SourceFile) -> ExampleTable:
     """Read details: a column for every metric, and ``prediction`` and ``label`` where each is a single text.
 
-    An only metric is also the column ``score``. ``input_hash`` is the SHA-256 of the query, which pairing
+    A single metric is also the column ``score``. ``input_hash`` is the SHA-256 of the query, which pairing
     checks. The layout before 0.10 has no ids: use `--id input_hash` or `--by-position`. Raise SourceError if
     the file is truncated, or metrics are not a mapping.
     """

@@ -45,7 +45,7 @@ def read_lm_eval(file: SourceFile) -> ExampleTable:
     """Read logged samples: their metrics, and the first filtered response as prediction.
 
     In the file of one task the id is the harness' ``doc_id``. In the folder of a run, which contains a file
-    for every task, ids are ``task/doc_id`` and the column ``task`` is the task. An only metric is also the
+    for every task, ids are ``task/doc_id`` and the column ``task`` is the task. A single metric is also the
     column ``score``. The log's own metrics are its numeric ones; in a folder, those that all tasks have.
     Pairing checks the hashes of document and target, but not that of the prompt, which a chat template
     changes. Raise SourceError if samples went through several filters and none was chosen, a folder contains

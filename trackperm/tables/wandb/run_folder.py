@@ -97,8 +97,8 @@ class RunFolder:
         """Read the table that `choice` names, or the only one.
 
         `choice` is the key under which the table was logged, or ``<artifact>/<file>``; ``::PART`` may follow.
-        Hints write `chosen_by` before it. Raise SourceError if the run has no such table, or has several and
-        none was named, or if files or rows are missing.
+        In hints, `chosen_by` precedes a choice. Raise SourceError if the run has no such table, or has
+        several and none was named, or if files or rows are missing.
         """
         called = f"`{self.origin}`" + (f" ({self.log.name})" if self.log.name else "")
         if self.log.exit_code is None:

@@ -27,9 +27,9 @@ def fetch_evaluation(
 ) -> list[Path]:
     """Write the examples of an evaluation, an `entry` of the run's summary, to a file of JSON Lines.
 
-    Its columns are ``id`` if examples are rows of a Weave dataset, the example's inputs, the members of its
-    output or else ``prediction`` (with the prefix ``output.`` if the name is taken), the scores as
-    ``score.NAME`` with dots for nested ones, and ``error`` if a prediction failed. Raise SourceError if
+    Its columns are: ``id`` if examples are rows of a Weave dataset; the example's inputs; the members of its
+    output or else ``prediction`` (with the prefix ``output.`` if the name is taken); the scores as
+    ``score.NAME``, with dots for nested ones; and ``error`` if a prediction failed. Raise SourceError if
     examples are missing, or not in Weave's format.
     """
     what = f"evaluation `{key}` of run `{run.reference}`"

@@ -3,8 +3,8 @@
 Online the order is: run (with the tag ``unfinished``), lineage, result artifact, tables and charts, numbers;
 the run ends; everything is read back; tags and notes with the verdict are set last. After a crash the next
 call finds the run by its id, which the key determines, and repeats these steps; content that is already there
-is not written again. Offline each run is a folder. A folder without the end of its run is left as it is, and
-the next call writes another with the same id; where both are synced, the later one counts.
+is not written again. Offline each run is a folder. If the log in it has no end, the folder stays as it is,
+and the next call writes another with the same id; if both are synced, the later one counts.
 """
 
 from __future__ import annotations
