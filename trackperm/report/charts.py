@@ -186,7 +186,7 @@ def embedded(chart: alt.LayerChart) -> dict[str, Any]:
 
 def described(chart: alt.LayerChart) -> dict[str, Any]:
     """Return `chart` as JSON values: its spec, as wide as its container, and the dark configuration."""
-    # tests validate every chart against the schema, which takes as long as everything else about it
+    # tests validate every chart against the schema; that takes as long as all other work on it
     return {"spec": chart.properties(width="container").to_dict(validate=False), "dark": DARK}
 
 

@@ -19,7 +19,7 @@ from trackperm.trackers.wandb.store import Store
 
 _CLOUD, _CLOUD_TRACES = "https://api.wandb.ai", "https://trace.wandb.ai"
 _EXAMPLE = "predict_and_score"
-_SECONDS = (10, 120)  # to connect, and between two pieces of an answer
+_SECONDS = (10, 120)  # to connect, and between pieces of an answer
 
 
 def fetch_evaluation(

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore", DeprecationWarning)  # pydantic's, about the library's own code
+    warnings.simplefilter("ignore", DeprecationWarning)  # pydantic warns about the library's own code
     import wandb_workspaces.reports.v2 as wr
 
 from trackperm.errors import InputError
