@@ -143,7 +143,7 @@ def write_offline(
 
 
 def _record_start(run: Any, created: str | None) -> None:
-    """Record when writing began; an earlier record of the run stays."""
+    """Record when writing began; a run that was begun before keeps its time."""
     run.config.update({CREATED_TAG: created or now()}, allow_val_change=True)
 
 
