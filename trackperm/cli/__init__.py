@@ -46,7 +46,7 @@ def _start_quickly() -> None:
 
 
 def _skip_the_last_collection() -> None:
-    """Skip the last garbage collection; with DuckDB it still runs, or DuckDB reports leaks."""
+    """Skip the last garbage collection, unless DuckDB is loaded, which would report leaks."""
     if "duckdb" not in sys.modules:
         gc.freeze()
 

@@ -130,7 +130,7 @@ def _print_error(text: str) -> None:
 def _file_system_message(error: OSError) -> str:
     """Describe an error of the file system, with the file if it is known.
 
-    Without a file name, a full disk is that of temporary files, which libraries write.
+    If no file is named, the full disk is that of temporary files, which libraries write.
     """
     if is_full(error) and error.filename is None:
         return no_room_for_temporary_files(error).on_command_line()

@@ -184,7 +184,7 @@ def compare(
     columns : mapping, optional
         Column names that differ from those in the spec, such as ``{"id": "question_id"}``.
     resolution : str, float, Fraction, Decimal, or mapping of str to such, optional
-        Number to whose multiples decimal counts are rounded, for all or by name; replaces that in the spec.
+        Decimal counts are rounded to multiples of this number, for all or by name; it replaces the spec's.
     artifact : str or (str, str), optional
         Artifact path in both runs, or one path for each.
     labels : str, path or data frame, optional

@@ -9,7 +9,8 @@ The correlation is that of the examples' shares in the statistic. For a mean, a 
 scores; for other statistics it is, to first order, half the change that exchanging the outputs of the example
 makes at the midpoint of the two runs. The probability of any false report is at most :data:`LEVEL`, which all
 columns share: columns with the name of a cluster get one half, the others get the other half, and each half
-is divided evenly (Bonferroni). Repeated inputs that affect the test are reported without a test.
+is divided evenly (Bonferroni). Repeated inputs that affect the test are reported without a test of
+correlation.
 """
 
 from __future__ import annotations

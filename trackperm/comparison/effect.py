@@ -131,7 +131,7 @@ def detectable_effect_of(
 ) -> MinimumDetectableEffect | None:
     """Return the smallest true difference that a test of this size and discordance detects at 80 % power.
 
-    None without discordant examples, since the discordance cannot be estimated then, or if it is unknown.
+    None if the discordance is unknown, or cannot be estimated because no example is discordant.
     """
     if not table.n_discordant:
         return None

@@ -8,7 +8,7 @@ which misses with a probability of about alpha.
    (:mod:`trackperm.exact.intervals.coverage`).
 2. An interval by shifts of the scores supports no margin below the loss that rare, unseen differences can
    cause. If no example differs, up to a share of 1 - alpha^(1/n) of all examples may differ (Clopper and
-   Pearson 1934), each by the whole range of 0 and the scores. Margins have to guard against such rare
+   Pearson 1934), each by the whole range of the scores and 0. Margins have to guard against such rare
    failures.
 3. If no interval is available, the bounds use the share s of examples that may differ. With d discordant
    examples among n, s solves P(Binomial(n, s) <= d) = alpha. The bound is the largest change of either run's
@@ -115,7 +115,7 @@ def _largest_change(statistic: Statistic, table: CountTable, share: float) -> fl
 def _changes(
     statistic: Statistic, moved: npt.NDArray[np.float64], totals: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
-    """Return the contrasts of runs with totals `moved`, shape (k, m), to one with `totals`, shape (m,)."""
+    """Return the contrast of each run with totals `moved`, shape (k, m), to one with `totals`, shape (m,)."""
     scores = _scores(statistic, np.vstack([moved, totals]))
     if statistic.contrast == "log ratio":
         with np.errstate(all="ignore"):
@@ -132,10 +132,10 @@ def _scores(statistic: Statistic, totals: npt.NDArray[np.float64]) -> npt.NDArra
 
 
 def _range_of_scores(statistic: Statistic, table: CountTable) -> float:
-    """Return the length of the interval that holds 0 and the scores of single examples."""
+    """Return the length of the smallest interval with 0 and all scores of single examples."""
     if statistic.score is None:
         return math.inf
-    # Score of a run in which every example has the counts of one example, so that sums are comparable.
+    # An example is scored as a run of n such examples, so that sums are comparable.
     n = int(table.multiplicities.sum())
     values = _scores(statistic, np.concatenate([table.candidate, table.baseline]).astype(np.float64) * n)
     values = values[np.isfinite(values)]

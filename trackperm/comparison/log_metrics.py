@@ -20,7 +20,7 @@ _SCORE = "score."
 
 
 def own_metrics(tables: Sequence[ExampleTable]) -> list[Statistic]:
-    """Return the means of the metrics that are common to all logs with metrics; refuse logs without any."""
+    """Return the means of the metrics that all logs with metrics share; refuse logs that share none."""
     having = [(table, metrics) for table in tables if (metrics := metrics_of(table))]
     if not having:
         return []
@@ -102,5 +102,5 @@ def column_of_metric(name: str, tables: Sequence[ExampleTable]) -> str:
 
 
 def _is_open(name: str) -> bool:
-    """Return whether the name of a metric does not imply that greater values are better or worse."""
+    """Return whether the name of a metric leaves open whether greater values are better."""
     return direction_word(name) is not None and not lower_is_better_by_name(name)

@@ -30,7 +30,7 @@ from trackperm.exact.types import IntArray
 from trackperm.statistic import Statistic
 
 EXCESS = 1.5
-"""Smallest rejection rate of equal scores that is remarked on, as a multiple of alpha, to first order.
+"""Smallest rate of rejecting equal scores that causes a remark, as a multiple of alpha, to first order.
 
 A test with a rate of up to 1.5 alpha counts as robust by the liberal criterion of Bradley (1978).
 """

@@ -237,7 +237,7 @@ class Question:
     def _inferred_columns(
         self, statistic: Statistic, tables: Sequence[ExampleTable]
     ) -> Iterator[tuple[str, str]]:
-        """Yield the columns of what the statistic reads under a name that the runs do not have."""
+        """Yield role and column for each name that the statistic reads and the runs do not have."""
         for role, column in statistic.columns.items():
             is_metric = role in ("score", "passed") and self.statistics
             if is_metric and self.metrics:

@@ -5,7 +5,7 @@ with probability 1/2, and computes the statistic of the shuffled outputs. This m
 with their approximations, and explains each difference from the exact p-value.
 
 *Bikel's comparator* compares evalb's recall and precision of two parsers. A shuffle counts if its difference
-is at least the observed one, on the side of the observed one (one tail). The program computes matched
+is at least as large as the observed one, and on the same side (one tail). The program computes matched
 brackets from the recall and precision that evalb prints, with two decimals. p = (nc + 1) / (nt + 1), with
 10,000 shuffles.
 

@@ -235,7 +235,7 @@ def plan_from_counts(
 def paired_discordance(statistic: Statistic, table: CountTable) -> tuple[float | None, int]:
     """Return the share of counted examples on which exactly one run is right, and the number of counted ones.
 
-    The share is None unless scores are 0 or 1, or if there are too many examples for the exact power.
+    The share is None if scores are not 0 or 1, or if there are too many examples for the exact power.
     """
     observed, swapped = statistic.pairs(table.candidate, table.baseline)
     scores = additive_scores(observed, swapped, statistic.h, table.multiplicities)

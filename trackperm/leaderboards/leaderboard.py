@@ -80,10 +80,10 @@ def leaderboard(
     ----------
     runs : sequence, or mapping of str to sources
         Sources as in :func:`trackperm.compare`: references, paths, ``FILE::SYSTEM`` or data frames. The keys
-        of a mapping are the names of the runs. The columns that are used are in memory, also those of Spark.
+        of a mapping are the names of the runs. Used columns are read into memory, also from Spark.
     statistic : str, path or Statistic, optional
-        Name of a built-in statistic, or the path of a spec. It has to give each run a score. By default
-        inferred from the runs, as in :func:`trackperm.compare`; it has to be a single one.
+        Name of a built-in statistic, or the path of a spec. It has to give each run a score. By default, it
+        is inferred from the runs as in :func:`trackperm.compare`, and has to be a single one.
     metric : str, optional
         A metric of the runs, or a column that scores each example, whose mean is compared.
     experiment : str, optional
@@ -93,8 +93,8 @@ def leaderboard(
         pairs are compared.
     correction : {'holm', 'by', 'bonferroni'}
         Correction for the number of comparisons. Holm and Bonferroni bound the probability of any false
-        difference by `alpha`: of calling runs different that are exchangeable. Benjamini and Yekutieli bound
-        the expected share of false differences among those called different. See the notes for signs.
+        difference by `alpha`: of calling exchangeable runs different. Benjamini and Yekutieli bound the
+        expected share of false differences among those called different. See the notes for signs.
     alternative : {'two-sided', 'less', 'greater'}, optional
         By default that of the spec; a one-sided alternative needs a baseline.
     alpha : float
@@ -257,8 +257,8 @@ def leaderboard_of_runs(
 def _test_set(paired: PairedRuns) -> str:
     """Return the digest of the examples of the reference run, with the columns that other runs share.
 
-    The pairing of the reference run with itself checks its labels even if no other run has any. Its digest is
-    therefore used only if another run had the same checks.
+    The pairing of the reference run with itself checks its labels even if no other run has any. The digest of
+    that pairing is therefore used only if another run had the same checks.
     """
     reports = [entry.pairing.report for entry in paired.entries if entry.data.name != paired.reference.name]
     own = [entry.pairing.report for entry in paired.entries if entry.data.name == paired.reference.name]

@@ -1,7 +1,7 @@
 """Fast tests of all pairs of runs.
 
-If the statistic is a sum of scores of examples plus a constant of all runs, each run is one array of
-integers, and a pair costs one :func:`~trackperm.exact.difference_test`. Other statistics are tested as in
+If the statistic is a sum of scores of examples plus a constant, the same in all runs, each run is one array
+of integers, and a pair costs one :func:`~trackperm.exact.difference_test`. Other statistics are tested as in
 :func:`trackperm.compare`. The p-values are the same as there, because the distribution of a sum depends on
 the differences only, in any unit. If few distinct scores or counts occur, examples are counted for many pairs
 together; see :mod:`~trackperm.leaderboards.cross_tables`.
@@ -41,7 +41,7 @@ class LinearScores:
     values : list of ndarray, shape (N,)
         Contributions of examples by run: integers, or floats that are converted anew for every pair.
     unit : Fraction
-        Contribution to the score of 1 in `values`.
+        Contribution of one unit of `values` to the score.
     """
 
     values: list[Array]

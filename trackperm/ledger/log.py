@@ -98,8 +98,8 @@ def log(
 
     Examples
     --------
-    A candidate in a tracker is the place to log to, as in
-    ``trackperm.log(trackperm.compare("mlflow:nightly/old", "mlflow:nightly/new"))``. Files are not:
+    The tracker of the candidate is the place to log to, as in
+    ``trackperm.log(trackperm.compare("mlflow:nightly/old", "mlflow:nightly/new"))``. Files have none:
 
     >>> trackperm.log(trackperm.compare("baseline.parquet", "candidate.parquet"))
     Traceback (most recent call last):
@@ -157,7 +157,7 @@ def log_comparison(
 
     The place is read before writing and again afterwards; if another writer was first, the description is
     updated. The order of writers follows the bakery algorithm (Lamport 1974): a writer creates its run, then
-    records a time, and counts when no other run is about to record one. Errors are those of :func:`log`.
+    records a time, and counts the runs once no other is about to record one. Errors are those of :func:`log`.
     """
 
     def tagged(made: Publication) -> Publication:

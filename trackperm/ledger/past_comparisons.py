@@ -1,7 +1,7 @@
 """Sample sizes from past comparisons: how often runs disagreed on a test set before.
 
-The number of examples that a comparison needs depends on how often two runs disagree, which one pilot
-estimates poorly. All comparisons on the same test set say more: the least, the median and the greatest
+The number of examples that a comparison needs depends on how often two runs disagree. A single pilot
+estimates this poorly; all comparisons on the same test set say more: the least, the median and the greatest
 discordance give a range. The logged counts are read back, so that a share refers to the examples that the
 statistic counts.
 """
@@ -55,8 +55,8 @@ class PastPlan:
         For 0/1 scores, the shares of examples on which exactly one run is right, in ascending order.
     least, median, greatest : Plan or None
         Plans from the past comparisons with the least, the median (of an even number, the upper one) and the
-        greatest discordance; for other statistics, with such standard deviations of the null distribution per
-        example. None if runs that disagree so little cannot differ by the difference.
+        greatest discordance; for other statistics, the standard deviation of the null distribution per
+        example decides. None if runs that disagree so little cannot differ by the difference.
     notes : tuple of str
         Comparisons that were left out, and why.
     """
@@ -105,8 +105,8 @@ class _Past:
     share : float or None
         Discordance, for 0/1 scores.
     deviation : float
-        sqrt(n) times the standard deviation of the null distribution, the largest difference that such
-        examples can show; for 0/1 scores the square root of the discordance.
+        sqrt(n) times the standard deviation of the null distribution: for 0/1 scores the square root of the
+        discordance, for others the largest difference that such examples can show.
     """
 
     statistic: Statistic

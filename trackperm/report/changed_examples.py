@@ -33,9 +33,9 @@ def changed_examples(comparison: Comparison) -> Table:
 def directions(comparison: Comparison) -> list[str] | None:
     """Return whether the candidate is better or worse on each example of `comparison.discordant`.
 
-    It is better if exchanging the outputs on this example alone makes the statistic less favourable to it.
-    For a sum, that is the sign of the example's own difference. None if the effect of one exchange depends on
-    the others, so that single examples have no direction.
+    The candidate is better if exchanging this example's outputs alone makes the statistic less favourable to
+    it. For a sum, that is the sign of the example's own difference. None if the effect of one exchange
+    depends on the others, so that single examples have no direction.
     """
     statistic, table = comparison.statistic, comparison.count_table
     if comparison.n_better is None or statistic.weights or not isinstance(statistic.h, RationalStatistic):

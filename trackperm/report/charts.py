@@ -148,9 +148,9 @@ def pmf_chart(comparison: Comparison) -> alt.LayerChart:
 def pmf_curves(comparison: Comparison) -> list[dict[str, Any]]:
     """Return the bars of the null distribution as points of curves, for trackers that draw lines.
 
-    Each part of a bar on the axis has its middle ``value``, its mass ``probability``, its region ``curve``,
-    and its corners ``from``, ``to``, ``base`` and ``top``. The curve ``observed`` has two points at the
-    observed value. Errors are those of :func:`pmf_chart`.
+    Each part of a bar has ``value`` (its middle on the axis), ``probability`` (its mass), ``curve`` (its
+    region), and ``from``, ``to``, ``base`` and ``top`` (its corners). The curve ``observed`` has two points
+    at the observed value. Errors are those of :func:`pmf_chart`.
     """
     test = comparison.test
     bars = _Bars.of(test.null_distribution)
@@ -186,7 +186,7 @@ def embedded(chart: alt.LayerChart) -> dict[str, Any]:
 
 def described(chart: alt.LayerChart) -> dict[str, Any]:
     """Return `chart` as JSON values: its spec, as wide as its container, and the dark configuration."""
-    # tests validate every chart against the schema, which takes as long as everything else about it
+    # tests validate every chart against the schema; that takes as long as all other work on it
     return {"spec": chart.properties(width="container").to_dict(validate=False), "dark": DARK}
 
 

@@ -63,7 +63,7 @@ def format_number(value: float, *, sign: bool = False) -> str:
 
 
 def direction(statistic: Statistic) -> str:
-    """Return " (lower is better)" for such a statistic, else empty text."""
+    """Return " (lower is better)" if that holds for the statistic, else empty text."""
     return "" if statistic.greater_is_better else " (lower is better)"
 
 
@@ -333,7 +333,7 @@ def least_drawn(comparison: Comparison) -> float:
 
 
 def aligned(rows: Sequence[Sequence[str]], right: Collection[int]) -> list[str]:
-    """Format a table as lines, whose columns in `right` are aligned to the right."""
+    """Format a table as lines; the columns in `right` are aligned to the right."""
     from rich.cells import cell_len  # imported late: results of two runs have no such table
 
     widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]

@@ -38,7 +38,7 @@ def prepare() -> None:
         Limits.of_environment()
         if _has_accounts():
             _require_auth()
-            # in MLflow 3.10, which lacks it, each process does this itself
+            # MLflow 3.10 lacks it, and does this in each process
             bootstrap = getattr(mlflow.server, "_bootstrap_basic_auth", None)
             if bootstrap is not None:
                 bootstrap()

@@ -32,7 +32,7 @@ def install(app: Flask, prefix: str) -> bool:
 
     @wraps(view)
     def serve(*args: object, **kwargs: object) -> ResponseReturnValue:
-        for condition in _CONDITIONS:  # the date of the file says nothing about the added script
+        for condition in _CONDITIONS:  # conditions on the file's date ignore the added script
             request.environ.pop(condition, None)
         response = app.make_response(app.ensure_sync(view)(*args, **kwargs))
         return _with_script(response, element)

@@ -58,7 +58,7 @@ def _shell(name: str, prefix: str) -> Callable[[], Response]:
 
 
 def policy(nonce: str) -> str:
-    """Return the Content-Security-Policy of a page, which allows the scripts and styles with its nonce alone.
+    """Return the Content-Security-Policy of a page, which allows only scripts and styles with its nonce.
 
     The server also serves artifacts, so that ``'self'`` would allow the scripts of a run.
     """

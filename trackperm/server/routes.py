@@ -65,7 +65,7 @@ def register(
         job = store.find(job_id)
         if job is None or job.state.owner != visitor.owner:
             raise _not_found()
-        store.hear(visitor)  # only of owners: invented pages could fill the disk
+        store.hear(visitor)  # only for owners, as invented pages could fill the disk
         return store.find(job_id) or job
 
     def readable_job() -> Job:
@@ -124,8 +124,8 @@ def register(
 def is_from_allowed_page(sent: Request) -> bool:
     """Whether `sent` comes from this server's pages, from pages that MLflow allows, or from a program.
 
-    Browsers on a trusted connection say so themselves, by comparing the addresses that their user sees
-    (``Sec-Fetch-Site``). Otherwise the origin has to be that of this server, scheme included, or one that
+    On a trusted connection, browsers state this themselves (``Sec-Fetch-Site``), by comparing the addresses
+    that their user sees. Otherwise the origin has to be that of this server, scheme included, or one that
     MLflow's routes accept for requests that write: ``--cors-allowed-origins``, and pages on the visitor's own
     machine. ``--disable-security-middleware`` of MLflow switches this check off as well. Programs send
     neither header.

@@ -48,10 +48,10 @@ def is_readable(name: str) -> bool:
 def split_part(locator: str) -> tuple[Path | str, str | None]:
     """Split ``FILE::PART`` into file and part; a leading ``~/`` is the home directory.
 
-    If a file has the whole text as its name, the part is None. Of several ``::``, the first that follows the
-    name of an existing file separates the part. A URL is returned as text, and ends at the first ``::``. A
-    table of Spark is returned as text too, and has no part. Raise SourceError if the text does not name a
-    file.
+    If a file has the whole text as its name, the part is None. If there are several ``::``, the part begins
+    after the first that follows the name of an existing file. A URL is returned as text, and ends at the
+    first ``::``. A table of Spark is returned as text too, and has no part. Raise SourceError if the text
+    does not name a file.
     """
     if is_spark_table(locator):
         return locator, None

@@ -21,7 +21,7 @@ def numbers_attempts(name: str) -> bool:
 
 
 def attempt_columns(tables: Collection[ExampleTable], ids: Sequence[str]) -> tuple[str, ...]:
-    """Return the columns of all `tables` that number the attempts at the examples that `ids` identify.
+    """Return the columns of all `tables` that number attempts; the columns `ids` identify examples.
 
     Return no columns if every id has one row, or if the columns do not distinguish the rows of an id.
     """

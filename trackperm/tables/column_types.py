@@ -184,7 +184,7 @@ class _Column:
         )
 
     def example(self) -> object:
-        """Return the least value, which :mod:`~trackperm.tables.type_representatives` contain too."""
+        """Return the least value; :mod:`~trackperm.tables.type_representatives` contain it too."""
         values = self.values.drop_nulls()
         return values.head(1).to_list()[0] if self.type in LISTS else values.min()
 
@@ -248,7 +248,7 @@ def _as_written(pair: tuple[_Column, _Column]) -> tuple[_Column, _Column]:
 
 
 def _by_values(pair: tuple[_Column, _Column]) -> tuple[_Column, _Column]:
-    """Read untyped columns as numbers if all values of both runs are; not if a typed partner is text."""
+    """Read untyped columns as numbers if all their values are numbers and no typed partner is text."""
     untyped = [column for column in pair if column.untyped and column.type]
     if not untyped or any(column.type is ColumnType.TEXT and not column.untyped for column in pair):
         return pair

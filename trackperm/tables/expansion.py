@@ -74,7 +74,7 @@ class Expansion:
 
     @classmethod
     def of_columns(cls, origin: str, *paths: Path) -> Expansion:
-        """Return the limit for files of columns, which is raised if the files themselves are large."""
+        """Return the limit for columnar files, which is higher if the files themselves are large."""
         limit = cls.of(origin)
         size = sum(path.stat().st_size for path in paths)
         return cls(origin, max(limit.most_bytes, COLUMNAR_RATIO * size))
@@ -82,7 +82,7 @@ class Expansion:
     def require(self, n_bytes: int) -> None:
         """Refuse a file whose expanded size exceeds the limit.
 
-        Raise SourceError if `n_bytes` exceeds the limit; the hint names the variable that raises it.
+        Raise SourceError if `n_bytes` exceeds the limit; the hint names the variable that sets the limit.
         """
         if n_bytes > self.most_bytes:
             raise SourceError(

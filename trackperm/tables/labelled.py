@@ -46,7 +46,7 @@ class Labelled(LazyTable):
         return dict(self._with(names).select(names).schema)
 
     def head(self, n: int) -> Labelled:
-        """Take the first `n` rows, of the columns read so far and of others when they are read."""
+        """Take the first `n` rows of all columns, including those that are read later."""
         return self._changed(lambda names: self._with(names).head(n))
 
     def among(self, name: str, values: pl.Series) -> Labelled:

@@ -62,8 +62,8 @@ def with_labels(
     """Add the reference answer of every example, and the examples that a run lacks.
 
     Columns of files and queries are read and joined when they are used; by position, all are read at once. If
-    some labels are empty, because their questions have no answer, then an empty field of an untyped table
-    means the prediction that the question has no answer; it becomes the empty text.
+    some labels are empty because their questions have no answer, an empty prediction in an untyped table
+    means that the question has no answer, and becomes the empty text.
 
     `id_` and `label` are the names of both columns in `table`; in `gold` they may have these names or ``id``
     and ``label`` (or ``prediction``). Of several columns of ids, such as ``id,epoch``, `gold` needs at least

@@ -72,7 +72,7 @@ class LazyTable(ABC):
 
     @abstractmethod
     def type_representatives(self, names: Collection[str], untyped: Collection[str]) -> pl.DataFrame:
-        """Return a few values of each of the columns `names`, from which the same type follows as from all.
+        """Return a few values of each of the columns `names` that determine its type as all its values do.
 
         Columns in `untyped` are text that may be numbers.
         """

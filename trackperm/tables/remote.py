@@ -38,9 +38,9 @@ def read_remote(locator: str, origin: str) -> ExampleTable:
     """Read a table of Spark, or a table at a URL.
 
     The URL may have any scheme that polars supports; polars finds the credentials. Neither the table's origin
-    nor errors contain credentials. Raise SourceError if polars can read the URL neither as Parquet nor as
-    Arrow IPC, or Spark has no such table; the message gives the reasons, and MissingDependencyError if
-    PySpark or Java is not installed.
+    nor errors contain credentials. Raise SourceError with the reasons if polars can read the URL neither as
+    Parquet nor as Arrow IPC, or Spark has no such table, and MissingDependencyError if PySpark or Java is not
+    installed.
     """
     origin = shown_locator(origin)
     if is_spark_table(locator):

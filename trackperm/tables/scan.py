@@ -23,7 +23,7 @@ UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, 
 _SLICE = 2**18  # rows that are read at once to find types
 _COMPARED = 2**22  # rows that are compared with each other at once: those with equal hashes
 _COUNTED = 2**20  # rows that are read at once to count values
-_WIDTH = 16  # bytes that polars needs for a text's header, and at most for a number
+_WIDTH = 16  # bytes of a text's header in polars, and of the largest number
 
 
 @dataclass(frozen=True, eq=False)

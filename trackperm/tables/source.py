@@ -196,7 +196,7 @@ class Source:
     """A format of per-example files.
 
     Its tables have the columns ``id``, ``prediction`` and ``label`` if the format has them, ``score`` if it
-    has exactly one score, and all other columns that can be counted under the format's own names.
+    has exactly one score, and, under the format's own names, all other columns that can be counted.
 
     Attributes
     ----------

@@ -49,7 +49,7 @@ def spark_failure(error: BaseException) -> TrackpermError | None:
 
 
 def _text(error: BaseException) -> str | None:
-    """Return the message of an exception, of Java its first cause; None if the connection is lost.
+    """Return the message of an exception, or of a Java one's first cause; None if the connection is lost.
 
     The gateway to Java raises exceptions of its own only where the process on its other side does not answer.
     """

@@ -27,8 +27,8 @@ def scan_parts(path: Path, read: Callable[[bytes, bool], pl.DataFrame | None], o
     """Copy a text file, part by part, to temporary Parquet files, which are removed with the last reference.
 
     Every row ends at the end of a line. `read` receives the bytes of a part and whether it is the first, and
-    returns its rows, with the same columns for each part; or None if it cannot read them, as this function
-    then does. Raise StorageError if the disk of temporary files is full.
+    returns its rows, with the same columns for each part. If it returns None, because it cannot read them, so
+    does this function. Raise StorageError if the disk of temporary files is full.
     """
     folder = _Folder()
     parts: list[Path] = []

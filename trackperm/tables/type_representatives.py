@@ -24,7 +24,7 @@ def has_representatives(dtype: pl.DataType) -> bool:
 
 
 def type_representatives(frame: pl.DataFrame, untyped: Collection[str] = ()) -> pl.DataFrame:
-    """Return a few values of each column, from which the same type follows as from all values.
+    """Return a few values of each column that determine its type as all its values do.
 
     They are the first value, the smallest and the largest number or text, the first number that is not
     integral, and the first list that is not empty. For columns in `untyped`, whose text may be numbers, they

@@ -245,8 +245,8 @@ def open_tracker(scheme: str, tracking_uri: str | None = None) -> Tracker:
 def open_tracker_of(run: object, tracking_uri: str | None = None) -> Tracker:
     """Load the adapter for a run object, and connect it to the store of the run.
 
-    The adapter is the one whose scheme is the package that defines the object's class; no tracker's library
-    is imported to find it.
+    The adapter's scheme is the name of the package that defines the object's class; no tracker's library is
+    imported to find it.
 
     Raises
     ------

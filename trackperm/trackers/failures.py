@@ -71,7 +71,7 @@ def causes(error: BaseException | None) -> Iterator[BaseException]:
         if isinstance(found, BaseException) and id(found) not in seen:
             seen.add(id(found))
             yield found
-            # wandb keeps what its transport raised in `exc`
+            # wandb keeps its transport's exception in `exc`
             pending += [getattr(found, "exc", None), found.__context__, found.__cause__]
 
 

@@ -30,7 +30,7 @@ class RunRecord:
         Tags that select it. In MLflow these are its tags; in W&B the scalars of its config, its tags
         (``stage:test`` as ``stage``, a tag without a colon as ``true``), its group and its job type.
     started, ended : datetime or None
-        Start in UTC; None where the tracker does not know it. `ended` likewise.
+        Start and end in UTC; None where the tracker does not know them.
     is_finished : bool
         Whether it ended without failing.
     is_failed : bool

@@ -45,7 +45,7 @@ class Snapshot:
     Attributes
     ----------
     mlflow_active, mlflow_last : str or None
-        Id of MLflow's active run; `mlflow_last` is that of the run that was active last.
+        Ids of MLflow's active run, and of the run that was active last.
     wandb : object
         W&B's active run.
     """
@@ -69,8 +69,8 @@ class Snapshot:
     def runs_since(self, earlier: Snapshot) -> list[OpenRun]:
         """List the runs that are open now, were open at the `earlier` moment, or started in between.
 
-        MLflow stores which run was active last, but not when. A run that was last before, was resumed in
-        between and has ended is therefore missed.
+        MLflow stores which run was active last, but not when. A run is therefore missed if it was the last
+        one before, was resumed in between, and has ended.
         """
         found = []
         last = None if self.mlflow_last == earlier.mlflow_last else self.mlflow_last
@@ -87,8 +87,8 @@ class RunsOfBlock:
     The libraries are treated separately. MLflow stores one active run and one last run, and W&B one active
     run, so starts are recorded as they happen: from :meth:`open` to :meth:`close`, ``mlflow.ActiveRun`` and
     ``wandb.init`` report the runs that this thread starts or resumes. A library that is imported inside the
-    block reports nothing; its run is then the one that is active at the end, or was last. Runs that trackperm
-    itself logs are ignored.
+    block reports nothing; its run is then the one that is active at the end, or else was active last. Runs
+    that trackperm itself logs are ignored.
     """
 
     def __init__(self) -> None:

@@ -26,10 +26,10 @@ PAIRS_TAG = "trackperm.n_pairs"
 TEST_SET_TAG = "trackperm.test_set"
 KEY_TAG = "trackperm.key"
 CREATED_TAG = "trackperm.created"
-"""Tag with the time at which writing began, read after the run became visible to others."""
+"""Tag with the time at which writing began, by a clock that is read after others could see the run."""
 
 MAX_ROWS = 1_000
-"""Rows of a table that the pages of every tracker show in time; MLflow's take 50 kB of memory for each."""
+"""Rows of a table that the pages of every tracker show quickly; MLflow's take 50 kB of memory per row."""
 
 _BEGINNING = timedelta(seconds=60)  # one request writes CREATED_TAG; slow servers answer within a minute
 
@@ -98,9 +98,9 @@ class Publication:
     description : str
         Markdown, short enough to be read at a glance.
     baseline, candidate : TrackedRun or None
-        The compared runs, where they are in a tracker; `candidate` likewise.
+        The compared runs; None for a run that is not in a tracker.
     candidate_tags, baseline_tags : mapping of str to str
-        Short tags for the compared runs, which become columns of the runs table; `baseline_tags` likewise.
+        Short tags for the compared runs, which become columns of the runs table.
     charts : mapping of str to Chart
         Charts by name, for trackers that draw them.
     kind : {'comparison', 'leaderboard'}
@@ -216,8 +216,8 @@ class LoggedComparison:
     run : TrackedRun
         The publication's own run.
     created : datetime or None
-        When writing began; updates do not change it. A process that lists comparisons before the run exists
-        does so before this time. None until it is written.
+        Time at which writing began, read after others could see the run; updates do not change it. None until
+        it is written.
     is_finished : bool
         Whether writing was completed.
     tags : mapping of str to str
@@ -256,7 +256,7 @@ def logged_by_trackperm(reference: object, kind: str) -> InputError:
 
 
 def nowhere_to_log(kind: str, tracker: str, hint: str) -> InputError:
-    """Return the error for a publication without a run in the tracker, whose place nothing determines."""
+    """Return the error for a publication without a run in the tracker, so that its place is unknown."""
     who = "no run is" if kind == LEADERBOARD else "the candidate is not"
     return InputError(f"{who} in {tracker}, so the place for the {kind} is unknown", hint=hint)
 

@@ -252,7 +252,7 @@ def _xml(found: str) -> str:
 
 
 def _command(level: str, title: str, message: str) -> str:
-    """Write a workflow command, with characters escaped that would begin another one."""
+    """Write a workflow command; characters that would begin another one are escaped."""
     data = message.encode(errors="backslashreplace").decode()  # a path may contain half a surrogate pair
     data = data.replace("##[", "#\u200b#[").replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
     return f"::{level} title={title}::{data}"

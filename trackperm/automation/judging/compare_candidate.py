@@ -28,7 +28,7 @@ from trackperm.trackers.publication import KEY_TAG, Published
 from trackperm.trackers.references import TrackedRun
 
 _OF_STATISTIC = ("pass_at_k", "pass_hat_k")
-"""Values of ``repeats`` that are the subject of a statistic, and no assumption about its rows."""
+"""Values of ``repeats`` that define what a statistic measures, and assume nothing about its rows."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,7 @@ class JudgedComparison:
     published : tuple of Published
         Runs that hold the comparisons; empty if they are not logged.
     is_superseded : bool
-        Whether another process compared the candidate with another baseline before, so that its comparisons
-        are in the tracker and these are not.
+        Whether the tracker has another process's earlier comparisons with another baseline, instead of these.
     """
 
     policy: Policy
@@ -75,8 +74,8 @@ def compare_and_log(
     """Compare `candidate` with `baseline` by the statistics of `policy`, judge it, and log the comparisons.
 
     A repeated call changes nothing: comparisons are found by their keys, and completed if a process died
-    while it logged them. Comparisons of a file are logged only if the policy has ``log_to``. With `once`, one
-    group of comparisons stays per candidate, the one that began first; without it, these comparisons stay
+    while it logged them. Comparisons of a file are logged only if the policy has ``log_to``. With `once`,
+    only the group of comparisons that began first stays per candidate; without it, these comparisons stay
     beside others and are never withdrawn.
 
     Raise InputError if the runs cannot be compared, or units have to be declared: another attempt gives the

@@ -64,7 +64,7 @@ def logged_before(policy: Policy, tracker: Tracker | None, candidate: TrackedRun
 
 
 def withdraw_duplicates(policy: Policy, tracker: Tracker | None, candidate: TrackedRun) -> Group:
-    """Withdraw all complete groups but the first, which is returned, and comparisons of gates."""
+    """Withdraw complete groups, except those of gates and the first one, which is returned."""
     home, groups = _complete_groups(policy, tracker, candidate)
     if home is None or not groups:
         return ()

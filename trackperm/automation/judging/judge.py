@@ -6,8 +6,8 @@
 2. Else undecided if an undecided comparison had too few examples to show what matters: no outcome on as many
    discordant examples has p < alpha after correction; or there is a margin, the test detects only larger
    differences at 80 % power, and the interval of confidence 1 - 2 alpha does not lie above -margin. Undecided
-   too if the missing predictions decide. By Monte Carlo, no outcome has p < alpha if the interval for no
-   extreme swap at all does not end below alpha.
+   too if the missing predictions decide. By Monte Carlo, no outcome has p < alpha if the interval of p ends
+   at alpha or above even without an extreme swap.
 3. Else pass. A candidate whose outputs count the same on every example passes too, if so many examples could
    have shown a difference.
 

@@ -50,7 +50,7 @@ def question_of(policy: Policy) -> Question:
 
 
 def with_baseline(policy: Policy, reference: str) -> Policy:
-    """Return the policy with the run or file `reference` as its baseline, whose absence is an error."""
+    """Return the policy with the run or file `reference` as its baseline; a missing one is an error."""
     if RunReference.parse(reference).scheme == "file" and not is_remote(reference):
         reference = str(Path(reference).absolute())
     return policy.model_copy(

@@ -121,7 +121,7 @@ class QueueFile:
             rows.execute("COMMIT")
 
     def _create(self) -> None:
-        """Create the whole file under another name, and link it to its own unless another process did."""
+        """Create the whole file under another name; link it to its final one unless another process did."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             handle, draft = tempfile.mkstemp(dir=self.folder, prefix=f"{FILE}-", suffix=".draft")

@@ -18,9 +18,9 @@ _READ_SECONDS = 10
 
 
 class Health:
-    """State that a watcher last reported, also in a `file` whose age shows whether the watcher runs.
+    """Last state that a watcher reported, also in a `file` whose age shows whether the watcher runs.
 
-    A watcher is unhealthy after `patience` seconds without a report, or with failures only.
+    A watcher is unhealthy after `patience` seconds without a report, or with reports of failures only.
     """
 
     def __init__(self, patience: float, file: Path | None = None) -> None:

@@ -225,7 +225,7 @@ class Queue:
 
     @staticmethod
     def _end_expired(rows: sqlite3.Connection, now: float) -> None:
-        """Return claimed rows whose lease has expired to waiting, without a delay for the first two times."""
+        """Set claimed rows to waiting if their lease has expired, without a delay the first two times."""
         expired = rows.execute(
             "SELECT queue_key, candidate, attempts FROM work"
             " WHERE state = 'claimed' AND (due <= ? OR due > ?)",
@@ -270,19 +270,19 @@ class Queue:
         self._change(claim, "state = 'refused', token = NULL, reason = :reason", reason=reason)
 
     def retry(self, claim: Entry, reason: str, wait: float) -> None:
-        """Return the row to waiting after a failed attempt; the next attempt is due in `wait` seconds."""
+        """Set the row to waiting after a failed attempt; the next attempt is due in `wait` seconds."""
         assignments = "state = 'waiting', token = NULL, due = :now + :wait, reason = :reason"
         self._change(claim, assignments, wait=min(wait, LONGEST_WAIT), reason=reason)
 
     def postpone(self, claim: Entry, reason: str, wait: float) -> None:
-        """Return the row to waiting because it is too early; that does not count as an attempt."""
+        """Set the row to waiting because it is too early; that does not count as an attempt."""
         assignments = "state = 'waiting', token = NULL, due = :now + :wait, reason = :reason"
         self._change(
             claim, f"{assignments}, attempts = attempts - 1", wait=min(wait, LONGEST_WAIT), reason=reason
         )
 
     def release(self, claim: Entry) -> None:
-        """Return the row to waiting, as if it had not been claimed."""
+        """Set the row to waiting, as if it had not been claimed."""
         self._change(claim, "state = 'waiting', token = NULL, due = :now, attempts = attempts - 1")
 
     def drop(self, claim: Entry) -> None:
@@ -296,7 +296,7 @@ class Queue:
                 raise _lost(claim)
 
     def release_of(self, owner: str) -> int:
-        """Return the rows of a worker that has ended to waiting; return their number."""
+        """Set to waiting the rows of a worker that has ended; return their number."""
         with self._file.transaction() as rows:
             now = self._clock()
             return rows.execute(
@@ -306,7 +306,7 @@ class Queue:
             ).rowcount
 
     def retry_refused(self, queue_keys: Sequence[str]) -> int:
-        """Return all refused rows of these policies to waiting; return their number."""
+        """Set all refused rows of these policies to waiting; return their number."""
         with self._file.transaction() as rows:
             now = self._clock()
             return rows.execute(

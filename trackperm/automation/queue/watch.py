@@ -1,6 +1,6 @@
 """Watcher: lists the finished runs of every policy at intervals, and processes the queue in between.
 
-Neither the age of a run nor its place in a list decides whether it was compared, so that downtime loses
+The watcher does not infer from a run's age or place in a list that it was compared, so that downtime loses
 nothing and nothing is compared twice. Every finished run that a policy selects is added to the queue, which
 ignores tasks that it has (:mod:`trackperm.automation.queue.queue`), and the worker looks into the tracker
 before a comparison (:mod:`trackperm.automation.queue.worker`). All runs are listed at the start and every

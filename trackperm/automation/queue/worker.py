@@ -206,7 +206,7 @@ class Worker:
     def _resolve(
         self, claim: Entry, tracker: Tracker, reference: RunReference
     ) -> tuple[Event, Entry, dict[str, object]]:
-        """Queue the run that logged an artifact; after a crash before the drop, the next adds nothing."""
+        """Queue the run that logged an artifact; if a crash precedes the drop, the next call adds nothing."""
         run = history_of(tracker).aliased(reference.locator)
         self._queue.add([Task(claim.queue_key, str(run.reference), claim.policy)], claim.source)
         self._queue.drop(claim)
@@ -308,7 +308,7 @@ def _selected(claim: Entry, policy: Policy, tracker: Tracker, run: TrackedRun) -
 
 
 def _judged_again(policy: Policy, tracker: Tracker, run: TrackedRun, group: Group) -> str | None:
-    """Judge a logged group by the rule of this policy; None if it was judged so, or its runs are gone."""
+    """Judge a logged group by the rule of this policy; None if this was done, or its runs are gone."""
     if group[0].tags.get(RULE_TAG) == policy.fail_on:
         return None
     try:

@@ -26,7 +26,7 @@ from trackperm.tables.named_frame import named_frame
 from trackperm.trackers.log_predictions import log_predictions
 from trackperm.trackers.open_runs import OpenRun, Snapshot
 
-_MOST_EXACT = 2**53  # all whole numbers up to here are floating-point numbers
+_MOST_EXACT = 2**53  # floats represent all whole numbers up to here
 
 
 class AfterEvaluation:

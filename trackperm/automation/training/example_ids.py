@@ -1,8 +1,8 @@
 """Ids for examples without ids: digests of their content.
 
-Equal ids then mean equal examples, in whatever order a run sees them. Row numbers would pair whatever is in
-the same place, also in another test set or another order. If inputs differ between two runs, as with two
-tokenisers, no example has a partner and the comparison is refused; a column of ids avoids that.
+Equal ids then mean equal examples, in whatever order a run sees them. Row numbers would pair rows at the same
+place even if test sets or orders differ. If inputs differ between two runs, as with two tokenisers, no
+example has a partner and the comparison is refused; a column of ids avoids that.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ _WHOLE = {
     "group_by_length": False,
     "train_sampling_strategy": "random",
 }
-"""Values under which predictions are whole, and in the order of the data set."""
+"""Training arguments that make predictions whole, and keep them in the order of the data set."""
 
 
 def classified(output: Any) -> dict[str, Any]:
@@ -53,7 +53,8 @@ def classified(output: Any) -> dict[str, Any]:
     ------
     InputError
         If an example has several labels or predictions, as in tagging; if scores are not finite; or if they
-        do not determine a class: whole numbers, such as classes in order of their scores, or a single logit.
+        do not determine a class, like whole numbers (perhaps classes in order of their scores) or a single
+        logit.
     """
     scores = _column(output.predictions)
     columns = {"prediction": _classes(scores) if scores.ndim == 2 else scores}
@@ -171,7 +172,7 @@ class ComparisonCallback(TrainerCallback):
         return {**self._examples(output), **described}
 
     def _described(self, examples: Iterable[Any]) -> dict[str, list[Any]]:
-        """Return ids and further columns of the examples; the empty name has their labels if numeric."""
+        """Return ids and further columns of the examples; labels, if numeric, are under the empty name."""
         found: dict[str, list[Any]] = {name: [] for name in ("id", *self._columns)}
         labels = {*_LABELS, *(self._trainer.label_names or ())}
         own: list[Any] = []

@@ -195,7 +195,7 @@ class ComparisonCallback(Callback):
 
 
 def _once(parts: Sequence[Columns], loader: Any) -> Sequence[Columns]:
-    """Remove the examples that a sampler repeats to give all processes equally many; refuse other repeats.
+    """Remove examples that a sampler repeats so that all processes have equally many; refuse other repeats.
 
     Repeated ids are refused when they are logged. Repeated digests would be numbered as equal examples; only
     a ``DistributedSampler`` of the data set itself proves that they are distinct examples.

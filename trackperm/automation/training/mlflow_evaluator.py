@@ -1,7 +1,7 @@
 """Evaluator for ``mlflow.models.evaluate`` that logs predictions, so that the run can be compared.
 
-MLflow imports this module whenever it is imported itself, and any error other than a failed import would make
-that fail, so that this module loads nothing before it is used.
+Importing MLflow imports this module, and fails with any error here but a failed import. This module therefore
+loads nothing before it is used.
 """
 
 from __future__ import annotations

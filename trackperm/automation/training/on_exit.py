@@ -123,7 +123,7 @@ class CompareOnExit:
     def _attempt(
         self, queue: Queue, candidates: Sequence[str], runs: Sequence[OpenRun], seconds: float
     ) -> str | None:
-        """Compare in another process, and release its rows; return why it failed, except for lack of time."""
+        """Compare in another process, and release its rows; return why it failed, or None if time ran out."""
         owner = f"on-exit:{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
         environment = {name: value for run in runs for name, value in run.environment.items()}
         try:
@@ -147,9 +147,9 @@ def compare_on_exit(
 ) -> CompareOnExit:
     """Compare the runs of a block by a policy when the block ends.
 
-    The block is around ``with mlflow.start_run():`` or ``with wandb.init():``, or inside. It compares the
-    runs that it starts or resumes in its thread, also if they have ended by then. If it starts none, it
-    compares the run around it; MLflow and W&B are treated separately. An exception in the block passes
+    The block is around ``with mlflow.start_run():`` or ``with wandb.init():``, or inside. The runs that the
+    block starts or resumes in its thread are compared, also if they have ended by then. If it starts none,
+    the run around it is compared; MLflow and W&B are treated separately. An exception in the block passes
     through, and nothing is compared. The end of the block raises nothing and takes at most `budget_seconds`:
     what is not compared in time waits in the queue for ``trackperm watch``.
 
@@ -184,7 +184,7 @@ def compare_on_exit(
             model = train()
             trackperm.log_predictions(...)
 
-    A policy that is not valid costs a warning, and not the training:
+    An invalid policy leads to a warning, and does not stop the training:
 
     >>> with trackperm.compare_on_exit("missing.yaml"):
     ...     print("training")
@@ -194,7 +194,7 @@ def compare_on_exit(
 
 
 def budget_of(given: object) -> float:
-    """Return the seconds of a budget; a value that is not valid costs a warning, and not the comparison."""
+    """Return the seconds of a budget; for an invalid value, warn and return the default."""
     if isinstance(given, Real) and float(given) >= 0.0:
         return min(float(given), threading.TIMEOUT_MAX)
     _LOGGER.warning(
@@ -225,7 +225,7 @@ def _tasks(policies: Sequence[Policy], run: OpenRun) -> list[Task]:
 
 
 def _report(queue: Queue, tasks: Sequence[Task], otherwise: str) -> None:
-    """Log the results of the tasks; `otherwise` is why a task waits if the queue has no reason."""
+    """Log the results of the tasks; `otherwise` is the reason for a waiting task without one in the queue."""
     keys = {(task.queue_key, task.candidate) for task in tasks}
     found = {key: each for each in queue.entries() if (key := (each.queue_key, each.candidate)) in keys}
     for task in tasks:

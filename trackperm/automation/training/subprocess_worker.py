@@ -1,8 +1,8 @@
 """Worker process for the candidates of one training script, which ``compare_on_exit`` starts.
 
 The training script can kill it at any moment, and nothing of it stays in the script's memory. It reads its
-request from standard input, so that nothing of it appears among the arguments of a process, and writes its
-decisions as JSON lines to standard output.
+request from standard input, so that no list of processes shows it, and writes its decisions as JSON lines to
+standard output.
 """
 
 from __future__ import annotations

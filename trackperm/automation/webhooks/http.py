@@ -1,12 +1,12 @@
 """HTTP side of the webhook receiver: one request per connection, bounded in size, time and number.
 
 A connection costs its sender nothing, so it must not cost a thread here: one event loop reads all requests,
-and a request takes a thread when all of it has arrived. The time until its head is there is bounded, and the
-time until all of it is. When too many requests are arriving, the oldest one is answered with 408.
+and a request takes a thread when all of it has arrived. The time until its head has arrived is bounded, and
+so is the time until all of it has. When too many requests are arriving, the oldest one is answered with 408.
 
-Web servers that were tried in its place bound the time between two bytes (waitress) or no time (uvicorn), so
-that a sender of one byte per second keeps a connection for ever, and 400 such connections keep others waiting
-for seconds where the process may have few files open.
+Other web servers that were tried bound the time between two bytes (waitress) or no time (uvicorn). A sender
+of one byte per second then keeps a connection for ever. If the process may have few files open, 400 such
+connections keep others waiting for seconds.
 """
 
 from __future__ import annotations

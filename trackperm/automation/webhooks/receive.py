@@ -30,7 +30,7 @@ WANDB_SECRET, MLFLOW_SECRET = "TRACKPERM_WANDB_WEBHOOK_SECRET", "TRACKPERM_MLFLO
 MOST_BYTES = 64 * 1024
 
 _SHORTEST_SECRET = 16
-"""Characters: even of hexadecimal digits, 16 have 64 bits."""
+"""Number of characters: even 16 hexadecimal digits have 64 bits."""
 
 _LOCK_SECONDS = 15.0
 _WANDB_MEMORY = 30 * 86400.0

@@ -64,7 +64,7 @@ def read_result(files: Mapping[str, bytes]) -> dict[str, Any]:
 def read_spec(content: bytes, data: Mapping[str, Any]) -> Statistic:
     """Compile the spec, with the score of the result if the spec is in its long form.
 
-    A wrong score shows, because the spec with it then has another document than the logged one.
+    A wrong score is noticed, because it gives the spec another document than the logged one.
     """
     statistic = read_statistic(content, SPEC)
     score = data.get("score")

@@ -90,7 +90,7 @@ def verdict(board: Leaderboard, place: int) -> str:
 
 
 def adjusted(board: Leaderboard, pair: Pair, digits: int = 3) -> str:
-    """Return the adjusted p-value, never as 0, on its side of alpha, and marked if by Monte Carlo."""
+    """Return the adjusted p-value, never rounded to 0 or across alpha, and marked if by Monte Carlo."""
     corrected = replace(pair.test, pvalue=pair.adjusted, log10_pvalue=pair.log10_adjusted)
     found = corrected.format_pvalue(digits, board.alpha)
     return f"≈{found} MC" if board.is_drawn(pair) else found

@@ -48,7 +48,7 @@ def html(board: Leaderboard, *, stars: bool = False) -> str:
 def matrix(board: Leaderboard) -> dict[str, Any] | None:
     """Return names and cells of all pairs, the run of a row against the run of a column.
 
-    A cell has ``marker``, ``verdict``, ``p`` and ``difference``; a run against itself is None. None in all if
+    A cell has ``marker``, ``verdict``, ``p`` and ``difference``; a run against itself is None. Return None if
     there are more than :data:`MOST_IN_MATRIX` runs, fewer than three, or a baseline.
     """
     n = len(board.rows)

@@ -30,7 +30,7 @@ from trackperm.trackers.publication import Published
 from trackperm.trackers.references import TrackedRun
 
 _MOST_LISTED = 20
-"""Runs whose artifacts are listed for the choices: each takes a request, and runs of one kind agree."""
+"""Runs whose artifacts are listed for the choices: each takes a request, and similar runs have the same."""
 
 _BUILT_IN, _STORED = "built in", "stored in experiment"
 

@@ -13,16 +13,16 @@ PENDING_PER_USER = 64
 """Four such pages of one user."""
 
 PENDING_PER_ADDRESS = 384
-"""Above what fifty visitors behind one proxy need, and below the limit in all: others find room."""
+"""More than fifty visitors behind one proxy need, and less than the limit in all: others find room."""
 
 PENDING_IN_ALL = 512
-"""At a second per job, the last one waits for about four minutes in two processes."""
+"""With two processes and a second per job, the last job waits for about four minutes."""
 
 GONE_SECONDS = 90.0
 """Seconds without a request after which a page counts as closed, and its jobs are dropped.
 
-A page asks every two seconds, and once a minute where the browser has it in the background for long. It also
-reports when it is closed. A page that was only slow starts its job again.
+A page asks every two seconds, and once a minute if it has been in the background for long. It also reports
+when it is closed. A page that was only slow starts its job again.
 """
 
 MOST_RUNS = 200

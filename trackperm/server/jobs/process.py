@@ -1,8 +1,8 @@
 """Worker process of the pool: runs one job at a time, and reaches MLflow only through the server.
 
 It has no credentials. Its requests to MLflow go through a pipe to the server, which replays the request
-as the user of the job. The worker ends with the server, in any state. A process of its own watches
-for that: a long call in C may hold the interpreter, and would hold up a thread of the worker.
+as the user of the job. The worker ends when the server ends, whatever it is doing. A separate process watches
+for that, because a long call in C may hold the interpreter, and would block a thread of the worker.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def main() -> None:
     """
     pipe, megabytes, jobs, server = int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4])
     ended, alive = os.pipe()  # only the worker holds `alive`, which closes when the worker ends
-    # From here on every SIGTERM is a byte to be read. It cannot be blocked: libraries start threads.
+    # From here on every SIGTERM is a byte in `told`. It cannot be blocked, as libraries start threads.
     told, tell = os.pipe()
     os.set_blocking(tell, False)
     signal.set_wakeup_fd(tell)

@@ -1,4 +1,4 @@
-"""Job records in a private folder that all processes of one server share: each answers for any job."""
+"""Job records in a private folder that all processes of one server share: each answers about any job."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ Error = dict[str, str | None]
 
 
 def error_values(error: TrackpermError) -> Error:
-    """Return message and hint as a page shows them, with options as labels of its fields."""
+    """Return message and hint as a page shows them, with labels of its fields in place of options."""
     return {"message": on_pages(error.message), "hint": error.hint and on_pages(error.hint)}
 
 
@@ -276,7 +276,7 @@ def _locked(folder: Path) -> Iterator[bool]:
 
 
 def clear(folder: Path, process: int) -> None:
-    """Remove the jobs of a process that ends; the record of a pending job stays, and tells its page."""
+    """Remove the jobs of a process that ends; the record of a pending job stays, for its page to read."""
     for path in _jobs(folder):
         state = _parsed(path)
         if state is None or state.process != process:

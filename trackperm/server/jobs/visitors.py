@@ -12,8 +12,8 @@ While jobs wait, these guarantees hold whatever other clients do, and whatever t
 - The number of waiting jobs per client is bounded. The bound of an address is far above what fifty visitors
   need at once, and below the bound of all jobs, so that other clients find room.
 
-Behind a proxy that hides addresses, a visitor can invent pages, take a larger share of the address, and fill
-its places: no request distinguishes such pages from honest ones. Accounts do, and so does a proxy that
+Behind a proxy that hides addresses, a visitor can invent pages, and so take more of the address's turns and
+fill its queue: no request distinguishes such pages from honest ones. Accounts do, and so does a proxy that
 forwards addresses (``X-Forwarded-For``, which uvicorn believes from ``--forwarded-allow-ips``, by default
 127.0.0.1). A running job is not interrupted for others; its time limit ends it.
 """

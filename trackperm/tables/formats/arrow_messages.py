@@ -27,7 +27,7 @@ def held_bytes(path: Path) -> int:
 
     Raise ValueError if the file is broken.
     """
-    left = path.stat().st_size  # metadata of more bytes than the file has overlap
+    left = path.stat().st_size  # if all metadata exceed the file, some overlap
     n_bytes = 0
     with path.open("rb") as file:
         try:

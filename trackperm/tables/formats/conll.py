@@ -13,7 +13,7 @@ from trackperm.tables.source import Source, SourceFile, decoded
 from trackperm.tables.table import ExampleTable
 
 _TAG = re.compile(r"O|[BIESLU]-\S+")
-_FEW = 10  # lines: with fewer, a column of the letter O may be any table
+_FEW = 10  # lines: with fewer, a column of the letter O may belong to any table
 _START = "-DOCSTART-"
 
 _Line = tuple[int, list[str]]  # its number, and its fields
@@ -127,7 +127,7 @@ def _recognises(file: SourceFile) -> bool:
     tokens = [first, *of_lines]
     has_sentences = any(not line.strip() for line in "\n".join(lines).strip().split("\n"))
     if not has_sentences and len(tokens) < _FEW and {fields[-1] for fields in tokens} == {"O"}:
-        return False  # a table with a column of this letter
+        return False  # perhaps a table with a column of this letter
     # The reader reports the few lines that are not in the format.
     return sum(map(_is_tagged, tokens)) >= 0.9 * len(tokens)
 

@@ -55,7 +55,7 @@ def read_delimited(file: SourceFile) -> ExampleTable:
 def scan_delimited(path: Path, separator: str, origin: str) -> Scan | None:
     """Copy a large file to temporary files, as :func:`fast` reads it.
 
-    Return None if some of the file may not be read exactly, or a column has no name.
+    Return None if exact reading is not certain for the whole file, or a column has no name.
     """
     names: list[str] = []
 
@@ -108,9 +108,9 @@ def fast(data: bytes, separator: str, names: Sequence[str] = ()) -> pl.DataFrame
     """Read `data` with polars where its result is certain to be exact, else return None.
 
     Polars fills short rows and blank lines with nulls, renames columns of the same name, accepts text after a
-    closing quote and does not end a line at a lone carriage return. Data without quotes, such names and such
-    bytes, and with a value in every row of the last column, exclude these cases. A file without a header has
-    the column names `names`.
+    closing quote and does not end a line at a lone carriage return. None of this can happen to data without
+    quotes, such names and such bytes, if every row has a value in the last column. A file without a header
+    has the column names `names`.
     """
     if b'"' in data or data.count(b"\r") != data.count(b"\r\n"):
         return None
@@ -128,7 +128,7 @@ def fast(data: bytes, separator: str, names: Sequence[str] = ()) -> pl.DataFrame
     unsure = frame.is_empty() or any("_duplicated_" in name for name in frame.columns)
     unsure = unsure or (bool(names) and frame.width != len(names))
     header = first.split(separator)
-    if not names and "" in header:  # which polars gives a name
+    if not names and "" in header:  # polars invents a name for it
         unsure = unsure or header.count("") > 1 or len(header) != frame.width
         frame = frame if unsure else frame.rename(dict(zip(frame.columns, header, strict=True)))
     return None if unsure or frame[:, -1].has_nulls() else frame
@@ -163,7 +163,7 @@ def exact(text: str, origin: str, separator: str, names: Sequence[str] = ()) -> 
         if times > 1:
             raise SourceError(f"`{origin}` has more than one column `{name}`", hint="rename all but one.")
     columns = zip(*records, strict=True) if records else [()] * len(header)
-    # A mapping, since of a list polars gives a series without a name one.
+    # A mapping, because polars would rename a series without a name in a list.
     return pl.DataFrame(
         {name: pl.Series(column, dtype=pl.String) for name, column in zip(header, columns, strict=True)}
     )

@@ -34,10 +34,10 @@ def read_evalb(file: SourceFile) -> ExampleTable:
 
     Its columns are ``id``, ``length``, ``status``, ``matched``, ``gold``, ``test``, ``crossing``, ``words``
     and ``correct_tags``. A sentence with an error (status 1) or skipped (status 2) has nulls as counts, as
-    evalb excludes it from its totals. evalb numbers sentences from 1 whatever they are, so ``words`` and
-    ``gold``, which describe the reference, have to agree where both runs have them. Raise SourceError if the
-    table is truncated, a row does not have evalb's twelve columns, or the rows do not add up to the totals
-    below them.
+    evalb excludes it from its totals. evalb numbers sentences from 1, which does not identify them, so
+    ``words`` and ``gold``, which describe the reference, have to agree where both runs have them. Raise
+    SourceError if the table is truncated, a row does not have evalb's twelve columns, or the rows do not add
+    up to the totals below them.
     """
     lines = iter(enumerate(file.text.splitlines(), start=1))
     if not any(_RULE.fullmatch(line) for _, line in lines):
@@ -80,7 +80,7 @@ def _row(line: str, where: str) -> _Row:
 def _require_totals(rows: list[_Row], rest: Iterator[tuple[int, str]], file: SourceFile) -> None:
     number, line = next(((number, line) for number, line in rest if line.strip()), (0, ""))
     fields = line.split()
-    if len(fields) not in (3, 9):  # three where no sentence is valid
+    if len(fields) not in (3, 9):  # three fields if no sentence is valid
         raise _cut_off(file, "the totals below its table")
     # The total below `crossing` counts the sentences without crossing brackets, so it is not compared.
     stated = dict(zip(("words", "correct_tags"), fields[-3:-1], strict=True))

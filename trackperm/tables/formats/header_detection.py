@@ -71,9 +71,9 @@ def first_row(file: SourceFile) -> FirstRow:
     """Classify the first row as a header or an example, from the rows in the first 64 KiB.
 
     A row with text is a header. A row of numbers (and perhaps empty fields) is a header if all values below
-    one of them are text, or if it is the only quoted row. It is unclear if it is 0, 1, 2 or 1, 2, 3, as
-    numbered columns are, if only its first field is empty, or if it consists of distinct integers unlike the
-    values below: these are decimals, or in a range far from it.
+    one of them are text, or if it is the only quoted row. It is unclear in three cases: it numbers the
+    columns (0, 1, 2 or 1, 2, 3); only its first field is empty; or it consists of distinct integers, and the
+    values below are decimals or in a range far from it.
     """
     rows = _rows(file)
     try:

@@ -74,7 +74,7 @@ def _run_spec(file: SourceFile) -> Any:
 
 
 def _scenario(file: SourceFile, metrics: Sequence[str]) -> str:
-    """Describe the instances, whose numbers scenarios share, by the run's spec or else by their metrics."""
+    """Describe the instances by the run's spec or else by their metrics; scenarios share their numbers."""
     spec = member(_run_spec(file), "scenario_spec")
     name, arguments = member(spec, "class_name"), member(spec, "args")
     if not isinstance(name, str):

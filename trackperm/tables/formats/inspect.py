@@ -142,7 +142,7 @@ def _json(archive: zipfile.ZipFile, name: str, limit: Expansion) -> Any:
 
 
 def _scores(sample: object, index: int, origin: str) -> dict[str, tuple[Any, Any]]:
-    """Return value and answer of every scorer; several values of one as ``scorer/value``."""
+    """Return value and answer by scorer, or by ``scorer/value`` if a scorer has several values."""
     if not isinstance(sample, dict) or "id" not in sample or "input" not in sample:
         raise SourceError(
             f"`{origin}`, sample {index} is not an object with `id` and `input`", hint="is it an Inspect log?"

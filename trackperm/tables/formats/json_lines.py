@@ -28,7 +28,7 @@ _PATTERNS: dict[type, tuple[str, Any]] = {
     float: (r"-?(?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,40})?(?:[eE][+-]?[0-9]{1,2})?", pl.Float64),
     bool: (r"true|false", pl.Boolean),
 }
-_UNIT = "\x1f"  # JSON escapes this character, so it separates nothing
+_UNIT = "\x1f"  # JSON escapes this character, so as a separator it splits no line
 
 
 def read_json_lines(file: SourceFile) -> ExampleTable:

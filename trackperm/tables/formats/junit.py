@@ -13,7 +13,7 @@ from trackperm.tables.table import ExampleTable
 
 _BEFORE_ROOT = re.compile(
     rb"\s+|<\?xml.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*(?:\[.*?\]\s*)?>", re.DOTALL
-)  # one item before the root element, so that a comment has one end only
+)  # one item at a time before the root element, so that a comment ends at its first end
 _ROOT = re.compile(rb"<testsuites?[\s>/]")
 _FAILED = ("failure", "error")
 

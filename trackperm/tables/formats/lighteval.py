@@ -20,16 +20,16 @@ from trackperm.tables.source import Source, SourceFile
 from trackperm.tables.table import ExampleTable
 
 _NEW = {"doc", "metric", "model_response"}  # from 0.10
-_OLD = {"example", "full_prompt", "metrics", "predictions"}  # before 0.8 every value is the text of Python's
+_OLD = {"example", "full_prompt", "metrics", "predictions"}  # before 0.8 every value is a Python literal
 _NUMPY = re.compile(r"np\.\w+\(([^()]*)\)")
 
 
 def read_lighteval(file: SourceFile) -> ExampleTable:
     """Read details: a column for every metric, and ``prediction`` and ``label`` where each is a single text.
 
-    ``score`` is the only metric, where there is one. ``input_hash`` is the SHA-256 of the query, which
-    pairing checks. The layout before 0.10 has no ids: use `--id input_hash` or `--by-position`. Raise
-    SourceError if the file is truncated, or metrics are not a mapping.
+    A single metric is also the column ``score``. ``input_hash`` is the SHA-256 of the query, which pairing
+    checks. The layout before 0.10 has no ids: use `--id input_hash` or `--by-position`. Raise SourceError if
+    the file is truncated, or metrics are not a mapping.
     """
     frame = read_parquet(file).frame.to_polars()
     is_new = set(frame.columns) >= _NEW
@@ -99,7 +99,7 @@ def _mapping(value: Any, place: str) -> dict[str, Any]:
 
 
 def _literal(value: Any) -> Any:
-    """Parse a value that LightEval up to 0.7 wrote as the text of Python's; return others unchanged."""
+    """Parse a value that LightEval up to 0.7 wrote as a Python literal; return others unchanged."""
     if not isinstance(value, str) or value[:1] not in ("{", "["):
         return value
     try:

@@ -45,11 +45,11 @@ def read_lm_eval(file: SourceFile) -> ExampleTable:
     """Read logged samples: their metrics, and the first filtered response as prediction.
 
     In the file of one task the id is the harness' ``doc_id``. In the folder of a run, which contains a file
-    for every task, ids are ``task/doc_id`` and the column ``task`` is the task. ``score`` is the only metric,
-    where there is one. Numeric metrics are the log's own; in a folder, those that all tasks have. Pairing
-    checks the hashes of document and target, but not that of the prompt, which a chat template changes. Raise
-    SourceError if samples went through several filters and none was chosen, a folder contains several runs or
-    other files, or a sample has no ``doc_id``.
+    for every task, ids are ``task/doc_id`` and the column ``task`` is the task. A single metric is also the
+    column ``score``. The log's own metrics are its numeric ones; in a folder, those that all tasks have.
+    Pairing checks the hashes of document and target, but not that of the prompt, which a chat template
+    changes. Raise SourceError if samples went through several filters and none was chosen, a folder contains
+    several runs or other files, or a sample has no ``doc_id``.
     """
     is_run = file.path.is_dir()
     logs = _logs_of_run(file) if is_run else [_log(file)]

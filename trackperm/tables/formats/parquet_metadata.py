@@ -46,9 +46,9 @@ def row_groups(path: Path) -> Groups:
 
 
 def held_bytes(path: Path, groups: Groups, names: Iterable[str]) -> int:
-    """Count the bytes of columns after decompression, without one value for every row.
+    """Count the bytes of columns after decompression, except for one value per row.
 
-    These bytes are the content of pages, the items of lists and the members of structures, which pages can
+    These bytes are the content of pages, and the items of lists and members of structures, which a page can
     repeat at no cost. Raise ValueError if the footer or the header of a page is broken; polars would abort
     the process on invalid numbers.
     """

@@ -22,7 +22,7 @@ def read_promptfoo(file: SourceFile) -> ExampleTable:
 
     The id is the index of the test, or the values of its variables if it has no index. Variables are
     columns under their own names. ``--repeat`` produces identical tests, which promptfoo numbers like others:
-    they have the id of the first of them, and the column ``repeat`` numbers them. ``input_hash`` is the
+    here they have the id of the first one, and the column ``repeat`` numbers them. ``input_hash`` is the
     SHA-256 of the variables, which pairing checks. Raise SourceError if there are several providers or
     prompts and none was chosen, or a result is not in promptfoo's format.
     """

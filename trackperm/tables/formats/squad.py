@@ -12,7 +12,7 @@ from trackperm.tables.json_values import has_members, member, table
 from trackperm.tables.source import Source, SourceFile
 from trackperm.tables.table import ExampleTable
 
-_MOST_COLUMNS = 20  # texts in one row of a table; an object with more members is a mapping of ids
+_MOST_COLUMNS = 20  # an object with more texts is a mapping of ids, not a row of a table
 _HINT = 'SQuAD is {"data": [{"paragraphs": [{"qas": [{"id": ..., "question": ..., "answers": [...]}]}]}]}.'
 
 

@@ -1,9 +1,9 @@
 """Instances of SWE-bench or Multi-SWE-bench that a system resolved: reports, and lists of resolved ones.
 
 Multi-SWE-bench has two reports. ``final_report.json`` of its harness has the lists of SWE-bench's report,
-with instances named ``org/repo:pr-12``. ``results.json`` of its leaderboard names the resolved ones
-``resolved``, empty or faulty patches ``empty_error_patch_ids``, and instances ``org__repo-12``, as the data
-set does. Both are read with the names of the data set, so that they can be paired.
+with instances named ``org/repo:pr-12``. ``results.json`` of its leaderboard lists the resolved ones in
+``resolved``, and empty or faulty patches in ``empty_error_patch_ids``, with instances named ``org__repo-12``
+as in the data set. Both are read with the names of the data set, so that they can be paired.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _PULL_REQUEST = re.compile(r"([^/:]+)/([^/:]+):pr-(\d+)")
 def read_swe_bench(file: SourceFile) -> ExampleTable:
     """Read ``id`` and ``passed``: 1 for a resolved instance, 0 for a submitted one that is not resolved.
 
-    The statistic is `pass_at_1`, whose ``missing`` lets ``--missing wrong`` count an instance that a run
-    lacks as not resolved. In a report (``resolved_ids``, or ``resolved`` beside other lists) instances
+    The statistic is `pass_at_1`. Its ``missing`` makes an instance that a run lacks count as not resolved
+    under ``--missing wrong``. In a report (``resolved_ids``, or ``resolved`` beside other lists) instances
     without a prediction (``incomplete_ids``) have no value; a list of resolved instances (``resolved``) does
     not contain the others. Multi-SWE-bench's ``org/repo:pr-12`` becomes ``org__repo-12``. Raise SourceError
     if ids are not text, or a resolved instance was not submitted.

@@ -107,7 +107,7 @@ def likelihood_of_key(key: str, config: Mapping[str, Any]) -> Likelihood:
 
 
 def holds_predictions(artifact_type: str) -> bool:
-    """Return whether artifacts of this type can contain predictions: whether people log them."""
+    """Return whether artifacts of this type can contain predictions, that is, whether people log them."""
     return artifact_type not in _NOT_PREDICTIONS and not artifact_type.startswith("wandb-run-")
 
 
@@ -120,9 +120,9 @@ def tables_of_artifact(
 ) -> list[LoggedTable]:
     """List the tables among the files of an artifact; files that are parts of one table count as one.
 
-    `parts` returns the paths to which a partitioned table points, given its path, or None if it cannot be
-    read. `fetch` fetches files, given their paths, to a folder or leaves them where they are, and returns
-    their places.
+    Given the path of a partitioned table, `parts` returns the paths to which it points; None if it cannot be
+    read. Given paths, `fetch` fetches the files to a folder or leaves them in place, and returns their
+    places.
     """
     partitions = {
         path: pointed_at

@@ -97,8 +97,8 @@ class RunFolder:
         """Read the table that `choice` names, or the only one.
 
         `choice` is the key under which the table was logged, or ``<artifact>/<file>``; ``::PART`` may follow.
-        Hints write `chosen_by` before it. Raise SourceError if the run has no such table, or has several and
-        none was named, or if files or rows are missing.
+        In hints, `chosen_by` precedes a choice. Raise SourceError if the run has no such table, or has
+        several and none was named, or if files or rows are missing.
         """
         called = f"`{self.origin}`" + (f" ({self.log.name})" if self.log.name else "")
         if self.log.exit_code is None:
@@ -174,7 +174,7 @@ class RunFolder:
         if not artifact.manifest_file:
             return artifact.entries
         manifest = _moved(Path(artifact.manifest_file), "artifact_manifests")
-        # Another artifact may be meant, and a log may name a pipe or a device.
+        # The user may want another artifact, and a log may name a pipe or a device.
         with suppress(OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, AttributeError):
             return external_entries(manifest.read_bytes()) if manifest.is_file() else {}
         return {}
@@ -237,7 +237,7 @@ class RunFolder:
 def _path_of_url(url: str) -> Path:
     try:
         return Path(unquote(urlsplit(url).path))
-    except ValueError as error:  # as of `file://[`
+    except ValueError as error:  # for example with `file://[`
         raise SourceError(f"`{shown_locator(url)}` is not the address of a file: {error}") from error
 
 

@@ -33,7 +33,7 @@ _RUN_NOTES, _RUN_TAGS = 9, 10
 _ITEM_KEY, _ITEM_NESTED_KEY, _ITEM_BOOLEAN, _ITEM_INTEGER, _ITEM_NUMBER = 1, 2, 4, 5, 6
 _ITEM_TEXT, _ITEM_JSON, _ITEM_VALUE_JSON = 7, 8, 16
 _DEEPEST = 100  # parts of a key, which bounds the recursion
-_LONGEST = 10_000  # characters of a key, which all keys inside it begin with
+_LONGEST = 10_000  # characters of a key, with which all keys inside it begin
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ def read_run_log(path: Path, origin: str, *, with_summary: bool = False) -> RunL
 def media_entries(items: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the values with a ``_type`` in nested objects, by their keys joined with dots.
 
-    Raise SourceError if the key of an object is too long; the keys of all values in it begin with it.
+    Raise SourceError if the key of an object, with which the keys of all values in it begin, is too long.
     """
     if len(prefix) > _LONGEST:
         raise SourceError(f"a key has {len(prefix):,} characters; expected at most {_LONGEST:,}")
@@ -247,7 +247,7 @@ def _entry(data: bytes) -> ManifestEntry:
 
 
 def _items(data: bytes, number: int) -> dict[str, Any]:
-    """Return keys and values of a record of history, summary or config; keys with parts make objects."""
+    """Return the items of a record of history, summary or config; keys of several parts become objects."""
     result: dict[str, Any] = {}
     for item in _message(data).get(number, ()):
         message = _message(item)

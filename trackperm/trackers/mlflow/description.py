@@ -1,8 +1,8 @@
 """Description of an MLflow experiment: its newest leaderboards, between two markers.
 
 The text between the markers is generated from the runs of the leaderboards each time, so that concurrent
-writers do not lose each other's. Text that people wrote outside the markers stays. MLflow cannot change a
-description only if it still is what was read, so an edit by hand in the same moment may be lost.
+writers do not lose each other's. Text that people wrote outside the markers stays. MLflow cannot make a
+change depend on the text that was read, so an edit by hand in the same moment may be lost.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ BOARD_FILE = "leaderboard.md"
 _BLOCK = re.compile(
     rf"{re.escape(BEGIN)}(?:(?!{re.escape(BEGIN)})[\s\S])*?{re.escape(END)}",
 )
-_TRIES = 5  # writers that change the description at the same moment, each of which needs one more
+_TRIES = 5  # attempts; each simultaneous writer of the description requires one more
 _UNKNOWN = datetime.max.replace(tzinfo=timezone.utc)
 
 
@@ -136,7 +136,7 @@ def _begun(run: Run) -> tuple[datetime, str]:
 
 
 def _board(client: MlflowClient, run: Run, read: dict[tuple[str, str], str]) -> Board:
-    """Read a leaderboard, and each version of it once."""
+    """Read a leaderboard; `read` caches each version of it."""
     run_id = run.info.run_id
     version = run_id, run.data.tags.get(DIGEST_TAG, "")
     if version not in read:

@@ -28,7 +28,7 @@ from trackperm.trackers.mlflow.store import Store
 from trackperm.trackers.references import TrackedRun
 
 TRACES = "traces"
-"""Name of the evaluation where an artifact is named."""
+"""Name that selects the evaluation in place of an artifact."""
 
 ID, REQUEST_ID, INPUTS, OUTPUTS = "id", "request_id", "inputs", "outputs"
 

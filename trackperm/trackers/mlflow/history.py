@@ -24,7 +24,7 @@ _ALIAS = re.compile(r"models:/([^@/:]+)@([^@/]+)")
 _VERSION = re.compile(r"models:/([^@/:]+)/([0-9]+)")
 _ABSENT = ("RESOURCE_DOES_NOT_EXIST", "NOT_FOUND", "INVALID_PARAMETER_VALUE")
 _GOING = ("RUNNING", "SCHEDULED")
-_FEW = 50  # runs of the first page, which the newest that fits is nearly always on
+_FEW = 50  # runs of the first page, which nearly always contains the newest match
 _FAILED = ("FAILED", "KILLED")
 
 

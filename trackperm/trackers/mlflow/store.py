@@ -113,7 +113,7 @@ class Store:
                 self._is_shared = False
 
     def run(self, run: TrackedRun) -> Run:
-        """Return MLflow's record of `run`, from the object itself where it was found by this adapter."""
+        """Return MLflow's record of `run`; if this adapter found the run, the object has the record."""
         if isinstance(run.details, Run):
             return run.details
         with self.calls(f"looking up run `{run.reference}`") as client:

@@ -56,7 +56,7 @@ from trackperm.trackers.publication import (
 from trackperm.trackers.references import RunReference, TrackedRun
 
 _RUN_ID = re.compile(r"[a-zA-Z0-9][\w-]{0,255}")
-_PAGE = 1000  # names of runs that are searched for one like a wrong name
+_PAGE = 1000  # run names that are searched for one similar to a wrong name
 _READERS = 8  # threads: a server answers several requests at once, and transfer takes longer than answering
 _SHOWN = 20  # references in a hint
 _NAMED_BY = "a run is named by its id, or as `mlflow:<experiment>/<run name>`."
@@ -210,7 +210,7 @@ class MlflowTracker:
         return logged_comparison(self._store, run)
 
     def comparisons(self, near: TrackedRun | str, test_set: str | None = None) -> list[LoggedComparison]:
-        """List the comparisons and leaderboards in an experiment, named `near` or that of the run `near`."""
+        """List the comparisons and leaderboards in the experiment `near`, or in that of the run `near`."""
         if isinstance(near, str):
             experiment_id = self._store.experiment_id(near)
         elif near.reference.scheme == "mlflow":

@@ -293,7 +293,7 @@ def _is_marked_complete(run: Run, content: _Content) -> bool:
 
 
 def _differences(client: MlflowClient, run: Run, content: _Content) -> list[str]:
-    """List what the run holds otherwise than `content` says."""
+    """List the values of the run that differ from `content`."""
     found = [
         f"metric `{name}`"
         for name, value in content.metrics.items()

@@ -227,7 +227,7 @@ class _LoggedByRun(_Logged):
                 )
 
     def _without_key(self, keys: Iterable[str]) -> Iterator[LoggedTable]:
-        """Yield tables that are missing in the summary, as ``define_metric(summary="none")`` makes them."""
+        """Yield tables that the summary lacks, because of ``define_metric(summary="none")``."""
         known = {_path(str(entry.get("artifact_path", ""))) for entry in self._entries_by_key.values()}
         for path, versions in self._run_tables.items():
             key = path.removesuffix(TABLE_SUFFIX)

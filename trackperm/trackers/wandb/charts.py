@@ -1,4 +1,4 @@
-"""Charts that W&B's own pages draw: by a preset that every server has, or by trackperm's once installed.
+"""Charts on W&B's own pages, drawn by a preset that every server has, or by trackperm's if it is installed.
 
 A native chart is a table and the name of a preset, which is a Vega-Lite spec stored on the server. W&B's own
 presets draw lines but not bars of a given width, so the default is one line per curve.

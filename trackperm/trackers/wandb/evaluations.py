@@ -19,7 +19,7 @@ from trackperm.trackers.wandb.store import Store
 
 _CLOUD, _CLOUD_TRACES = "https://api.wandb.ai", "https://trace.wandb.ai"
 _EXAMPLE = "predict_and_score"
-_SECONDS = (10, 120)  # to connect, and between two pieces of an answer
+_SECONDS = (10, 120)  # to connect, and between pieces of an answer
 
 
 def fetch_evaluation(
@@ -27,9 +27,9 @@ def fetch_evaluation(
 ) -> list[Path]:
     """Write the examples of an evaluation, an `entry` of the run's summary, to a file of JSON Lines.
 
-    Its columns are ``id`` if examples are rows of a Weave dataset, the example's inputs, the members of its
-    output or else ``prediction`` (with the prefix ``output.`` if the name is taken), the scores as
-    ``score.NAME`` with dots for nested ones, and ``error`` if a prediction failed. Raise SourceError if
+    Its columns are: ``id`` if examples are rows of a Weave dataset; the example's inputs; the members of its
+    output or else ``prediction`` (with the prefix ``output.`` if the name is taken); the scores as
+    ``score.NAME``, with dots for nested ones; and ``error`` if a prediction failed. Raise SourceError if
     examples are missing, or not in Weave's format.
     """
     what = f"evaluation `{key}` of run `{run.reference}`"

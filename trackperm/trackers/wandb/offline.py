@@ -30,7 +30,7 @@ from trackperm.trackers.publication import (
 from trackperm.trackers.references import RunReference, TrackedRun
 
 _QUIET_SECONDS = 1.0  # a log that did not change for this long is complete, or its writer is gone
-_MOST_SECONDS = 5.0  # waited for the end of a log, which a run that was killed never gets
+_MOST_SECONDS = 5.0  # longest wait for the end of a log, which a killed run never writes
 
 
 def is_offline_run(locator: str) -> bool:

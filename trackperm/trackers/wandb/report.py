@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore", DeprecationWarning)  # pydantic's, about the library's own code
+    warnings.simplefilter("ignore", DeprecationWarning)  # pydantic warns about the library's own code
     import wandb_workspaces.reports.v2 as wr
 
 from trackperm.errors import InputError
@@ -214,7 +214,7 @@ def _newest_leaderboard(store: Store, runs: Sequence[Any]) -> list[Any]:
 
 
 def _result(run: Any, path: str) -> dict[str, Any]:
-    """Read the result that the run logged last, and check that it is the one in its columns."""
+    """Read the result that the run logged last, and check that the run's columns have its signature."""
     newest = newest_result(run)
     result: dict[str, Any] = {}
     if newest is not None:

@@ -20,7 +20,7 @@ _PAGE = re.compile(r"(?:/wandb)?/([^/]+)/([^/]+)/runs/([^/]+)(?:/.*)?")
 UNFINISHED = "unfinished"
 """Tag of a comparison's run while it is being written."""
 
-_MAX_NAMES = 1000  # names of runs that are searched for one like a wrong name
+_MAX_NAMES = 1000  # run names that are searched for one similar to a wrong name
 
 
 def find_run(store: Store, locator: str) -> TrackedRun:
@@ -106,7 +106,7 @@ def from_page(url: str) -> tuple[str, str]:
 
 
 def _look_up(store: Store, locator: str) -> tuple[str, str, Any]:
-    """Return container and name in a locator, and the run whose id the name is; None where it is not one."""
+    """Return container and name in a locator, and the run that has the name as its id, or else None."""
     container, name = from_page(locator) if "://" in locator else _split(store, locator)
     path = f"{container}/{name}"
     with store.calls(f"looking up run `wandb:{path}`"):

@@ -3,8 +3,8 @@
 Online the order is: run (with the tag ``unfinished``), lineage, result artifact, tables and charts, numbers;
 the run ends; everything is read back; tags and notes with the verdict are set last. After a crash the next
 call finds the run by its id, which the key determines, and repeats these steps; content that is already there
-is not written again. Offline each run is a folder. A folder without the end of its run is left as it is, and
-the next call writes another with the same id; where both are synced, the later one counts.
+is not written again. Offline each run is a folder. If the log in it has no end, the folder stays as it is,
+and the next call writes another with the same id; if both are synced, the later one counts.
 """
 
 from __future__ import annotations
@@ -96,8 +96,8 @@ def write_offline(
 ) -> Published:
     """Write `publication` as an offline run in `folder`, unless the folder has it already.
 
-    ``wandb sync`` uploads it to `container`, ``entity/project`` or ``project``, or as wandb decides, and
-    raises its `alert`. Raise TrackerError if the content cannot be read back.
+    ``wandb sync`` uploads it to `container` (``entity/project`` or ``project``; by default wandb decides),
+    and raises its `alert`. Raise TrackerError if the content cannot be read back.
     """
     content = Content.of(publication)
     earlier = folders_of_comparisons(folder, content.run_id)
@@ -107,7 +107,7 @@ def write_offline(
     root = folder.parent if folder.name == "wandb" else folder
     entity, _, project = container.rpartition("/")
     doing = f"logging {publication.kind} `{publication.name}` in `{folder}`"
-    if earlier:  # the names of folders contain the second
+    if earlier:  # names of folders contain the time to the second
         time.sleep(1.0 - time.time() % 1.0)
     try:
         # manifests name the folder for copies of logged files; wandb reads it from the environment alone
@@ -201,7 +201,7 @@ def _verify(store: Store, path: str, content: Content, *, final: bool) -> Any:
 
 
 def _differences(run: Any, content: Content, *, final: bool) -> list[str]:
-    """List what a run of :class:`wandb.Api` holds otherwise than `content` says."""
+    """List the values of a run of :class:`wandb.Api` that differ from `content`."""
     found = [] if run.state == "finished" else [f"its end (it is {run.state})"]
     if (run.job_type, run.group) != (content.kind, GROUP):
         found.append("job type and group")
@@ -250,7 +250,7 @@ def _lost_media(run: Any, content: Content) -> list[str]:
 
 
 def _differences_offline(folder: Path, content: Content) -> list[str]:
-    """List what the offline run in `folder` holds otherwise than `content` says."""
+    """List the values of the offline run in `folder` that differ from `content`."""
     logs = list(folder.glob("run-*.wandb"))
     if not logs:
         return ["its log"]
