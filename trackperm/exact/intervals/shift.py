@@ -17,7 +17,7 @@ shifts that it does not reject therefore form an interval, and its ends are thos
 delta = 0 this is the test itself.
 
 If most examples tie, the model is wrong, as a shift would have moved those too; the interval is then close to
-that of a t test, with the same flaw if few examples differ. If none differs it is infinite: the model would
+that of a t test, and as flawed if few examples differ. If none differs, it is infinite, as the model would
 claim 0 with certainty from six examples.
 
 The ends are computed as follows. Few configurations are listed and sorted by their means. Otherwise the end
@@ -26,8 +26,8 @@ is bracketed by certified p-values at rational shifts, each the tail of one weig
 many fractions (`search`). If the certificate does not decide, the shift counts as not rejected, which
 lengthens the interval. If the last fractions would take long to separate, the end is the greatest shift that
 is known to be rejected, at most a hundred-thousandth of a standard deviation too far out. If differences have
-to be rounded for p-values in good time, these are slightly too large, and the end is slightly farther out. It
-is never too close.
+to be rounded to save time, p-values are slightly too large, and the end is slightly too far out, never too
+close.
 
 References
 ----------
@@ -128,7 +128,7 @@ def shift_interval(
 
 
 def rejects_zero(scores: AdditiveScores, alpha: float, alternative: Alternative) -> bool:
-    """Whether the exact test has p < alpha, with the whole of its certified interval."""
+    """Whether the whole certified interval of the exact p-value is below alpha."""
     largest = max(abs(int(m)) for m in scores.moves)
     options = TestOptions(alternative=alternative)
     test = sum_test_of(scores.moves, scores.multiplicities, Fraction(1, largest), options)

@@ -67,8 +67,7 @@ def count_expression(
     columns, types : mapping
         Column of every name, and type of every column.
     located : callable
-        Returns the column from which a column, or that of a counter, is read, given its name.
-    functions : Functions
+        Maps the name of a column, or of a counter's column, to the column that is read. functions : Functions
         Functions that build the expression.
 
     Raises
