@@ -142,7 +142,7 @@ def checked_multiplicities(values: npt.ArrayLike | None, n_rows: int) -> IntArra
 class CountTable:
     """Table of distinct pairs of counts with multiplicities, tied pairs included.
 
-    It is all that a test needs to know.
+    A test needs no other data.
 
     Attributes
     ----------
@@ -254,7 +254,7 @@ class DifferenceHistogram:
         sign = np.sign(leading)
         kept = sign != 0
         folded, folded_totals = group_rows(sign[kept, None] * signed[kept], totals[kept])
-        # Each folded row is added once, so that rows without a positive member appear too.
+        # Each folded row is added once, so rows without a positive member appear too.
         up = sign > 0
         _, n_up_plus_one = group_rows(
             np.vstack([folded, signed[up]]),

@@ -97,7 +97,7 @@ class ClusterColumn:
 
     @property
     def is_grouping(self) -> bool:
-        """Whether the column has enough clusters, and they have enough examples."""
+        """Whether the column has enough clusters, with enough examples."""
         n, k = self.clusters.size, self.sizes.size
         if int((self.sizes > 1).sum()) < FEWEST:
             return False

@@ -161,8 +161,8 @@ class Statistic:
         types : mapping of str to ColumnType
             Types of the columns, at least of `used_columns`.
         located : callable
-            Maps the name of a column, or of a counter's column, to the column that is read. functions :
-        Functions
+            Maps the name of a column, or of a counter's column, to the column that is read.
+        functions : Functions
             Builder of the expressions.
 
         Raises
@@ -254,7 +254,7 @@ class Statistic:
     def _substitute(self, outcome: Outcome) -> Mapping[str, Expression]:
         """Return the counts of a missing prediction; empty where they are unknown.
 
-        The best prediction is the label, if predictions are all that counts read of a run.
+        The best prediction is the label, if counts read only predictions and labels.
         """
         said = {"missing": self._missing, "worst": self._worst, "best": self._best}[outcome]
         if said or outcome != "best":
@@ -432,7 +432,7 @@ class Statistic:
         return None if self._score is None else str(self._score)
 
     def _reads(self, name: str | None) -> bool:
-        """Return whether a name refers to a column even where the classes are known."""
+        """Return whether a name is that of the id, label or cluster, or counts read it."""
         return name in ("id", "label", self.cluster) or any(
             node.full == name for expression in self._counts.values() for node in expression.names
         )

@@ -149,8 +149,8 @@ def characteristic_function(
     Parameters
     ----------
     law, tilt, start, periods
-        The law of X; lambda, shape (r,); the origin, which only shifts the phase; grid sizes P_i. frequencies
-    : ndarray of int64, shape (n, r)
+        The law of X; lambda, shape (r,); the origin, which only shifts the phase; grid sizes P_i.
+    frequencies : ndarray of int64, shape (n, r)
         l, for theta_i = 2 pi l_i / P_i.
 
     Returns

@@ -334,7 +334,7 @@ def _ways(a: int, b: int, m: int) -> list[int]:
 
 
 def _product(masses: list[ScaledMass]) -> ScaledMass:
-    """Return the convolution of several masses, starting with the shortest."""
+    """Return the convolution of all masses, shortest first."""
     heap = [(mass.values.size, index, mass) for index, mass in enumerate(masses)]
     heapq.heapify(heap)
     for index in range(len(masses), 2 * len(masses) - 1):

@@ -48,7 +48,7 @@ def share_of_swaps(count: int, n_coins: int) -> TailMass:
     spare = max(count.bit_length() - 64, 0)
     exponent = count.bit_length() - n_coins
     mantissa = math.ldexp(float(count >> spare), spare - count.bit_length())
-    # Rounding to a float counts once, and the bits cut off beyond 64 as much again.
+    # One rounding is that to a float; bits cut off beyond 64 count as another.
     error = 0.0 if count.bit_length() <= 53 else 2.0 * UNIT
     if exponent > -1000:
         return TailMass(0.0, math.ldexp(mantissa, exponent), error)
@@ -124,7 +124,7 @@ def tilt_of_coins(halves: FloatArray, multiplicities: IntArray, target: float) -
 def solved_tilt(moments: Callable[[float], tuple[float, float]], target: float) -> float:
     """Return a tilt of at least 0 with a mean near `target`; `moments` gives mean and variance of a tilt.
 
-    Newton's method runs within a bracket until the mean is off by at most 1/1000 of a standard deviation.
+    Newton's method runs within a bracket until the mean is off by 1/1000 standard deviation at most.
     """
     tilt, low, high = 0.0, 0.0, math.inf
     for _ in range(100):
@@ -175,7 +175,7 @@ def tilt_along(law: SwapDistribution, direction: FloatArray, excess: Callable[[F
 
 
 def dominating_tilt(law: SwapDistribution, excess: Callable[[FloatArray], float]) -> FloatArray:
-    """Return a tilt along the normal of the region's boundary, with its mean on that boundary; else zeros.
+    """Return a tilt along the normal of the region's boundary, with its mean there; else zeros.
 
     Such a point minimises the rate function over the boundary (Bahadur and Rao's dominating point). The
     iteration looks for a fixed point of direction = gradient at the tilted mean.

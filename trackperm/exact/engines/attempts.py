@@ -350,8 +350,7 @@ def _characteristic(
             # Counts have at most 2^16 values, and windows 2^44: products fit.
             angles = folded_angles(turns[chunk, None] * np.arange(size) % period, period)
             values[chunk] *= np.cos(angles) @ mass.values - 1j * (np.sin(angles) @ mass.values)
-        # Roundings are each term's angle, sine and product, their sum, and the product with the other
-        # factors.
+        # Roundings: each term's angle, sine and product; their sum; the product with other factors.
         roundings += mass.roundings + size + 24.0
     values *= np.exp(-1j * folded_angles(remainders(frequencies, np.array(shift % period), period), period))
     return frequencies, values, np.full(frequencies.size, 1.01 * UNIT * roundings)

@@ -29,7 +29,7 @@ class Engine:
     refusal : str or None
         Reason why it cannot solve this problem at all.
     why : str
-        Reason for choosing it, as a result states it.
+        Reason for choosing it, as stated in results.
     run : callable
         Computes the tails; may still raise CapacityError.
     """

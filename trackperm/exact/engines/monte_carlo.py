@@ -2,9 +2,9 @@ r"""Monte Carlo p-values, for statistics whose lattice has too high a rank for e
 
 Draws. X = sum_k Binomial(c_k, 1/2) x_k takes K draws, not one for each example. Up to :data:`COINS` pairs of
 one kind are tossed as coins, eight to a random byte: tables of the 256 possible sums of eight coins turn
-bytes into sums, exactly. NumPy draws the numbers of kinds with more pairs. Axes are packed into integers as
-mixed-radix digits of X - low on the box of its support, as many as fit 2^62; every partial sum lies in that
-box, so no digit carries and the int64 sums are exact.
+bytes into sums, exactly. For kinds with more pairs, NumPy draws the number. As many axes as fit 2^62 are
+packed into one integer, as mixed-radix digits of X - low on the box of its support. Every partial sum lies in
+that box, so no digit carries and the int64 sums are exact.
 
 Reproducibility. Chunk i of the draws has its own generator, the i-th child of the seed, and a size that only
 the rank determines: the draws depend neither on the number of threads nor on memory, and a longer run begins
@@ -20,9 +20,9 @@ level too.
 
 The interval contains the exact p-value q with the stated confidence: it consists of all q that neither of two
 one-sided tests of level (1 - confidence)/2 rejects (Clopper and Pearson 1934). Outcomes are ordered by their
-p-values: early stops are above late ones, and all stops are above outcomes that do not stop. The tails of
-this order are binomial, since n draws have at least g < h extreme ones exactly if drawing stops, or goes on
-to n with g or more:
+p-values: early stops are above late ones, and both above outcomes without a stop. The tails of this order are
+binomial, since n draws have at least g < h extreme ones exactly if drawing stops, or goes on to n with g or
+more:
 
     P(at least g extreme in n, or stopped) = P(Binomial(n, q) >= g),
     P(at most g extreme in n, not stopped) = P(Binomial(n, q) <= g),

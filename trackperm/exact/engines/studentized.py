@@ -10,9 +10,8 @@ whereas for runs with equal scores, with a_n the observed contribution of exampl
     sigma^2 = sum_n (y_n - mean of y)^2,    y_n = v . a_n,    v the slopes of h at S.
 
 If outputs are exchangeable, S is half way and the two agree. Runs with equal scores may differ in other ways.
-Take precision, independent outputs, and runs that predict shares q = 10 % and r = 50 % of the examples
-positive: then sigma^2 / sigma_swap^2 = (q + r)^2 / 4qr = 1.8, and a level of 5 % becomes 2
-Phi(-1.96 / sqrt(1.8)) = 14 %.
+Take precision, independent outputs, and shares q = 10 % and r = 50 % of examples predicted positive: then
+sigma^2 / sigma_swap^2 = (q + r)^2 / 4qr = 1.8, and a level of 5 % becomes 2 Phi(-1.96 / sqrt(1.8)) = 14 %.
 
 This test judges each swap s by T(s) = h(S(s)) / se(s), with se(s) from the slopes at S(s) and the
 contributions under s (delta method). The p-value is the share of swaps with |T(s)| >= |T|, one-sided

@@ -3,9 +3,8 @@
 A linear antisymmetric statistic is T = sum_n x_n, and a swap turns x_n into -x_n. A shift of all scores by
 delta moves x_n by delta w_n, with w_n the share of row n in the denominators: 1/N for the mean of N examples,
 its share of all tokens for a row of tokens, and W_s / n_s for an example of stratum s in a mean over strata
-with weights W_s. The shares are read from the written form of the statistic, a sum of quotients. The test
-itself, at shift 0, does not depend on them, so they may be rounded, which spreads a shift slightly less
-evenly.
+with weights W_s. The shares are read from the written form of the statistic, a sum of quotients. The test, at
+shift 0, does not depend on them, so they may be rounded: that spreads a shift slightly less evenly.
 """
 
 from __future__ import annotations
@@ -46,9 +45,9 @@ class AdditiveScores:
     unit : Fraction
         Value of a mean difference of 1 per unit of weight; positive.
     gap : Fraction or None
-        For scores with two values, such as 0/1 scores: the statistic if all rows have the same weight and
-        rise from the lower value to the higher one. None for other scores. If only differences are known,
-        differences of a single size count as two values.
+        For scores with two values, such as 0/1 scores: the statistic if all rows had the same weight and rose
+        from the lower value to the higher. None for other scores. If only differences are known, differences
+        of a single size count as two values.
     """
 
     moves: npt.NDArray[Any]

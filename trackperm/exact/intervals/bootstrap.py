@@ -124,8 +124,7 @@ def bca_levels(
     # The acceleration does not depend on the scale, and scaling by a power of two is exact.
     without = np.ldexp(without, -int(np.frexp(np.abs(without).max())[1]))
     means = np.bincount(groups, weights=multiplicities * without) / sizes
-    # An example's influence on the statistic is (n - 1) (mean - without), here over the size n of its
-    # stratum.
+    # An example's influence, (n - 1) (mean - without), is divided by the size n of its stratum.
     pulls = (means[groups] - without) * (1.0 - 1.0 / sizes[groups])
     squares = float(multiplicities @ pulls**2)
     acceleration = float(multiplicities @ pulls**3) / (6.0 * squares**1.5) if squares > 0.0 else 0.0

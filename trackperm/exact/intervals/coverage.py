@@ -2,8 +2,8 @@ r"""Rules under which intervals from observed outcomes have nearly their nominal
 
 Resampling, and shifts of the scores, ignore outcomes that no example showed. If few examples distinguish the
 runs, or few of them have most of the weight, unseen outcomes matter, and the interval is too short. With 50
-examples and 5 % positives, 30 % of the 95 % intervals for a difference of F1 miss it; an interval that never
-leaves an observed tie is [0, 0]. An interval is shown, and may decide equivalence, if
+examples and 5 % positives, 30 % of the 95 % intervals for a difference of F1 miss; one that never leaves an
+observed tie is [0, 0]. An interval is shown, and may decide equivalence, if
 
 1. enough examples distinguish the runs. With e_n the change of the statistic by swapping example n alone,
 

@@ -106,7 +106,7 @@ def cohens_dz(scores: AdditiveScores) -> float | None:
 def odds_interval(
     n_better: int, n_worse: int, *, alpha: float = 0.05, alternative: Alternative = "two-sided"
 ) -> Interval:
-    """Return the exact interval of the odds of better to worse, Clopper and Pearson's of b in b + c.
+    """Return the exact interval of the odds of better to worse, from Clopper and Pearson's of b in b + c.
 
     The numbers are not both 0. It excludes 1 exactly when the exact McNemar test has p < alpha; one-sided
     intervals reach to 0 or infinity.

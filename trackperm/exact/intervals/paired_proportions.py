@@ -10,7 +10,7 @@ Each of the two binomials has exact lower and upper confidence distributions (Cl
     theta_L ~ Beta(b, c + 1),        theta_U ~ Beta(b + 1, c),
     pi_L ~ Beta(m, n - m + 1),       pi_U ~ Beta(m + 1, n - m),
 
-where Beta(0, .) means 0 and Beta(., 0) means 1. Melding inserts independent variables with these laws into
+where Beta(0, .) means 0 and Beta(., 0) means 1. Melding inserts independent variables of these laws into
 Delta (Fay, Proschan and Brittain 2015): the lower end is the tau-quantile of pi (2 theta_L - 1), with the pi
 that makes it smaller. That is pi_L if the end is positive and pi_U if it is negative, since the distributions
 of pi_L and pi_U are ordered. In either case

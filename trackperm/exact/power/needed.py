@@ -8,9 +8,9 @@ increasing in n, so the bounds
     E L(M) <= power(n) = E R(M) <= E U(M)
 
 both rise with n. Hence the required power is never reached below the first n with E U(M) >= required, and
-always from the first n with E L(M) >= required on; between them, it is computed for every n. If R is too long
-for a list, U and L use its bounds on stretches instead, and Hoeffding's inequality beyond: that leaves more
-powers to compute, but the result is the same.
+always from the first n with E L(M) >= required on; the power in between is computed for every n. If R is too
+long for a list, U and L use its bounds on stretches instead, and Hoeffding's inequality beyond: that leaves
+more powers to compute, but the result is the same.
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ def clique_cover(adjacent: BoolArray) -> list[tuple[int, ...]]:
     """Return cliques of a graph that cover its edges and vertices, each in ascending order, sorted.
 
     A clique starts at the first vertex with an uncovered edge, and grows by common neighbours of its members
-    until none is left. The neighbour with the most uncovered edges to members is next; ties go to the most to
+    until none is left. The neighbour with most uncovered edges to members is next; ties go to most edges to
     remaining candidates, then to the first. So each clique is a maximal set of systems that are not
     distinguished. Cliques whose edges are all covered by others are removed at the end.
 

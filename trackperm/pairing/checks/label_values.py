@@ -288,7 +288,7 @@ def _parts(table: ExampleTable, names: Sequence[str]) -> Iterator[pl.DataFrame]:
 def _typed(
     table: ExampleTable, values: pl.DataFrame, other: ExampleTable, others: pl.DataFrame, name: str
 ) -> tuple[pl.Series, ColumnType]:
-    """Convert values of a table to the type shared with another's; raise InputTypeError if there is none."""
+    """Convert values of a table to the type shared with another's; raise InputTypeError if none is."""
     first, second = (side.with_rows(frame.select(name)) for side, frame in ((table, values), (other, others)))
     typed, _, types = typed_columns(first, second, [name])
     return typed.frame.get_column(name).to_polars(), types[name]

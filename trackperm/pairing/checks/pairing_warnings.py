@@ -158,8 +158,8 @@ def pairs_of_values(rows: JoinedRows, name: str, *by: str) -> pl.DataFrame:
     pairs = pairs.filter(has_values).select(*by, f.col(sides[0]).alias("a"), f.col(sides[1]).alias("b"), "n")
     if not rows.engine.is_local:
         if rows.types[name] is ColumnType.TEXT:
-            # If there are more distinct texts than this, they are not compared, so any part of them will do.
-            # For others, words suffice to decide which are equal.
+            # More distinct texts than this are not compared, so any part of them will do. Of fewer, words
+            # suffice to decide which are equal.
             pairs = rows.engine.with_text_words(pairs.head(N_SAMPLED), {"word_a": "a", "word_b": "b"})
             pairs = pairs.select(nw.col("word_a").alias("a"), nw.col("word_b").alias("b"), "n")
         else:

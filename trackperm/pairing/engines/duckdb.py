@@ -81,8 +81,7 @@ class DuckDB(SqlEngine):
         self, tables: Sequence[ExampleTable], columns: Sequence[str], texts: Sequence[str]
     ) -> tuple[list[Frame], Types]:
         """Convert each of `columns` to one type in both tables."""
-        # Queries are copied: if they were joined in place, pairing would keep its tables in the user's
-        # database.
+        # Queries are copied: joined in place, they would leave pairing's tables in the user's database.
         tables = [stored(table, columns, self._new_path()) for table in tables]
         types = types_of(tables, columns, texts)
         return [cast_frame(self._source(table, types), types) for table in tables], types
@@ -194,7 +193,7 @@ def _renamed(
 ) -> Frame:
     """Select columns under their internal names; convert floats to integers where the type is integral.
 
-    Other casts fail if the dictionary of a column holds NaN, even if no row has it.
+    CAST, unlike TRY_CAST, fails if the dictionary of a column holds NaN, even if no row has it.
 
     Parameters
     ----------

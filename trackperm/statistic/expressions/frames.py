@@ -67,7 +67,8 @@ def count_expression(
     columns, types : mapping
         Column of every name, and type of every column.
     located : callable
-        Maps the name of a column, or of a counter's column, to the column that is read. functions : Functions
+        Maps the name of a column, or of a counter's column, to the column that is read.
+    functions : Functions
         Functions that build the expression.
 
     Raises

@@ -1,7 +1,7 @@
 """Functions that build data frame expressions: those of narwhals, or those of polars itself.
 
-narwhals takes its names and their meaning from polars. Code that uses only these functions, and methods that
-frames of both have, therefore runs on polars with or without narwhals in between. Without it, a query of many
+narwhals takes its names and their meaning from polars. Code with only these functions, and methods that
+frames of both have, runs on polars with or without narwhals in between. Without it, a query of many
 expressions over few rows takes half the time.
 """
 

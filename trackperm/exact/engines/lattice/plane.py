@@ -5,7 +5,7 @@ If a region is an interval [a, b] in every row x (`rows`), then under the tilt l
     P(X in R) = exp(K - lambda . (r - E/2)) sum_x sum_{y=a}^{b} exp(-lambda . (z - r)) P_lambda(X = z)
 
 with z = (x, y) and a reference point r, and P_lambda(X = z) is a sum over the few frequencies that matter:
-the sum over y is geometric, and that over the frequencies of x is one matrix product.
+the sum over y is geometric, that over the frequencies of x one matrix product.
 
 One tilt suits only the rows where its weights stay moderate (`tilted`), so several are used: the first has
 its mean at the dominating point of R, each further one at the end of the row with the largest bound under the

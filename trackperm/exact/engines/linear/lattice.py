@@ -86,7 +86,7 @@ def line_window(law: SwapDistribution, tilt: FloatArray) -> tuple[int, int, floa
 
 
 def upper_tails(law: SwapDistribution, points: Sequence[int]) -> list[TailMass]:
-    """Return P(X >= point) for X on the integers (rank 1), each relative to its own size.
+    """Return P(X >= point) for X on the integers (rank 1), each with its own error bound.
 
     Points have to be close to each other: the first one decides the tilt. It raises CapacityError if too many
     frequencies matter.

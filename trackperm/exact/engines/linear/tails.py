@@ -135,8 +135,8 @@ def linear_tails(
 ) -> tuple[list[TailMass], Method, str]:
     """Return P(X <= limit) for each limit, the engine used, and the reason for it.
 
-    Limits have to be at least 0, the greatest first, and close to each other; `method` is ``auto`` or the
-    name of an engine. It raises CapacityError if the named engine cannot run, and InputError if it is not for
+    Limits are to be at least 0, the greatest first, and close to each other; `method` is ``auto`` or the name
+    of an engine. It raises CapacityError if the named engine cannot run, and InputError if it is not for
     linear statistics.
     """
     if limits[-1] >= law.total:
@@ -215,7 +215,7 @@ def _scaled(tail: TailMass, n_coins: int) -> TailMass:
         return tail
     log_scale = tail.log_scale - n_coins * math.log(2.0)
     if tail.error >= 1.0:
-        # An upper bound stays valid; a lower bound, if there is one, rises no more than the upper one.
+        # An upper bound stays valid; a lower bound, if any, rises no more than the upper one.
         roundings = 4.0 * UNIT * (n_coins + abs(log_scale))
         return TailMass(log_scale, tail.scaled * (1.0 + roundings), tail.error * (1.0 + 4.0 * roundings))
     if tail.log_scale == 0.0 and tail.log + log_scale > -690.0:
@@ -291,7 +291,7 @@ def _lattice(law: LineLaw, limits: Sequence[int], *, planned: bool) -> Engine:
         tilt = upper_tilt(lattice, law.total - limits[0])
         _, period, _ = line_window(lattice, tilt)
         search = FrequencySearch(lattice, tilt, (period,), LOG_PRUNED)
-        # The main peak is that of a normal law; elsewhere, frequencies survive as often as random ones.
+        # The main peak is a normal law's; elsewhere, frequencies survive as often as random ones.
         deviation = math.sqrt(float(lattice.covariance(tilt)[0, 0]))
         peak = period * math.sqrt(-2.0 * LOG_PRUNED) / (2.0 * math.pi * max(deviation, 1e-300))
         frequencies = min(peak + period / 2 * search.share_of_survivors, period / 2 + 1)
