@@ -23,7 +23,7 @@ h(S)^2 / N, so that T grows with h and the test is the plain one.
 
 Computation. se(s) needs S(s) and the sums of products M(s) = sum_n x_n x_n', since sum_n y_n^2 = v' M v. Both
 are sums of coins, so swaps are drawn or listed as in the plain test. If there are fewer kinds of discordant
-examples than such sums, the coins of every kind are counted instead: each that shows a in place of b adds
+examples than such sums, the coins of every kind are counted instead: a coin that shows a, not b, adds
 (v . a)^2 - (v . b)^2.
 
 T is 0 wherever h is 0, however small se: the least extreme value. If only se is 0, T is infinite, the most

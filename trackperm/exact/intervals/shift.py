@@ -11,9 +11,9 @@ the scores, and a random set A of swapped rows, each with probability 1/2,
 So p_greater is a step function that rises with delta, at the means of subsets (Hartigan 1969's typical
 values), and the test of level tau does not reject delta >= the least subset mean v with p_greater(v) >= tau.
 Only the empty set remains as delta falls: if 2^-N >= tau nothing is rejected, and the end is -inf. The upper
-end is that of -m, negated. The two-sided p-value, of \|t\| >= \|t observed\|, is 2 p_greater below the
-estimate, where t > 0, 2 p_less above it, and 1 at it: it rises up to the estimate and falls beyond. The
-shifts that it does not reject therefore form an interval, and its ends are those for tau = alpha / 2. At
+end is that of -m, negated. The two-sided p-value, of \|t\| >= \|t observed\|, is 2 p_greater at shifts below
+the estimate, where t > 0, 2 p_less at shifts above it, and 1 at the estimate: it rises up to the estimate and
+falls beyond. So the shifts that it does not reject form an interval, with the ends for tau = alpha / 2. At
 delta = 0 this is the test itself.
 
 If most examples tie, the model is wrong, as a shift would have moved those too; the interval is then close to

@@ -1,7 +1,7 @@
 """Compact letter displays, in which systems that share a letter are not distinguished.
 
 Letters are cliques of the graph whose edges join systems that are not distinguished, and they have to cover
-its edges. Piepho's insert-and-absorb (2004) lists all maximal cliques that insertion meets, 2^k of them for k
+its edges. Piepho's insert-and-absorb (2004) lists all maximal cliques that insertion meets: 2^k cliques for k
 disjoint distinguished pairs. A cover needs far fewer, of the order of log k. Finding the least one is NP-hard
 (Gramm, Guo, Hueffner, Niedermeier, Piepho and Schmid 2007); here cliques are grown greedily.
 """
