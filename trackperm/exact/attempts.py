@@ -260,7 +260,7 @@ class _PassRates:
 
     @classmethod
     def of(cls, rows: IntArray, counts: IntArray) -> _PassRates:
-        """Build it from distinct rows (passes and attempts of u, then of v) and their numbers."""
+        """Build it from distinct rows (passes and attempts of u, then of v) and their multiplicities."""
         n_examples = int(counts.sum())
         passes, attempts = rows[:, 0] + rows[:, 2], rows[:, 1] + rows[:, 3]
         # Examples with no passes, or with passes only, are the same after any permutation.
@@ -289,7 +289,7 @@ class _PassRates:
 
     @cached_property
     def listing(self) -> Listing | None:
-        """Every value of S in integers, where they are few."""
+        """All values of S with their numbers of ways; None if there are too many."""
         return listing(self.law)
 
     @cached_property
@@ -297,9 +297,9 @@ class _PassRates:
         return self.law.mirrored()
 
     def regions(self, options: TestOptions) -> list[tuple[HypergeometricSum, int, int]]:
-        """Return laws and points from which on a value is as extreme as the observed one, and more extreme.
+        """Return, by side, a law and its least points as extreme as, and more extreme than, the observed.
 
-        For values that are low, those are of the mirrored law.
+        The law is mirrored for the low side.
         """
         found = []
         if options.tested != "less":

@@ -1,4 +1,4 @@
-"""Count table of a comparison, and the histogram of differences that swaps move."""
+"""Count table of a comparison, and histogram of the differences of its pairs."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def checked_multiplicities(values: npt.ArrayLike | None, n_rows: int) -> IntArra
 class CountTable:
     """Table of distinct pairs of counts with multiplicities, tied pairs included.
 
-    A test needs nothing else of a comparison.
+    A test needs no other data.
 
     Attributes
     ----------
@@ -205,7 +205,7 @@ class CountTable:
 
 @dataclass(frozen=True)
 class DifferenceHistogram:
-    """Histogram of the differences that swaps move: S = sum_n (b_n + B_n (a_n - b_n)).
+    """Histogram of the differences a_n - b_n in S = sum_n (b_n + B_n (a_n - b_n)).
 
     The B_n are fair coins.
 
@@ -244,8 +244,8 @@ class DifferenceHistogram:
         """Fold and group the differences of N pairs.
 
         `observed` and `swapped`, shape (N, m) or (N,), are a_n = g(u_n, v_n) and b_n = g(v_n, u_n);
-        `multiplicities` is the number of times that each pair occurs. Refused are arrays that are not
-        integers of one shape, are empty, or overflow.
+        `multiplicities` is the number of times that each pair occurs. Arrays that are not integers of one
+        shape, are empty, or overflow are refused.
         """
         a, b = paired_matrices(observed, swapped)
         counts = None if multiplicities is None else checked_multiplicities(multiplicities, a.shape[0])
@@ -254,7 +254,7 @@ class DifferenceHistogram:
         sign = np.sign(leading)
         kept = sign != 0
         folded, folded_totals = group_rows(sign[kept, None] * signed[kept], totals[kept])
-        # Each folded row once more with multiplicity 1, so that rows without a positive member are found too.
+        # Each folded row is added once, so rows without a positive member appear too.
         up = sign > 0
         _, n_up_plus_one = group_rows(
             np.vstack([folded, signed[up]]),

@@ -22,7 +22,7 @@ from trackperm.exact.types import IntArray
 def linearised(
     h: Statistic, observed: IntArray, swapped: IntArray, multiplicities: IntArray
 ) -> RationalStatistic | None:
-    """Return h as an affine function, with totals that no swap changes as constants; None if it is not."""
+    """Return h in affine form, with totals that no swap changes as constants; None if it is not affine."""
     if not isinstance(h, RationalStatistic):
         return None
     if h.affine is not None:
@@ -45,8 +45,8 @@ def changes_by_swap(
 ) -> tuple[npt.NDArray[Any], int] | None:
     """Return the changes of h by the swap of each row, as Python integers over a common denominator.
 
-    None if h is not affine in the totals that swaps change, or does not change its sign when all rows are
-    swapped. Otherwise h(observed) = (h(observed) - h(swapped)) / 2 is half the sum of these changes.
+    It is None if h is not affine in the totals that swaps change, or if swapping all rows does not negate h.
+    Otherwise h(observed) = (h(observed) - h(swapped)) / 2 is half the sum of these changes.
     """
     linear = linearised(h, observed, swapped, multiplicities)
     if linear is None or linear.affine is None:
@@ -127,7 +127,7 @@ class Differences:
         """Skewness of the non-zero differences under a mean of 0; None if all have one sign.
 
         The law is the nearest one with mean 0 on the same differences, with probabilities proportional to
-        counts times exp(lambda values). Differences of one size therefore have skewness 0, however many are
+        counts times exp(lambda values). So differences of one size have skewness 0, whatever share of them is
         above 0. Differences of 0 change neither skewness^2 / n nor the law of the mean.
 
         References
@@ -153,7 +153,7 @@ class Differences:
 
     @property
     def size(self) -> int | None:
-        """Common size of the non-zero differences, as of 0/1 scores; None if they differ in size."""
+        """Common size of the non-zero differences (0/1 scores have one); None if sizes differ."""
         moved = self.values[self.values != 0]
         if moved.size not in (1, 2) or abs(moved[0]) != abs(moved[-1]):
             return None

@@ -24,7 +24,7 @@ class TestOptions:
     Attributes
     ----------
     alternative : {'two-sided', 'less', 'greater'}, optional
-        Side on which values are extreme; None for the declaration of the statistic, two-sided by default.
+        Side on which values are extreme; None takes that of the statistic, which is two-sided by default.
     alpha : float
         Significance level of the verdict, between 0 and 1; it does not enter the p-value.
     mid_p : bool

@@ -374,7 +374,7 @@ def _lattice_test(histogram: DifferenceHistogram, h: Statistic, options: TestOpt
 
 
 def _rank(lattice: Lattice) -> int:
-    """Return the rank of the coordinates, which are not reduced to it beyond `MOST_REDUCED`."""
+    """Return the rank of the coordinates; above `MOST_REDUCED` their number is not reduced to it."""
     if lattice.rank <= MOST_REDUCED:
         return lattice.rank
     return int(np.linalg.matrix_rank(lattice.coordinates))

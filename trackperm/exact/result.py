@@ -25,8 +25,7 @@ class PermutationTest:
     pvalue : float
         Probability, under independent fair swaps, or permutations of attempts, of a value at least as
         extreme; with ``mid_p`` values equal to the observed one count half. It is 0.0 only below the range of
-        floats, an upper bound for the method ``bracket``, and (extreme + 1) / (drawn + 1) for
-        ``monte-carlo``.
+        floats. For ``bracket`` it is an upper bound, and for ``monte-carlo`` (extreme + 1) / (drawn + 1).
     log10_pvalue : float
         Decimal logarithm of the p-value, always finite.
     error_bound : float
@@ -46,7 +45,7 @@ class PermutationTest:
     mid_p : bool
         Whether ties count half.
     n_examples, n_discordant : int
-        Number of examples, and of those that a swap changes; for attempts, of those with passes and failures.
+        Numbers of all examples, and of those that a swap changes (for attempts, with passes and failures).
     rank : int
         Dimension of the lattice of the null distribution.
     n_better, n_worse : int or None

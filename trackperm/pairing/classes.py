@@ -67,8 +67,8 @@ class ClassCounts:
         """Add up the counts of the examples of each unit.
 
         Row l of `units`, `kinds` and `sizes` is the number of a unit and of a kind, each from 0, and the
-        number of examples of this kind in this unit. Refused are sums that may reach 2^62, or counts that
-        would not fit in memory.
+        number of examples of this kind in this unit. Sums that may reach 2^62, or counts that would not fit
+        in memory, are refused.
         """
         n_units = int(units.max()) + 1
         self.require_few_units(n_units)

@@ -97,7 +97,7 @@ class ClusterColumn:
 
     @property
     def is_grouping(self) -> bool:
-        """Whether the column has enough clusters, and they have enough examples."""
+        """Whether the column has enough clusters, with enough examples."""
         n, k = self.clusters.size, self.sizes.size
         if int((self.sizes > 1).sum()) < FEWEST:
             return False
@@ -248,7 +248,7 @@ class _Rows:
 
 
 def _values(tables: Tables, rows: Sequence[_Rows], name: str) -> pl.Series | None:
-    """Return the values of a column by example; None if the runs differ in one, or both lack one."""
+    """Return the values of a column by example; None if the runs differ in a value, or both lack it."""
     try:
         columns = [table.polars_column(name) for table in tables]
     except InputTypeError:

@@ -40,11 +40,11 @@ class Digests:
     baseline, candidate : str
         Digest of each run's ids and columns that were read, with their names and types.
     test_set : str
-        Digest of the examples that either run has: their ids, and their labels if these were checked. If
-        labels were not checked, the columns that identify an example's input take their place. All rows of
-        one id are one example. Where rows are paired by position, the number of a row is its id. The digest
-        does not depend on predictions, the statistic, the names of columns, the order of the two runs, the
-        treatment of missing examples, or whether integers were logged as integers, text or whole decimals.
+        Digest of the examples that either run has: their ids, with their labels if these were checked, else
+        with the columns that identify an example's input. All rows of one id are one example. Where rows are
+        paired by position, the number of a row is its id. The digest does not depend on predictions, the
+        statistic, the names of columns, the order of the two runs, the treatment of missing examples, or
+        whether integers were logged as integers, text or whole decimals.
     """
 
     baseline: str

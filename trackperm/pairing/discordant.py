@@ -68,7 +68,7 @@ def discordant_rows(
 def few_discordant_rows(
     rows: JoinedRows, statistic: Statistic, types: Types, outcomes: tuple[Outcome, Outcome] | None
 ) -> pl.DataFrame:
-    """Select rows whose counts differ among the first :data:`MOST`, by id, whose columns differ."""
+    """Select, among the first :data:`MOST` rows by id whose columns differ, those whose counts differ."""
     columns, in_memory = rows.columns, InMemory()
     f = rows.functions
     conditions = [
@@ -99,7 +99,7 @@ def few_discordant_rows(
 
 
 def _first(rows: JoinedRows, changed: nw.Expr) -> pl.DataFrame:
-    """Return the first rows on which a condition holds; of very many rows only the first keys are joined."""
+    """Return the first rows on which a condition holds; if it holds often, only the first keys are joined."""
     engine, f = rows.engine, rows.functions
     n_changed = rows.counted(changed=f.col(IN_TEST) & changed)["changed"]
     share = _MARGIN * MOST / max(1, n_changed)

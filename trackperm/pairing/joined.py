@@ -206,7 +206,7 @@ class JoinedRows:
         return self.functions.col(_has_key(side))
 
     def padding(self, side: str) -> nw.Expr:
-        """Whether the run has the example but not this row of it, which only the other run has."""
+        """Whether the run has the example, but only the other run has this row of it."""
         return self.keyed(side) & ~self.there(side)
 
     def example(self, name: str) -> nw.Expr:

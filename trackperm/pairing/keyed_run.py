@@ -103,7 +103,7 @@ def _keyed(engine: Engine, frame: Frame, table: ExampleTable, columns: PairedCol
 
 
 def _numbered(frame: Frame) -> Frame:
-    """Add the number of the row, from 0, as key; rows that are paired by position are always in memory."""
+    """Add the row number, from 0, as key; rows that are paired by position are always in memory."""
     rows = cast(pl.LazyFrame, frame)
     return cast(Frame, rows.with_row_index(KEY).with_columns(pl.col(KEY).cast(pl.Int64)))
 

@@ -94,7 +94,7 @@ def pair_many(
     """Pair with a reference run all runs that hold exactly its examples.
 
     For each run the result equals that of :func:`~trackperm.pairing.pair.pair_in_memory`, with the same
-    arguments; it is None if that function has to be called.
+    arguments; it is None if that function has to be called instead.
     """
     found: list[PairedRun | None] = [None] * len(candidates)
     is_grouped = statistic.has_classes or statistic.strata or statistic.cluster or statistic.has_several_rows

@@ -71,7 +71,7 @@ def design(rows: JoinedRows, frame: Frame, statistic: Statistic) -> list[str]:
 
 
 def _are_folds(rows: JoinedRows, frame: Frame, unit: str) -> bool:
-    """Whether the exchangeable units are folds; usually one unit that is not a fold decides it."""
+    """Whether the exchangeable units are folds; usually the first unit shows that they are not."""
     name = KEY if rows.columns.cluster is None else "id"
     own = (rows.runs[0].frame if rows.columns.cluster is None else frame).select(
         rows.functions.col(name).alias("id")

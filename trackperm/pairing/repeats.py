@@ -117,7 +117,7 @@ def require_equal_rows(rows: JoinedRows) -> None:
 def combined(
     rows: JoinedRows, frame: Frame, statistic: Statistic, *, strata: bool
 ) -> tuple[Frame, Statistic]:
-    """Combine the counts of all rows of an example by the rule of the statistic, other than their sum.
+    """Combine the counts of all rows of an example by a rule of the statistic other than the sum.
 
     It returns a row for every example and stratum, with the key, the stratum and the counts, and the
     statistic with the units of the new counts. It raises InputError if the rule needs rows that pass or fail,

@@ -40,8 +40,8 @@ class PairingReport:
     notes : tuple of str
         Remarks for readers of the result.
     baseline_digest, candidate_digest : str
-        SHA-256 of each run's id, label and the columns that the statistic reads: the same for every order
-        of rows (by id) and every data frame engine.
+        SHA-256 of each run's id, label and the columns that the statistic reads: the same for any order of
+        rows (by id) and any data frame engine.
     test_set : str
         SHA-256 of the examples that either run has, independent of predictions and statistic; see
         :class:`trackperm.pairing.digests.Digests`.

@@ -136,7 +136,7 @@ def hash_names(name: str) -> list[str]:
 
 
 def product_sums(f: Functions, keys: str, values: str, condition: nw.Expr) -> list[nw.Expr]:
-    """Return expressions that add up the hashes of rows, under the names of the hashes `values`.
+    """Return expressions that add up the hashes of rows, named like the hashes `values`.
 
     Parameters
     ----------
@@ -155,7 +155,8 @@ def product_sums(f: Functions, keys: str, values: str, condition: nw.Expr) -> li
 def digest(header: Sequence[object], sums: Mapping[str, int], name: str) -> str:
     """Return the SHA-256 of a header of JSON values and the sums of hashes of all rows.
 
-    `sums` are the values of the expressions of :func:`product_sums`, and `name` names the hashes of values.
+    `sums` are the values of the expressions of :func:`product_sums`, and `name` is that of the hashes of
+    values.
     """
     written = [*header, *(int(sums[half] or 0) % p for p, half in zip(PRIMES, hash_names(name), strict=True))]
     return sha256(json.dumps(written).encode()).hexdigest()

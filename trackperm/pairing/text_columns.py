@@ -31,8 +31,8 @@ def text_columns(
 ) -> tuple[tuple[str, ...], list[str]]:
     """Find the columns, among `names`, of numbers that are compared as text; `texts` are text in any case.
 
-    It returns the columns in which a file writes a number in two ways, with those that the statistic compares
-    with them, and a note for each number.
+    It returns the columns in which a file writes a number in two ways, the columns that the statistic
+    compares with these, and a note for each number.
     """
     open_ = [name for name in names if name not in texts]
     found = {name: written for name in open_ if (written := numbers_in_two_ways(*tables, name)) is not None}

@@ -85,7 +85,7 @@ class _Compiler:
     overriding_resolution: Resolution | Mapping[str, Resolution] | None = None
     known_strata: Collection[str] | None = None
     known_classes: Collection[ClassValue] | None = None
-    set_parameters: frozenset[str] | None = None  # None: all, those of a spec that is not built in
+    set_parameters: frozenset[str] | None = None  # None: all, as in a spec that is not built in
     errors: list[TrackpermError] | None = None  # errors that are collected; None: the first one is raised
 
     @property
@@ -227,7 +227,7 @@ class _Compiler:
         )
 
     def check_direction(self, name: str) -> None:
-        """Refuse a spec with the name of an error that does not say whether greater is better."""
+        """Refuse a spec that is named like an error and does not say whether greater is better."""
         data = self.document.data
         word = direction_word(name)
         if word is None or "greater_is_better" in data:
@@ -246,7 +246,7 @@ class _Compiler:
         values: dict[str, ParameterValue] = {}
         for key, value in spec.parameters.items():
             path = ("parameters", key)
-            # A refused parameter is defined, so that expressions that read it are not refused as well.
+            # A refused parameter counts as defined, so that expressions that read it are not refused as well.
             values[key] = 1
             with self.attempt():
                 self.check_name(key, path)
@@ -337,7 +337,7 @@ class _Compiler:
                 )
 
     def resolution(self, counts: Collection[str], name: str) -> Fraction | dict[str, Fraction]:
-        """Return the units of counts by name, or one resolution for all counts that are decimals."""
+        """Return the units of counts by name, or one resolution for all decimal counts."""
         known = f"the counts of this statistic are {', '.join(counts)}."
         given = self.overriding_resolution
         if given is not None and not isinstance(given, Mapping):

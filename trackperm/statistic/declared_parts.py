@@ -15,7 +15,7 @@ from trackperm.statistic.expressions.tree import Expression, size
 from trackperm.statistic.expressions.types import literal_type
 from trackperm.statistic.schema import LongSpec, ShortSpec
 
-_MAX_SIZE = 50_000  # nodes of a mean over strata or classes, which compiling takes seconds for
+_MAX_SIZE = 50_000  # nodes of a mean over strata or classes; compiling so many takes seconds
 
 
 def classes_of(
@@ -92,7 +92,7 @@ def weights_of(
 
 
 def exact_number(document: Document, path: tuple[str, ...]) -> Fraction:
-    """Return a number in the exact value in which it is written, such as ``0.1`` or ``1/3``."""
+    """Return the exact value of a number as it is written, such as ``0.1`` or ``1/3``."""
     text = document.passage(path).text
     if re.fullmatch(r"[-+]?(\d{1,50}(/0*[1-9]\d{0,50})?|\d{0,50}\.\d{1,50})", text, re.ASCII):
         return Fraction(text)
@@ -108,7 +108,7 @@ def require_moderate_size(expression: Expression, n_parts: int) -> None:
 
 
 def check_classes(document: Document, spec: ShortSpec | LongSpec, counts: Mapping[str, Expression]) -> None:
-    """Check that `class` is read by a count, and is no other name; strata and classes exclude each other."""
+    """Check that a count reads `class`, that nothing else has this name, and that there are no strata."""
     if spec.strata is not None:
         hint = "a score is a mean over strata or over classes, not over both."
         raise document.error("`classes` cannot be used with `strata`", ("classes",), key=True, hint=hint)

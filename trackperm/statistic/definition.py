@@ -75,9 +75,9 @@ class Statistic:
     set_parameters : frozenset of str
         Parameters whose values were chosen in a call, or in a spec that is not built in.
     resolution : mapping of str to Fraction, or Fraction
-        Units of counts by name; the unit of other counts is 1. Or a Fraction to whose multiples all decimal
-        counts will be rounded: the data tell which counts are decimals, and loading the statistic again with
-        the units of each makes this a mapping.
+        Units of counts by name; the unit of other counts is 1. Or one Fraction, until the data tell which
+        counts are decimals: these are rounded to its multiples, and loading the statistic again with their
+        units gives a mapping.
     g_names : tuple of str
         Names of the integers of a pair, whose sums are the arguments of h.
     h : RationalStatistic or RealStatistic
@@ -106,7 +106,7 @@ class Statistic:
     chosen : str
         Reason for the choice of the statistic, where the user named none, such as ``the log's own metric``.
     found : tuple of str
-        Columns that were found in the data, as the user named none.
+        Columns that were found in the data because the user named none.
     """
 
     name: str
@@ -161,7 +161,7 @@ class Statistic:
         types : mapping of str to ColumnType
             Types of the columns, at least of `used_columns`.
         located : callable
-            Returns the column from which a column, or that of a counter, is read, given its name.
+            Maps the name of a column, or of a counter's column, to the column that is read.
         functions : Functions
             Builder of the expressions.
 
@@ -189,7 +189,7 @@ class Statistic:
 
     @cached_property
     def tells_classes(self) -> bool:
-        """Whether counts only test which label the prediction is, by equality with what labels equal."""
+        """Whether counts only test predictions for equality, with labels or with what labels may equal."""
         prediction, label = (Equality.of(name, self._counts.values()) for name in ("prediction", "label"))
         return prediction.is_all and ("label" in prediction.names or prediction.shares(label))
 
@@ -254,7 +254,7 @@ class Statistic:
     def _substitute(self, outcome: Outcome) -> Mapping[str, Expression]:
         """Return the counts of a missing prediction; empty where they are unknown.
 
-        The best prediction equals the label, where counts read nothing else of a run.
+        The best prediction is the label, if counts read only predictions and labels.
         """
         said = {"missing": self._missing, "worst": self._worst, "best": self._best}[outcome]
         if said or outcome != "best":
@@ -336,7 +336,7 @@ class Statistic:
 
     @cached_property
     def total_names(self) -> tuple[str, ...]:
-        """Names of the score's arguments: of the counts of every stratum or class, where there are such."""
+        """Names of the score's arguments: the counts, or those of each stratum or class if there are any."""
         return in_parts(self.count_names, self.weights)
 
     def pairs(
@@ -389,8 +389,8 @@ class Statistic:
         """Return the spec with all values as used: its long form as YAML, without the description.
 
         Specs with the same meaning mostly have the same document, however they are written (spaces, comments,
-        short form). The short form stays where g and h cannot express it: with strata or classes, and with a
-        contrast. Weights and classes are those used.
+        short form). The short form stays if g and h cannot express it: with strata, classes or a contrast.
+        Weights and classes are those used.
         """
         replaced = self.class_column if self.classes and not self._reads(self.class_column) else None
         optional: dict[str, Any] = {
@@ -432,7 +432,7 @@ class Statistic:
         return None if self._score is None else str(self._score)
 
     def _reads(self, name: str | None) -> bool:
-        """Return whether a name refers to a column even where the classes are known."""
+        """Return whether a name is that of the id, label or cluster, or counts read it."""
         return name in ("id", "label", self.cluster) or any(
             node.full == name for expression in self._counts.values() for node in expression.names
         )

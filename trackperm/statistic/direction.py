@@ -47,7 +47,7 @@ def direction_word(name: str) -> str | None:
     """Return the word in a name that leaves its direction open, so that it has to be declared.
 
     Words are separated by ``_``, ``-``, ``.``, digits and changes of case. A wrong direction reverses the
-    verdict, so that a name with such a word needs a declaration. :func:`lower_is_better_by_name` guesses the
+    verdict, so a name with such a word needs a declaration. :func:`lower_is_better_by_name` guesses the
     direction instead.
 
     Parameters

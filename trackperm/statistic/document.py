@@ -304,7 +304,7 @@ class Document:
     ) -> SpecError:
         """Return an error about the value at `path`, or about its key.
 
-        A path that leads further than the document does is followed as far as it exists.
+        If the document lacks the end of the path, the error is about the part that exists.
         """
         name, node, depth = self._find(path)
         node = name if key and name is not None else node
@@ -429,14 +429,14 @@ def _offsets(node: yaml.ScalarNode, source: _Source) -> tuple[int, ...] | None:
     if node.style == '"':
         start, end = start + 1, end - 1
         return tuple(range(start, end)) if source.text[start:end] == node.value else None
-    pieces = r"[ \t\n]+|[^ \t\n]"  # blanks are one piece, so that the time is linear in the length
+    pieces = r"[ \t\n]+|[^ \t\n]"  # adjacent blanks are one piece, for time linear in the length
     if node.style == "'":
         start, end, pieces = start + 1, end - 1, f"''|{pieces}"
     characters: list[str] = []
     offsets: list[int] = []
     for match in re.finditer(pieces, source.text[start:end]):
         piece, at = match[0], start + match.start()
-        if "\n" in piece:  # one line end is folded to a space, n + 1 to n
+        if "\n" in piece:  # one line end is folded to a space, n + 1 line ends to n
             piece = "\n" * (piece.count("\n") - 1) or " "
             offsets += [at] * len(piece)
         elif piece == "''":

@@ -25,12 +25,12 @@ class EngineForecast:
     Attributes
     ----------
     kind : {'linear', 'rational', 'irrational'}
-        Whether h, with counts that are the same in both runs as constants, is a sum, a quotient of
-        polynomials, or neither.
+        Whether h is a sum, a quotient of polynomials, or neither, if counts that are the same in both runs
+        are constants.
     rank : int
         Largest number of counts that vary independently of each other; data may have fewer.
     each : str or None
-        Column of strata, or ``class``, where each of an unknown number of parts has counts of that rank.
+        Column of strata, or ``class``, if the number of parts is unknown: each part has counts of that rank.
     """
 
     kind: Literal["linear", "rational", "irrational"]
@@ -96,6 +96,6 @@ def forecast_engine(statistic: Statistic) -> EngineForecast:
         return EngineForecast("irrational", rank, each)
     try:
         is_linear = LatticeStatistic(h, histogram, lattice).affine() is not None
-    except CapacityError:  # a sum would not be too long to multiply out
+    except CapacityError:  # only quotients are too long to multiply out
         is_linear = False
     return EngineForecast("linear", 1) if is_linear else EngineForecast("rational", rank, each)

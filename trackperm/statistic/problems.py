@@ -48,7 +48,7 @@ def problems(path: Path, columns: Sequence[str] | None = None) -> list[Problem]:
     path : Path
         The spec.
     columns : sequence of str, optional
-        Columns of the data, among which the columns that the spec names have to be.
+        Columns of the data, which have to include those that the spec names.
 
     Examples
     --------

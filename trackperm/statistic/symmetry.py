@@ -17,7 +17,7 @@ from trackperm.statistic.expressions.arrays import integers
 from trackperm.statistic.expressions.tree import Binary, Expression, Name, Node, transform, written
 
 _SAMPLES = 150  # random totals; an h that is wrong on one in ten of them passes once in 10^7 times
-_EXAMPLES = 3  # summed for each of them, so that products of sums differ from sums of products
+_EXAMPLES = 3  # examples per sum: with several, products of sums differ from sums of products
 
 
 def require_antisymmetry(
@@ -29,9 +29,9 @@ def require_antisymmetry(
 ) -> None:
     """Refuse a two-sided test of an h that is not antisymmetric: h(swapped) = -h.
 
-    Where exchanging u and v permutes the g, an h that is written as the difference of one function of both
-    runs is antisymmetric, and a rational h is decided as a rational function. Any other h is evaluated on
-    random counts, some of them zero; so is a rational one, exactly, to see where it has no value.
+    If exchanging u and v permutes the g, an h written as the difference of one function of both runs is
+    antisymmetric, and algebra decides a rational h. Any other h is evaluated on random counts, some of them
+    zero. A rational one is too, exactly, to see where it has no value.
     """
     shared = frozenset(
         name
@@ -51,7 +51,7 @@ def require_antisymmetry(
         except CapacityError:
             pass  # too large to expand: the samples decide
     found: list[tuple[Fraction | float | None, Fraction | float | None]] = []
-    for smallest in (0, 1):  # 1 where g divides by a count, or h by so many that it has no value
+    for smallest in (0, 1):  # 1 if g divides by a count, or h by so many counts that zeros leave it no value
         try:
             observed, swapped = _samples(counts, g, shared, smallest)
         except SpecError:

@@ -1,7 +1,7 @@
 r"""Distribution of X = sum_k sum_{j <= c_k} B_kj x_k, and its characteristic function under tilts.
 
-The B are fair coins, and with E = sum_k c_k x_k, X - E/2 is symmetric. The tilt lambda gives each coin of
-row k the odds exp(lambda . x_k) : 1. With the centred cumulant function
+The B are fair coins. X - E/2 is symmetric, with E = sum_k c_k x_k. The tilt lambda gives each coin of row k
+the odds exp(lambda . x_k) : 1. With the centred cumulant function
 K(lambda) = sum_k c_k log cosh(lambda . x_k / 2),
 
     P(X = x) = exp(K(lambda) - lambda . (x - E/2)) P_lambda(X = x),
@@ -12,8 +12,8 @@ where a_k = lambda . x_k / 2 and b_k = theta . x_k / 2. The squared modulus of a
 
 Accuracy. Phases are integers modulo 2Q, reduced before any sine is taken, so that b has one rounding
 wherever it lies. The logarithm of a factor's modulus comes from log1p(-sech^2 sin^2) / 2 where
-sin^2 <= 1/2 and from log(cos^2 + tanh^2 sin^2) / 2 elsewhere, with the cosine as a sine of the complement:
-a few units of relative accuracy everywhere, exact zeros included. log cosh a is log1p(2 sinh^2(a/2)).
+sin^2 <= 1/2 and from log(cos^2 + tanh^2 sin^2) / 2 elsewhere, with the cosine as a sine of the complement.
+Its relative accuracy is a few units everywhere, exact zeros included. log cosh a is log1p(2 sinh^2(a/2)).
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def characteristic_function(
     Parameters
     ----------
     law, tilt, start, periods
-        The law of X, lambda of shape (r,), the origin, which only shifts the phase, and grid sizes P_i.
+        The law of X; lambda, shape (r,); the origin, which only shifts the phase; grid sizes P_i.
     frequencies : ndarray of int64, shape (n, r)
         l, for theta_i = 2 pi l_i / P_i.
 
@@ -211,7 +211,7 @@ def _phases(frequencies: IntArray, steps: npt.NDArray[Any], periods: Sequence[in
 def remainders(factors: IntArray, others: IntArray, modulus: int) -> IntArray:
     """Return factors * others modulo a modulus of at most 2^51, for integers from 0 to the modulus.
 
-    Beyond 2^31, a quotient in floats is off by at most 2, and products modulo 2^64 give the remainder.
+    Beyond 2^31 the quotient in floats is off by at most 2; products modulo 2^64 then give the remainder.
     """
     if modulus <= 2**31:
         return factors * others % modulus

@@ -7,11 +7,11 @@ of the bounds over any of the k bounds the characteristic function over the whol
 threshold are dropped and the others split, down to single frequencies. Every grid frequency is covered by
 some box: secondary peaks are found like the main one.
 
-A few rows bound a box far from any peak, whatever their total number. Over a uniform phase the log modulus
-of a coin under a tilt has the mean log((1 + tanh |a|) / 2); a reach of h leaves about (1 - 2 h / pi)^4 of it.
-So wide boxes are bounded by small steps, and narrow ones by steps to which the tilt leaves
-some variance. Rows of about equal merit are taken in random order: steps of nearly the same size, or in
-arithmetic progression, would agree on frequencies that other rows rule out. The bound holds for any choice.
+Far from any peak a few rows bound a box, however many there are. For a uniform phase, the log modulus of a
+tilted coin has the mean log((1 + tanh |a|) / 2); a bound over a reach h keeps about (1 - 2 h / pi)^4 of it.
+So rows with small steps bound wide boxes, and rows with some variance left under the tilt bound narrow ones.
+Rows of about equal merit are taken in random order: steps of nearly the same size, or in arithmetic
+progression, would all keep frequencies that other rows rule out. The bound holds for any choice.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class FrequencySearch:
         self._extents = np.array([*periods[:-1], periods[-1] // 2 + 1], dtype=np.int64)
         self._sizes = list(_box_sizes(self._extents, np.abs(self._steps).max(axis=0)))
         self._levels: dict[int, BoxBounds] = {}
-        # The widest boxes that can mostly be dropped, or single frequencies.
+        # Start with the widest boxes that can mostly be dropped, or with single frequencies.
         self._first = bisect_left(
             range(len(self._sizes) - 1),
             -ENOUGH * log_threshold,
@@ -106,8 +106,8 @@ class FrequencySearch:
     def share_of_survivors(self) -> float:
         """Estimated share of random frequencies above the threshold.
 
-        The variance of a row's log modulus is pi^2 / 12 for a = 0; it is taken to shrink with the square of
-        its mean.
+        The variance of a row's log modulus is pi^2 / 12 for a = 0; it is assumed to shrink with the square of
+        the mean.
         """
         deviation = math.pi / math.sqrt(12.0) / math.log(2.0) * float(np.linalg.norm(self._losses))
         excess = self.log_threshold + float(self._losses.sum())
@@ -223,7 +223,7 @@ class BoxBounds:
     counts, sech2 : ndarray of float64, shape (m,)
         c_k and sech^2 a_k.
     ends : list of int
-        Numbers of rows: at first, and after each doubling for the boxes that are left.
+        Numbers of rows used: at first for all boxes, then after each doubling for those left.
     """
 
     sizes: IntArray

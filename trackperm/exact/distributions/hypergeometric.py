@@ -12,9 +12,9 @@ with the greatest step as the bound of a summand:
     P_lambda(|S - E S| >= t) <= 2 exp(-t^2 / 2 / (Var S + t max_k s_k / 3)).
 
 Accuracy. Masses of a row come from exact integers. The tilt of a row is relative to its most likely point,
-and scales are powers of two, so no normalisation is rounded. All terms of a convolution are positive: an
-entry has at most one rounding for each cell of the shorter array, and those of its factors. The mass that is
-left out is counted separately.
+and scales are powers of two, so no normalisation is rounded. All terms of a convolution are positive, so an
+entry has at most one rounding for each cell of the shorter array, besides those of its factors. The mass that
+is left out is counted separately.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class ScaledMass:
         )
 
     def __pow__(self, count: int) -> ScaledMass:
-        """Return the convolution of `count` of them."""
+        """Return the convolution of `count` copies."""
         if count == 1:
             return self
         half = self ** (count // 2)
@@ -184,7 +184,7 @@ class HypergeometricSum:
         return float(weights @ means), float((weights * steps) @ variances)
 
     def coins(self, tilt: float) -> tuple[SwapDistribution, FloatArray]:
-        """Return coins, with their biases, whose characteristic function is nowhere smaller in modulus.
+        """Return coins with biases; their characteristic function is nowhere smaller in modulus than S's.
 
         The squared modulus of a coin with probability q is 1 - 4 q (1 - q) sin^2. Its logarithm is concave in
         the variance q (1 - q), so the coins of a row, as many as its width, may be given equal variances.
@@ -195,7 +195,7 @@ class HypergeometricSum:
         return law, np.arccosh(1.0 / np.sqrt(sech2))
 
     def log_bound(self, tilt: float, point: int) -> float:
-        """Return about the logarithm of Chernoff's bound of P(S >= point) by a tilt of at least 0."""
+        """Approximate the logarithm of Chernoff's bound of P(S >= point) under a tilt of at least 0."""
         return self._cells.cumulant(tilt) - tilt * point
 
     def tilt_for(self, target: float) -> float:
@@ -222,7 +222,7 @@ class HypergeometricSum:
         return self._cells.tilted(tilt)
 
     def groups(self, tilt: float) -> tuple[dict[int, ScaledMass], int]:
-        """Return for each step s the masses of the sum of all w with it, under a tilt, and a point of S.
+        """Return the tilted masses of the sum of all w with the same step, by step, and a point of S.
 
         The product of the masses is P(S = y) exp(tilt (y - point)).
         """
@@ -323,8 +323,8 @@ def _integers(*columns: npt.NDArray[Any]) -> list[tuple[int, ...]]:
 def _ways(a: int, b: int, m: int) -> list[int]:
     """Return numbers proportional to P(X = x) for every x, ascending.
 
-    The law is that of j blue ones among k drawn from p blue and q red ones, in four ways: to draw m of all
-    attempts, or a or b of them, or those that fail. With the least of these as k, j begins with 0.
+    The law is that of j blue ones among k drawn from p blue and q red ones, read in four ways: the drawn are
+    the m passes, the a or b attempts of a system, or the failures. With the least k, j begins with 0.
     """
     p, q, k = min([(a, b, m), (m, a + b - m, a), (a + b - m, m, b), (b, a, a + b - m)], key=itemgetter(2))
     ways = [math.comb(q, k)]
@@ -334,7 +334,7 @@ def _ways(a: int, b: int, m: int) -> list[int]:
 
 
 def _product(masses: list[ScaledMass]) -> ScaledMass:
-    """Return the convolution of several, the shortest ones first."""
+    """Return the convolution of all masses, shortest first."""
     heap = [(mass.values.size, index, mass) for index, mass in enumerate(masses)]
     heapq.heapify(heap)
     for index in range(len(masses), 2 * len(masses) - 1):

@@ -1,4 +1,4 @@
-r"""Sum of hypergeometric counts whose steps are rounded to one spacing, with a bound of the remainder.
+r"""Sum of hypergeometric counts with steps rounded to multiples of a spacing; bound of the remainder.
 
 With s_k = r q_k + e_k and R = sum e_k (w_k - E w_k), by Hoeffding's inequality
 

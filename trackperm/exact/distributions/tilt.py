@@ -48,7 +48,7 @@ def share_of_swaps(count: int, n_coins: int) -> TailMass:
     spare = max(count.bit_length() - 64, 0)
     exponent = count.bit_length() - n_coins
     mantissa = math.ldexp(float(count >> spare), spare - count.bit_length())
-    # One rounding, and as much again for the bits beyond 64.
+    # One rounding is that to a float; bits cut off beyond 64 count as another.
     error = 0.0 if count.bit_length() <= 53 else 2.0 * UNIT
     if exponent > -1000:
         return TailMass(0.0, math.ldexp(mantissa, exponent), error)
@@ -111,7 +111,7 @@ def line_tilt(law: SwapDistribution, target: float) -> float:
 
 
 def tilt_of_coins(halves: FloatArray, multiplicities: IntArray, target: float) -> float:
-    """Return the tilt with a mean near `target` of coins that show half a step or its negative."""
+    """Return the tilt of coins that show plus or minus half a step, with a mean near `target`."""
     weights = multiplicities * halves
 
     def moments(tilt: float) -> tuple[float, float]:
@@ -124,7 +124,7 @@ def tilt_of_coins(halves: FloatArray, multiplicities: IntArray, target: float) -
 def solved_tilt(moments: Callable[[float], tuple[float, float]], target: float) -> float:
     """Return a tilt of at least 0 with a mean near `target`; `moments` gives mean and variance of a tilt.
 
-    Newton's method within a bracket, until the mean is within a thousandth of a standard deviation.
+    Newton's method runs within a bracket until the mean is off by 1/1000 standard deviation at most.
     """
     tilt, low, high = 0.0, 0.0, math.inf
     for _ in range(100):
@@ -140,7 +140,7 @@ def solved_tilt(moments: Callable[[float], tuple[float, float]], target: float) 
 
 
 def tilt_along(law: SwapDistribution, direction: FloatArray, excess: Callable[[FloatArray], float]) -> float:
-    """Return s > 0 for which the tilted mean of s * direction has excess 0, or the largest useful s."""
+    """Return s > 0 for which the mean under the tilt s * direction has excess 0, or the largest useful s."""
 
     def at(s: float) -> float:
         return max(excess(law.centred_mean(s * direction)), -1e300)
@@ -175,7 +175,7 @@ def tilt_along(law: SwapDistribution, direction: FloatArray, excess: Callable[[F
 
 
 def dominating_tilt(law: SwapDistribution, excess: Callable[[FloatArray], float]) -> FloatArray:
-    """Return the tilt whose mean lies on the boundary of the region, along the normal; else zeros.
+    """Return a tilt along the normal of the region's boundary, with its mean there; else zeros.
 
     Such a point minimises the rate function over the boundary (Bahadur and Rao's dominating point). The
     iteration looks for a fixed point of direction = gradient at the tilted mean.

@@ -7,10 +7,10 @@ Across steps s_g, with masses f_g of the count in units of its step, the charact
 prod_g hat f_g(s_g theta). In a short window of P integers it is transformed back: hat f_g(s_g .) is one
 transform of f_g with its masses placed at multiples of s_g. In the Euclidean norm a transform errs by at most
 FFT_ROUNDINGS log2(P) u of its result (`distributions.pmf`), no other factor of the product is above 1, and a
-sum over cells with weights of at most 1 errs by the norm of the weights times that (Cauchy and Schwarz). In
-longer windows the few frequencies that matter are found by coins whose characteristic function bounds this
-one, and the tail is summed over them as in `engines.linear.lattice`. Both errors include the roundings of the
-masses, the mass that was left out of them, and the mass outside the window.
+sum over cells with weights of at most 1 errs by at most this times the norm of the weights (Cauchy and
+Schwarz). In longer windows the few frequencies that matter are found with coins whose characteristic function
+bounds this one, and the tail is summed over them as in `engines.linear.lattice`. Both error bounds include
+roundings of the masses, mass that was left out, and mass outside the window.
 
 Steps that are too large for both are rounded to multiples of r: s_k = r q_k + e_k. With
 S - E S = r (Q - E Q) + R and R = sum e_k (w_k - E w_k), by Hoeffding's inequality
@@ -101,7 +101,7 @@ def attempts_tails(
 ) -> tuple[list[TailMass], str]:
     """Return P(S >= point) for each point, and the name of the method.
 
-    Points are close to each other, because the first one decides the tilt. It raises CapacityError if there
+    Points have to be close to each other: the first one decides the tilt. It raises CapacityError if there
     are too many attempts.
     """
     try:
@@ -120,7 +120,7 @@ def attempts_tails(
 
 
 def check_attempts(first: IntArray, second: IntArray, passes: IntArray) -> None:
-    """Refuse examples with too many attempts for exact masses, beyond `MOST_BITS` bits of integers."""
+    """Refuse examples whose exact masses need integers of more than `MOST_BITS` bits in all."""
     n_attempts = first.astype(np.float64) + second
     widths = np.minimum(first, passes) - np.maximum(0, passes - second) + 1.0
     if float((widths * widths) @ np.log2(n_attempts)) > MOST_BITS:
@@ -263,7 +263,7 @@ class Cells:
 
 
 def null_cells(law: HypergeometricSum, memory_budget: int) -> tuple[Cells, RoundedSum]:
-    """Return the masses of S in a window, or of the rounded sum Q if they are too many.
+    """Return the masses of S in a window, or of the rounded sum Q if S has too many.
 
     It raises CapacityError if a window of either does not fit `memory_budget` bytes.
     """
@@ -350,14 +350,14 @@ def _characteristic(
             # Counts have at most 2^16 values, and windows 2^44: products fit.
             angles = folded_angles(turns[chunk, None] * np.arange(size) % period, period)
             values[chunk] *= np.cos(angles) @ mass.values - 1j * (np.sin(angles) @ mass.values)
-        # Angle, sine and product of each term, their sum, and the product with the other factors.
+        # Roundings: each term's angle, sine and product; their sum; the product with other factors.
         roundings += mass.roundings + size + 24.0
     values *= np.exp(-1j * folded_angles(remainders(frequencies, np.array(shift % period), period), period))
     return frequencies, values, np.full(frequencies.size, 1.01 * UNIT * roundings)
 
 
 def _fitting(law: HypergeometricSum, point: int, n_cells: int) -> RoundedSum:
-    """Round steps so that the window of the tilt for a point has about `n_cells` integers."""
+    """Round steps so that the window under the tilt for a point has about `n_cells` integers."""
     greatest = int(law.steps.max())
     rough = RoundedSum.of(law, max(greatest >> LOG2_GREATEST, 1))
     start, end = _window(rough.law, _tilt(rough.law, rough.point(Fraction(point))))
@@ -386,7 +386,7 @@ def _bracketed(rough: RoundedSum, point: int, memory_budget: int) -> TailMass:
 
 
 def _tilt(law: HypergeometricSum, point: int) -> float:
-    """Return the tilt that moves the mean up to a point, at most to 0.25 below the maximum; else 0."""
+    """Return the tilt that raises the mean to a point, or to 0.25 below the maximum; 0 if none is needed."""
     _check_total(law)
     target = min(float(point), law.total - 0.25)
     return law.tilt_for(target) if target > law.mean_and_variance(0.0)[0] else 0.0

@@ -29,7 +29,7 @@ class Engine:
     refusal : str or None
         Reason why it cannot solve this problem at all.
     why : str
-        Reason for choosing it, as a result states it.
+        Reason for choosing it, as stated in results.
     run : callable
         Computes the tails; may still raise CapacityError.
     """
@@ -49,9 +49,9 @@ class Engine:
 
 
 def run_cheapest(engines: Sequence[Engine], memory_budget: int) -> tuple[list[TailMass], Engine]:
-    """Run the cheapest engine that can; the next one if it gives up.
+    """Run the cheapest engine that can run; if it gives up, the next one.
 
-    If none can, the CapacityError lists the obstacle of each.
+    If all fail, the CapacityError lists the obstacle of each.
     """
     obstacles = []
     for engine in sorted(engines, key=lambda engine: engine.seconds):

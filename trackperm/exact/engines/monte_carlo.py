@@ -2,16 +2,16 @@ r"""Monte Carlo p-values, for statistics whose lattice has too high a rank for e
 
 Draws. X = sum_k Binomial(c_k, 1/2) x_k takes K draws, not one for each example. Up to :data:`COINS` pairs of
 one kind are tossed as coins, eight to a random byte: tables of the 256 possible sums of eight coins turn
-bytes into sums, exactly. NumPy draws the numbers of kinds with more pairs. Axes are packed into integers as
-mixed-radix digits of X - low on the box of its support, as many as fit 2^62; every partial sum lies in that
-box, so no digit carries and the int64 sums are exact.
+bytes into sums, exactly. For kinds with more pairs, NumPy draws the number. As many axes as fit 2^62 are
+packed into one integer, as mixed-radix digits of X - low on the box of its support. Every partial sum lies in
+that box, so no digit carries and the int64 sums are exact.
 
 Reproducibility. Chunk i of the draws has its own generator, the i-th child of the seed, and a size that only
 the rank determines: the draws depend neither on the number of threads nor on memory, and a longer run begins
 with the draws of a shorter one.
 
-Validity. Under the null hypothesis the observed value and n drawn ones are exchangeable. If g of the drawn
-are as extreme as the observed, p = (g + 1)/(n + 1) <= a therefore has probability at most a. Sequentially
+Validity. Under the null hypothesis the observed value and n drawn ones are exchangeable. Let g of the drawn
+ones be as extreme as the observed one. Then p = (g + 1)/(n + 1) <= a has probability at most a. Sequentially
 (Besag and Clifford 1991), draw until h are as extreme: p = h/l if that happens at draw l <= n, else
 p = (g + 1)/(n + 1). Then p <= h/l means that fewer than h of the first l - 1 drawn are as extreme, so the
 observed value is among the h most extreme of l, which has probability at most h/l; p <= (g + 1)/(n + 1) < h/l
@@ -20,8 +20,9 @@ level too.
 
 The interval contains the exact p-value q with the stated confidence: it consists of all q that neither of two
 one-sided tests of level (1 - confidence)/2 rejects (Clopper and Pearson 1934). Outcomes are ordered by their
-p-values: an early stop is above a late one, and that above all outcomes that do not stop. The tails of this
-order are binomial, since at least g < h in n draws means to stop or not to stop with g or more:
+p-values: early stops are above late ones, and both above outcomes without a stop. The tails of this order are
+binomial, since n draws have at least g < h extreme ones exactly if drawing stops, or goes on to n with g or
+more:
 
     P(at least g extreme in n, or stopped) = P(Binomial(n, q) >= g),
     P(at most g extreme in n, not stopped) = P(Binomial(n, q) <= g),
@@ -130,8 +131,7 @@ def monte_carlo_tail(
     n_samples, exceedances : int
         Largest number of random swaps, and the number of extreme ones after which to stop.
     seed, n_threads, memory_budget : int
-        The number of threads, one for each core by default, does not change the result; the bytes of the
-        budget limit it.
+        Threads, by default one for each core, or fewer to fit the bytes of the budget, do not change results.
 
     Raises
     ------
@@ -207,7 +207,7 @@ def tally(chunks: Iterable[Membership], n_samples: int, exceedances: int | None)
 
 
 def valid_pvalue(extreme: int, drawn: int, *, stopped: bool) -> float:
-    """Return the p-value of `extreme` among `drawn` swaps; `stopped` if `drawn` was random."""
+    """Return the p-value of `extreme` among `drawn` swaps; `stopped` states that `drawn` was random."""
     return extreme / drawn if stopped else (extreme + 1) / (drawn + 1)
 
 

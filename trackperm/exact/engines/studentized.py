@@ -9,22 +9,21 @@ whereas for runs with equal scores, with a_n the observed contribution of exampl
 
     sigma^2 = sum_n (y_n - mean of y)^2,    y_n = v . a_n,    v the slopes of h at S.
 
-If outputs are exchangeable, S is half way and the two agree. Runs with equal scores may differ otherwise, as
-in precision where one run predicts 10 % and the other 50 % of the examples positive: with shares q and r and
-independent outputs sigma^2 / sigma_swap^2 = (q + r)^2 / 4qr = 1.8, and 5 % become
-2 Phi(-1.96 / sqrt(1.8)) = 14 %.
+If outputs are exchangeable, S is half way and the two agree. Runs with equal scores may differ in other ways.
+Take precision, independent outputs, and shares q = 10 % and r = 50 % of examples predicted positive: then
+sigma^2 / sigma_swap^2 = (q + r)^2 / 4qr = 1.8, and a level of 5 % becomes 2 Phi(-1.96 / sqrt(1.8)) = 14 %.
 
 This test judges each swap s by T(s) = h(S(s)) / se(s), with se(s) from the slopes at S(s) and the
 contributions under s (delta method). The p-value is the share of swaps with |T(s)| >= |T|, one-sided
 likewise. It is exact if outputs are exchangeable, as for every function of the outputs. If only the scores
 are equal, T is asymptotically standard normal by the delta method, and so is T(s) over the swaps given the
 data: there S(s) is near half way, and se(s)^2 near sigma_swap^2 for all but few swaps (Janssen 1997; Chung
-and Romano 2013; for pairs, Konietschke and Pauly 2014). For a sum or a mean se(s)^2 is a constant less h(S)^2
-/ N, so that T grows with h and the test is the plain one.
+and Romano 2013; for pairs, Konietschke and Pauly 2014). For a sum or a mean se(s)^2 is a constant minus
+h(S)^2 / N, so that T grows with h and the test is the plain one.
 
 Computation. se(s) needs S(s) and the sums of products M(s) = sum_n x_n x_n', since sum_n y_n^2 = v' M v. Both
 are sums of coins, so swaps are drawn or listed as in the plain test. If there are fewer kinds of discordant
-examples than such sums, the coins of every kind are counted instead: each that shows a in place of b adds
+examples than such sums, the coins of every kind are counted instead: a coin that shows a, not b, adds
 (v . a)^2 - (v . b)^2.
 
 T is 0 wherever h is 0, however small se: the least extreme value. If only se is 0, T is infinite, the most
@@ -169,7 +168,7 @@ def studentized_test(
     if n_configurations(swaps.law.multiplicities) <= LISTED:
         found = Fraction(count_inside(swaps.law, region), 2**swaps.law.n_coins)
         return StudentizedTest(float(found), statistic, error, None, (float(found), float(found)))
-    # A coin takes about three operations, a sum of coins its share of totals and squares.
+    # Each coin takes about three operations, and each sum of coins those of its totals and squares.
     affordable = MOST_WORK // (3 * len(swaps.law.multiplicities) + swaps.law.rank * (observed.shape[1] + 8))
     drawn = monte_carlo_tail(
         swaps.law,
@@ -296,7 +295,7 @@ class _Swaps:
 def _folded(
     a: IntArray, b: IntArray, multiplicities: IntArray
 ) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-    """Return distinct pairs (a, b) up to exchange, their numbers, and the numbers that are not exchanged."""
+    """Return distinct pairs (a, b) up to exchange, their multiplicities, and how many are not exchanged."""
     d = a.shape[1]
     changes = a - b
     leading = changes[np.arange(len(a)), (changes != 0).argmax(axis=1)]
@@ -341,9 +340,9 @@ def _kinds(a: IntArray, b: IntArray) -> _Sums:
 
 
 def _products(a: IntArray, b: IntArray, n_examples: int) -> _Sums | None:
-    """Return the changing sums and sums of products.
+    """Return the totals and sums of products that swaps change.
 
-    None if there are fewer kinds of examples than such sums, or a sum of products may exceed 2^62.
+    It is None if there are fewer kinds of examples than such sums, or a sum of products may exceed 2^62.
     """
     n_kinds, d = a.shape
     largest = max(int(np.abs(side).max(initial=0)) for side in (a, b))

@@ -1,7 +1,7 @@
 """Rational statistics: exact quotients of polynomials over the integers.
 
 A statistic h(g_1, ..., g_m) that is built from integers by ``+ - * /`` is a quotient of two integer
-polynomials wherever it is defined. Ties between values of h are then signs of integers: with d > 0,
+polynomials wherever it is defined. Signs of integers then decide ties between values of h: with d > 0,
 ``h(x) >= n/d`` holds exactly when ``d * numerator(x) - n * denominator(x)`` is zero or has the sign of
 ``denominator(x)``. Only :meth:`RationalStatistic.values` rounds.
 """

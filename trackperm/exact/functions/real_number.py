@@ -173,7 +173,7 @@ class RealNumber:
         self.by_digits = arithmetic.by_digits
 
     def at(self, digits: int) -> Value:
-        """Return the value; with `digits` digits if it has no closed form."""
+        """Return the value, to `digits` digits if it has no closed form."""
         if not isinstance(self._value, Ball) or digits == DIGITS[0]:
             return self._value
         return self._evaluate(Arithmetic(digits))

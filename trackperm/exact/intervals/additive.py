@@ -3,8 +3,8 @@
 A linear antisymmetric statistic is T = sum_n x_n, and a swap turns x_n into -x_n. A shift of all scores by
 delta moves x_n by delta w_n, with w_n the share of row n in the denominators: 1/N for the mean of N examples,
 its share of all tokens for a row of tokens, and W_s / n_s for an example of stratum s in a mean over strata
-with weights W_s. The shares are read from the written form of the statistic, a sum of quotients. The test has
-shift 0 and does not depend on them, so they may be rounded: a shift is then spread slightly less evenly.
+with weights W_s. The shares are read from the written form of the statistic, a sum of quotients. The test, at
+shift 0, does not depend on them, so they may be rounded: that spreads a shift slightly less evenly.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class AdditiveScores:
     unit : Fraction
         Value of a mean difference of 1 per unit of weight; positive.
     gap : Fraction or None
-        For scores with two values, such as 0/1 scores: the statistic if all rows have the same weight and
-        rise from the lower value to the higher one. None for other scores. If only differences are known,
-        differences of a single size count as such.
+        For scores with two values, such as 0/1 scores: the statistic if all rows had the same weight and rose
+        from the lower value to the higher. None for other scores. If only differences are known, differences
+        of a single size count as two values.
     """
 
     moves: npt.NDArray[Any]
@@ -127,7 +127,8 @@ def additive_scores(
 def strata_of_rows(h: Statistic, observed: IntArray) -> IntArray | None:
     """Return the index of each row's quotient in a sum of quotients, such as its stratum.
 
-    None if a row belongs to several or to none, as in means over classes, or if there is only one quotient.
+    It is None if a row belongs to several or to none, as in means over classes, or if there is only one
+    quotient.
     """
     terms = _quotients(h) if isinstance(h, RationalStatistic) else None
     divisors = [term.denominator for term in terms or () if term.factor > 0]
@@ -174,7 +175,7 @@ def _weights(
 ) -> IntArray | None:
     """Return integers in proportion to the rows' shares in the denominators of the candidate's score.
 
-    None if a swap changes them. Integers above `LARGEST_WEIGHT` are scaled and rounded, to 1 at least.
+    It is None if a swap changes them. Integers above `LARGEST_WEIGHT` are scaled and rounded, to 1 at least.
     """
     parts: list[tuple[Fraction, npt.NDArray[Any]]] = []
     for term in terms:
@@ -221,9 +222,9 @@ def _grouped(
 
 
 def _levels(terms: list[_Quotient], observed: IntArray) -> set[Fraction] | None:
-    """Return the scores of rows in both runs, until there are three.
+    """Return the distinct scores of rows in both runs, stopping beyond two.
 
-    None unless h is a difference of scores, or of weighted scores of strata.
+    It is None unless h is a difference of scores, or of weighted scores of strata.
     """
     signs = [term.factor > 0 for term in terms]
     if signs.count(True) != signs.count(False):

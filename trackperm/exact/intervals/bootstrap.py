@@ -1,7 +1,7 @@
 r"""Bootstrap intervals: approximate ones for statistics without an exact interval.
 
-A resample of N examples with replacement is a table of the draws of each distinct pair of counts,
-Multinomial(N, c / N): its cost depends on the number of distinct rows, not on N. BCa (Efron 1987) corrects
+A resample of N examples with replacement is a table of how often each distinct pair of counts is drawn,
+Multinomial(N, c / N), so its cost depends on the number of distinct rows, not on N. BCa (Efron 1987) corrects
 percentiles for bias and for a standard error that changes with the statistic,
 
     level' = Phi(z0 + (z0 + z) / (1 - a (z0 + z))),    z = Phi^-1(level),
@@ -111,9 +111,9 @@ def bca_levels(
 ) -> tuple[float, float]:
     """Return the levels of the percentiles that BCa uses in place of tau and 1 - tau.
 
-    `resampled` and `estimate` are the statistic of the resamples and of the data, `without` that without one
-    example of each kind; `multiplicities` and `groups` are the number of examples and the stratum of each
-    kind.
+    `resampled` and `estimate` are the statistic of the resamples and of the data, `without` that of the data
+    without one example of each kind; `multiplicities` and `groups` are the number of examples and the stratum
+    of each kind.
     """
     near = 1e-12 * max(1.0, abs(estimate))
     below = float((resampled < estimate - near).mean() + (np.abs(resampled - estimate) <= near).mean() / 2.0)
@@ -124,7 +124,7 @@ def bca_levels(
     # The acceleration does not depend on the scale, and scaling by a power of two is exact.
     without = np.ldexp(without, -int(np.frexp(np.abs(without).max())[1]))
     means = np.bincount(groups, weights=multiplicities * without) / sizes
-    # An example's influence on the statistic, (n - 1) times its pull, over the size n of its stratum.
+    # An example's influence, (n - 1) (mean - without), is divided by the size n of its stratum.
     pulls = (means[groups] - without) * (1.0 - 1.0 / sizes[groups])
     squares = float(multiplicities @ pulls**2)
     acceleration = float(multiplicities @ pulls**3) / (6.0 * squares**1.5) if squares > 0.0 else 0.0

@@ -1,8 +1,8 @@
-r"""Rules for intervals from observed outcomes to have nearly their nominal coverage.
+r"""Rules under which intervals from observed outcomes have nearly their nominal coverage.
 
 Resampling, and shifts of the scores, ignore outcomes that no example showed. If few examples distinguish the
-runs, or few of them have most of the weight, unseen outcomes matter, and the interval is too short: of 95 %
-intervals for a difference of F1 from 50 examples with 5 % positives 30 % miss, and one that never leaves the
+runs, or few of them have most of the weight, unseen outcomes matter, and the interval is too short. With 50
+examples and 5 % positives, 30 % of the 95 % intervals for a difference of F1 miss; one that never leaves an
 observed tie is [0, 0]. An interval is shown, and may decide equivalence, if
 
 1. enough examples distinguish the runs. With e_n the change of the statistic by swapping example n alone,
@@ -13,17 +13,17 @@ observed tie is [0, 0]. An interval is shown, and may decide equivalence, if
    weight. It has to be at least 20 for resampling, and 12 for shifts;
 2. for resampling, n_eff is at least z^4 / 1.6, with z the normal quantile of the level on either side. The
    probability beyond an end is wrong by a factor of about exp(z^4 / (6 n_eff)), found by enumeration of
-   differences of two Poisson counts, and stays below 1.3. Below 0.9 % a side this requires more than 20;
+   differences of two Poisson counts, and stays below 1.3. Below 0.9 % a side this requires n_eff > 20;
 3. for shifts, the differences are not skewed: an interval that inverts a sign-flip test has the same error as
    that of a t test, a share of s (2 z^3 + z) / 6 of the level, where s is the skewness over sqrt(N) (Hall
-   1992, section 2.6, first term). s is at most 0.1, and less below 2.5 % a side, which bounds this share.
+   1992, section 2.6, first term). s has to be at most 0.1, and less below 2.5 % a side, to bound this share.
 
 With these numbers the one-sided error of a 5 % bound is at most 7 % over a grid of laws
 (``tests/exact/intervals/test_coverage.py``): 5 to 30 % positives, F1 from .5 to .99, 20 to 1,000 examples, of
 systems with shared errors or not; means of skewed, heavy-tailed and rarely different scores. For precision,
 recall, MCC, kappa, Jaccard and balanced accuracy it is 4 to 7 % over laws with at least 20 positives. The
 rules do not catch unseen outcomes that are rare and large, such as a failure that costs a whole score: with
-15 positives, 11 % for balanced accuracy.
+15 positives, the error for balanced accuracy is 11 %.
 
 References
 ----------

@@ -1,9 +1,9 @@
 r"""Effect sizes of a comparison in common units.
 
-These are omitted on purpose: Cohen's d of 0/1 scores, as the deviation of their differences depends on the
-discordance alone; the odds ratio of the two accuracies, which is for independent samples; phi, r and r^2, as
-shares of variance describe paired scores poorly. A size other than the difference is None if it has no
-meaning, never 0.
+These are omitted on purpose: Cohen's d of 0/1 scores, because the deviation of their differences depends on
+the discordance alone; the odds ratio of the two accuracies, which is for independent samples; phi, r and r^2,
+because shares of variance describe paired scores poorly. A size other than the difference is None if it has
+no meaning, never 0.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def cohens_dz(scores: AdditiveScores) -> float | None:
 def odds_interval(
     n_better: int, n_worse: int, *, alpha: float = 0.05, alternative: Alternative = "two-sided"
 ) -> Interval:
-    """Return the exact interval of the odds of better to worse, Clopper and Pearson's of b in b + c.
+    """Return the exact interval of the odds of better to worse, from Clopper and Pearson's of b in b + c.
 
     The numbers are not both 0. It excludes 1 exactly when the exact McNemar test has p < alpha; one-sided
     intervals reach to 0 or infinity.

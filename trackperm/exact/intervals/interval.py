@@ -23,7 +23,7 @@ class Interval:
     low, high : float
         Ends, in units of the estimated quantity.
     alpha : float
-        Level of the corresponding test: the probability of missing is at most, or nearly, alpha.
+        Level of the corresponding test; it bounds the probability of missing, perhaps approximately.
     alternative : {'two-sided', 'less', 'greater'}
         Alternative of that test. ``greater`` bounds from below only, ``less`` from above only.
     method : str

@@ -10,21 +10,21 @@ Each of the two binomials has exact lower and upper confidence distributions (Cl
     theta_L ~ Beta(b, c + 1),        theta_U ~ Beta(b + 1, c),
     pi_L ~ Beta(m, n - m + 1),       pi_U ~ Beta(m + 1, n - m),
 
-where Beta(0, .) means 0 and Beta(., 0) means 1. Melding inserts independent ones into Delta (Fay, Proschan
-and Brittain 2015): the lower end is the tau-quantile of pi (2 theta_L - 1), with the pi that makes it
-smaller. That is pi_L if the end is positive and pi_U if it is negative, since the distributions of
-pi_L and pi_U are ordered. In either case
+where Beta(0, .) means 0 and Beta(., 0) means 1. Melding inserts independent variables of these laws into
+Delta (Fay, Proschan and Brittain 2015): the lower end is the tau-quantile of pi (2 theta_L - 1), with the pi
+that makes it smaller. That is pi_L if the end is positive and pi_U if it is negative, since the distributions
+of pi_L and pi_U are ordered. In either case
 
     P(pi (2 theta_L - 1) <= 0) = P(theta_L <= 1/2) = P(Binomial(m, 1/2) >= b),
 
 the one-sided p-value of the exact McNemar test. So the lower end is positive exactly when that is below tau,
 and the interval of level alpha = 2 tau excludes 0 exactly when p < alpha. Exchanging b and c turns the lower
-end into minus the upper one. Fay and Lumbard (2021) propose this interval; that each end misses with at most
-tau is their conjecture, supported by enumeration but not proved.
+end into minus the upper one. Fay and Lumbard (2021) propose this interval; that each end misses with
+probability at most tau is their conjecture, supported by enumeration but not proved.
 
-The quantile is a root of the distribution function, an integral over theta. Between quantiles of theta, and
-values of theta at which pi meets its own quantiles, the integrand is smooth, and Gauss and Legendre's rule
-integrates it.
+The quantile is where the distribution function, an integral over theta, equals tau. The integral is split at
+quantiles of theta, and where pi meets its own quantiles; Gauss and Legendre's rule integrates each smooth
+piece.
 
 References
 ----------

@@ -11,13 +11,13 @@ the scores, and a random set A of swapped rows, each with probability 1/2,
 So p_greater is a step function that rises with delta, at the means of subsets (Hartigan 1969's typical
 values), and the test of level tau does not reject delta >= the least subset mean v with p_greater(v) >= tau.
 Only the empty set remains as delta falls: if 2^-N >= tau nothing is rejected, and the end is -inf. The upper
-end is that of -m, negated. The two-sided p-value, of \|t\| >= \|t observed\|, is 2 p_greater below the
-estimate, where t > 0, 2 p_less above it, and 1 at it: it rises up to the estimate and falls beyond. The
-shifts that it does not reject therefore form an interval, and its ends are those for tau = alpha / 2. At
+end is that of -m, negated. The two-sided p-value, of \|t\| >= \|t observed\|, is 2 p_greater at shifts below
+the estimate, where t > 0, 2 p_less at shifts above it, and 1 at the estimate: it rises up to the estimate and
+falls beyond. So the shifts that it does not reject form an interval, with the ends for tau = alpha / 2. At
 delta = 0 this is the test itself.
 
 If most examples tie, the model is wrong, as a shift would have moved those too; the interval is then close to
-that of a t test, with the same flaw if few examples differ. If none differs it is infinite: the model would
+that of a t test, and as flawed if few examples differ. If none differs, it is infinite, as the model would
 claim 0 with certainty from six examples.
 
 The ends are computed as follows. Few configurations are listed and sorted by their means. Otherwise the end
@@ -26,8 +26,8 @@ is bracketed by certified p-values at rational shifts, each the tail of one weig
 many fractions (`search`). If the certificate does not decide, the shift counts as not rejected, which
 lengthens the interval. If the last fractions would take long to separate, the end is the greatest shift that
 is known to be rejected, at most a hundred-thousandth of a standard deviation too far out. If differences have
-to be rounded for p-values in good time, these are slightly too large, and the end is slightly farther out. It
-is never too close.
+to be rounded to save time, p-values are slightly too large, and the end is slightly too far out, never too
+close.
 
 References
 ----------
@@ -128,7 +128,7 @@ def shift_interval(
 
 
 def rejects_zero(scores: AdditiveScores, alpha: float, alternative: Alternative) -> bool:
-    """Whether the exact test has p < alpha, with the whole of its certified interval."""
+    """Whether the whole certified interval of the exact p-value is below alpha."""
     largest = max(abs(int(m)) for m in scores.moves)
     options = TestOptions(alternative=alternative)
     test = sum_test_of(scores.moves, scores.multiplicities, Fraction(1, largest), options)

@@ -43,7 +43,7 @@ def adjust(pvalues: npt.ArrayLike, method: str = "holm") -> FloatArray:
     Parameters
     ----------
     pvalues : array_like of float, shape (m,)
-        P-values of all hypotheses of the family; the upper end of one that is known within bounds.
+        P-values of all hypotheses of the family; upper bounds if they are only known within bounds.
     method : str
         Key of ADJUSTMENTS.
 

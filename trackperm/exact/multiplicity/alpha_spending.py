@@ -64,7 +64,7 @@ def adjust_spending_log10(log10_pvalues: npt.ArrayLike) -> FloatArray:
     """Return decimal logarithms of adjusted p-values, p_i / w_i, in the order of the looks; shape (m,).
 
     An adjusted p-value is below alpha exactly when its p-value is below the level of its look. Later looks do
-    not change it. Refused are logarithms that are NaN, infinite or above 0.
+    not change it. Logarithms that are NaN, infinite or above 0 are refused.
     """
     values = checked_log10_pvalues(log10_pvalues)
     return LOG10.capped(LOG10.times(values, _factors(values.size)))

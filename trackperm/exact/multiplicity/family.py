@@ -28,7 +28,7 @@ class Correction:
     title : str
         Name in tables and texts.
     controls : {'FWER', 'FDR'}
-        Error rate that is at most alpha when adjusted p-values below alpha are rejected.
+        Error rate that is at most alpha if adjusted p-values below alpha mean rejection.
     valid_under : str
         Dependence among p-values for which that is proven.
     source : str

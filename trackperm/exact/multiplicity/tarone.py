@@ -12,10 +12,10 @@ attained at the least p-value of I, and the closed test of all intersections has
     adjusted p_(i) = max_{j <= i} p_(j) #{l >= j: a_(l) <= p_(j)}.
 
 The bound needs no independence, but the a_j have to be constants: all p-values have to be conditional on
-the same information. Several statistics of one pair of systems are, on the unordered pairs of outputs. The
-pairs of a leaderboard are not: each conditions on its own pair of outputs, and the a_j of one are random
-given those of another. For them it is not proven, and Holm's or Benjamini and Yekutieli's procedure has to
-be used.
+the same information. P-values of several statistics of one pair of systems are: on the unordered pairs of
+outputs. Those of the pairs of a leaderboard are not: each is conditional on its own outputs, and the a_j of
+one are random given those of another. For them it is not proven, and Holm's or Benjamini and Yekutieli's
+procedure has to be used.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def tarone_holm(pvalues: npt.ArrayLike, smallest: npt.ArrayLike) -> FloatArray:
 def tarone_holm_log10(log10_pvalues: npt.ArrayLike, log10_smallest: npt.ArrayLike) -> FloatArray:
     """Return decimal logarithms of the adjusted p-values of :func:`tarone_holm`; shape (m,).
 
-    Arguments are decimal logarithms, too; a smallest attainable one is -inf if unknown.
+    Arguments are also decimal logarithms; an unknown smallest attainable p-value is -inf.
     """
     values = checked_log10_pvalues(log10_pvalues)
     known = np.asarray(log10_smallest, dtype=np.float64)
@@ -120,7 +120,7 @@ def log10_smallest_pvalue(test: PermutationTest) -> float:
     except CapacityError:
         return test.log10_smallest_pvalue
     least, error = 10.0**test.log10_smallest_pvalue, law.mass_error_bound
-    # Each outcome has at least the mass of one swap, and those with masses above the error are complete.
+    # Each outcome has at least the mass of one swap; if that is above the errors, none is left out.
     if least > 2.0 * RESOLVED * error:
         least = max(least, float(law.attainable_pvalues(test.alternative).min()) - error)
     return math.log10(least)

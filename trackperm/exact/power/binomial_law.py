@@ -1,4 +1,4 @@
-"""Binomial masses of the number of discordant examples, on a window with all but 1e-16 of them."""
+"""Binomial masses of the number of discordant examples, on a window with all but 1e-16 of the mass."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-r"""Sample size: the first number of examples with the required power, and that from which on it stays.
+r"""Sample size: first number of examples with the required power, and first from which on it is kept.
 
 The probability R(m) to reject, given m discordant examples, is saw-toothed in m, and so is the power in n.
 (If only some of the examples are discordant, M varies over many teeth, and the power can rise throughout.)
@@ -7,10 +7,10 @@ increasing in n, so the bounds
 
     E L(M) <= power(n) = E R(M) <= E U(M)
 
-both rise with n. Hence no n below the first with E U(M) >= required reaches the required power, and every one
-from the first with E L(M) >= required on does; the power in between is computed for every n. If R is too long
-for a list, U and L use its bounds on stretches instead, and Hoeffding's inequality beyond: they then leave
-more powers to compute, with the same result.
+both rise with n. Hence the required power is never reached below the first n with E U(M) >= required, and
+always from the first n with E L(M) >= required on; the power in between is computed for every n. If R is too
+long for a list, U and L use its bounds on stretches instead, and Hoeffding's inequality beyond: that leaves
+more powers to compute, but the result is the same.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def examples_needed(
 
 @dataclass(frozen=True)
 class _Envelope:
-    """R on a range of m, its least values from there on and its greatest values up to there."""
+    """R on a range of m, with its least value from each m on and its greatest up to each m."""
 
     discordance: float
     low: int

@@ -26,8 +26,8 @@ class SimulatedPower:
     power : float
         Share of resampled comparisons with p < alpha.
     interval : tuple of float
-        Confidence interval of the power if the pilot's counts were the population, at 99 % (Clopper and
-        Pearson 1934). It does not include the distance of the pilot from the population.
+        99 % confidence interval (Clopper and Pearson 1934) of the power if the pilot's counts were the
+        population. It does not include the distance of the pilot from the population.
     n_rejected, n_resamples : int
         Number of resampled comparisons with p < alpha, and of all.
     n_undefined : int

@@ -1,7 +1,7 @@
 """Compact letter displays, in which systems that share a letter are not distinguished.
 
 Letters are cliques of the graph whose edges join systems that are not distinguished, and they have to cover
-its edges. Piepho's insert-and-absorb (2004) lists all maximal cliques that insertion meets, 2^k of them for k
+its edges. Piepho's insert-and-absorb (2004) lists all maximal cliques that insertion meets: 2^k cliques for k
 disjoint distinguished pairs. A cover needs far fewer, of the order of log k. Finding the least one is NP-hard
 (Gramm, Guo, Hueffner, Niedermeier, Piepho and Schmid 2007); here cliques are grown greedily.
 """
@@ -94,8 +94,8 @@ def clique_cover(adjacent: BoolArray) -> list[tuple[int, ...]]:
     """Return cliques of a graph that cover its edges and vertices, each in ascending order, sorted.
 
     A clique starts at the first vertex with an uncovered edge, and grows by common neighbours of its members
-    until none is left: each time by the one with the most uncovered edges to members, then the most to
-    remaining candidates, then the first. So each clique is a maximal set of systems that are not
+    until none is left. The neighbour with most uncovered edges to members is next; ties go to most edges to
+    remaining candidates, then to the first. So each clique is a maximal set of systems that are not
     distinguished. Cliques whose edges are all covered by others are removed at the end.
 
     Parameters

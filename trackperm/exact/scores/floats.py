@@ -282,7 +282,7 @@ def common_denominator(found: Iterable[int]) -> int | None:
 
 
 def integer_type(integers: Sequence[int], n_examples: int, *, wide: bool) -> type | None:
-    """Return int64 if all `integers` fit 62 bits, else object; None if there are too many for that."""
+    """Return int64 if all `integers` fit 62 bits, else object; None if they are too many or not `wide`."""
     if max(map(abs, integers)) < LARGEST:
         return np.int64
     return object if wide and n_examples <= WIDE_EXAMPLES else None
@@ -302,7 +302,7 @@ def _binary(runs: Runs) -> ScaledScores:
         shift = (bits & -bits).bit_length() - 1
         unit = Fraction(2) ** (exponent - 61 + shift)
         return ScaledScores(candidate >> shift, baseline >> shift, unit, "binary")
-    # The largest float below a power of two is half a unit from the last integer before it, too.
+    # Clipping, like rounding, moves a float below the power of two by at most half a unit.
     last = 2.0**52 - 1.0
     rounded = [np.clip(np.rint(np.ldexp(run.values, 52 - exponent)), -last, last) for run in runs]
     change = max(

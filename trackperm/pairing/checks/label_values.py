@@ -107,7 +107,7 @@ class _Values:
             text = text if is_plain else f"'{text}'"
         option = f"{POSITIVE}={text}"
         quoted = shlex.quote(option)
-        if "'" in option and not set(option) & set('"$`\\!'):  # which double quotes keep as they are
+        if "'" in option and not set(option) & set('"$`\\!'):  # only these change in double quotes
             quoted = f'"{option}"'
         return f"`--set {quoted}`"
 
@@ -277,7 +277,7 @@ def _repeat(table: ExampleTable, statistic: Statistic, label: str, labels: _Valu
 
 
 def _parts(table: ExampleTable, names: Sequence[str]) -> Iterator[pl.DataFrame]:
-    """Read columns part by part; of a query only the first part, in memory all rows as one part."""
+    """Read columns part by part: all rows in memory are one part, and of a query only the first is read."""
     if isinstance(table.data, LazyTable):
         table = table.head(_SLICE) if isinstance(table.data, Query) else table
         yield from table.slices(names, _SLICE)
@@ -288,7 +288,7 @@ def _parts(table: ExampleTable, names: Sequence[str]) -> Iterator[pl.DataFrame]:
 def _typed(
     table: ExampleTable, values: pl.DataFrame, other: ExampleTable, others: pl.DataFrame, name: str
 ) -> tuple[pl.Series, ColumnType]:
-    """Return values of a table as the type that they share with another's; raises InputTypeError."""
+    """Convert values of a table to the type shared with another's; raise InputTypeError if none is."""
     first, second = (side.with_rows(frame.select(name)) for side, frame in ((table, values), (other, others)))
     typed, _, types = typed_columns(first, second, [name])
     return typed.frame.get_column(name).to_polars(), types[name]
@@ -308,7 +308,7 @@ def _ordered(counts: Mapping[Any, int]) -> dict[Any, int]:
 
 
 def _read(text: str) -> Any:
-    """Return the value as which an option would read a text; None if it cannot read it."""
+    """Return the value that an option would have with this text; None if it cannot be read."""
     try:
         return scalar(text)
     except SpecError:

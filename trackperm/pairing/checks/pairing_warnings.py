@@ -26,7 +26,7 @@ from trackperm.tables.table import ExampleTable, id_columns
 
 ENOUGH = 50  # fewest examples for a warning: with fewer, chance explains nearly any pattern
 CHANCE = 0.1  # agreement (0 by chance, 1 full) up to which rows look unrelated: predictions hardly agree less
-POWER = 30.0  # standard errors between no and full agreement: then agreement of CHANCE is three of them
+POWER = 30.0  # standard errors needed between no and full agreement, so that CHANCE is three of them
 N_SAMPLED = 2**18
 """Most pairs of values by which agreement is estimated: more of them would not change a warning."""
 _HASH = "sample"
@@ -132,7 +132,7 @@ def questions(rows: JoinedRows) -> dict[str, nw.Expr]:
 
 
 def _like_label(rows: JoinedRows) -> list[tuple[str, int]]:
-    """Return the columns, and the number of the run, with the type of the label: they may be copies of it."""
+    """Return the columns with the type of the label, which may copy it, and the numbers of their runs."""
     types, label = rows.types, rows.columns.label
     return [
         (name, i)
@@ -158,8 +158,8 @@ def pairs_of_values(rows: JoinedRows, name: str, *by: str) -> pl.DataFrame:
     pairs = pairs.filter(has_values).select(*by, f.col(sides[0]).alias("a"), f.col(sides[1]).alias("b"), "n")
     if not rows.engine.is_local:
         if rows.types[name] is ColumnType.TEXT:
-            # More distinct texts than this are not compared at all, so that any part of them will do. Words
-            # are enough to decide which of the others are equal.
+            # More distinct texts than this are not compared, so any part of them will do. Of fewer, words
+            # suffice to decide which are equal.
             pairs = rows.engine.with_text_words(pairs.head(N_SAMPLED), {"word_a": "a", "word_b": "b"})
             pairs = pairs.select(nw.col("word_a").alias("a"), nw.col("word_b").alias("b"), "n")
         else:
@@ -310,7 +310,7 @@ def _agreement(pairs: pl.DataFrame, type_: ColumnType) -> float | None:
 
 
 def _rank_correlation(pairs: pl.DataFrame, shares: Sequence[pl.DataFrame]) -> float:
-    """Return the correlation of average ranks; n equal values above m smaller ones have m + (n + 1) / 2."""
+    """Return the correlation of average ranks; n equal values above m smaller ones rank m + (n + 1) / 2."""
     for side, share in zip(("a", "b"), shares, strict=True):
         size = pl.col(f"n_{side}")
         ranks = share.sort("value").select(

@@ -46,7 +46,7 @@ def types_of(tables: Sequence[ExampleTable], columns: Sequence[str], texts: Sequ
 
 
 def _integers(tables: Sequence[ExampleTable], names: Sequence[str]) -> Types:
-    """Return the columns that both tables hold as signed integers, which are so whatever their values are.
+    """Return the columns that are integers whatever their values, as both tables hold signed integers.
 
     A column that is null in all of the first rows is left out, because the rest of it may be null too.
     """

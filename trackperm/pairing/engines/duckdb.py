@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import duckdb
 
 _SLICE = 2**18  # rows that are written or read at once
-_MEMORY = 2**32  # most bytes of memory for DuckDB; a machine with less than twice as much gives half of it
+_MEMORY = 2**32  # most bytes of memory for DuckDB, which gets at most half of the machine's memory
 
 
 class DuckDB(SqlEngine):
@@ -81,7 +81,7 @@ class DuckDB(SqlEngine):
         self, tables: Sequence[ExampleTable], columns: Sequence[str], texts: Sequence[str]
     ) -> tuple[list[Frame], Types]:
         """Convert each of `columns` to one type in both tables."""
-        # Queries are copied: joined in place, tables that pairing keeps would be in the user's database.
+        # Queries are copied: joined in place, they would leave pairing's tables in the user's database.
         tables = [stored(table, columns, self._new_path()) for table in tables]
         types = types_of(tables, columns, texts)
         return [cast_frame(self._source(table, types), types) for table in tables], types
@@ -193,12 +193,12 @@ def _renamed(
 ) -> Frame:
     """Select columns under their internal names; convert floats to integers where the type is integral.
 
-    Other casts fail if the dictionary of a column holds NaN, even if no row has it.
+    CAST, unlike TRY_CAST, fails if the dictionary of a column holds NaN, even if no row has it.
 
     Parameters
     ----------
     names : sequence of str
-        The columns of the relation in order: of two names that differ only in case, DuckDB renames one.
+        Columns of the relation, in order; DuckDB renames one of two that differ only in case.
     """
     integral = (ColumnType.INTEGER, ColumnType.TEXT)
     places = {name: f"#{place}" for place, name in enumerate(names, 1)}

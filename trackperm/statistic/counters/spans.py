@@ -82,7 +82,7 @@ def _parsed(tags: Items, scheme: str, numbers: dict[str, int]) -> tuple[Prefixes
     """Return the prefix of every tag and the number of its type."""
     (which,), n_numbers = numbered(tags)
     first = np.full(n_numbers, -1)
-    first[which[::-1]] = np.arange(len(which))[::-1]  # the last assignment, of the first place, stays
+    first[which[::-1]] = np.arange(len(which))[::-1]  # the first place is assigned last, and stays
     prefixes, types = np.zeros(n_numbers, dtype=np.int8), np.zeros(n_numbers, dtype=np.int64)
     for position in np.sort(first[first >= 0]).tolist():
         tag = tags.values[position]

@@ -10,7 +10,7 @@ from trackperm.statistic.expressions.tree import Binary, Expression, Literal, Na
 
 @dataclass(frozen=True)
 class Equality:
-    """How expressions read one name.
+    """Equality comparisons of one name in expressions.
 
     Attributes
     ----------

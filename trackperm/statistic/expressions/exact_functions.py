@@ -147,10 +147,10 @@ def _is_text(node: Node) -> bool:
 
 
 class _Zeros:
-    """Test whether rational functions are zero everywhere: whether they are at random points modulo a prime.
+    """Test whether rational functions are zero everywhere, by their values at random points modulo a prime.
 
-    By the Schwartz-Zippel lemma another function of degree d is zero at a random point with a probability of
-    at most d / 2^62. Expanding the function instead could need more terms than fit in memory.
+    By the Schwartz-Zippel lemma any other function of degree d is zero at a random point with a probability
+    of at most d / 2^62. Expanding the function instead could need more terms than fit in memory.
     """
 
     def __init__(self) -> None:

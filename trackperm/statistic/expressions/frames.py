@@ -2,8 +2,8 @@
 
 Engines wrap small integers, compare text with numbers, round integers to floats and divide by zero each in
 their own way. Every column is therefore cast first, arithmetic is 64-bit, and operations that could leave 64
-bits or divide by zero are guarded: such a count becomes :data:`OUT_OF_RANGE`, which no valid count is, or NaN
-where counts are decimals.
+bits or divide by zero are guarded: such a count becomes NaN if counts are decimals, else
+:data:`OUT_OF_RANGE`, which no valid count is.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def count_expression(
     columns, types : mapping
         Column of every name, and type of every column.
     located : callable
-        Returns the column from which a column, or that of a counter, is read, given its name.
+        Maps the name of a column, or of a counter's column, to the column that is read.
     functions : Functions
         Functions that build the expression.
 

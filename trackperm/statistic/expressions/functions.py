@@ -1,8 +1,8 @@
 """Functions that build data frame expressions: those of narwhals, or those of polars itself.
 
-narwhals has its names and their meaning from polars. Expressions built with these functions alone, and frames
-used by the methods that both have, run on polars with or without narwhals between: without it, a query of
-many expressions over few rows takes half the time.
+narwhals takes its names and their meaning from polars. Code with only these functions, and methods that
+frames of both have, runs on polars with or without narwhals in between. Without it, a query of many
+expressions over few rows takes half the time.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FrameExpression = nw.Expr
 
 
 class Functions(Protocol):
-    """The functions of the module ``narwhals``, or of ``polars`` in its place, that are used here."""
+    """Functions in use from the module ``narwhals``, or from ``polars`` in its place."""
 
     Float64: Any
     Int64: Any

@@ -24,7 +24,7 @@ from trackperm.statistic.expressions.tree import (
 )
 from trackperm.tables.column_types import LISTS, ColumnType
 
-MAX_DEGREE = 32  # of products and powers, whose expansion would else have too many terms
+MAX_DEGREE = 32  # of products and powers: beyond it, expansions have too many terms
 MAX_INTEGER = 2**63 - 1
 MAX_EXPANSION = 10_000  # parts of a comparison of texts, which is compiled to all pairs of them
 
@@ -57,8 +57,8 @@ class Checker:
     Attributes
     ----------
     integers : bool
-        Whether the expression uses only operations that integers have, too (counts and g), or any real
-        function (score and h).
+        Whether only operations that integers also have are allowed (counts and g), or any real function
+        (score and h).
     name_type : callable
         Returns the type of a name; None where only the data determine it, which then matches every type.
         Raises SpecError for an unknown name.
@@ -276,7 +276,7 @@ class Checker:
 
 
 def _expansion(node: Node) -> int:
-    """Bound the number of parts of a real function that compares every text with every other."""
+    """Bound the number of parts of a real function that compares texts in all pairs."""
     sizes = [_expansion(child) for child in children(node)]
     texts = isinstance(node, Binary) and node.operator in ("==", "!=")
     return math.prod(sizes) if texts else 1 + sum(sizes)

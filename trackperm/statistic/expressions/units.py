@@ -28,8 +28,8 @@ Quantity = tuple[Node, Fraction]
 def in_units(expression: Expression, unit: Callable[[Name], Fraction]) -> tuple[Expression, Fraction]:
     """Rewrite a checked expression of real counts for counts that are integers of some unit.
 
-    `unit` returns the unit of a name. The new expression, of integers only, times the returned factor equals
-    the old one; it is unchanged where every unit is 1 and every number an integer.
+    `unit` returns the unit of a name. The new expression has integers only; times the returned factor, it
+    equals the old one. It is unchanged if every unit is 1 and every number an integer.
     """
     tree, value = _quantity(expression.tree, unit)
     return replace(expression, tree=tree), value

@@ -34,8 +34,8 @@ class Lattice:
     basis : tuple of tuple of int, shape (m, r)
         Columns are basis vectors; r is the rank.
     coordinates : ndarray of int64, shape (K, r)
-        e_k = basis @ coordinates[k]; no smaller lattice contains them all, up to rank 8. Beyond it the basis
-        is the standard one, and the coordinates are the e_k themselves.
+        e_k = basis @ coordinates[k]; up to rank 8, no smaller lattice contains them all. Beyond rank 8 the
+        basis is the standard one, and the coordinates are the e_k themselves.
     """
 
     basis: tuple[tuple[int, ...], ...]

@@ -5,7 +5,7 @@ If a region is an interval [a, b] in every row x (`rows`), then under the tilt l
     P(X in R) = exp(K - lambda . (r - E/2)) sum_x sum_{y=a}^{b} exp(-lambda . (z - r)) P_lambda(X = z)
 
 with z = (x, y) and a reference point r, and P_lambda(X = z) is a sum over the few frequencies that matter:
-over y it is geometric, over the frequencies of x one matrix product.
+the sum over y is geometric, that over the frequencies of x one matrix product.
 
 One tilt suits only the rows where its weights stay moderate (`tilted`), so several are used: the first has
 its mean at the dominating point of R, each further one at the end of the row with the largest bound under the
@@ -14,8 +14,8 @@ negligible are omitted, and their mass is bounded.
 
 The certificate adds up, for each tilt: spectrum errors and pruned frequencies (norm of weights times norm of
 errors, by Cauchy, Schwarz and Parseval); wrapped mass times the greatest weight; roundings that all rows of a
-frequency share, relative to its sum over rows; the other roundings, taken as independent between rows with
-SPREAD standard deviations; and once: the omitted mass, and the null mass outside the window.
+frequency share, relative to its sum over rows; the other roundings, as SPREAD standard deviations of
+independent errors between rows; and once: the omitted mass, and the null mass outside the window.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def _tail(
 
 
 def _near(tilt: Tilted, rows: RowIntervals) -> IntArray:
-    """Return the end of each interval with the greater weight."""
+    """Return, for each interval, the end with the greater weight."""
     return rows.first if tilt.tilt[1] >= 0 else rows.last
 
 
@@ -225,7 +225,7 @@ def _summed(
     log_beyond: float,
     memory_budget: int,
 ) -> TailMass:
-    """Sum every row under its tilt, and the bounds of omitted mass into the certificate."""
+    """Sum every row under its tilt, and add the bounds of omitted mass to the certificate."""
     log_scale = common_scale(tilts, log_tail)
     total, error = 0.0, float(never_zero(log_beyond - log_scale))
     left_out = [rows.chosen(chosen == -1)]

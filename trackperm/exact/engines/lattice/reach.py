@@ -2,7 +2,7 @@
 
 A form D(x) = D_0 + d . x of the lattice point X = sum_k sum_j B_kj x_k has values between
 D_0 + sum_k c_k min(d . x_k, 0) and D_0 + sum_k c_k max(d . x_k, 0), both attained. Points with a form outside
-its range have probability 0 exactly, such as those with a count below 0, or with F1 dividing by less than 0.
+its range have probability 0 exactly, such as those where a count, or the divisor of F1, would be negative.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Strip:
     greatest: int
 
     def between(self, least: int, greatest: int) -> Strip:
-        """Return the part of the strip with the form between two values, ends included."""
+        """Return the part of the strip where the form is between two values, ends included."""
         return replace(self, least=max(least, self.least), greatest=min(greatest, self.greatest))
 
     def contains(self, points: Sequence[IntArray]) -> Flags:
@@ -90,7 +90,7 @@ class Reach:
         seen: set[tuple[int, ...]] = set()
         for constant, row in zip(origin, basis, strict=True):
             slopes = tuple(row)
-            # Parallel forms of the same slopes, up to sign, have the same strip.
+            # Forms whose slopes agree up to sign have the same strip.
             if any(slopes) and slopes not in seen:
                 seen |= {slopes, tuple(-s for s in slopes)}
                 self.strips.append(self.strip(constant, slopes))

@@ -155,7 +155,7 @@ class RealRegion:
         return INSIDE if (beyond > 0 if self._strict else beyond >= 0) else OUTSIDE
 
     def _check_mirrored(self, totals: list[IntArray], there: Enclosure, mirrored: list[IntArray]) -> None:
-        """Refuse points where t(E - x) = -t(x) fails by more than rounding, or one of them is undefined."""
+        """Refuse points where t(E - x) = -t(x) fails by more than rounding, or only one side is undefined."""
         back = self._h.enclosed(mirrored)
         with np.errstate(invalid="ignore"):
             opposite = np.abs(there.value + back.value) <= (there.error + back.error) * SLACK

@@ -8,10 +8,10 @@ in floating point from the roots and then proved on integers:
 
 - each end lies between two neighbouring points of different membership;
 - membership at both ends of the piece agrees with that at the computed ends;
-- membership along a piece changes at most twice, so there are no changes beyond one between unequal ends, or
-  two between equal ones;
-- if none was found between equal ends, the points next to the vertex have the same membership as the ends,
-  and no other point is closer to a change.
+- membership along a piece changes at most twice, so one change between unequal ends, or two between equal
+  ends, are all;
+- if no change was found between equal ends, the points next to the vertex have the same membership as the
+  ends, and no other point is closer to a change.
 
 A piece that fails a proof, and any other region, is decided point by point.
 """

@@ -38,7 +38,7 @@ SAMPLED_COINS = 2**17
 
 
 def not_antisymmetric() -> InputError:
-    """Return the error of a two-sided test of a statistic that is not antisymmetric."""
+    """Return the error for a two-sided test of a statistic that is not antisymmetric."""
     return InputError(
         "the two-sided test needs a statistic that changes sign when the two runs are exchanged, "
         "and this one does not",
@@ -83,8 +83,8 @@ class LatticeStatistic:
     def ties(self) -> Ties:
         """Method that has decided ties with the observed value so far; read it after all regions.
 
-        Ties of a RealStatistic are exact, too, unless some values were neither rational nor made of square
-        roots or one logarithm, and 100 of their digits agreed.
+        Ties of a RealStatistic are also exact, unless 100 digits agreed for values that are neither rational
+        nor made of square roots or one logarithm.
         """
         if isinstance(self.observed_exact, RealNumber):
             by_digits = self._exact_values.by_digits or self.observed_exact.compare(0)[1]
@@ -270,8 +270,8 @@ class LatticeStatistic:
         """Return the points with t(x) >= threshold (`upper`) or t(x) <= threshold; > or < if `strict`.
 
         `threshold` is a float for a callable only. `centre` is a lattice point near most of the points to
-        classify; it only affects speed. `mirror` is E if the test relies on t(E - x) = -t(x): declared values
-        of 0/0 are then checked for it.
+        classify; it only affects speed. `mirror` is E if the test relies on t(E - x) = -t(x), which is then
+        checked where 0/0 has a declared value.
         """
         if self.local is not None and not isinstance(threshold, RealNumber):
             return RationalRegion(self.local, Fraction(threshold), tuple(centre), upper, strict, mirror)

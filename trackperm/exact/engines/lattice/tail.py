@@ -100,8 +100,8 @@ def region_tail(
 def _first_guess(law: SwapDistribution, excess: Callable[[FloatArray], float]) -> tuple[FloatArray, float]:
     """Return a first tilt, and an estimate of the logarithm of P(excess >= 0).
 
-    `excess` is a function of X - E/2, shape (r,). The tilt is zero if the tail is mild, by a normal
-    approximation with an excess linear in X, or if there is no dominating point.
+    `excess` is a function of X - E/2, shape (r,). The tilt is zero if the tail is mild by a normal
+    approximation with linear excess, or if there is no dominating point.
     """
     none = np.zeros(law.rank)
     at = excess(none)

@@ -70,12 +70,12 @@ def bracket_tail(
 
 
 def sufficient_spacing(law: LineLaw, greatest: int, width: float) -> int:
-    """Estimate the largest spacing with a bracket of P(X <= greatest) of relative width `width`.
+    """Estimate the largest spacing for which the bracket of P(X <= greatest) has relative width `width`.
 
     Beyond two standard deviations the width may be greater, in proportion to the deviations.
     """
-    # With z standard deviations below the mean, the mass grows by about 1.2 (1 + z) a standard deviation,
-    # and remainders spread evenly over a spacing have the mean square spacing^2 / 12.
+    # z standard deviations below the mean, the mass grows by about 1.2 (1 + z) per standard deviation;
+    # remainders spread evenly over a spacing have the mean square spacing^2 / 12.
     z = max((law.total - 2 * greatest) / law.root, 0.0)
     rho_in_deviations = width * max(1.0, z / 2.0) / (2.4 * (1.0 + z))
     log_failure = LOG_FAILURE - z * z / 2.0

@@ -1,9 +1,9 @@
 r"""Tail probabilities on the integers, without a transform.
 
 With q = exp(-lambda + i theta), a tail is a sum, over the few frequencies that matter, of phi times a
-geometric sum (q^n - 1) / (q - 1), both differences by expm1. Weights are at most 1, so the certificate adds
-up: errors of phi and roundings, times the size of the geometric sum; pruned frequencies (Cauchy, Schwarz and
-Parseval); wrapped mass, and as much again for the tail beyond the window; roundings of the scale factor's
+geometric sum (q^n - 1) / (q - 1); expm1 computes both differences. Weights are at most 1, so the certificate
+adds up: errors of phi and roundings, times the size of the geometric sum; pruned frequencies (Cauchy, Schwarz
+and Parseval); wrapped mass, and as much again for the tail beyond the window; roundings of the scale factor's
 exponent.
 """
 
@@ -46,7 +46,7 @@ Neighbours differ by a factor of 1.4, so one is close to the best; any of them g
 
 
 def upper_tilt(law: SwapDistribution, point: int) -> FloatArray:
-    """Return the tilt, shape (1,), with its mean at a point of the upper half; 0 for the lower half."""
+    """Return the tilt, shape (1,), whose mean is a point of the upper half; 0 for one of the lower half."""
     ((_, greatest),) = law.support
     if 2 * point <= law.total[0]:
         return np.zeros(1)
@@ -86,10 +86,10 @@ def line_window(law: SwapDistribution, tilt: FloatArray) -> tuple[int, int, floa
 
 
 def upper_tails(law: SwapDistribution, points: Sequence[int]) -> list[TailMass]:
-    """Return P(X >= point) for X on the integers (rank 1), each relative to its own size.
+    """Return P(X >= point) for X on the integers (rank 1), each with its own error bound.
 
-    Points are close to each other, because the first one decides the tilt. It raises CapacityError if too
-    many frequencies matter.
+    Points have to be close to each other: the first one decides the tilt. It raises CapacityError if too many
+    frequencies matter.
     """
     tilt = upper_tilt(law, points[0])
     start, period, log_outside = line_window(law, tilt)

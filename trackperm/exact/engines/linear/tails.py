@@ -86,7 +86,7 @@ class LinearStatistic:
     def from_differences(
         cls, differences: npt.NDArray[Any], counts: IntArray, unit: Fraction, observed: Fraction
     ) -> LinearStatistic:
-        """Fold signed differences d_n, which a swap removes: X has steps |d_n|.
+        """Fold signed differences d_n, whose contribution a swap removes: X has steps |d_n|.
 
         `differences`, shape (J,), need not be distinct; `counts` are the examples of each.
         """
@@ -135,9 +135,9 @@ def linear_tails(
 ) -> tuple[list[TailMass], Method, str]:
     """Return P(X <= limit) for each limit, the engine used, and the reason for it.
 
-    Limits are at least 0, the greatest first, and close to each other; `method` is ``auto`` or the name of an
-    engine. It raises CapacityError if the named engine cannot run, and InputError if it is not for linear
-    statistics.
+    Limits are to be at least 0, the greatest first, and close to each other; `method` is ``auto`` or the name
+    of an engine. It raises CapacityError if the named engine cannot run, and InputError if it is not for
+    linear statistics.
     """
     if limits[-1] >= law.total:
         return [CERTAIN for _ in limits], "enumerate", "every swap is as extreme"
@@ -174,7 +174,7 @@ def exact_tails(law: LineLaw, limits: Sequence[int], memory_budget: int) -> list
 
 
 def exact_seconds(law: LineLaw, greatest: int, memory_budget: int, spacing: int = 1) -> float:
-    """Estimate the time of P(X <= greatest), rounded to multiples of `spacing`; inf if no engine fits."""
+    """Estimate the time of P(X <= greatest), with steps rounded to `spacing`; inf if no engine fits."""
     rough, limit = law, greatest
     if spacing > 1:
         rough, _ = rounded(law, spacing)
@@ -215,7 +215,7 @@ def _scaled(tail: TailMass, n_coins: int) -> TailMass:
         return tail
     log_scale = tail.log_scale - n_coins * math.log(2.0)
     if tail.error >= 1.0:
-        # An upper bound stays valid; a lower bound, if there is one, moves up by no more than it.
+        # An upper bound stays valid; a lower bound, if any, rises no more than the upper one.
         roundings = 4.0 * UNIT * (n_coins + abs(log_scale))
         return TailMass(log_scale, tail.scaled * (1.0 + roundings), tail.error * (1.0 + 4.0 * roundings))
     if tail.log_scale == 0.0 and tail.log + log_scale > -690.0:
@@ -227,7 +227,7 @@ def _exact_engines(law: LineLaw, limits: Sequence[int]) -> list[Engine]:
     engines = [_enumerate(law, limits), _dp(law, limits)]
     if _is_binomial(law):
         engines.append(_binomial(law, limits))
-    # Planning alone takes longer than an engine with a time below the lattice engine's least.
+    # An engine within the lattice engine's least time would finish before the planning alone.
     is_late = any(engine.refusal is None and engine.seconds <= LATTICE_SECONDS for engine in engines)
     return [*engines, _lattice(law, limits, planned=not is_late)]
 
@@ -291,7 +291,7 @@ def _lattice(law: LineLaw, limits: Sequence[int], *, planned: bool) -> Engine:
         tilt = upper_tilt(lattice, law.total - limits[0])
         _, period, _ = line_window(lattice, tilt)
         search = FrequencySearch(lattice, tilt, (period,), LOG_PRUNED)
-        # The main peak is a normal law's; others are as likely as at a random frequency.
+        # The main peak is a normal law's; elsewhere, frequencies survive as often as random ones.
         deviation = math.sqrt(float(lattice.covariance(tilt)[0, 0]))
         peak = period * math.sqrt(-2.0 * LOG_PRUNED) / (2.0 * math.pi * max(deviation, 1e-300))
         frequencies = min(peak + period / 2 * search.share_of_survivors, period / 2 + 1)
@@ -352,7 +352,7 @@ def _chernoff(law: LineLaw, greatest: int, spacing: int) -> float:
     rough, _ = rounded(law, spacing)
     limit = (2 * greatest - law.total + rough.total * spacing) // (2 * spacing)
     if not 0 <= limit < rough.total:
-        # Rounding has left nothing: Hoeffding's bound instead.
+        # If rounding has left nothing, Hoeffding's bound replaces it.
         return -((max(law.total - 2 * greatest, 0) / law.root) ** 2) / 2.0
     lattice, point = rough.lattice(), rough.total - limit
     return scale_factor(lattice, upper_tilt(lattice, point), (point,)).log
