@@ -14,8 +14,11 @@ from hypothesis import HealthCheck, settings
 from support.budget import CASES, Measured, cases
 from support.mlflow_server import MlflowServer
 from support.reference_data import ABSENT
+from support.stable_environment import keep_in_place
 from support.wandb_offline_runs import OfflineRuns, write_offline_runs
 from support.wandb_standin import Standin, environment
+
+keep_in_place()
 
 SERVICE = "WANDB_SERVICE"
 """Where wandb tells processes of its own service: never restored, for that may have ended."""

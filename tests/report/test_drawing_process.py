@@ -55,7 +55,7 @@ def test_what_it_refuses_and_what_ends_it_twice_are_errors(
     with pytest.raises(EngineError, match="the chart cannot be drawn: Vega-Lite to PNG conversion failed"):
         draw({"mark": 1, "encoding": 2})
     drawer.close()
-    monkeypatch.setattr(drawing_process, "_PROGRAM", "import os; os.kill(os.getpid(), 11)")
+    monkeypatch.setattr(drawing_process, "_PROGRAM", "import os; os._exit(11)")
     with pytest.raises(EngineError, match="the process that draws it ended"):
         draw()
 
