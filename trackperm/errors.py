@@ -169,7 +169,7 @@ class MissingDependencyError(TrackpermError, ImportError):
 
 
 class EngineError(TrackpermError, RuntimeError):
-    """An engine (data frames, pictures) failed, or cannot be reached."""
+    """A data frame engine failed, or cannot be reached."""
 
     exit_code = 3
 

@@ -6,6 +6,7 @@ Altair and vl-convert are the optional extra ``plots``; nothing else in trackper
 from __future__ import annotations
 
 import importlib.util
+import io
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,6 @@ from trackperm.comparison import Comparison
 from trackperm.errors import MissingDependencyError
 from trackperm.exact import NullDistribution, PermutationTest
 from trackperm.exact.null_distribution import DIGITS
-from trackperm.report import drawing_process
 from trackperm.report.text import format_number, how_certain, pvalue, shorten
 
 if TYPE_CHECKING:
@@ -174,10 +174,9 @@ def pmf_curves(comparison: Comparison) -> list[dict[str, Any]]:
 def png(chart: alt.LayerChart) -> bytes:
     """Render `chart` as PNG, at twice the screen resolution, without a browser or network."""
     require("vl_convert", "vl-convert-python")
-    import altair as alt
-
-    vl_version = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
-    return drawing_process.png(chart.to_dict(), vl_version=vl_version, scale=2.0)
+    buffer = io.BytesIO()
+    chart.save(buffer, format="png", scale_factor=2)
+    return buffer.getvalue()
 
 
 def embedded(chart: alt.LayerChart) -> dict[str, Any]:
