@@ -50,6 +50,8 @@ def _integers(tables: Sequence[ExampleTable], names: Sequence[str]) -> Types:
 
     A column that is null in all of the first rows is left out, because the rest of it may be null too.
     """
+    if any(isinstance(table.data, Query) for table in tables):
+        return {}  # an engine finds the types by aggregates, and no rows of it are read
     integers = [name for name in names if all(table.schema[name] in _SIGNED for table in tables)]
     heads = [table.head(_FIRST).only(integers).frame for table in tables]
     return {
