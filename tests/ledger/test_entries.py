@@ -65,6 +65,11 @@ class TestNumbers:
         made = [logged(f"r{i}", i // 2, -i) for i in range(6)]
         assert family(*(made[i] for i in order)) == family(*made)
 
+    def test_a_later_comparison_changes_no_number(self):
+        made = [logged("a", 0), logged("b", 1)]
+        before = family(*made).entries
+        assert family(*made, logged("c", 2)).entries[:2] == before
+
     def test_an_unfinished_one_keeps_its_place_when_it_is_completed(self):
         others = [logged("a", 0), logged("c", 2)]
         broken, whole = logged("b", 1, finished=False), logged("b", 1)
@@ -84,6 +89,10 @@ class TestNumbers:
             (2, "y", -5.0),
         ]
         assert found.entries[0].run.name == "accuracy: z"
+
+    def test_a_digest_of_an_earlier_version_has_a_note(self):
+        assert not any("earlier version" in note for note in family(logged("a", 3)).notes())
+        assert any("earlier version" in note for note in family(logged("a", 3, test_set="aa")).notes())
 
     def test_test_sets_are_families_of_their_own(self):
         made = [logged("a", 3), logged("b", 1, test_set="sbb"), logged("c", 4)]

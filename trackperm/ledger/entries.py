@@ -18,6 +18,7 @@ from trackperm.exact.multiplicity import Correction, adjust_log10, adjustment
 from trackperm.exact.multiplicity.alpha_spending import ALPHA_SPENDING, adjust_spending_log10, spending_levels
 from trackperm.ledger.comparison_publication import LOG10_P_TAG
 from trackperm.ledger.leaderboard_publication import LOG10_COLUMN, PAIRS_FILE
+from trackperm.pairing.digests import SUM
 from trackperm.trackers.base import Tracker
 from trackperm.trackers.publication import (
     COMPARISON,
@@ -251,6 +252,11 @@ class TestFamily:
         mid_p = [str(entry.number) for entry in self.finished if "|p:mid|" in entry.tag("signature")]
         if mid_p:
             notes.append(f"mid-p: {', '.join(mid_p)}; the error rate of mid-p-values may exceed their level")
+        if not self.test_set.startswith(SUM):
+            notes.append(
+                "an earlier version logged these comparisons, with another digest of the test set: later"
+                " comparisons on the same examples are in another family"
+            )
         return notes
 
 
