@@ -347,3 +347,8 @@ def test_f1_of_precision_and_recall_without_true_positives_is_zero() -> None:
     precision, recall = (zero.divide(errors, undefined=0) for errors in (wrong, missed))
     f1 = (2 * precision * recall).divide(precision + recall, undefined=0)
     assert f1.simplified() == zero
+
+
+@pytest.mark.parametrize("alternative", ALTERNATIVES)
+def test_one_pair_of_many_counts(alternative: str) -> None:
+    check_structured([(3, 1, 0, 4)], [(0, 4, 3, 1)], F1, f1_difference, alternatives=(alternative,))
