@@ -24,6 +24,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import spec_from_file_location
@@ -31,10 +32,7 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
-import hypothesis  # noqa: F401 (what most tests import is imported once, before processes are forked)
 import pytest
-import scipy.optimize
-import scipy.stats  # noqa: F401
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -208,7 +206,7 @@ def judged(tree: Path, mutant: Mutant, tests: dict[str, float]) -> tuple[int, bo
     waiting = list(dict.fromkeys(test.partition("::")[0] for test in tests))
     n_modules, code = 1, 0
     while waiting and not code:  # few modules first, so that those that are not needed are not imported
-        code = run(waiting[:n_modules], chosen)
+        code = run(waiting[:n_modules], chosen, "-x")
         waiting, n_modules = waiting[n_modules:], 2 * n_modules
     return code, chosen.ran == len(tests), chosen.failed
 
@@ -256,6 +254,8 @@ def main() -> None:
     reasons = {key: reason for key, reason in explained().items() if times[key] == 1}
     unknown = [mutant for mutant in drawn if mutant.key not in reasons]
     os.environ.setdefault("TRACKPERM_REFERENCE_DATA", str(ROOT.parent / "shared" / "data"))
+    for name in ("hypothesis", "scipy.optimize", "scipy.stats"):  # imported once, before processes are forked
+        import_module(name)
     survivors = []
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         tree = Path(folder) / "tree"

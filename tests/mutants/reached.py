@@ -35,7 +35,7 @@ MEMORY = 6 * 2**30
 SPARE_SECONDS = 10.0
 """Processor time that each test may use beyond four times its recorded time."""
 
-OPTIONS = ("-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "--hypothesis-seed=0", "-o", "timeout=300")
+OPTIONS = ("-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--hypothesis-seed=0", "-o", "timeout=300")
 """Options of pytest: the same generated cases each time, and an end to tests that wait for ever."""
 
 
@@ -77,7 +77,7 @@ class Recorder:
             return (yield)
         finally:
             sys.settrace(None)
-            threading.settrace(None)  # type: ignore[arg-type]
+            threading.settrace(None)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_make_collect_report(self, collector: pytest.Collector) -> Iterator[None]:
@@ -173,10 +173,10 @@ def enter(tree: Path) -> None:
     os.environ["PYTHONPATH"] = os.pathsep.join(sys.path[:2])
 
 
-def run(modules: list[str], plugin: Recorder | Chosen) -> int:
+def run(modules: list[str], plugin: Recorder | Chosen, *options: str) -> int:
     """Run test modules in this process: the exit code of pytest."""
     quiet = "ignore::pytest.PytestAssertRewriteWarning"  # of plugins that are imported before the fork
-    return int(pytest.main([*OPTIONS, "-W", quiet, *modules], plugins=[plugin]))
+    return int(pytest.main([*OPTIONS, *options, "-W", quiet, *modules], plugins=[plugin]))
 
 
 def forked(
@@ -236,7 +236,8 @@ class Recordings:
         def record(part: list[str]) -> None:
             recorder = Recorder(tree / "trackperm")
             enter(tree)
-            run(["--maxfail=100000", "--continue-on-collection-errors", *part], recorder)
+            # A module that cannot be collected is one of those that `failed` names; the others are recorded.
+            run(part, recorder, "--continue-on-collection-errors")
             for module in part:
                 files[module].write_text(json.dumps(recorder.of(module)))
 

@@ -66,8 +66,8 @@ def load_statistic(
     Raises
     ------
     SpecError
-        If there is no such statistic or its spec is not valid, with file, line and column; also if a spec is
-        named like an error and does not say whether greater is better.
+        If the statistic does not exist, or its spec is not valid, with file, line and column; also if a spec
+        is named like an error and does not say whether greater is better.
     InputError
         If the statistic does not have a named parameter, column or count, a resolution is not positive, or
         strata or classes are too many or differ from those with weights.

@@ -70,7 +70,7 @@ def run_cheapest(engines: Sequence[Engine], memory_budget: int) -> tuple[list[Ta
 def run_named(engines: Sequence[Engine], method: str, memory_budget: int) -> tuple[list[TailMass], Engine]:
     """Run the engine of that name.
 
-    It raises CapacityError if the engine cannot solve the problem, and InputError if there is no such engine
+    It raises CapacityError if the engine cannot solve the problem, and InputError if the engine is not known
     for this kind of problem.
     """
     for engine in engines:

@@ -101,7 +101,7 @@ def _first_guess(law: SwapDistribution, excess: Callable[[FloatArray], float]) -
     """Return a first tilt, and an estimate of the logarithm of P(excess >= 0).
 
     `excess` is a function of X - E/2, shape (r,). The tilt is zero if the tail is mild by a normal
-    approximation with linear excess, or if there is no dominating point.
+    approximation with linear excess, or if no point dominates.
     """
     none = np.zeros(law.rank)
     at = excess(none)
