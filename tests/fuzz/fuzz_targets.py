@@ -22,8 +22,9 @@ with atheris.instrument_imports(include=INSTRUMENTED):
     from trackperm.errors import CapacityError, InputError, SpecError, UndefinedError
     from trackperm.exact import structured_test
     from trackperm.statistic import OUT_OF_RANGE, ColumnType
-    from trackperm.statistic.compile import _Compiler
+    from trackperm.statistic.compile import compile_statistic
     from trackperm.statistic.document import Document, Passage
+    from trackperm.statistic.entries import Entries
     from trackperm.statistic.expressions.arrays import integers
     from trackperm.statistic.expressions.exact_functions import exact_function, is_rational
     from trackperm.statistic.expressions.frames import count_expression
@@ -182,7 +183,7 @@ def tests(data: Any) -> None:
         lines.append(f"undefined: {undefined}")
     text = "\n".join(lines) + "\n"
     try:
-        statistic = _Compiler(Document.parse(text, "f.yaml"), {}, {}).statistic("f")
+        statistic = compile_statistic(Entries(Document.parse(text, "f.yaml"), {}, {}), "f")
         types = dict.fromkeys(statistic.used_columns, ColumnType.INTEGER)
         expressions = statistic.counts(types)
     except SpecError:

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 from trackperm.errors import InputError, SpecError, TrackpermError
 from trackperm.statistic import ColumnType
-from trackperm.statistic.compile import _Compiler, collected
+from trackperm.statistic.compile import compile_statistic
 from trackperm.statistic.document import Document
+from trackperm.statistic.entries import Entries, collected
 from trackperm.statistic.expressions.tree import MAX_LENGTH, Expression
 from trackperm.statistic.schema import form
 
@@ -36,13 +37,13 @@ def spec_or_one_error(content: bytes) -> None:
         return
     all_of_them = list_of_errors(document)
     try:
-        statistic = _Compiler(document, {}, {}).statistic("f")
+        statistic = compile_statistic(Entries(document, {}, {}), "f")
     except InputError as error:
         assert str(error)
         return
     assert not all_of_them
     text = statistic.document()
-    again = _Compiler(Document.parse(text, "again.yaml"), {}, {}).statistic("f")
+    again = compile_statistic(Entries(Document.parse(text, "again.yaml"), {}, {}), "f")
     assert again.document() == text
     for types in (ColumnType.INTEGER, ColumnType.TEXT, ColumnType.DECIMAL, ColumnType.BOOLEAN):
         try:
@@ -58,5 +59,5 @@ def list_of_errors(document: Document) -> list[Exception]:
         errors.extend(document.misfits(form(document)))
     if not errors:
         with collected(errors):
-            _Compiler(document, {}, {}, errors=errors).statistic("f")
+            compile_statistic(Entries(document, {}, {}, errors=errors), "f")
     return list(errors)

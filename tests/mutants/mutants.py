@@ -60,6 +60,7 @@ LOAD_BEARING = (
     "ledger/entries.py",
     "ledger/verification",
     "statistic/compile.py",
+    "statistic/entries.py",
     "statistic/expressions",
     "statistic/symmetry.py",
 )

@@ -16,9 +16,10 @@ from support.specs import load, refusal
 
 from trackperm.errors import SpecError
 from trackperm.statistic import ColumnType
-from trackperm.statistic.compile import _Compiler
+from trackperm.statistic.compile import compile_statistic
 from trackperm.statistic.counters import COUNTERS
 from trackperm.statistic.document import Document, dump
+from trackperm.statistic.entries import Entries
 from trackperm.statistic.expressions.tree import FUNCTIONS
 from trackperm.statistic.load import BUILTIN
 
@@ -68,11 +69,11 @@ VALUES: Any = st.recursive(
 def test_random_specs_are_statistics_or_one_error(random: dict[str, Any], valid: dict[str, Any]) -> None:
     with contextlib.suppress(SpecError):
         document = Document.parse(dump(valid | random), "spec.yaml")
-        statistic = _Compiler(document, {}, {}).statistic("spec")
+        statistic = compile_statistic(Entries(document, {}, {}), "spec")
         types = dict.fromkeys(statistic.used_columns, ColumnType.INTEGER)
         statistic.counts(types)
         text = statistic.document()
-        again = _Compiler(Document.parse(text, "again.yaml"), {}, {}).statistic("spec")
+        again = compile_statistic(Entries(Document.parse(text, "again.yaml"), {}, {}), "spec")
         assert again.document() == text
 
 

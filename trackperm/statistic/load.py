@@ -12,9 +12,10 @@ from trackperm.choices import RepeatsInSpec
 from trackperm.errors import InputTypeError, SpecError
 from trackperm.exact.scores.resolution import Resolution
 from trackperm.messages import did_you_mean, listed, printable
-from trackperm.statistic.compile import _Compiler
+from trackperm.statistic.compile import compile_statistic
 from trackperm.statistic.definition import ClassValue, Statistic
 from trackperm.statistic.document import Document
+from trackperm.statistic.entries import Entries
 
 BUILTIN = Path(__file__).parent / "builtin"
 
@@ -102,8 +103,9 @@ def load_statistic(
         document, name = _read(source)
         set_, chosen, found = None, "", ()
     groups = {"repeats": repeats, "cluster": cluster}
-    compiler = _Compiler(document, parameters, columns, groups, resolution, strata, classes, set_)
-    return replace(compiler.statistic(name), chosen=chosen, found=found)
+    entries = Entries(document, parameters, columns, groups, resolution, set_)
+    statistic = compile_statistic(entries, name, known_strata=strata, known_classes=classes)
+    return replace(statistic, chosen=chosen, found=found)
 
 
 def read_statistic(content: str | bytes, origin: str, name: str = "statistic") -> Statistic:
@@ -130,14 +132,14 @@ def read_statistic(content: str | bytes, origin: str, name: str = "statistic") -
     >>> read_statistic(spec, "hit_rate.yaml", "hit_rate").score_text
     'correct / n'
     """
-    return _Compiler(Document.parse(content, origin), {}, {}).statistic(name)
+    return compile_statistic(Entries(Document.parse(content, origin), {}, {}), name)
 
 
 @cache
 def _builtin(name: str) -> Statistic:
     """Compile a statistic that comes with trackperm, once in a process."""
     document = Document.read(BUILTIN / f"{name}.yaml", f"built-in {name}.yaml")
-    return _Compiler(document, {}, {}, set_parameters=frozenset()).statistic(name)
+    return compile_statistic(Entries(document, {}, {}, set_parameters=frozenset()), name)
 
 
 def _read(source: str | Path) -> tuple[Document, str]:

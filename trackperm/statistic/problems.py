@@ -9,9 +9,10 @@ from pathlib import Path
 
 from trackperm.errors import SpecError, TrackpermError
 from trackperm.messages import did_you_mean, listed, printable
-from trackperm.statistic.compile import _Compiler, collected
+from trackperm.statistic.compile import compile_statistic
 from trackperm.statistic.definition import Statistic
 from trackperm.statistic.document import Document
+from trackperm.statistic.entries import Entries, collected
 from trackperm.statistic.load import name_of_file
 from trackperm.statistic.schema import form
 
@@ -66,7 +67,7 @@ def problems(path: Path, columns: Sequence[str] | None = None) -> list[Problem]:
         errors.extend(document.misfits(form(document)))
     if not errors:
         with collected(errors):
-            statistic = _Compiler(document, {}, {}, errors=errors).statistic(name_of_file(path))
+            statistic = compile_statistic(Entries(document, {}, {}, errors=errors), name_of_file(path))
             if columns is not None:
                 errors.extend(_lacking(statistic, document, columns))
     distinct = {error.message: _located(error, document.origin) for error in errors}

@@ -16,8 +16,9 @@ from support.specs import load, parse, refusal
 from trackperm.errors import InputError, InputTypeError, SpecError
 from trackperm.exact import RationalStatistic
 from trackperm.statistic import ColumnType, load_statistic
-from trackperm.statistic.compile import _Compiler
+from trackperm.statistic.compile import compile_statistic
 from trackperm.statistic.document import Document
+from trackperm.statistic.entries import Entries
 from trackperm.statistic.expressions.arrays import integers
 from trackperm.statistic.expressions.frames import count_expression
 from trackperm.statistic.expressions.units import in_units, with_units
@@ -185,5 +186,5 @@ def test_refused_where_loaded() -> None:
 @given(st.integers(-1100, 1000))
 def test_units_that_data_give_read_back(power: int) -> None:
     statistic = load_statistic("mean", resolution={"total": Fraction(2) ** power})
-    again = _Compiler(Document.parse(statistic.document(), "again.yaml"), {}, {}).statistic("mean")
+    again = compile_statistic(Entries(Document.parse(statistic.document(), "again.yaml"), {}, {}), "mean")
     assert again.resolution == statistic.resolution
