@@ -174,7 +174,7 @@ $(VENV)/.audit: $(VENV)/.test
 	$(call install,$(VENV),'.[audit]')
 
 $(VENV)/.spark: $(VENV)/.test
-	$(call install,$(VENV),'.[spark]')
+	$(call install,$(VENV),'.[engines]')
 
 $(OLD_VENV)/.test: $(VENV)/.test
 	$(call install_above,$(OLD_VENV),'.[test]' 'mlflow==$(OLD_MLFLOW).*')
