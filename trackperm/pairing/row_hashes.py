@@ -50,6 +50,12 @@ def text_word(text: str) -> int:
     return int.from_bytes(hashed.digest()[:8], "big") >> (64 - TEXT_BITS)
 
 
+def text_words(texts: Sequence[str]) -> npt.NDArray[np.int64]:
+    """Return :func:`text_word` of every text of a column, which has no surrogates."""
+    digests = b"".join([md5(text.encode(), usedforsecurity=False).digest() for text in texts])
+    return (np.frombuffer(digests, dtype=">u8")[::2] >> np.uint64(64 - TEXT_BITS)).astype(np.int64)
+
+
 def number_word(
     f: Functions, frame: nw.LazyFrame[Any], name: str, type_: ColumnType, word: str
 ) -> nw.LazyFrame[Any]:

@@ -126,6 +126,8 @@ def numbers_in_two_ways(
     columns = [column for column in columns if column.type is not None]
     if not columns or not all(column.untyped for column in columns):
         return None
+    if all(_canonical_integers(column.values) is not None for column in columns):
+        return None
     written = [column.values.drop_nulls().unique() for column in columns]
     if _numbers(pl.concat(written)) is None:
         return None
@@ -271,6 +273,8 @@ def _by_values(pair: tuple[_Column, _Column]) -> tuple[_Column, _Column]:
 
 def _numbers(text: pl.Series) -> tuple[pl.Series, ColumnType] | None:
     """Convert `text` to int64 or float64; return None if this would change the meaning of a value."""
+    if (canonical := _canonical_integers(text)) is not None:
+        return canonical, ColumnType.INTEGER
     is_integer = text.str.contains(_INTEGER_TEXT)
     integers = text.filter(is_integer).cast(pl.Int64, strict=False)
     if integers.has_nulls():
@@ -284,6 +288,15 @@ def _numbers(text: pl.Series) -> tuple[pl.Series, ColumnType] | None:
         return None
     decimals = text.cast(pl.Float64).fill_nan(None)
     return None if decimals.null_count() == len(decimals) else (decimals, ColumnType.DECIMAL)
+
+
+def _canonical_integers(text: pl.Series) -> pl.Series | None:
+    """Convert texts to int64 if each is written as Python writes its integer, as most columns are."""
+    if text.dtype != pl.String:
+        return None
+    integers = text.cast(pl.Int64, strict=False)
+    is_whole = integers.null_count() == text.null_count() < len(text)
+    return integers if is_whole and (integers.cast(pl.String) == text).all() else None
 
 
 def _common_type(pair: tuple[_Column, _Column]) -> ColumnType:

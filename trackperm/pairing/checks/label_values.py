@@ -224,6 +224,12 @@ def require_predicted(table: ExampleTable, statistic: Statistic) -> None:
 
 def _is_predicted(table: ExampleTable, prediction: str, label: str) -> bool:
     """Whether a prediction is among the labels, in a table of few rows."""
+    first, second = (table.polars_column(name) for name in (prediction, label))
+    if first.dtype == second.dtype and first.dtype in (pl.String, pl.Int64, pl.Boolean):
+        # Equal values of one type stay equal, except for texts that are read as NaN.
+        common = {*first.to_list()} & {*second.to_list()} - {None}
+        if any(str(value).lower() != "nan" for value in common):
+            return True
     typed, _, types = typed_columns(table, table, [prediction, label])
     if set(LISTS) & {types[prediction], types[label]}:
         return False

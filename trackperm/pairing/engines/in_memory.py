@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
@@ -9,10 +10,13 @@ import polars as pl
 
 from trackperm.pairing.engines.base import Engine, Frame, Types
 from trackperm.pairing.internal_names import internal
-from trackperm.pairing.row_hashes import INTEGER_TEXT, NULL_WORD, hash_names, row_hash, text_word
+from trackperm.pairing.row_hashes import INTEGER_TEXT, NULL_WORD, hash_names, row_hash, text_word, text_words
 from trackperm.statistic.expressions.functions import POLARS
 from trackperm.tables.column_types import typed_columns
 from trackperm.tables.table import ExampleTable
+
+_IS_INTEGER = re.compile(INTEGER_TEXT, re.ASCII).fullmatch
+_FEW = 2**11  # texts up to which Python is as quick as the operations of polars, each of which has a cost
 
 
 class InMemory(Engine):
@@ -79,9 +83,24 @@ class InMemory(Engine):
 
 def _text_words(texts: pl.Series) -> pl.Series:
     """Return the words of texts; the word of a text that repeats is computed only once."""
+    if len(texts) <= _FEW:
+        values = texts.to_list()
+        known = {text: NULL_WORD if text is None else _word(text) for text in set(values)}
+        return pl.Series([known[text] for text in values], dtype=pl.Int64)
+    if texts.head(_FEW).n_unique() == _FEW:
+        return _words_of_each(texts)
     distinct = texts.unique()
-    is_integer = distinct.str.contains(INTEGER_TEXT)
-    words = distinct.set(~is_integer, None).cast(pl.Int64).fill_null(NULL_WORD)
-    hashed = [text_word(text) for text in distinct.filter(~is_integer).to_list()]
-    words = words.scatter((~is_integer).arg_true(), pl.Series(hashed, dtype=pl.Int64))
-    return texts.replace_strict(distinct, words, return_dtype=pl.Int64)
+    return texts.replace_strict(distinct, _words_of_each(distinct), return_dtype=pl.Int64)
+
+
+def _word(text: str) -> int:
+    return int(text) if _IS_INTEGER(text) else text_word(text)
+
+
+def _words_of_each(texts: pl.Series) -> pl.Series:
+    is_integer = texts.str.contains(INTEGER_TEXT)
+    words = texts.set(~is_integer, None).cast(pl.Int64).fill_null(NULL_WORD)
+    others = texts.filter(~is_integer).to_list()
+    if not others:
+        return words
+    return words.scatter((~is_integer).arg_true(), pl.Series(text_words(others)))
