@@ -28,6 +28,7 @@ class InMemory(Engine):
     name = "polars"
     is_local = True
     functions = POLARS
+    _last: tuple[Frame | None, pl.DataFrame | None] = None, None
 
     def typed(
         self, tables: Sequence[ExampleTable], columns: Sequence[str], texts: Sequence[str]
@@ -39,7 +40,9 @@ class InMemory(Engine):
 
     def local(self, frame: pl.DataFrame) -> Frame:
         """Return the table as a lazy frame."""
-        return cast(Frame, frame.lazy())
+        lazy = cast(Frame, frame.lazy())
+        self._last = lazy, frame
+        return lazy
 
     def with_text_words(self, frame: Frame, words: Mapping[str, str]) -> Frame:
         """Add the words of columns of text."""
@@ -63,8 +66,9 @@ class InMemory(Engine):
         return self.local(self.collected(frame))
 
     def collected(self, frame: Frame) -> pl.DataFrame:
-        """Collect a table."""
-        return cast(pl.LazyFrame, frame).collect()
+        """Collect a table; the last one that was made lazy is there already."""
+        lazy, data = self._last
+        return data if frame is lazy and data is not None else cast(pl.LazyFrame, frame).collect()
 
     def beyond_ascii(self, frame: Frame, name: str) -> Frame:
         """Keep the rows whose text in a column has characters beyond ASCII."""

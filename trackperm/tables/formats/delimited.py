@@ -45,11 +45,12 @@ def read_delimited(file: SourceFile) -> ExampleTable:
     require_width(data, separator, file.origin)
     frame = fast(data, separator)
     if frame is None:
-        frame = exact(decoded(data, file.origin), file.origin, separator)
+        frame = empty_is_null(exact(decoded(data, file.origin), file.origin, separator))
     if "" in frame.columns:
         frame, name = _named(frame, file.origin)
         notes.append(f"the column without a name was named `{name}`")
-    return ExampleTable(empty_is_null(frame), file.origin, untyped=True, notes=tuple(notes))
+    rows = nw.from_native(frame, eager_only=True)
+    return ExampleTable(rows, file.origin, untyped=True, notes=tuple(notes))
 
 
 def scan_delimited(path: Path, separator: str, origin: str) -> Scan | None:
@@ -66,7 +67,7 @@ def scan_delimited(path: Path, separator: str, origin: str) -> Scan | None:
         if frame is None or "" in frame.columns:
             return None
         names[:] = frame.columns
-        return empty_is_null(frame).to_native()
+        return frame
 
     return scan_parts(path, read, origin)
 
@@ -98,10 +99,9 @@ def require_width(data: bytes, separator: str, origin: str) -> None:
     require_columns(1 if line is None else 1 + line[1].count(separator.encode()), origin)
 
 
-def empty_is_null(frame: pl.DataFrame) -> nw.DataFrame[pl.DataFrame]:
-    """Convert empty fields to null."""
-    columns = {column.name: column.set(column == "", None) for column in frame}
-    return nw.from_native(pl.DataFrame(columns), eager_only=True)
+def empty_is_null(frame: pl.DataFrame) -> pl.DataFrame:
+    """Convert empty fields to null, as polars does when it reads them."""
+    return pl.DataFrame({column.name: column.set(column == "", None) for column in frame})
 
 
 def fast(data: bytes, separator: str, names: Sequence[str] = ()) -> pl.DataFrame | None:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from functools import wraps
+from itertools import islice
 from typing import TypeVar
 from weakref import WeakKeyDictionary
 
@@ -53,8 +54,10 @@ def separator_of(file: SourceFile) -> str | None:
 
     None where the first line contains neither tab, comma nor semicolon.
     """
-    lines = [line for line in _QUOTED.sub('""', "\n".join(_whole_lines(file))).split("\n") if line.strip()]
-    lines = lines[:_ROWS]
+    whole = _whole_lines(file)
+    if b'"' in file.head:
+        whole = _QUOTED.sub('""', "\n".join(whole)).split("\n")
+    lines = list(islice((line for line in whole if line.strip()), _ROWS))
     there = [separator for separator in SEPARATORS if lines and separator in lines[0].strip(" ")]
     if len(there) < 2:
         return there[0] if there else None
@@ -127,7 +130,7 @@ def _is_of_numbers(row: Sequence[str]) -> bool:
 
 
 def _rows(file: SourceFile) -> Iterator[list[str]]:
-    lines = [line for line in _whole_lines(file) if line.strip()][:_ROWS]
+    lines = list(islice((line for line in _whole_lines(file) if line.strip()), _ROWS))
     separator = separator_of(file)
     if separator is None:
         return ([field.strip('"') for field in line.split()] for line in lines)

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import islice
 
+import narwhals as nw
 import polars as pl
 
 from trackperm.errors import SourceError
@@ -52,8 +54,8 @@ def read_headerless(file: SourceFile) -> ExampleTable:
         "the table has no header, as the first row consists of numbers; the columns were named"
         f" {listed(names)}, from left to right"
     )
-    frame = frame.select(pl.all().str.strip_chars())
-    table = ExampleTable(empty_is_null(frame), file.origin, untyped=True, notes=(note,))
+    frame = empty_is_null(frame.select(pl.all().str.strip_chars()))
+    table = ExampleTable(nw.from_native(frame, eager_only=True), file.origin, untyped=True, notes=(note,))
     if file.part is None or file.part in names:
         return table if file.part is None else replace(of_system(table, file.part), statistics=("mean",))
     if file.part not in _SYSTEMS or len(names) != 4:
@@ -81,9 +83,8 @@ def _counts_of_system(table: ExampleTable, system: str) -> ExampleTable:
         f"system {system}: columns `{_SYSTEMS[system][0]}` and `{_SYSTEMS[system][1]}` were read as `tp` and"
         " `incorrect`"
     )
-    return ExampleTable(
-        empty_is_null(own), f"{table.origin}::{system}", untyped=True, notes=(*table.notes, note)
-    )
+    notes = (*table.notes, note)
+    return replace(table.with_rows(own), origin=f"{table.origin}::{system}", notes=notes)
 
 
 def _separator(file: SourceFile) -> str:
@@ -96,7 +97,8 @@ def _fields(file: SourceFile) -> list[str]:
 
 
 def _recognises(file: SourceFile) -> bool:
-    if b"\0" in file.head or file.is_json or sum(1 for line in file.lines if line.strip()) < 2:
+    lines = islice((line for line in file.lines if line.strip()), 2)
+    if b"\0" in file.head or file.is_json or len(list(lines)) < 2:
         return False
     return first_row(file) in (FirstRow.EXAMPLE, FirstRow.UNCLEAR)
 

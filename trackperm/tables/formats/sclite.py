@@ -168,7 +168,7 @@ def _is_sgml(file: SourceFile) -> bool:
 
 
 def _is_pra(file: SourceFile) -> bool:
-    return any(_SCORES.fullmatch(line) for line in file.lines)
+    return b"Scores:" in file.head and any(_SCORES.fullmatch(line) for line in file.lines)
 
 
 SCLITE = Source("sclite", "sclite's sgml report", _is_sgml, read_sgml, part="system")
