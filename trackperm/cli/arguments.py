@@ -162,6 +162,12 @@ CorrectionOfPairs = Annotated[
 ]
 MidP = Annotated[bool, typer.Option("--mid-p", help="Count ties with the observed value half (mid-p).")]
 Method = Annotated[choices.Method, typer.Option(help="Numerical engine.")]
+IntervalOfDifference = Annotated[
+    choices.IntervalChoice,
+    typer.Option(
+        "--interval", help="Interval of the difference: the one that agrees with the test, or by scores."
+    ),
+]
 Samples = Annotated[
     int | None,
     typer.Option(
@@ -219,6 +225,7 @@ def options_of_test(
     n_samples: int | None = None,
     seed: int | None = None,
     exceedances: int | None = None,
+    interval: choices.IntervalChoice = "auto",
 ) -> TestOptions:
     """Build the options of the test, with defaults for options that are None."""
     from trackperm.exact import TestOptions
@@ -232,6 +239,7 @@ def options_of_test(
         n_samples=N_SAMPLES if n_samples is None else n_samples,
         seed=seed or 0,
         exceedances=exceedances,
+        interval=interval,
     )
 
 

@@ -31,6 +31,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betaincinv
 
+from trackperm.choices import IntervalChoice
 from trackperm.comparison.effect import interval_of
 from trackperm.exact import CountTable, RationalStatistic
 from trackperm.exact.intervals import Interval
@@ -74,9 +75,11 @@ class SizeBounds:
         return None if self.least < margin else self.unseen
 
 
-def size_bounds(statistic: Statistic, table: CountTable, alpha: float) -> SizeBounds:
+def size_bounds(
+    statistic: Statistic, table: CountTable, alpha: float, choice: IntervalChoice = "auto"
+) -> SizeBounds:
     """Compute the bounds of a difference by the rules of this module; each misses with probability alpha."""
-    basis = interval_of(statistic, table, alpha=2.0 * alpha, alternative="two-sided")
+    basis = interval_of(statistic, table, choice, alpha=2.0 * alpha, alternative="two-sided")
     n, d = int(table.multiplicities.sum()), table.n_discordant
     unit = "example" if statistic.cluster is None else "cluster"
     if isinstance(basis, str):

@@ -9,10 +9,11 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, reduce
-from typing import Any
+from typing import Any, cast
 
 import polars as pl
 
+from trackperm.choices import IntervalChoice
 from trackperm.comparison.context import AdjustedPValue, MissingDataCase, Slice
 from trackperm.comparison.dependence import Dependence
 from trackperm.comparison.effect import detectable_effect_of, effect_sizes_of, interval_of
@@ -270,6 +271,10 @@ class Comparison:
         """Reason why the interval is unavailable; None if there is one."""
         return self._interval if isinstance(self._interval, str) else None
 
+    @property
+    def _interval_choice(self) -> IntervalChoice:
+        return cast("IntervalChoice", self.options.get("interval", "auto"))
+
     @cached_property
     def _interval(self) -> Interval | str:
         """The interval, or the reason why it is unavailable."""
@@ -282,7 +287,9 @@ class Comparison:
             low, high = min(each.low for each in hull), max(each.high for each in hull)
             return replace(max(hull, key=lambda each: each.approximate), low=low, high=high)
         alternative = self.test.alternative
-        found = interval_of(self.statistic, self.count_table, alpha=self.alpha, alternative=alternative)
+        found = interval_of(
+            self.statistic, self.count_table, self._interval_choice, alpha=self.alpha, alternative=alternative
+        )
         # An interval agrees with the exact p-value only, not with a mid-p-value or an estimate.
         is_plain = not self.test.mid_p and self.method != "monte-carlo"
         return found if is_plain or isinstance(found, str) else replace(found, relation="may disagree")
@@ -295,7 +302,7 @@ class Comparison:
         """
         if self.bounds:
             return reduce(SizeBounds.joined, [outcome.size for outcome in self.bounds])
-        return size_bounds(self.statistic, self.count_table, self.alpha)
+        return size_bounds(self.statistic, self.count_table, self.alpha, self._interval_choice)
 
     @cached_property
     def effect_sizes(self) -> EffectSizes:

@@ -5,18 +5,18 @@ h(N E_p[x]) = delta, and delta is in the interval if
 
     |D - delta| <= z sd,      sd^2 = E_p[G^2] / N,
 
-with D the observed difference, G_c the influence of outcome c on the statistic under p (the slope of h at the
-totals of p, times x_c - E_p[x]), and z the normal quantile. The spread is that of the law under test, not of
-the data, as in Wilson's interval of a proportion and Tango's of paired proportions: an interval that resamples
-is too short if few examples distinguish the runs, and this one is not. The most likely law under the
-constraint, linearised at the law p of the step before, has
+with D the observed difference, G_c the influence of outcome c on the statistic under p (the slope of h at
+the totals of p, times N (x_c - E_p[x])), and z the normal quantile. The spread is that of the law under test,
+not of the data, as in Wilson's interval of a proportion and Tango's of paired proportions: an interval that
+resamples is too short if few examples distinguish the runs, and this one is not. The most likely law under
+the constraint, linearised at the law p of the step before, has
 
     p_c = m_c / (M (1 + lambda H_c)),      H_c = G_c - (delta - h(N E_p[x])),      sum_c p_c H_c = 0,
 
-with m_c the number of examples of outcome c plus a share of an example, M their sum (Owen 1988). Outcomes are
-pairs of what the runs count, those that were not observed too: an interval that knows the observed ones only is
-too short if none of a few positives distinguishes the runs. If there are at most 8 counts of single runs, all
-pairs of them are outcomes, else the observed ones and those with the runs exchanged. The share is 1/8, and
+with m_c the number of examples of outcome c plus a share of an example, M their sum (Owen 1988). Outcomes
+are pairs of counts of the two runs, including some that were not observed: without these, an interval is too
+short if none of a few positives distinguishes the runs. If single runs have at most 8 different counts, all
+pairs of these are outcomes, else the observed ones and those with the runs exchanged. The share is 1/8, and
 less if there are more than 8 outcomes, so that all together weigh at most one example. Rows of clusters are
 outcomes of whole clusters.
 
@@ -112,9 +112,7 @@ def score_interval(
 class _ConstrainedLaws:
     """Most likely laws over the outcomes under a given difference."""
 
-    def __init__(
-        self, observed: IntArray, swapped: IntArray, h: Statistic, multiplicities: IntArray
-    ) -> None:
+    def __init__(self, observed: IntArray, swapped: IntArray, h: Statistic, multiplicities: IntArray) -> None:
         outcomes, counts = _outcomes(observed, swapped, multiplicities)
         self._h = h
         self._outcomes = outcomes.astype(np.float64)
@@ -136,7 +134,7 @@ class _ConstrainedLaws:
         law = self._masses
 
         def excess(distance: float) -> float:
-            """Return how much a difference is farther than z standard deviations of its law; negative inside."""
+            """Return how far a difference is outside, in standard deviations; negative inside."""
             nonlocal law
             found = self._fitted(self.difference + side * distance * self.spread, law)
             if found is None:
@@ -174,7 +172,7 @@ class _ConstrainedLaws:
         if low >= 0.0 or high <= 0.0:
             towards = np.zeros_like(self._masses)
             towards[np.argmin(np.abs(constraint))] = 1.0
-            return (self._masses + towards) / 2.0
+            return np.asarray((self._masses + towards) / 2.0)
         factor, ends = 0.0, [-1.0 / high, -1.0 / low]
         for _ in range(MOST_STEPS):
             parts = constraint / (1.0 + factor * constraint)
@@ -225,16 +223,20 @@ def _outcomes(observed: IntArray, swapped: IntArray, multiplicities: IntArray) -
     if np.array_equal(swapped, np.roll(observed, m, axis=1)):  # counts of either run, side by side
         single = np.unique(np.vstack([observed[:, :m], observed[:, m:]]), axis=0)
         if len(single) <= MOST_COMBINED:
-            possible = [np.hstack([np.repeat(single, len(single), axis=0), np.tile(single, (len(single), 1))])]
-    # An observed row counts for more than all others, which count once each, so none is lost.
+            possible = [
+                np.hstack([np.repeat(single, len(single), axis=0), np.tile(single, (len(single), 1))])
+            ]
+    # Possible rows count once each, and an example of an observed row more than all of them together.
     more = sum(map(len, possible)) + 1
-    numbers = [multiplicities * more, *(np.ones(len(rows), dtype=np.int64) for rows in possible)]
-    outcomes, numbers = group_rows(np.vstack([observed, *possible]), np.concatenate(numbers))
+    once = np.ones(more - 1, dtype=np.int64)
+    outcomes, numbers = group_rows(
+        np.vstack([observed, *possible]), np.concatenate([multiplicities * more, once])
+    )
     return outcomes, numbers // more
 
 
 def _value_and_slopes(h: Statistic, totals: FloatArray) -> tuple[float, FloatArray]:
-    """Return the statistic and its slopes by each total, by central differences if it has no formula for them."""
+    """Return the statistic and its slopes by the totals, by central differences if there is no formula."""
     if isinstance(h, OperationTree) and not corners(h):
         value, slopes = values_and_slopes(h, totals)
         return float(value), slopes

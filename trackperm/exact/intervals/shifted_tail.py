@@ -94,7 +94,7 @@ class ShiftedTail:
         if self._seconds(shift, law, limit) <= QUICK:
             (tail,) = exact_tails(law, [limit], self.memory_budget)
             return _bound(tail, is_rounded=False)
-        # Shifts of one search are close, so half of the last spacing is tried first: planning takes long as well.
+        # Shifts of one search are close, so half of the last spacing is tried first: a plan takes long too.
         spacing = max(sufficient_spacing(law, limit, WIDTH), self._spacings[-1] // 2)
         while spacing <= law.root and self._seconds(shift, law, limit, spacing) > QUICK_ROUNDED:
             spacing *= 2
