@@ -232,7 +232,8 @@ class Question:
                 f"greater values of `mean` are better, but `{score}` has the name of an error",
                 hint=f"use `--metric {score}`, for which smaller values are better.",
             )
-        return replace(adapted, found=tuple(found))
+        # The same statistic keeps what was computed of it once.
+        return adapted if adapted.found == tuple(found) else replace(adapted, found=tuple(found))
 
     def _inferred_columns(
         self, statistic: Statistic, tables: Sequence[ExampleTable]

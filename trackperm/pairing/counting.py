@@ -15,7 +15,7 @@ from trackperm.exact.scores.scaling import scale_scores
 from trackperm.pairing.checks.differences import shown
 from trackperm.pairing.engines.base import Engine, Frame, Types
 from trackperm.pairing.internal_names import internal
-from trackperm.pairing.joined import SIDES, JoinedRows, of
+from trackperm.pairing.joined import COLUMN_OF, SIDES, JoinedRows, of
 from trackperm.pairing.keyed_run import KEY
 from trackperm.statistic import OUT_OF_RANGE, Outcome, Statistic, load_statistic
 from trackperm.statistic.definition import CLASS_COLUMN
@@ -116,9 +116,9 @@ def _expressions(
 ) -> dict[str, nw.Expr]:
     """Return the expressions of the counts of one run; padding counts 0."""
     f = rows.functions
-    expressions = statistic.counts(types, partial(of, side), f)
+    expressions = statistic.counts(types, COLUMN_OF[side], f)
     if outcome is not None:
-        instead = statistic.missing_counts(types, outcome, partial(of, side), f)
+        instead = statistic.missing_counts(types, outcome, COLUMN_OF[side], f)
         expressions = {
             name: f.when(rows.present(side, rows.columns.of_runs)).then(expression).otherwise(instead[name])
             for name, expression in expressions.items()

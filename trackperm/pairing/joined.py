@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from operator import and_
 
 import narwhals as nw
@@ -34,6 +34,10 @@ _KEY_WORD = "key_word"
 def of(side: str, name: str) -> str:
     """Name the column of one run in the joined rows."""
     return internal(side, name)
+
+
+COLUMN_OF: Mapping[str, Callable[[str], str]] = {side: partial(of, side) for side in SIDES}
+"""Functions that name the columns of each run: always the same ones, for which compiled counts are kept."""
 
 
 def _has_row(side: str) -> str:
