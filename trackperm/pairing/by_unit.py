@@ -10,7 +10,7 @@ import numpy.typing as npt
 import polars as pl
 
 from trackperm.errors import InputError
-from trackperm.pairing.grouping import MAX_CELLS, spread
+from trackperm.pairing.counting import MAX_CELLS, spread
 from trackperm.pairing.paired_counts import PairedCounts
 from trackperm.statistic import Statistic
 

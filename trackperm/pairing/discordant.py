@@ -12,11 +12,10 @@ import narwhals as nw
 import polars as pl
 
 from trackperm.pairing.classes import DIFFERS, counted_by_class
-from trackperm.pairing.counting import count_of, counted
+from trackperm.pairing.counting import STRATUM, counted, differ
 from trackperm.pairing.engines.base import Frame, Types
 from trackperm.pairing.engines.in_memory import InMemory
-from trackperm.pairing.grouping import STRATUM
-from trackperm.pairing.joined import IN_TEST, SIDES, SIZE, JoinedRows, of
+from trackperm.pairing.joined import IN_TEST, SIDES, SIZE, JoinedRows, count_of, of
 from trackperm.pairing.keyed_run import KEY
 from trackperm.statistic import Outcome, Statistic
 from trackperm.statistic.expressions.functions import Functions
@@ -110,12 +109,6 @@ def _first(rows: JoinedRows, changed: nw.Expr) -> pl.DataFrame:
         if len(found) == MOST:
             return found
     return engine.collected(rows.rows_in_test.filter(changed).sort(*rows.keys).head(MOST))
-
-
-def differ(f: Functions, statistic: Statistic) -> nw.Expr:
-    """Whether any count differs between the runs."""
-    sides = [[f.col(count_of(side, name)) for side in SIDES] for name in statistic.count_names]
-    return reduce(or_, (candidate != baseline for baseline, candidate in sides))
 
 
 def _real(f: Functions, count: nw.Expr, unit: Fraction) -> nw.Expr:

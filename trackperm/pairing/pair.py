@@ -12,22 +12,23 @@ from trackperm.choices import EngineName, Missing, require_choice
 from trackperm.errors import InputError, PairingError
 from trackperm.exact import CountTable
 from trackperm.pairing.by_unit import CountsByUnit
-from trackperm.pairing.checks.differences import Differences, differences, ids_of
-from trackperm.pairing.checks.pairing_warnings import Evidence, other_ids, pairing_warnings
-from trackperm.pairing.checks.refusals import (
+from trackperm.pairing.checks.differences import (
+    Differences,
+    differences,
+    ids_of,
     refuse_differences,
     require_distinct_ids,
     require_same_length,
     require_unique_ids,
 )
+from trackperm.pairing.checks.pairing_warnings import Evidence, other_ids, pairing_warnings
 from trackperm.pairing.classes import DIFFERS, KIND, ClassCounts, class_types, counted_by_class
 from trackperm.pairing.columns import PairedColumns
-from trackperm.pairing.counting import count_columns, counted
+from trackperm.pairing.counting import STRATUM, count_table, counted, differ, summed
 from trackperm.pairing.digests import Digests, digests
-from trackperm.pairing.discordant import differ, discordant_rows, few_discordant_rows
+from trackperm.pairing.discordant import discordant_rows, few_discordant_rows
 from trackperm.pairing.engines import Engine, Frame, Types, engine_for
-from trackperm.pairing.grouping import STRATUM, count_table, summed
-from trackperm.pairing.joined import SIDES, JoinedRows
+from trackperm.pairing.joined import SIDES, JoinedRows, count_columns
 from trackperm.pairing.keyed_run import KEY, KeyedRun, keyed_runs
 from trackperm.pairing.notes import design, lacking_predictions, n_changed, predictions_missing, rewritten_ids
 from trackperm.pairing.paired_counts import PairedCounts
@@ -183,7 +184,9 @@ def _paired(
     missing: Missing,
 ) -> PairingResult:
     runs, types = keyed_runs(engine, *tables, columns)
-    outcomes, read_types = OUTCOMES.get(missing), {**types, **class_types(statistic, columns, types)}
+    outcomes, read_types = OUTCOMES.get(missing), types
+    if statistic.has_classes:
+        read_types = {**types, **class_types(statistic, columns, types)}
     for outcome in outcomes or ():
         statistic.missing_counts(read_types, outcome)
     rows = _joined(engine, runs, columns, types, missing)

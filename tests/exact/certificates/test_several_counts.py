@@ -180,7 +180,8 @@ def test_rows_without_a_tilt(monkeypatch: pytest.MonkeyPatch) -> None:
     law, tilt = independent_counts(Window((0, 46), (31, 20)))
     x, ends = np.tile(np.arange(31), 2), [46, 66, 65, 100]
     rows = RowIntervals(x, *(np.repeat(each, 31) for each in (ends[:2], ends[2:])))
-    found = plane._tail(law, tilt, rows, 0.0, -math.inf, BUDGET)
+    tilts, chosen = plane._assigned(law, tilt, rows, 0.0)
+    found = plane._summed(law, tilts, rows, chosen, 0.0, -math.inf, BUDGET)
     check_band([relative(found, upper_share({1: 100}, 46))], 3000)
 
 
