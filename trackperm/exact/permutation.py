@@ -28,7 +28,7 @@ from trackperm.exact.distributions.pmf import BYTES_PER_CELL, LOG_WINDOW, plan_w
 from trackperm.exact.distributions.tilt import EMPTY, TailMass, share_of_swaps
 from trackperm.exact.engines.choice import Engine, run_cheapest, run_named
 from trackperm.exact.engines.enumeration import count_inside
-from trackperm.exact.engines.lattice.basis import MOST_REDUCED, Lattice, reduce_rank
+from trackperm.exact.engines.lattice.lattice import MOST_REDUCED, Lattice, reduce_rank
 from trackperm.exact.engines.lattice.rows import BYTES_PER_INTERVAL
 from trackperm.exact.engines.lattice.statistic import LatticeStatistic, Statistic, not_antisymmetric
 from trackperm.exact.engines.lattice.tail import region_tail

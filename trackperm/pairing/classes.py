@@ -17,7 +17,7 @@ from trackperm.errors import InputError
 from trackperm.exact import CountTable
 from trackperm.pairing.checks.differences import shown
 from trackperm.pairing.columns import PairedColumns
-from trackperm.pairing.counting import MAX_CELLS, counted, require_small_sums
+from trackperm.pairing.counting import DIFFERS, MAX_CELLS, counted, require_small_sums
 from trackperm.pairing.engines.base import Frame
 from trackperm.pairing.engines.in_memory import InMemory
 from trackperm.pairing.joined import SIDES, SIZE, JoinedRows, count_of, of
@@ -29,9 +29,6 @@ from trackperm.tables.column_types import LISTS, ColumnType
 
 KIND = "kind"
 """Column with the number of a row's kind."""
-
-DIFFERS = "counts_differ"
-"""Boolean column: whether any count of a row differs between the runs."""
 
 _CLASS = "class_number"
 _SIZE = "kind_size"

@@ -1,4 +1,4 @@
-"""Counts of two runs on their joined rows, and the table of their distinct values."""
+"""Counts of two runs on their joined rows: their table, and the rows on which they differ."""
 
 from __future__ import annotations
 
@@ -26,6 +26,10 @@ from trackperm.statistic.definition import CLASS_COLUMN
 from trackperm.statistic.expressions.functions import Functions
 
 STRATUM = "stratum"
+
+DIFFERS = "counts_differ"
+"""Boolean column: whether any count of a row differs between the runs."""
+
 _LARGEST = 2**62
 MAX_CELLS = 2**26
 """Most counts in a table of all units by all strata or classes: 512 MB of int64."""
@@ -223,6 +227,48 @@ def differ(f: Functions, statistic: Statistic) -> nw.Expr:
     """Whether any count differs between the runs."""
     sides = [[f.col(count_of(side, name)) for side in SIDES] for name in statistic.count_names]
     return reduce(or_, (candidate != baseline for baseline, candidate in sides))
+
+
+def discordant_rows(
+    rows: JoinedRows, frame: Frame, statistic: Statistic, *, has_values: bool
+) -> pl.DataFrame:
+    """Select the rows whose counts differ, ordered by id.
+
+    Parameters
+    ----------
+    frame : narwhals.LazyFrame
+        Rows with ``id``, the counts, :data:`DIFFERS`, and columns of both runs.
+    has_values : bool
+        Whether a row is one example, so that its columns can be shown.
+    """
+    columns, f, schema = rows.columns, rows.functions, frame.collect_schema()
+    counts = {f"{side}.{name}": (side, name) for name in statistic.count_names for side in SIDES}
+    selected = {"id": f.col("id")}
+    if has_values and columns.label is not None:
+        selected["label"] = rows.example(columns.label)
+    if STRATUM in schema:
+        selected[STRATUM] = f.col(STRATUM)
+    if has_values:
+        values = {f"{side}.{name}": f.col(of(side, name)) for name in columns.of_runs for side in SIDES}
+        selected |= {name: value for name, value in values.items() if name not in counts}
+    units = {} if isinstance(statistic.resolution, Fraction) else statistic.resolution
+    for column, (side, name) in counts.items():
+        count = f.col(count_of(side, name))
+        selected[column] = _real(f, count, units[name]) if name in units else count
+    differing = frame.filter(f.col(DIFFERS)).sort("id", *([STRATUM] if STRATUM in schema else []))
+    names = {f"shown_{i}": name for i, name in enumerate(selected)}
+    found = rows.engine.collected(
+        differing.select(value.alias(name) for name, value in zip(names, selected.values(), strict=True))
+    )
+    return found.rename(names)
+
+
+def _real(f: Functions, count: nw.Expr, unit: Fraction) -> nw.Expr:
+    """Convert integer multiples of a unit to decimals, rounded once if floats hold the unit's two parts."""
+    values = count.cast(f.Float64)
+    if max(unit.numerator, unit.denominator) < 2**53:
+        return values * float(unit.numerator) / float(unit.denominator)
+    return values * float(unit)
 
 
 def summed(engine: Engine, frame: Frame, unit: str, statistic: Statistic, *, strata: bool) -> Frame:

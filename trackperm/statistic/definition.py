@@ -373,8 +373,8 @@ class Statistic:
         values = joint_values(self.total_names, u, v)
         result = np.empty((len(u), len(self._scaled_g)), dtype=np.int64)
         for i, (name, expression) in enumerate(self._scaled_g.items()):
-            tree = expression.tree
-            column = values[tree.full] if isinstance(tree, Name) else integers(expression, values, len(u))
+            count = self._plain_g.get(name)
+            column = integers(expression, values, len(u)) if count is None else values[count]
             if column.dtype == object:
                 largest = max(map(abs, column), default=0)
                 if largest >= 2**62:
@@ -383,6 +383,12 @@ class Statistic:
                     )
             result[:, i] = column
         return result
+
+    @cached_property
+    def _plain_g(self) -> Mapping[str, str]:
+        """Count of one run for each g that is nothing else."""
+        trees = {name: expression.tree for name, expression in self._scaled_g.items()}
+        return {name: tree.full for name, tree in trees.items() if isinstance(tree, Name)}
 
     def tested(
         self, observed: Integers, swapped: Integers, multiplicities: Integers

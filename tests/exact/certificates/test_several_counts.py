@@ -26,10 +26,9 @@ from trackperm.exact import DifferenceHistogram
 from trackperm.exact.distributions import pmf, tilt
 from trackperm.exact.distributions.characteristic import SwapDistribution
 from trackperm.exact.distributions.pmf import LatticePMF, Window, lattice_pmf, plan_window
-from trackperm.exact.distributions.tilt import ScaleFactor, TailMass, Tilted
+from trackperm.exact.distributions.tilt import ScaleFactor, TailMass, Tilted, without_undefined
 from trackperm.exact.engines.lattice import grid, plane, tail
-from trackperm.exact.engines.lattice.basis import reduce_rank
-from trackperm.exact.engines.lattice.reach import without_undefined
+from trackperm.exact.engines.lattice.lattice import reduce_rank
 from trackperm.exact.engines.lattice.rows import RowIntervals
 from trackperm.exact.engines.lattice.statistic import LatticeStatistic
 from trackperm.exact.types import INSIDE, OUTSIDE

@@ -25,6 +25,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from trackperm.errors import UndefinedStatisticError
 from trackperm.exact.counts import exact_column_sums
 from trackperm.exact.distributions.characteristic import UNIT, FloatArray, SwapDistribution, log_cosh_excess
 from trackperm.exact.distributions.pmf import Window, plan_window
@@ -121,6 +122,23 @@ def certified(log_scale: float, total: float, error: float) -> TailMass:
         # Only an upper bound is known: return that bound.
         return TailMass(log_scale, total + error if total + error > 0 else error, 1.0)
     return TailMass(log_scale, total, error / (total - error))
+
+
+def without_undefined(tail: TailMass, undefined: TailMass, point: Sequence[int]) -> TailMass:
+    """Return a tail whose certificate includes the mass of points where the statistic is undefined.
+
+    It raises UndefinedStatisticError, which names one such `point`, if that mass is proved to be positive.
+    """
+    if undefined.error < 0.5:
+        raise UndefinedStatisticError(
+            "the statistic is undefined after some swaps of outputs: it divides by 0 there "
+            f"(first at lattice point ({', '.join(map(str, point))}))",
+            hint="declare the value of 0/0 with `undefined`; a non-zero number over 0 has no value.",
+        )
+    more = undefined.scaled * math.exp(min(undefined.log_scale - tail.log_scale, 700.0))
+    if tail.error >= 1.0:
+        return TailMass(tail.log_scale, tail.scaled + more, 1.0)
+    return certified(tail.log_scale, tail.scaled, tail.scaled * tail.error / (1.0 + tail.error) + more)
 
 
 def line_tilt(law: SwapDistribution, target: float) -> float:

@@ -45,8 +45,9 @@ from trackperm.exact.distributions.tilt import (
     never_zero,
     quantised,
     tilt_at,
+    without_undefined,
 )
-from trackperm.exact.engines.lattice.reach import Flags, Reach, without_undefined
+from trackperm.exact.engines.lattice.lattice import Flags, Reach
 from trackperm.exact.types import INSIDE, OUTSIDE, UNDEFINED, IntArray, Membership, Region
 
 LOG_IGNORED = -34.0

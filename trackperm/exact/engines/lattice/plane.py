@@ -49,8 +49,9 @@ from trackperm.exact.distributions.tilt import (
     never_zero,
     quantised,
     tilt_at,
+    without_undefined,
 )
-from trackperm.exact.engines.lattice.reach import Flags, Reach, without_undefined
+from trackperm.exact.engines.lattice.lattice import Flags, Reach
 from trackperm.exact.engines.lattice.rows import BYTES_PER_INTERVAL, RowIntervals, plane_region
 from trackperm.exact.types import IntArray, Region
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from trackperm.errors import InputError, UndefinedError
 from trackperm.exact.counts import LARGEST, DifferenceHistogram
 from trackperm.exact.distributions.characteristic import FloatArray
-from trackperm.exact.engines.lattice.basis import Lattice
+from trackperm.exact.engines.lattice.lattice import Lattice
 from trackperm.exact.engines.lattice.rational_region import RationalRegion
 from trackperm.exact.engines.lattice.real_region import CallableRegion, ExactValues, RealRegion
 from trackperm.exact.functions.operations import OperationTree
