@@ -70,7 +70,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import public names when they are first used, so that `import trackperm` stays quick."""
+    """Import public names when they are first used, so that `import trackperm` stays quick, and keep them."""
     if name in _HOMES:
         found = globals()[name] = getattr(import_module(_HOMES[name]), name)
         return found

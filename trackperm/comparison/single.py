@@ -62,12 +62,12 @@ def compare_runs(
     options = options.with_default(statistic.alternative)
     has_clusters = statistic.cluster is not None or statistic.repeats == "attempts"
     may_depend = look_for_clusters and not (by_position or has_clusters)
-    outcomes: tuple[Missing, ...] = ("worst", "best") if missing == "bounds" else (missing,)
-    both = []
-    for case in outcomes:
+    rules: tuple[Missing, ...] = ("worst", "best") if missing == "bounds" else (missing,)
+    compared = []
+    for rule in rules:
         with named_test_sets(baseline, candidate):
             tables = baseline.table, candidate.table
-            pairing = pair(*tables, statistic, missing=case, by_position=by_position, engine=engine)
+            pairing = pair(*tables, statistic, missing=rule, by_position=by_position, engine=engine)
         _require_scores(pairing, baseline, candidate)
         test = count_table_test(pairing.statistic, pairing.count_table, options)
         found = _comparison(baseline, candidate, pairing, test, options, margin)
@@ -75,15 +75,17 @@ def compare_runs(
             seen = dependence_of(baseline, candidate, pairing)
             clusters = tuple(_by_cluster(each, found, statistic, options) for each in seen)
             found = replace(found, dependence=clusters)
-        both.append(found)
+        compared.append(found)
     if missing != "bounds":
-        return both[0]
+        return compared[0]
     cases = tuple(
         MissingDataCase(case.pairing.missing, case.difference, case.pvalue, case.decision.sign)
-        for case in both
+        for case in compared
     )
-    weaker = max(both, key=lambda comparison: comparison.pvalue)
-    return replace(weaker, options={**weaker.options, "missing": "bounds"}, cases=cases, bounds=tuple(both))
+    weaker = max(compared, key=lambda comparison: comparison.pvalue)
+    return replace(
+        weaker, options={**weaker.options, "missing": "bounds"}, cases=cases, bounds=tuple(compared)
+    )
 
 
 def _has_others(tables: tuple[ExampleTable, ExampleTable], statistic: Statistic) -> bool:
