@@ -2,7 +2,8 @@
 
 The blocks of one document run in order and in one folder, which begins as ``make demo`` leaves it.
 Classifiers are trained, and another version of a library may train them a little differently: numbers that
-come from them have to agree in sign and within a factor of three, everything else exactly.
+come from them have to agree in sign and within a factor of three, everything else exactly. Shares that the page
+of wrong stars draws with fixed seeds may differ by 0.05, since another NumPy may draw other numbers.
 ``TRACKPERM_UPDATE_DOCS=1`` writes into the documents what their console blocks print.
 """
 
@@ -22,6 +23,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
 import pytest
 from support.command_line import call_trackperm
 from support.processes import ROOT, run, script
@@ -30,6 +32,7 @@ pytestmark = pytest.mark.tracker
 
 NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w.]\d)")
 TIME = re.compile(r"\b\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\b")
+SHARES = re.compile(r"\((\d\.\d+), (\d\.\d+)\)")
 RUN_ID = re.compile(r"\b[0-9a-f]{32}\b")
 
 
@@ -70,6 +73,12 @@ def agree(found: str, stated: str) -> bool:
         return False
     pairs = zip(numbers(found), numbers(stated), strict=True)
     return all(a == b or (b != 0 and 1 / 3 < a / b < 3) for a, b in pairs)
+
+
+def are_near(found: str, stated: str) -> bool:
+    """Whether two pairs of shares differ by at most 0.05."""
+    shares = [SHARES.fullmatch(text.strip()) for text in (found, stated)]
+    return all(shares) and np.allclose(*(np.float64(pair.groups()) for pair in shares if pair), rtol=0, atol=0.05)
 
 
 def commands(text: str) -> Iterator[tuple[str, str]]:
@@ -144,12 +153,16 @@ def run_console(text: str, folder: Folder) -> str:
 def run_pycon(text: str, folder: Folder) -> str:
     class Loosely(doctest.OutputChecker):
         def check_output(self, want: str, got: str, optionflags: int) -> bool:
-            return super().check_output(want, got, optionflags) or ("mlflow:" in text and agree(got, want))
+            return (
+                super().check_output(want, got, optionflags)
+                or ("mlflow:" in text and agree(got, want))
+                or ("wrong_stars(" in text and are_near(got, want))
+            )
 
     example = doctest.DocTestParser().get_doctest(text, folder.names, "block", "block", 0)
     said: list[str] = []
     with folder.entered():
-        runner = doctest.DocTestRunner(checker=Loosely())
+        runner = doctest.DocTestRunner(checker=Loosely(), optionflags=doctest.ELLIPSIS)
         runner.run(example, out=said.append, clear_globs=False)
     folder.names = example.globs
     assert runner.failures == 0, "".join(said)
@@ -197,6 +210,12 @@ def test_demo_adds_nothing_twice(folder: Folder):
     assert rows() == before
     assert printed.count("found ") == 6
     assert printed.count("already logged") == 4
+
+
+def test_shares_can_differ():
+    assert are_near("(0.22, 0.04)", "(0.24, 0.01)")
+    assert not are_near("(0.22, 0.1)", "(0.22, 0.04)")
+    assert not are_near("(True, 0.04)", "(0.22, 0.04)")
 
 
 def test_agreement_can_fail():
