@@ -145,7 +145,9 @@ def _cell(text: str) -> str:
     return _prose(text).replace("|", "\\|").replace("\n", " ")
 
 
-SHARES = re.compile(r"^## (.+)$[^#]*?>>> wrong_stars\(.*\n\((0\.\d+), (0\.\d+)\)$", re.MULTILINE)
+SHARES = re.compile(
+    r"^## ([^\n]+)\n(?:(?!^## ).)*?^>>> wrong_stars\([^\n]*\n\((0\.\d+), (0\.\d+)\)$", re.MULTILINE | re.DOTALL
+)
 
 
 def wrong_stars(page: str) -> str:
