@@ -1,6 +1,6 @@
 """Parts of pages that are made from the code when the site is built, so that they cannot fall behind it.
 
-A line ``<!-- generated: NAME -->`` in a page is replaced by what the function of that name makes of the page's text.
+A line ``<!-- generated: NAME -->`` in a page is replaced by what the function of that name makes of the page.
 """
 
 from __future__ import annotations
@@ -146,7 +146,8 @@ def _cell(text: str) -> str:
 
 
 SHARES = re.compile(
-    r"^## ([^\n]+)\n(?:(?!^## ).)*?^>>> wrong_stars\([^\n]*\n\((0\.\d+), (0\.\d+)\)$", re.MULTILINE | re.DOTALL
+    r"^## ([^\n]+)\n(?:(?!^## ).)*?^>>> wrong_stars\([^\n]*\n\((0\.\d+), (0\.\d+)\)$",
+    re.MULTILINE | re.DOTALL,
 )
 
 
@@ -156,7 +157,7 @@ def wrong_stars(page: str) -> str:
         f"| [{title}](#{slugify(title, '-')}) | {_percent(wrong)} | {_percent(right)} |"
         for title, wrong, right in SHARES.findall(page)
     ]
-    head = "| | wrong stars | with trackperm |\n|---|--:|--:|"
+    head = "| way | wrong stars | with trackperm |\n|---|--:|--:|"
     return "\n".join([head, *rows])
 
 

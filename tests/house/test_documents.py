@@ -2,8 +2,8 @@
 
 The blocks of one document run in order and in one folder, which begins as ``make demo`` leaves it.
 Classifiers are trained, and another version of a library may train them a little differently: numbers that
-come from them have to agree in sign and within a factor of three, everything else exactly. Shares that the page
-of wrong stars draws with fixed seeds may differ by 0.05, since another NumPy may draw other numbers.
+come from them have to agree in sign and within a factor of three, everything else exactly. Shares that the
+page of wrong stars draws with fixed seeds may differ by 0.05, since another NumPy may draw other numbers.
 ``TRACKPERM_UPDATE_DOCS=1`` writes into the documents what their console blocks print.
 """
 
@@ -77,8 +77,8 @@ def agree(found: str, stated: str) -> bool:
 
 def are_near(found: str, stated: str) -> bool:
     """Whether two pairs of shares differ by at most 0.05."""
-    shares = [SHARES.fullmatch(text.strip()) for text in (found, stated)]
-    return all(shares) and np.allclose(*(np.float64(pair.groups()) for pair in shares if pair), rtol=0, atol=0.05)
+    one, other = (SHARES.fullmatch(text.strip()) for text in (found, stated))
+    return bool(one and other) and np.allclose(*(np.float64(m.groups()) for m in (one, other)), 0, 0.05)
 
 
 def commands(text: str) -> Iterator[tuple[str, str]]:
