@@ -22,6 +22,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
@@ -196,6 +197,34 @@ def test_the_site_is_built_strictly(tmp_path: Path) -> None:
     done = run(command, env={"NO_MKDOCS_2_WARNING": "1"})
     assert done.returncode == 0, done.stdout + done.stderr
     assert len(list((tmp_path / "site").rglob("*.html"))) > 30
+
+
+LINK = re.compile(r"https?://[^\s)>\"'`\]|]+")
+LOCAL = ("127.0.0.1", "localhost")
+
+
+def test_external_links_are_well_formed() -> None:
+    """No link is followed, since the suite uses no network; hosts of package indexes are in no document."""
+    texts = [*DOCUMENTS, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *PAGES.rglob("*.ipynb")]
+    for document in texts:
+        for link in LINK.findall(document.read_text(encoding="utf-8")):
+            parts = urlsplit(link.rstrip(".,;:"))
+            where = f"{document.relative_to(ROOT)}: {link}"
+            assert parts.hostname is not None, where
+            if parts.hostname not in LOCAL:
+                assert parts.scheme == "https", where
+                assert re.fullmatch(r"[a-z0-9-]+(\.[a-z0-9-]+)+", parts.hostname), where
+                assert not re.search(r"(^|\.)(py|test\.py)pi\.|pythonhosted|anaconda", parts.hostname), where
+
+
+def test_every_notebook_has_a_page() -> None:
+    """The build of the site runs the cells of notebooks that a page names."""
+    notebooks = sorted(PAGES.rglob("*.ipynb"))
+    assert notebooks
+    for notebook in notebooks:
+        assert f"<!-- notebook: {notebook.name} -->" in "".join(
+            page.read_text(encoding="utf-8") for page in notebook.parent.glob("*.md")
+        )
 
 
 @pytest.mark.slow
