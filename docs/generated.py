@@ -24,9 +24,15 @@ from trackperm.statistic.schema import json_schema as statistic_schema
 MARK = re.compile(r"^<!-- generated: ([a-z-]+) -->$", re.MULTILINE)
 
 
+PRINTED = re.compile(
+    r"^```console\n(?:(?!^```).)*^ *(?:rank|column|begun)\b .*?^```$", re.MULTILINE | re.DOTALL
+)
+
+
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Replace the marks of a page; called by MkDocs for every page."""
-    return MARK.sub(lambda match: PARTS[match[1]](markdown), markdown)
+    """Replace the marks of a page, and keep the lines of printed tables; called by MkDocs for every page."""
+    made = MARK.sub(lambda match: PARTS[match[1]](markdown), markdown)
+    return PRINTED.sub(lambda match: match[0].replace("console", "{.console .table}", 1), made)
 
 
 def command_line(_: str) -> str:
