@@ -197,6 +197,26 @@ def test_the_site_is_built_strictly(tmp_path: Path) -> None:
     done = run(command, env={"NO_MKDOCS_2_WARNING": "1"})
     assert done.returncode == 0, done.stdout + done.stderr
     assert len(list((tmp_path / "site").rglob("*.html"))) > 30
+    shares = re.findall(
+        r">(\d+) %</td>", (tmp_path / "site/verdict/wrong-stars.html").read_text(encoding="utf-8")
+    )
+    assert len(shares) == 24, "each of the twelve ways has a share without and a share with trackperm"
+    assert all(
+        int(wrong) >= 9 and int(right) <= 7 for wrong, right in zip(shares[::2], shares[1::2], strict=True)
+    )
+    notebook = (tmp_path / "site/start/notebook.html").read_text(encoding="utf-8")
+    assert notebook.count('class="notebook-output"') >= 4
+
+
+def test_other_tests_on_the_page_are_those_of_the_script() -> None:
+    command = [sys.executable, ROOT / "docs" / "other_tests.py", "--what", "tests", "--pairs", "1", "--tools"]
+    done = run([*command, "trackperm", "t", "wilcoxon", "mcnemar"])
+    assert done.returncode == 0, done.stderr
+    page = (PAGES / "method" / "other-tests.md").read_text(encoding="utf-8")
+    found = [line.split(" | ")[1:3] for line in done.stdout.splitlines()[1:5]]
+    assert len(found) == 4
+    for cells in found:
+        assert f"| {' | '.join(cells)} |" in page
 
 
 LINK = re.compile(r"https?://[^\s)>\"'`\]|]+")
