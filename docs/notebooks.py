@@ -16,6 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from mkdocs.exceptions import PluginError
+
 MARK = re.compile(r"^<!-- notebook: (\S+\.ipynb) -->$", re.MULTILINE)
 
 
@@ -30,8 +32,8 @@ def executed(notebook: Path) -> Iterator[str]:
 
     Raises
     ------
-    Exception
-        What a cell raises, with the cell as a note.
+    PluginError
+        If a cell raises: which one, and what.
     """
     names: dict[str, Any] = {"__name__": "__main__"}
     for number, cell in enumerate(json.loads(notebook.read_text(encoding="utf-8"))["cells"], start=1):
@@ -43,8 +45,7 @@ def executed(notebook: Path) -> Iterator[str]:
         try:
             printed, value = run_cell(source, names)
         except Exception as error:
-            error.args = (f"{notebook.name}, cell {number}: {error}",)
-            raise
+            raise PluginError(f"{notebook.name}, cell {number}: {type(error).__name__}: {error}") from error
         if printed:
             yield f"```text\n{printed.rstrip()}\n```"
         if value is not None:
