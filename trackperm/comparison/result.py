@@ -36,6 +36,8 @@ from trackperm.statistic import Statistic
 from trackperm.trackers.references import TrackedRun
 from trackperm.version import __version__
 
+WIDENED_NOTE = "approximate, and widened to contain 0, which the test does not exclude"
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -290,9 +292,14 @@ class Comparison:
         found = interval_of(
             self.statistic, self.count_table, self._interval_choice, alpha=self.alpha, alternative=alternative
         )
+        if isinstance(found, str):
+            return found
+        if found.approximate and not self.test.interval[1] < self.alpha and 0.0 not in found:
+            # The test does not exclude 0; a wider interval does not cover less.
+            return replace(found, low=min(found.low, 0.0), high=max(found.high, 0.0), note=WIDENED_NOTE)
         # An interval agrees with the exact p-value only, not with a mid-p-value or an estimate.
         is_plain = not self.test.mid_p and self.method != "monte-carlo"
-        return found if is_plain or isinstance(found, str) else replace(found, relation="may disagree")
+        return found if is_plain else replace(found, relation="may disagree")
 
     @cached_property
     def size(self) -> SizeBounds:

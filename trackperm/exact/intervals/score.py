@@ -211,6 +211,8 @@ class _ConstrainedLaws:
         """Return the statistic at the totals of a law, and the influence of each outcome on it."""
         mean = law @ self._outcomes
         value, slopes = _value_and_slopes(self._h, self._n * mean)
+        if not np.isfinite(slopes).all():
+            return value, np.full(len(law), math.nan)
         return value, self._n * ((self._outcomes - mean) @ slopes)
 
     def _deviation(self, law: FloatArray, influences: FloatArray) -> float:
