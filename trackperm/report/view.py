@@ -47,6 +47,13 @@ class ChangedRows:
     directed: bool
 
     @property
+    def numeric(self) -> list[bool]:
+        """Whether each column has numbers alone, and no pairs."""
+        return [
+            all(isinstance(cell, int | float) for cell in column) for column in zip(*self.rows, strict=True)
+        ]
+
+    @property
     def markers(self) -> Mapping[str, str]:
         """Symbol of each direction."""
         return _MARKERS
