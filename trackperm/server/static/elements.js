@@ -14,8 +14,10 @@ export function element(tag, attributes = {}, ...children) {
   return made;
 }
 
-/** Make nodes of a text in which no number with an exponent is broken. */
-export const whole = (text) => text.split(/(\b\d[\d.]*e[+-]\d+)/).map((words, i) => (
+const NUMBER = /((?:\bmid-)?\bp [=≈<] [\d.]+(?:e[+-]\d+)?|\b\d[\d.]*e[+-]\d+|\b\d+ %|\b[\d.]+% CI|\[[+-]?[\d.∞]+(?:e[+-]\d+)?, [+-]?[\d.∞]+(?:e[+-]\d+)?\])/;
+
+/** Make nodes of a text in which no line breaks inside of what reads as one number. */
+export const whole = (text) => text.split(NUMBER).map((words, i) => (
   i % 2 ? element("span", { class: "whole" }, words) : words));
 
 /** Show a drawing for wide and one for narrow windows: SVG in which the server has escaped all texts. */
