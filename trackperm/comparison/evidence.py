@@ -17,10 +17,10 @@ which misses with a probability of about alpha.
 
 References
 ----------
-D. J. Schuirmann (1987), "A comparison of the two one-sided tests procedure and the power approach for
-assessing the equivalence of average bioavailability", Journal of Pharmacokinetics and Biopharmaceutics 15.
 C. J. Clopper and E. S. Pearson (1934), "The use of confidence or fiducial limits illustrated in the case of
 the binomial", Biometrika 26.
+D. J. Schuirmann (1987), "A comparison of the two one-sided tests procedure and the power approach for
+assessing the equivalence of average bioavailability", Journal of Pharmacokinetics and Biopharmaceutics 15.
 """
 
 from __future__ import annotations
@@ -106,8 +106,7 @@ def size_bounds(statistic: Statistic, table: CountTable, alpha: float) -> SizeBo
 class EquivalencePValue:
     """p-value of an equivalence: the smallest level at which the bounds lie within the margin.
 
-    It is below alpha exactly if equivalence is shown at level alpha; then both one-sided tests of
-    |difference| >= margin have a p-value of at most this (Schuirmann 1987).
+    Both one-sided tests of |difference| >= margin have a p-value of at most this (Schuirmann 1987).
 
     Attributes
     ----------

@@ -71,7 +71,8 @@ def bar_parts(comparison: Comparison, width: int) -> str:
         f' stroke="{TEXT}" stroke-dasharray="4 4"/>'
     )
     if (interval := drawn_interval(comparison)) is None:
-        parts.append(words_at(at, 68, "no interval", text_anchor="middle"))
+        inside = drawing.kept_inside(at, "no interval", 0, width)
+        parts.append(words_at(inside, 68, "no interval", text_anchor="middle"))
     else:
         ends = x(interval[0]), x(interval[1])
         bounds = _bounds_of_size(comparison)
