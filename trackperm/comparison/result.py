@@ -15,6 +15,7 @@ from trackperm.comparison.context import AdjustedPValue, MissingDataCase, Slice
 from trackperm.comparison.dependence import Dependence
 from trackperm.comparison.effect import detectable_effect_of, effect_sizes_of, interval_of
 from trackperm.comparison.evidence import EquivalencePValue, SizeBounds, equivalence_pvalue, size_bounds
+from trackperm.comparison.frame import TYPES, one_row
 from trackperm.comparison.json_values import effect_sizes_as_json, finite, interval_as_json
 from trackperm.comparison.null_hypothesis import null_hypothesis, remarks
 from trackperm.comparison.runs import RunData
@@ -473,36 +474,22 @@ class Comparison(Presented):
         -------
         polars.DataFrame
             Columns ``statistic``, ``baseline``, ``candidate`` (names of the runs), ``baseline_score``,
-            ``candidate_score``, ``difference``, ``ci_low``, ``ci_high`` (infinite on the open side of a
-            one-sided interval), ``p_value``, ``adjusted_p``, ``equivalence_p``, ``verdict``, ``n_examples``,
-            ``n_discordant``, ``n_better``, ``n_worse`` and ``signature``. What the comparison lacks is null;
-            a p-value below the range of floats is 0.
+            ``candidate_score``, ``difference``, ``ci_low``, ``ci_high`` (ends of `interval`), ``p_value``,
+            ``adjusted_p``, ``equivalence_p``, ``verdict``, ``n_examples``, ``n_discordant``, ``n_better``,
+            ``n_worse``, ``signature``. What the comparison lacks is null; a p-value below the range of floats
+            is 0.
         """
-        row = {
+        named = {
             "statistic": self.title,
             "baseline": self.baseline_name,
             "candidate": self.candidate_name,
-            "baseline_score": self.baseline_score,
-            "candidate_score": self.candidate_score,
-            "difference": self.difference,
             "ci_low": None if self.interval is None else self.interval.low,
             "ci_high": None if self.interval is None else self.interval.high,
             "p_value": self.pvalue,
             "adjusted_p": None if self.corrected is None else self.corrected.pvalue,
             "equivalence_p": None if self.equivalence is None else self.equivalence.pvalue,
-            "verdict": self.verdict,
-            "n_examples": self.n_examples,
-            "n_discordant": self.n_discordant,
-            "n_better": self.n_better,
-            "n_worse": self.n_worse,
-            "signature": self.signature,
         }
-        texts = ("statistic", "baseline", "candidate", "verdict", "signature")
-        types = {
-            name: pl.String if name in texts else pl.Int64 if name.startswith("n_") else pl.Float64
-            for name in row
-        }
-        return pl.DataFrame([row], schema=types)
+        return one_row({name: named[name] if name in named else getattr(self, name) for name in TYPES})
 
     def __repr__(self) -> str:
         return (
