@@ -7,14 +7,15 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from trackperm.comparison import Comparison
-from trackperm.errors import CapacityError, MissingDependencyError
+from trackperm.errors import MissingDependencyError
 from trackperm.leaderboards import Leaderboard, Row
-from trackperm.report import charts, description, page, text
+from trackperm.report import charts
 from trackperm.report.leaderboard import cells as leaderboard_cells
 from trackperm.report.leaderboard import chart as leaderboard_chart
 from trackperm.report.leaderboard import page as leaderboard_page
 from trackperm.report.leaderboard import tables as leaderboard_tables
 from trackperm.report.leaderboard import text as leaderboard_text
+from trackperm.report.view import ComparisonView
 from trackperm.trackers.publication import Published
 from trackperm.trackers.references import TrackedRun
 
@@ -22,8 +23,10 @@ from trackperm.trackers.references import TrackedRun
 def comparison_view(comparison: Comparison, logged: Published | None = None) -> dict[str, Any]:
     """Return the JSON values of a comparison's page, without the changed examples, which it reads bit by bit.
 
-    `logged` is the run that holds the result, if it was logged.
+    Drawings are SVG in which all texts are escaped. `logged` is the run that holds the result, if it was
+    logged.
     """
+    view = ComparisonView.of(comparison)
     return {
         "kind": "compare",
         "baseline": run_view(comparison.baseline_name, comparison.baseline_run),
@@ -31,14 +34,20 @@ def comparison_view(comparison: Comparison, logged: Published | None = None) -> 
         "statistic": comparison.title,
         "marker": comparison.marker,
         "verdict": comparison.verdict,
-        "headline": text.headline(comparison),
-        "facts": [list(fact) for fact in page.facts(comparison)],
-        "scope": text.scope(comparison),
-        "notes": text.notes(comparison),
-        "chart": _pmf(comparison),
-        "explanation": description.explanation(comparison),
-        "pairing": list(comparison.pairing.lines()),
-        "signature": comparison.signature,
+        "headline": view.headline,
+        "words": view.words,
+        "bars": [view.bar, view.narrow_bar],
+        "facts": [list(fact) for fact in view.facts],
+        "scope": view.scope,
+        "notes": view.notes,
+        "null": {
+            "drawings": [view.null, view.narrow_null],
+            "caption": view.caption,
+            "refusal": view.refusal,
+        },
+        "explanation": view.explanation,
+        "pairing": view.pairing,
+        "signature": view.signature,
         "flips": {
             "total": comparison.n_discordant,
             "better": comparison.n_better,
@@ -104,16 +113,6 @@ def _logged(published: Published | None) -> dict[str, Any] | None:
         "look": published.look,
         "remarks": list(published.remarks),
     }
-
-
-def _pmf(comparison: Comparison) -> dict[str, Any]:
-    """Describe the chart of the null distribution, or the reason why it is not drawn."""
-    try:
-        drawn = charts.described(charts.pmf_chart(comparison))
-    except (CapacityError, MissingDependencyError) as error:
-        return {"refusal": error.message}
-    del drawn["spec"]["title"]  # the page has its own headline
-    return {**drawn, "caption": page.caption(comparison)}
 
 
 def _differences(board: Leaderboard) -> dict[str, Any]:
