@@ -16,12 +16,15 @@ def render(template: str, **context: object) -> str:
 
 @cache
 def environment(package: str) -> Environment:
-    """Return the environment of the folder ``templates`` of `package`."""
+    """Return the environment of the folder ``templates`` of `package`.
+
+    Its templates may include those of the report.
+    """
     # text output does not need jinja2
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
     return Environment(
-        loader=PackageLoader(package),
+        loader=ChoiceLoader([PackageLoader(package), PackageLoader("trackperm.report")]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
