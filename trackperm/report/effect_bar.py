@@ -35,7 +35,7 @@ def effect_bar(comparison: Comparison, *, narrow: bool = False) -> str:
     """
     width, edge = (340, 24) if narrow else (880, 40)
     low, high = _range(comparison)
-    ticks = list(ticks_between(low, high, _TICKS_NARROW if narrow else _TICKS))
+    ticks = list(_ticks(low, high, _TICKS_NARROW if narrow else _TICKS))
     low, high = min(low, ticks[0]), max(high, ticks[-1])
 
     def x(value: float) -> float:
@@ -63,7 +63,7 @@ def effect_bar(comparison: Comparison, *, narrow: bool = False) -> str:
     )
     for tick in ticks:
         parts.append(f'<line x1="{x(tick)}" x2="{x(tick)}" y1="74" y2="79" stroke="{_SOFT}"/>')
-        parts.append(_text(x(tick), 94, tick_label(tick, ticks), 0, width))
+        parts.append(_text(x(tick), 94, _tick(tick, ticks), 0, width))
     sides = ("candidate better", "baseline better")
     left_side, right_side = sides[::-1] if comparison.statistic.greater_is_better else sides
     parts.append(f'<text x="{edge}" y="114" fill="{_SOFT}">← {left_side}</text>')
@@ -98,7 +98,7 @@ def _range(comparison: Comparison) -> tuple[float, float]:
     return low - room, high + room
 
 
-def ticks_between(low: float, high: float, most: int) -> Iterator[float]:
+def _ticks(low: float, high: float, most: int) -> Iterator[float]:
     """Yield the multiples of 1, 2 or 5 times a power of ten inside the range, at most `most` + 1."""
     power = 10.0 ** math.floor(math.log10((high - low) / most))
     step = next(s * power for s in (1, 2, 5, 10, 20) if (high - low) / (s * power) <= most)
@@ -106,8 +106,7 @@ def ticks_between(low: float, high: float, most: int) -> Iterator[float]:
         yield i * step
 
 
-def tick_label(value: float, ticks: list[float]) -> str:
-    """Return the label of a tick, with its sign and as many decimals as the step of `ticks` has."""
+def _tick(value: float, ticks: list[float]) -> str:
     step = ticks[1] - ticks[0] if len(ticks) > 1 else 1.0
     digits = max(0, -math.floor(math.log10(step) + 1e-9))
     return "0" if abs(value) < step / 2 else f"{value:+.{digits}f}".replace("-", "−")

@@ -16,15 +16,12 @@ def render(template: str, **context: object) -> str:
 
 @cache
 def environment(package: str) -> Environment:
-    """Return the environment of the folder ``templates`` of `package`.
-
-    Its templates may include those of the report.
-    """
+    """Return the environment of the folder ``templates`` of `package`."""
     # text output does not need jinja2
-    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+    from jinja2 import Environment, PackageLoader, StrictUndefined
 
     return Environment(
-        loader=ChoiceLoader([PackageLoader(package), PackageLoader("trackperm.report")]),
+        loader=PackageLoader(package),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

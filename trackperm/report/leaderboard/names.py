@@ -70,10 +70,11 @@ def short_names(names: Sequence[str]) -> ShortNames:
     if len(names) < 2:
         return ShortNames("", "", tuple(names))
     one = names[0]
+    words = list(_SEPARATOR.finditer(one))
     n_first = _n_shared([name[:-1] for name in names])
-    start = max((found.end() for found in _SEPARATOR.finditer(one, 0, n_first)), default=0)
+    start = max((found.end() for found in words if found.end() <= n_first), default=0)
     n_last = _n_shared([name[start + 1 :][::-1] for name in names])
-    end = next((found.start() for found in _SEPARATOR.finditer(one, len(one) - n_last)), len(one))
+    end = min((found.start() for found in words if found.start() >= len(one) - n_last), default=len(one))
     length = len(one) - end
     if start + length < _LEAST_SHARED:
         return ShortNames("", "", tuple(names))

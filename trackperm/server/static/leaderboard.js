@@ -52,11 +52,11 @@ function show(found, asked) {
 
 const sentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}.`;
 
-function table({ columns, rows }) {
+function table({ columns, rows, chart }) {
   const [head] = part("board").getElementsByTagName("thead"), [content] = part("board").getElementsByTagName("tbody");
   const verdict = columns.findIndex(({ name }) => name === "verdict"), run = columns.findIndex(({ name }) => name === "run");
-  content.replaceChildren(...rows.map((row) => element("tr", { class: row.verdict }, ...row.cells.map((text, i) => {
-    if (i === run) return element("td", { class: "name" }, link(row, text));
+  content.replaceChildren(...rows.map((row, place) => element("tr", { class: row.verdict }, ...row.cells.map((text, i) => {
+    if (i === run) return element("td", { class: "name", title: text }, link(row, chart.runs[place].label));
     if (i === verdict) return element("td", { class: "verdict" }, ...words(text));
     return element("td", { class: columns[i].numeric ? "number" : null }, text);
   }))));
