@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+
+_EXPONENT = re.compile(r"\b\d[\d.]*e[+-]\d+")
 
 
 def render(template: str, **context: object) -> str:
@@ -20,10 +23,19 @@ def environment(package: str) -> Environment:
     # text output does not need jinja2
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    return Environment(
+    found = Environment(
         loader=PackageLoader(package),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    found.filters["whole"] = _whole
+    return found
+
+
+def _whole(words: str) -> str:
+    """Escape words, and mark numbers with exponents, in whose middle a browser breaks lines."""
+    from markupsafe import Markup, escape
+
+    return Markup(_EXPONENT.sub(r'<span class="whole">\g<0></span>', str(escape(words))))  # noqa: S704 - escaped

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from trackperm.leaderboards import Leaderboard
 from trackperm.report.leaderboard import cells as parts
-from trackperm.report.leaderboard.drawing import MOST_ROWS, drawing
+from trackperm.report.leaderboard.chart_layout import MOST_ROWS, chart_layout
 from trackperm.report.leaderboard.pairs import MOST_IN_TABLE, cells_of_pairs, has_pairs, heat_map
 from trackperm.report.templating import render
 
@@ -12,7 +12,7 @@ from trackperm.report.templating import render
 def html(board: Leaderboard, *, stars: bool = False) -> str:
     """Render `board` as a page: the finding, a chart of all runs, all pairs, then the numbers."""
     few = len(board.rows) <= MOST_IN_TABLE
-    chart = drawing(board)
+    chart = chart_layout(board)
     return render(
         "leaderboard.html",
         finding=parts.finding(board),

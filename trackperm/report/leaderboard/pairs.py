@@ -9,7 +9,7 @@ from itertools import groupby
 from trackperm.comparison.verdict import MARKERS, Sign
 from trackperm.leaderboards import Leaderboard
 from trackperm.report.leaderboard import cells
-from trackperm.report.leaderboard.drawing import MOST_ROWS, labelled_places
+from trackperm.report.leaderboard.chart_layout import MOST_ROWS, labelled_places
 from trackperm.report.text import format_number
 
 MOST_IN_TABLE = 10

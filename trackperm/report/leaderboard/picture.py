@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator
-from html import escape
 
 from trackperm.leaderboards import Leaderboard
 from trackperm.report.charts import require
+from trackperm.report.drawing import escaped
 from trackperm.report.leaderboard import cells
-from trackperm.report.leaderboard.drawing import Drawing, DrawnRun, drawing
+from trackperm.report.leaderboard.chart_layout import ChartLayout, DrawnRun, chart_layout
 from trackperm.report.text import shorten
 
 _WIDTH = 1200
@@ -75,7 +75,7 @@ def png(board: Leaderboard) -> bytes:
 
 
 def _svg(board: Leaderboard, style: str) -> str:
-    chart = drawing(board)
+    chart = chart_layout(board)
     title = textwrap.wrap(cells.finding(board), 95, break_long_words=True)
     remarks = [cells.lead(board), cells.summary(board), cells.method(board), *chart.remarks]
     subtitle = [line for remark in remarks for line in textwrap.wrap(remark, _IN_SUBTITLE)]
@@ -83,7 +83,7 @@ def _svg(board: Leaderboard, style: str) -> str:
     height = top + _STEP * len(chart.runs) + 18
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}"'
-        f' viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{escape(cells.finding(board))}">',
+        f' viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{escaped(cells.finding(board))}">',
         f"<style>{style}</style>",
         f'<rect class="page" width="{_WIDTH}" height="{height}"/>',
     ]
@@ -101,7 +101,7 @@ def _svg(board: Leaderboard, style: str) -> str:
 class _Columns:
     """Columns of the picture, from left to right: rank, name, score, verdict, possible ranks, difference."""
 
-    def __init__(self, chart: Drawing) -> None:
+    def __init__(self, chart: ChartLayout) -> None:
         self.rank = _MARGIN + 24.0
         self.name = self.rank + 12
         score = max(len(chart.statistic), *(len(run.score) for run in chart.runs))
@@ -110,7 +110,7 @@ class _Columns:
         self.ranks = (self.word + 110, self.word + 230)
         self.difference = (self.ranks[1] + 24 if chart.has_ranks else self.ranks[0], _WIDTH - _MARGIN)
 
-    def drawn(self, chart: Drawing, top: int) -> Iterator[str]:
+    def drawn(self, chart: ChartLayout, top: int) -> Iterator[str]:
         """Draw the header, whose last line ends at `top`, and all rows below it."""
         bottom = top + _STEP * len(chart.runs) + 4
         high = self.difference[1]
@@ -140,12 +140,12 @@ class _Columns:
         if has_ranks and run.ranks is not None:
             low, high = (_within(self.ranks, end) for end in (run.ranks[0], sum(run.ranks)))
             yield (
-                f"<g><title>{escape(run.ranks_words)}</title>"
+                f"<g><title>{escaped(run.ranks_words)}</title>"
                 f"{_rect('track', self.ranks[0], y - 1, self.ranks[1] - self.ranks[0], 2)}"
                 f"{_rect(f'range {run.role}', low, y - 5, high - low, 10)}"
                 f"{_rect(f'own {run.role}', _within(self.ranks, run.own_rank) - 1.5, y - 7, 3, 14)}</g>"
             )
-        yield f"<g><title>{escape(run.name)}: {escape(run.difference_words)}</title>"
+        yield f"<g><title>{escaped(run.name)}: {escaped(run.difference_words)}</title>"
         if run.interval is not None:
             low, high = (_within(self.difference, end) for end in (run.interval[0], sum(run.interval)))
             yield f'<line class="interval {run.role}" x1="{low}" x2="{high}" y1="{y}" y2="{y}"/>'
@@ -162,5 +162,5 @@ def _rect(kind: str, x: float, y: float, width: float, height: float) -> str:
 
 
 def _text(x: float, y: float, words: str, kind: str, title: str | None = None) -> str:
-    tip = "" if title is None or title == words else f"<title>{escape(title)}</title>"
-    return f'<text x="{x:g}" y="{y:g}" class="{kind}">{tip}{escape(words)}</text>'
+    tip = "" if title is None or title == words else f"<title>{escaped(title)}</title>"
+    return f'<text x="{x:g}" y="{y:g}" class="{kind}">{tip}{escaped(words)}</text>'

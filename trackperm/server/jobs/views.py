@@ -8,14 +8,13 @@ from dataclasses import asdict
 from typing import Any
 
 from trackperm.comparison import Comparison
-from trackperm.errors import CapacityError, MissingDependencyError
 from trackperm.leaderboards import Leaderboard, Row
-from trackperm.report import charts, description, page, text
 from trackperm.report.leaderboard import cells as leaderboard_cells
 from trackperm.report.leaderboard import tables as leaderboard_tables
 from trackperm.report.leaderboard import text as leaderboard_text
-from trackperm.report.leaderboard.drawing import drawing
+from trackperm.report.leaderboard.chart_layout import chart_layout
 from trackperm.report.leaderboard.pairs import MOST_IN_TABLE, cells_of_pairs, has_pairs, heat_map
+from trackperm.report.view import ComparisonView
 from trackperm.trackers.publication import Published
 from trackperm.trackers.references import TrackedRun
 
@@ -23,8 +22,10 @@ from trackperm.trackers.references import TrackedRun
 def comparison_view(comparison: Comparison, logged: Published | None = None) -> dict[str, Any]:
     """Return the JSON values of a comparison's page, without the changed examples, which it reads bit by bit.
 
-    `logged` is the run that holds the result, if it was logged.
+    Drawings are SVG in which all texts are escaped. `logged` is the run that holds the result, if it was
+    logged.
     """
+    view = ComparisonView.of(comparison)
     return {
         "kind": "compare",
         "baseline": run_view(comparison.baseline_name, comparison.baseline_run),
@@ -32,14 +33,20 @@ def comparison_view(comparison: Comparison, logged: Published | None = None) -> 
         "statistic": comparison.title,
         "marker": comparison.marker,
         "verdict": comparison.verdict,
-        "headline": text.headline(comparison),
-        "facts": [list(fact) for fact in page.facts(comparison)],
-        "scope": text.scope(comparison),
-        "notes": text.notes(comparison),
-        "chart": _pmf(comparison),
-        "explanation": description.explanation(comparison),
-        "pairing": list(comparison.pairing.lines()),
-        "signature": comparison.signature,
+        "headline": view.headline,
+        "words": view.words,
+        "bars": [view.bar, view.narrow_bar],
+        "facts": [list(fact) for fact in view.facts],
+        "scope": view.scope,
+        "notes": view.notes,
+        "null": {
+            "drawings": [view.null, view.narrow_null],
+            "caption": view.caption,
+            "refusal": view.refusal,
+        },
+        "explanation": view.explanation,
+        "pairing": view.pairing,
+        "signature": view.signature,
         "flips": {
             "total": comparison.n_discordant,
             "better": comparison.n_better,
@@ -78,7 +85,7 @@ def leaderboard_view(board: Leaderboard, logged: Published | None = None) -> dic
             }
             for place, (row, cells) in enumerate(zip(board.rows, table.rows, strict=True))
         ],
-        "chart": asdict(drawing(board)),
+        "chart": asdict(chart_layout(board)),
         "pairs": _pairs(board),
         "markdown": leaderboard_text.markdown(board),
         "latex": leaderboard_tables.latex(board),
@@ -107,16 +114,6 @@ def _logged(published: Published | None) -> dict[str, Any] | None:
         "look": published.look,
         "remarks": list(published.remarks),
     }
-
-
-def _pmf(comparison: Comparison) -> dict[str, Any]:
-    """Describe the chart of the null distribution, or the reason why it is not drawn."""
-    try:
-        drawn = charts.described(charts.pmf_chart(comparison))
-    except (CapacityError, MissingDependencyError) as error:
-        return {"refusal": error.message}
-    del drawn["spec"]["title"]  # the page has its own headline
-    return {**drawn, "caption": page.caption(comparison)}
 
 
 def _pairs(board: Leaderboard) -> dict[str, Any] | None:

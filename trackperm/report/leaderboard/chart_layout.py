@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from trackperm.leaderboards import Leaderboard
-from trackperm.report.effect_bar import tick_label, ticks_between
+from trackperm.report.drawing import tick_label, ticks_between
 from trackperm.report.leaderboard import cells
 from trackperm.report.leaderboard.names import short_names
 from trackperm.report.text import format_number
@@ -68,7 +68,7 @@ class DrawnRun:
 
 
 @dataclass(frozen=True)
-class Drawing:
+class ChartLayout:
     """Chart of a leaderboard: a row per run, with its score, verdict, possible ranks and interval.
 
     Attributes
@@ -107,7 +107,7 @@ class Drawing:
     name_width: int
 
 
-def drawing(board: Leaderboard) -> Drawing:
+def chart_layout(board: Leaderboard) -> ChartLayout:
     """Compute the chart of a leaderboard."""
     from rich.cells import cell_len  # imported late: results of two runs have no such chart
 
@@ -115,7 +115,7 @@ def drawing(board: Leaderboard) -> Drawing:
     n = len(board.rows)
     names = short_names([row.name for row in board.rows])
     low, high = _range(board)
-    ticks = list(ticks_between(low, high, _TICKS))
+    ticks = ticks_between(low, high, _TICKS)
     x = _scale(low, high)
     labels = names.on_one_line()
     against = "best" if board.baseline is None else "baseline"
@@ -147,7 +147,7 @@ def drawing(board: Leaderboard) -> Drawing:
     remarks = [] if names.sentence is None else [names.sentence]
     if n > MOST_ROWS:
         remarks.append(f"the chart shows the first {MOST_ROWS} of {n} runs")
-    return Drawing(
+    return ChartLayout(
         runs=runs,
         n_runs=n,
         statistic=board.statistic.name,
