@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from trackperm.exact.intervals import Interval
 from trackperm.leaderboards import Leaderboard
 from trackperm.report.drawing import tick_label, ticks_between
 from trackperm.report.leaderboard import cells
@@ -39,8 +40,8 @@ class DrawnRun:
         Score of the run.
     role : {'best', 'baseline', 'better', 'worse', 'undecided'}
         Verdict, or role of the run that others are compared with.
-    marker : str
-        Symbol of a verdict; empty for the other roles.
+    marker, dagger : str
+        Symbol of a verdict, empty for the other roles; mark of an interval that holds 0 although decided.
     at : float
         Position of the difference to the best run or the baseline.
     interval : (float, float) or None
@@ -59,6 +60,7 @@ class DrawnRun:
     score: str
     role: str
     marker: str
+    dagger: str
     at: float
     interval: tuple[float, float] | None
     ranks: tuple[float, float] | None
@@ -90,7 +92,7 @@ class ChartLayout:
     has_ranks : bool
         Whether the possible ranks are known.
     remarks : list of str
-        Sentences about names and runs that are left out.
+        Sentences about names and runs that are left out, and about daggers.
     name_width : int
         Columns of a terminal that the widest label takes.
     """
@@ -125,7 +127,7 @@ def chart_layout(board: Leaderboard) -> ChartLayout:
         role = cells.role(board, place)
         interval = ranks = None
         if row.interval is not None:
-            interval = _bar(x(row.interval.low), x(row.interval.high))
+            interval = _bar(*map(x, _ends(row.interval)))
         if row.ranks is not None:
             ranks = _bar(100 * (row.ranks[0] - 1) / n, 100 * row.ranks[1] / n)
         runs.append(
@@ -136,6 +138,7 @@ def chart_layout(board: Leaderboard) -> ChartLayout:
                 score=format_number(row.score),
                 role=role,
                 marker="" if row.pair is None else row.pair.marker,
+                dagger=cells.DAGGER * row.holds_zero,
                 at=x(0.0 if row.pair is None else row.pair.difference),
                 interval=interval,
                 ranks=ranks,
@@ -145,6 +148,7 @@ def chart_layout(board: Leaderboard) -> ChartLayout:
             )
         )
     remarks = [] if names.sentence is None else [names.sentence]
+    remarks += [sentence for sentence in cells.legend(board) if sentence.startswith(cells.DAGGER)]
     if n > MOST_ROWS:
         remarks.append(f"the chart shows the first {MOST_ROWS} of {n} runs")
     return ChartLayout(
@@ -178,16 +182,24 @@ def _range(board: Leaderboard) -> tuple[float, float]:
         if row.pair is not None:
             values.append(row.pair.difference)
         if row.interval is not None:
-            values += [end for end in (row.interval.low, row.interval.high) if math.isfinite(end)]
+            values += filter(math.isfinite, _ends(row.interval))
     low, high = min(values), max(values)
     return (low - 1.0, high + 1.0) if low == high else (low, high)
 
 
+def _ends(interval: Interval) -> tuple[float, float]:
+    """Return the ends of an interval; infinite on the open side of a one-sided one, whatever its limit."""
+    low = -math.inf if interval.alternative == "less" else interval.low
+    return low, math.inf if interval.alternative == "greater" else interval.high
+
+
 def _scale(low: float, high: float) -> Callable[[float], float]:
-    """Return the position of a value in percent; infinite values are at the ends."""
+    """Return the position of a value in percent; infinite values are at the edges of the column."""
 
     def x(value: float) -> float:
-        share = (min(max(value, low), high) - low) / (high - low)
+        if math.isinf(value):
+            return 0.0 if value < 0 else 100.0
+        share = (value - low) / (high - low)
         return round(_EDGE + (100 - 2 * _EDGE) * share, _DIGITS)
 
     return x

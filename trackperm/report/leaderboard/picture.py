@@ -17,6 +17,9 @@ _MARGIN = 28
 _STEP = 22
 """Height of a run: a line of text."""
 
+_SCALE = 1.5
+"""Pixels of PNG per unit."""
+
 _CHARACTER = 7.4
 """Average width of a character in the widest of usual fonts, DejaVu Sans, at 12.5 pixels."""
 
@@ -61,7 +64,7 @@ def svg(board: Leaderboard) -> str:
 
 
 def png(board: Leaderboard) -> bytes:
-    """Draw the picture of :func:`svg` for a light page, at twice the screen resolution.
+    """Draw the picture of :func:`svg` for a light page, as PNG 1,800 pixels wide.
 
     Raises
     ------
@@ -71,7 +74,7 @@ def png(board: Leaderboard) -> bytes:
     require("vl_convert", "vl-convert-python")
     import vl_convert
 
-    return bytes(vl_convert.svg_to_png(_svg(board, _STYLE), scale=2))
+    return bytes(vl_convert.svg_to_png(_svg(board, _STYLE), scale=_SCALE))
 
 
 def _svg(board: Leaderboard, style: str) -> str:
@@ -136,7 +139,7 @@ class _Columns:
         yield _text(self.rank, y + 4, f"{run.rank}", f"end {strong or 'soft'}")
         yield _text(self.name, y + 4, run.label, strong, run.name)
         yield _text(self.score, y + 4, run.score, f"end {strong}")
-        yield _text(self.word, y + 4, f"{run.marker} {run.role}".strip(), run.role)
+        yield _text(self.word, y + 4, f"{run.marker} {run.role}{run.dagger}".strip(), run.role)
         if has_ranks and run.ranks is not None:
             low, high = (_within(self.ranks, end) for end in (run.ranks[0], sum(run.ranks)))
             yield (

@@ -36,7 +36,7 @@ function row(run, page) {
     cell("rank", String(run.rank)),
     element("span", { class: "name", ...named }, page ? element("a", { href: page }, label) : label),
     cell("score", run.score),
-    cell("word", ...(marker ? [element("span", { "aria-hidden": "true" }, marker), " "] : []), role),
+    cell("word", ...(marker ? [element("span", { "aria-hidden": "true" }, marker), " "] : []), role + run.dagger),
     ...(run.ranks ? [picture("ranks", run.ranks_words, bar(run.ranks), drawn("rect", { x: `${run.own_rank}%` }))] : []),
     picture("difference", run.difference_words, ...(run.interval ? [bar(run.interval)] : []), drawn("circle", { cx: `${run.at}%` })));
 }
