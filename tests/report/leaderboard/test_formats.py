@@ -74,7 +74,8 @@ def test_csv_and_json_are_read_back(runs: list[str]) -> None:
 
 def test_files_are_written_in_the_format_of_their_names(runs: list[str], tmp_path: Path) -> None:
     files = [
-        tmp_path / f"board{suffix}" for suffix in (".md", ".html", ".tex", ".csv", ".json", ".png", ".svg", ".txt")
+        tmp_path / f"board{suffix}"
+        for suffix in (".md", ".html", ".tex", ".csv", ".json", ".png", ".svg", ".txt")
     ]
     printed(*runs, *(part for file in files for part in ("-o", str(file))))
     contents = {file.suffix: file.read_bytes() for file in files}
