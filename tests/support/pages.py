@@ -108,7 +108,7 @@ class Watched:
     def settled(self) -> None:
         """Wait until the result is shown, with its chart."""
         self.page.locator("#result:not([hidden]):not(.stale)").wait_for()
-        self.page.locator("#chart svg").first.wait_for()
+        self.page.locator("#null svg, #chart svg").first.wait_for(state="attached")
 
     def photograph(self, name: str) -> None:
         """Keep a picture of the page, where TRACKPERM_SCREENSHOTS says or among the files of the test."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+import re
 
 from trackperm.comparison import Comparison
 from trackperm.report import drawing, text
@@ -17,6 +19,7 @@ _TICKS, _TICKS_NARROW = 6, 3
 _TOP, _MIDDLE, _AXIS = 14, 48, 74  # heights of the zero line, the interval and the axis
 _NUMBER = 16  # size of the difference
 _ROOM, _ROOM_NARROW = 90, 27  # characters of the names of both runs together
+_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _BOLD = 1.15  # width of bold letters
 
 
@@ -109,12 +112,21 @@ def sides(comparison: Comparison, room: int) -> tuple[str, str]:
     Together they have at most `room` characters; roles stand for names that cannot be told apart then.
     """
     names = comparison.baseline_name, comparison.candidate_name
-    baseline, candidate = (" ".join(name.split()) for name in names)
+    baseline, candidate = (_UNPRINTABLE.sub("\ufffd", " ".join(name.split())) for name in names)
+    if len(baseline) + len(candidate) > room:
+        baseline, candidate = _without_common_start(baseline, candidate)
     baseline = text.shorten(baseline, max(room // 2, room - len(candidate)))
     candidate = text.shorten(candidate, room - len(baseline))
     if baseline == candidate or not (baseline and candidate):
         baseline, candidate = "baseline", "candidate"
     return (baseline, candidate) if comparison.statistic.greater_is_better else (candidate, baseline)
+
+
+def _without_common_start(first: str, second: str) -> tuple[str, str]:
+    """Replace the words that two names begin with by an ellipsis."""
+    shared = os.path.commonprefix([first, second])  # noqa: RUF071 - names are no paths
+    start = max(shared.rfind(separator) for separator in " -_./:") + 1
+    return (f"…{first[start:]}", f"…{second[start:]}") if start > 1 else (first, second)
 
 
 def drawn_interval(comparison: Comparison) -> tuple[float, float] | None:

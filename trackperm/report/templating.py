@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-_EXPONENT = re.compile(r"\b\d[\d.]*e[+-]\d+")
+_NUMBER = re.compile(
+    r"((?:\bmid-)?\bp [=≈<] [\d.]+(?:e[+-]\d+)?|\b\d[\d.]*e[+-]\d+|\b\d+ %|\b[\d.]+% CI"
+    r"|\[[+-]?[\d.∞]+(?:e[+-]\d+)?, [+-]?[\d.∞]+(?:e[+-]\d+)?\])"
+)
 
 
 def render(template: str, **context: object) -> str:
@@ -35,7 +38,11 @@ def environment(package: str) -> Environment:
 
 
 def _whole(words: str) -> str:
-    """Escape words, and mark numbers with exponents, in whose middle a browser breaks lines."""
-    from markupsafe import Markup, escape
+    """Escape words, and mark what reads as one number, so that no line breaks inside it."""
+    from markupsafe import Markup
 
-    return Markup(_EXPONENT.sub(r'<span class="whole">\g<0></span>', str(escape(words))))  # noqa: S704 - escaped
+    parts = (
+        Markup('<span class="whole">{}</span>').format(part) if i % 2 else Markup.escape(part)
+        for i, part in enumerate(_NUMBER.split(words))
+    )
+    return Markup("").join(parts)

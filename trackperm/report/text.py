@@ -20,10 +20,6 @@ EXACT_WITHIN = 1e-6
 """Largest relative error of a p-value that is called exact: a thousandth of its last printed digit."""
 
 _NAME_LIMIT = 200
-_INSIDE_A_NUMBER = re.compile(
-    r"(?<=[=≈<±]) (?=[≈\d])|(?<=\bp) (?=[=≈<])|(?<=\d) (?=%)|(?<=%) (?=CI\b)"
-    r"|(?<=[\d∞],) (?=[+-]?[\d∞][^ ,]*\])"
-)
 _MARKDOWN_SPECIAL = re.compile(r"([\\`*_{}\[\]<>|~&#!$])")
 
 
@@ -359,11 +355,6 @@ def aligned(rows: Sequence[Sequence[str]], right: Collection[int]) -> list[str]:
         )
         lines.append("  ".join(cells).rstrip())
     return lines
-
-
-def unbroken(text: str) -> str:
-    """Put no-break spaces into what reads as one number: ``p = 0.01``, ``95% CI``, ``[-0.1, +0.2]``."""
-    return _INSIDE_A_NUMBER.sub("\u00a0", text)
 
 
 def escape_markdown(text: str) -> str:

@@ -47,6 +47,13 @@ class ChangedRows:
     directed: bool
 
     @property
+    def numeric(self) -> list[bool]:
+        """Whether each column has numbers alone, and no pairs."""
+        return [
+            all(isinstance(cell, int | float) for cell in column) for column in zip(*self.rows, strict=True)
+        ]
+
+    @property
     def markers(self) -> Mapping[str, str]:
         """Symbol of each direction."""
         return _MARKERS
@@ -105,18 +112,18 @@ class ComparisonView:
         return cls(
             marker=comparison.marker,
             verdict=comparison.verdict,
-            headline=text.unbroken(text.headline(comparison)),
-            words=text.unbroken(plain_words(comparison)),
+            headline=text.headline(comparison),
+            words=plain_words(comparison),
             scope=text.scope(comparison),
             bar=effect_bar(comparison),
             narrow_bar=effect_bar(comparison, narrow=True),
             facts=facts(comparison),
-            notes=[text.unbroken(note) for note in text.notes(comparison)],
-            explanation=[text.unbroken(sentence) for sentence in description.explanation(comparison)],
+            notes=text.notes(comparison),
+            explanation=description.explanation(comparison),
             pairing=list(comparison.pairing.lines()),
             null=null,
             narrow_null=narrow_null,
-            caption=text.unbroken(caption(comparison)) if null else "",
+            caption=caption(comparison) if null else "",
             refusal=refusal,
             second_opinions=comparison.second_opinions,
             signature=comparison.signature,
