@@ -10,7 +10,7 @@ export const element = (tag, attributes, ...children) => filled(document.createE
 export const drawn = (tag, attributes, ...children) => (
   filled(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children));
 
-function filled(made, attributes, children) {
+function filled(made, attributes = {}, children = []) {
   for (const [name, value] of Object.entries(attributes)) {
     if (value === true) made.setAttribute(name, "");
     else if (value !== false && value != null) made.setAttribute(name, value);
