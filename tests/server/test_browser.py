@@ -249,17 +249,16 @@ def test_leaderboards_of_many_sizes(chrome, site, tmp_path, n):
         page.keyboard.press("ArrowUp")
         page.keyboard.press("ArrowUp")
         expect(detail).to_contain_text(f"{names[0]} against {names[1]}: ")
-        square = page.locator("#heat-map .square").bounding_box()
-        row, column, cell = n - 1, 2, square["width"] / n
-        x, y = square["x"] + cell * (column + 0.5), square["y"] + cell * (row + 0.5)
-        page.mouse.move(x - 3, y)
-        page.mouse.move(x, y)
+        square = page.locator("#heat-map .square")
+        row, column, cell = n - 1, 2, square.bounding_box()["width"] / n
+        place = {"x": cell * (column + 0.5), "y": cell * (row + 0.5)}
+        square.hover(position=place)
         pair = board.pair(names[row], names[column])
         expect(detail).to_contain_text(f"{names[row]} against {names[column]}: {pair.verdict}, difference")
         assert number(detail.inner_text().partition("difference")[2]) == pytest.approx(
             pair.difference, abs=5e-5
         )
-        page.mouse.click(x, y)
+        square.click(position=place)
         opened.settled()
         assert f"{names[row]} is" in page.locator("#headline").inner_text()
 
