@@ -142,9 +142,9 @@ def finding(board: Leaderboard) -> str:
 
 def _finding_of_all(board: Leaderboard) -> str:
     n, open_ = len(board.rows), _n_rows(board, "undecided")
-    best = shorten(board.rows[0].name, _IN_HEADLINE)
+    best = _in_headline(board.rows[0])
     if n == 2:
-        other = shorten(board.rows[1].name, _IN_HEADLINE)
+        other = _in_headline(board.rows[1])
         return f"{best} and {other} cannot be told apart" if open_ else f"{best} is better than {other}"
     if not open_:
         return f"{best} is better than all {n - 1} others"
@@ -160,7 +160,7 @@ def _finding_against_baseline(board: Leaderboard) -> str:
     if not board.statistic.greater_is_better:
         shown |= {"greater": "worse than", "less": "better than"}
     if n == 1:
-        (other,) = (shorten(row.name, _IN_HEADLINE) for row in board.rows if row.pair is not None)
+        (other,) = (_in_headline(row) for row in board.rows if row.pair is not None)
         if open_:
             return f"{other} is not shown to be {shown[board.alternative]} the baseline"
         return f"{other} is {'better' if better else 'worse'} than the baseline"
@@ -178,13 +178,18 @@ def lead(board: Leaderboard) -> str:
         ties = sum(row.rank == 1 for row in board.rows) - 1
         others = f" and {ties} other{'s' if ties > 1 else ''}" if ties else ""
         score = format_number(board.rows[0].score)
-        found = f"the best {statistic} is {score}, of {board.rows[0].name}{others}"
+        found = f"the best {statistic} is {score}, of {' '.join(board.rows[0].name.split())}{others}"
     else:
         row = board.rows[board.baseline]
-        found = f"the baseline {row.name} has {statistic} {format_number(row.score)}, rank {row.rank}"
+        name = " ".join(row.name.split())
+        found = f"the baseline {name} has {statistic} {format_number(row.score)}, rank {row.rank}"
     if not _n_rows(board, "undecided"):
         return found
     return f"{found}; an undecided run is neither shown to differ from it nor shown to equal it"
+
+
+def _in_headline(row: Row) -> str:
+    return shorten(" ".join(row.name.split()), _IN_HEADLINE)
 
 
 def _n_rows(board: Leaderboard, verdict: Sign) -> int:
