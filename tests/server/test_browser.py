@@ -17,7 +17,9 @@ from support.pages import FIRST, SECOND, THIRD, Site, number, watched
 from support.server_client import Client
 
 import trackperm
+from trackperm.report.effect_bar import label
 from trackperm.report.leaderboard.cells import finding
+from trackperm.report.plain_words import plain_words
 
 pytestmark = [pytest.mark.tracker, pytest.mark.slow]
 
@@ -55,7 +57,24 @@ def test_compare_page_says_what_compare_says(site, page_of):
     assert number(facts["baseline"]) == pytest.approx(expected.baseline_score, abs=5e-5)
     assert number(facts["difference"]) == pytest.approx(expected.difference, abs=5e-5)
     assert page.locator("#signature").inner_text() == expected.signature
+    assert page.locator("#words").inner_text() == plain_words(expected)
+    drawn = page.locator("#bar svg:visible")
+    assert drawn.count() == page.locator("#null svg:visible").count() == 1
+    assert drawn.get_attribute("aria-label") == label(expected)
+    loaded = page.evaluate("performance.getEntriesByType('resource').map(({name}) => name)")
+    assert not [name for name in loaded if "vega" in name or "chart" in name]
     page_of.photograph("compare")
+
+
+def test_the_p_of_an_equivalence_is_that_of_the_equivalence(site, page_of):
+    page = page_of.open(site.compare(FIRST, THIRD, "&margin=0.1"))
+    runs = (f"mlflow:{site.runs[name]}" for name in (FIRST, THIRD))
+    expected = trackperm.compare(*runs, "accuracy", tracking_uri=site.uri, margin=0.1)
+    assert expected.verdict == "equivalent"
+    headline = page.locator("#headline")
+    expect(headline).to_contain_text(f"({expected.equivalence} for equivalence)")
+    expect(page.locator("#words")).to_contain_text("If they really differed by 0.1 or more")
+    page_of.photograph("equivalent")
 
 
 def test_from_the_table_of_runs_to_a_logged_comparison(chrome, site, tmp_path):
@@ -176,7 +195,7 @@ def test_examples_that_changed_are_filtered_searched_and_paged(site, page_of):
     expect(rows.first).to_contain_text(first)
     page.get_by_role("radio", name="worse").check()
     expect(place).to_have_text(f"1–{min(50, expected.n_worse)} of {expected.n_worse}")
-    assert all("worse" in row for row in rows.all_inner_texts())
+    assert all("worse" in row and " → " in row for row in rows.all_inner_texts())
     page.get_by_role("searchbox").fill("OWL")
     among = expected.discordant.filter(
         (expected.discordant["candidate.correct"] < expected.discordant["baseline.correct"])

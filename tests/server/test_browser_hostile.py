@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from playwright.sync_api import expect
@@ -62,7 +63,7 @@ def test_compare_page(chrome, hostile, tmp_path):
         expect(page.locator("#statistic-description")).to_have_text(IMAGE)
         page.get_by_role("button", name="Compare", exact=True).click()
         expect(page.locator("#signature")).to_contain_text("hostile|")
-        page.locator("#chart svg").hover(position={"x": 320, "y": 200})
+        expect(page.locator("#bar svg").first).to_have_attribute("aria-label", re.compile("^difference "))
         page.get_by_role("searchbox").fill(IMAGE)
         expect(page.locator("#flip-place")).to_contain_text("of")
         page.get_by_role("button", name="Log this comparison").click()

@@ -16,7 +16,7 @@ WIDTH, NARROW, HEIGHT = 880, 340, 120
 _TICKS, _TICKS_NARROW = 6, 3
 """Most intervals between ticks: labels of seven characters then have a space between them."""
 
-_TOP, _MIDDLE, _AXIS = 14, 48, 74  # heights of the zero line, the interval and the axis
+_TOP, _MIDDLE, _AXIS = 17, 48, 74  # heights of the zero line, the interval and the axis
 _NUMBER = 16  # size of the difference
 _ROOM, _ROOM_NARROW = 90, 27  # characters of the names of both runs together
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -61,7 +61,7 @@ def bar_parts(comparison: Comparison, width: int) -> str:
         size = f'width="{round(right - left, 1)}" height="{_AXIS - _TOP}"'
         parts.append(f'<rect x="{left}" y="{_TOP}" {size} fill="{LINE}"/>')
         middle = drawing.kept_inside((left + right) / 2, words, 0, width)
-        parts.append(words_at(middle, 10, words, text_anchor="middle"))
+        parts.append(words_at(middle, 13, words, text_anchor="middle"))
     shown = text.format_number(comparison.difference, sign=True)
     at, zero = x(comparison.difference), x(0.0)
     middle = drawing.kept_inside(at, shown, edge / 2, width - edge / 2, _BOLD * _NUMBER)

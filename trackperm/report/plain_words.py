@@ -21,8 +21,9 @@ def plain_words(comparison: Comparison) -> str:
     'The candidate gets 3 more of every 100 examples right. If the two runs were interchangeable, a
     difference at least this large would come up about once in 300 comparisons.'
     """
-    shown = _smallness(comparison) if comparison.verdict == "equivalent" else _chance(comparison)
-    return f"{_size(comparison)} {shown}"
+    if comparison.verdict == "equivalent":
+        return f"{_size(comparison)} {_smallness(comparison)}"
+    return _size(comparison) if comparison.difference == 0 else f"{_size(comparison)} {_chance(comparison)}"
 
 
 def _size(comparison: Comparison) -> str:

@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from itertools import pairwise
 from unittest.mock import Mock
+from xml.etree import ElementTree as ET
 
 import polars as pl
 import pytest
@@ -13,8 +14,9 @@ from support.comparisons import accuracy, answers
 
 import trackperm
 from trackperm.errors import CapacityError
-from trackperm.report import charts
 from trackperm.report.changed_examples import changed_examples
+from trackperm.report.null_distribution import Bars
+from trackperm.report.plain_words import plain_words
 from trackperm.server.jobs import views
 
 ATTACK = "<script>alert(1)</script>"
@@ -42,8 +44,12 @@ def test_comparison():
     assert view["comparison"] == strict(comparison.to_dict())
     assert view["logged"] is None
     assert view["baseline"] == {"name": "baseline", "id": None, "experiment_id": None, "url": None}
-    assert "title" not in view["chart"]["spec"]
-    assert view["chart"]["caption"].startswith("The bars show")
+    assert view["words"] == plain_words(comparison)
+    labels = {ET.fromstring(drawing).attrib["aria-label"] for drawing in view["bars"]}
+    assert labels == {"difference +0.4706, 95% CI [+0.1674, +0.6931]"}
+    assert all(ET.fromstring(drawing).tag.endswith("svg") for drawing in view["null"]["drawings"])
+    assert view["null"]["caption"].startswith("The bars show")
+    assert len(json.dumps(view)) < 60_000
 
 
 def test_texts_of_runs_are_left_as_they_are():
@@ -52,21 +58,43 @@ def test_texts_of_runs_are_left_as_they_are():
     view = views.comparison_view(named)
     assert view["candidate"]["name"] == ATTACK
     assert ATTACK in view["headline"]
+    for drawing in (*view["bars"], *view["null"]["drawings"]):
+        assert ATTACK not in drawing
+        assert "script" not in {each.tag.rpartition("}")[2] for each in ET.fromstring(drawing).iter()}
 
 
 def test_a_distribution_that_is_too_large_is_not_drawn(monkeypatch):
-    monkeypatch.setattr(charts, "pmf_chart", Mock(side_effect=CapacityError("too large")))
-    assert views.comparison_view(accuracy(3, 1))["chart"] == {"refusal": "too large"}
+    monkeypatch.setattr(Bars, "of", Mock(side_effect=CapacityError("too large")))
+    shown = views.comparison_view(accuracy(3, 1))["null"]
+    assert shown == {"drawings": ["", ""], "caption": "", "refusal": "too large"}
 
 
 def test_every_changed_example_has_its_direction():
     changed = changed_examples(accuracy(20, 4, both=10, neither=3))
-    assert changed.columns == (
-        *("change", "id", "label", "baseline.prediction", "candidate.prediction"),
-        *("baseline.correct", "candidate.correct"),
-    )
+    assert changed.columns == ("change", "id", "label", "prediction")
     assert [row[0] for row in changed.rows] == ["better"] * 20 + ["worse"] * 4
-    assert changed.rows[0] == ("better", "dev-0000", "yes", "no", "yes", 0, 1)
+    assert changed.rows[0] == ("better", "dev-0000", "yes", ("no", "yes"))
+
+
+def test_a_count_that_says_more_than_the_direction_is_kept():
+    ids, label = [f"x{i}" for i in range(6)], ["a b c"] * 6
+    runs = [
+        pl.DataFrame({"id": ids, "label": label, "prediction": words})
+        for words in (["a b c"] * 3 + ["x y z"] * 3, ["a b x"] * 3 + ["a y z"] * 3)
+    ]
+    changed = changed_examples(trackperm.compare(*runs, "word_error_rate"))
+    assert changed.columns == ("change", "id", "label", "prediction", "errors")
+    assert changed.rows[0][-1] == (0, 1)
+    assert changed.rows[-1][-1] == (3, 2)
+
+
+def test_a_value_that_stays_is_shown_once_and_a_taken_name_is_told_apart():
+    ids = [f"x{i}" for i in range(4)]
+    frame = pl.DataFrame({"id": ids, "prediction": [1, 1, 0, 0], "label": [1, 1, 1, 1]})
+    changed = changed_examples(trackperm.compare(frame, frame.with_columns(prediction=1), "f1"), most=1)
+    values = dict(zip(changed.columns, changed.rows[0], strict=True))
+    assert values["prediction"] == (0, 1)
+    assert len(changed.rows) == 1
 
 
 def test_less_may_be_better():
@@ -111,7 +139,7 @@ def test_long_texts_are_whole_and_large_integers_are_text():
     candidate = baseline.with_columns(prediction=pl.Series(["c", "b"]))
     (row,) = changed_examples(trackperm.compare(baseline, candidate, "accuracy")).rows
     assert str(2**53 + 1) in row
-    assert long in row
+    assert (long, "c") in row
     strict(row)
 
 
