@@ -99,7 +99,7 @@ def test_arrow_keys_move_in_the_matrix(chrome, site, tmp_path):
         page = opened.open(site.leaderboard())
         detail = page.locator("#pair-detail")
         page.locator("#matrix a[tabindex='0']").focus()
-        names = page.locator("#matrix tbody th").all_inner_texts()
+        names = page.locator("#board td.name").all_inner_texts()
         expect(detail).to_contain_text(f"{names[0]} against {names[1]}")
         page.keyboard.press("ArrowRight")
         expect(detail).to_contain_text(f"{names[0]} against {names[2]}")

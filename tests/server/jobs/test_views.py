@@ -151,29 +151,34 @@ def test_leaderboard():
     scores = [row["sort"][names.index("accuracy")] for row in view["rows"]]
     assert all(a >= b for a, b in pairwise(scores))
     assert scores == [row.score for row in found.rows]
-    assert view["rows"][0]["verdict"] == "reference"
+    assert [row["verdict"] for row in view["rows"]] == ["best", "undecided", "undecided", "worse"]
+    assert view["finding"] == "3 of 4 runs cannot be told from the best"
+    assert [run["name"] for run in view["chart"]["runs"]] == [row.name for row in found.rows]
     assert view["board"] == strict(found.to_dict())
     assert view["markdown"] == trackperm.report.render(found, "markdown").decode()
     assert view["latex"] == trackperm.report.render(found, "latex").decode()
 
 
-def test_matrix_is_of_all_pairs_and_antisymmetric():
+def test_pairs_below_the_diagonal_are_those_of_the_leaderboard():
     found = board()
-    matrix = views.leaderboard_view(found)["matrix"]
-    opposite = {"better": "worse", "worse": "better", "undecided": "undecided"}
-    for i, first in enumerate(matrix["names"]):
-        assert matrix["cells"][i][i] is None
-        for j, second in enumerate(matrix["names"]):
-            if i != j:
-                cell, mirrored = matrix["cells"][i][j], matrix["cells"][j][i]
-                assert cell["p"] == mirrored["p"]
-                assert cell["verdict"] == opposite[mirrored["verdict"]]
-                scores = {row.name: row.score for row in found.rows}
-                assert float(cell["difference"]) == pytest.approx(scores[first] - scores[second], abs=1e-4)
-                assert cell["difference"] != "-0.0000"
+    pairs = strict(views.leaderboard_view(found)["pairs"])
+    assert pairs["heat"] is None
+    assert [len(row) for row in pairs["below"]] == [0, 1, 2, 3]
+    for pair in found.pairs:
+        verdict, difference, p = pairs["below"][pair.candidate][pair.baseline]
+        assert verdict == pair.verdict
+        assert float(difference) == pytest.approx(pair.difference, abs=1e-4)
+        assert float(p) == pytest.approx(pair.adjusted, rel=0.01)
 
 
-def test_a_leaderboard_with_a_baseline_has_no_matrix():
+def test_many_runs_have_a_heat_map():
+    found = trackperm.leaderboard([answers([i % (k + 2) != 0 for i in range(60)]) for k in range(12)])
+    pairs = strict(views.leaderboard_view(found)["pairs"])
+    assert pairs["heat"]["n"] == 12
+    assert pairs["heat"]["paths"].keys() == {"better", "worse", "undecided"}
+
+
+def test_a_leaderboard_with_a_baseline_has_no_pairs():
     view = views.leaderboard_view(board(baseline=answers([True] * 60)))
-    assert view["matrix"] is None
-    assert sum(row["verdict"] == "reference" for row in view["rows"]) == 1
+    assert view["pairs"] is None
+    assert sum(row["verdict"] == "baseline" for row in view["rows"]) == 1

@@ -4,8 +4,13 @@
 export const part = (id) => document.getElementById(id);
 
 /** Make an element with attributes and children, which are nodes or strings. */
-export function element(tag, attributes = {}, ...children) {
-  const made = document.createElement(tag);
+export const element = (tag, attributes, ...children) => filled(document.createElement(tag), attributes, children);
+
+/** Make an element of a drawing, as `element` does. */
+export const drawn = (tag, attributes, ...children) => (
+  filled(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children));
+
+function filled(made, attributes = {}, children = []) {
   for (const [name, value] of Object.entries(attributes)) {
     if (value === true) made.setAttribute(name, "");
     else if (value !== false && value != null) made.setAttribute(name, value);
