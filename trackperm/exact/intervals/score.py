@@ -35,7 +35,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import ndtri
 
 from trackperm.choices import Alternative
@@ -45,6 +44,7 @@ from trackperm.exact.engines.lattice.statistic import Statistic, values_at
 from trackperm.exact.functions.operations import OperationTree
 from trackperm.exact.functions.slopes import corners, values_and_slopes
 from trackperm.exact.intervals.interval import Interval, tail_level
+from trackperm.exact.root import bracketed_root
 from trackperm.exact.types import IntArray
 
 SCORE_NOTE = "approximate, from the most likely laws with such differences; it may disagree with the p-value"
@@ -63,6 +63,9 @@ DAMPED_AFTER = 12
 
 CONVERGED = 1e-8
 """Accepted error of a fitted difference, in standard deviations of the observed one."""
+
+PRECISION = 1e-7
+"""Accepted error of an end, in the same unit."""
 
 FARTHEST = 64.0
 """Standard deviations within which an end has to be."""
@@ -148,8 +151,8 @@ class _ConstrainedLaws:
                 return self.difference + side * limit * self.spread if outside >= limit else None
             inside, outside = outside, min(1.5 * outside, limit)
         law = self._masses
-        distance = brentq(excess, inside, outside, xtol=1e-7) if inside or excess(0.0) < 0.0 else 0.0
-        return self.difference + side * float(distance) * self.spread
+        distance = bracketed_root(excess, inside, outside, xtol=PRECISION)
+        return self.difference + side * distance * self.spread
 
     def _fitted(self, difference: float, law: FloatArray) -> tuple[FloatArray, float] | None:
         """Return the most likely law with this difference, from a law near it, and its standard deviation.
