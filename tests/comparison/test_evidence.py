@@ -89,13 +89,13 @@ def test_equivalence_at_alpha_takes_the_interval_at_two_alpha(margin: float, ver
     assert found.verdict == verdict
 
 
-@pytest.mark.parametrize("discordant", [0, 5])
+@pytest.mark.parametrize("discordant", [0, 2])
 def test_bounds_cover_the_worst_change_of_few_examples(discordant: int) -> None:
     """F1 changes by less for any change of the share of examples that may differ (Clopper and Pearson)."""
     rng = np.random.default_rng(0)
     table = f1_table(tp_tp=120, no_no=9, tn_tn=300)
     if discordant:
-        table = f1_table(tp_tp=120, no_no=9, tn_tn=300, no_tp=3, tn_no=2)
+        table = f1_table(tp_tp=120, no_no=9, tn_tn=300, no_tp=1, tn_no=1)
     n, alpha = int(table.multiplicities.sum()), 0.05
     found = size_bounds(f1(), table, alpha)
     share = -math.expm1(math.log(alpha) / n)
