@@ -8,7 +8,7 @@ import pytest
 from support.processes import python
 
 TRACKERS = {"mlflow", "wandb"}
-CHARTS = {"altair", "vl_convert", "matplotlib", "plotly"}
+CHARTS = {"vl_convert", "matplotlib", "plotly"}
 FRAMES = {"narwhals", "polars", "pandas", "pyarrow", "duckdb"}
 SPECS = {"pydantic", "yaml"}
 NUMBERS = {"numpy", "scipy"}
@@ -56,7 +56,6 @@ HEAVY = {
     "scipy.linalg",
     "rich",
     "jinja2",
-    "altair",
     "mlflow",
     "wandb",
     "pandas",
