@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,10 +11,9 @@ from trackperm import choices
 from trackperm.errors import InputError
 
 if TYPE_CHECKING:
-    from trackperm.comparison import Comparison, RunData
+    from trackperm.comparison import Comparison
     from trackperm.comparison.reproductions import Reproduction
     from trackperm.exact import TestOptions
-    from trackperm.tables import References
 
 # Runs and their locations.
 
@@ -119,6 +118,18 @@ OtherColumns = Annotated[
     typer.Option(
         "--column", metavar="NAME=COLUMN", help="Any other column of the statistic, such as score=acc."
     ),
+]
+BaselineColumns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--baseline-column",
+        metavar="NAME=COLUMN",
+        help="A column that has another name in the baseline, such as prediction=answer; repeatable.",
+    ),
+]
+CandidateColumns = Annotated[
+    list[str] | None,
+    typer.Option("--candidate-column", metavar="NAME=COLUMN", help="The same for the candidate; repeatable."),
 ]
 ByPosition = Annotated[
     bool, typer.Option("--by-position", help="Pair rows by position, without an id column.")
@@ -235,10 +246,10 @@ def options_of_test(
     )
 
 
-def artifacts(text: str | None) -> tuple[str | None, str | None]:
+def artifacts(text: str | None) -> str | tuple[str, str] | None:
     """Split ``BASE,CAND`` into two paths; a single path applies to both runs."""
     if text is None or "," not in text:
-        return text, text
+        return text
     parts = [part.strip() for part in text.split(",")]
     if len(parts) != 2 or not all(parts):
         raise InputError(
@@ -265,25 +276,9 @@ def reproductions(
     return [reproduce(compat, each, n_shuffles=n_shuffles or N_SHUFFLES, seed=seed) for each in comparisons]
 
 
-def read_pair(
-    baseline: str,
-    candidate: str,
-    artifact: str | None,
-    references: References | None,
-    tracking_uri: str | None,
-    begin: Callable[[str], object] = lambda _: None,
-) -> tuple[RunData, RunData]:
-    """Read the two runs of a comparison; `begin` receives a description of each step."""
-    from trackperm.comparison import load_run, require_artifacts_of_runs
-
-    paths = artifacts(artifact)
-    require_artifacts_of_runs(artifact, baseline, candidate)
-
-    def read(source: str, role: str, path: str | None) -> RunData:
-        begin(f"reading the {role}")
-        return load_run(source, role, artifact=path, references=references, tracking_uri=tracking_uri)
-
-    return read(baseline, "baseline", paths[0]), read(candidate, "candidate", paths[1])
+def columns_of_one(texts: Sequence[str] | None, role: str) -> dict[str, str]:
+    """Parse several ``--baseline-column NAME=COLUMN`` or ``--candidate-column NAME=COLUMN``."""
+    return _columns(texts, f"{role}-column", "prediction=answer")
 
 
 def assignments(texts: Sequence[str] | None) -> dict[str, object]:
@@ -303,11 +298,17 @@ def assignments(texts: Sequence[str] | None) -> dict[str, object]:
 
 def columns(others: Sequence[str] | None, **roles: str | None) -> dict[str, str]:
     """Collect column names by role, from ``--column NAME=COLUMN`` and the options of single roles."""
+    named = _columns(others, "column", "score=acc")
+    return named | {role: column for role, column in roles.items() if column is not None}
+
+
+def _columns(texts: Sequence[str] | None, option: str, example: str) -> dict[str, str]:
     named = {}
-    for text in others or ():
+    for text in texts or ():
         role, _, column = (part.strip() for part in text.partition("="))
         if not role or not column:
-            hint = "write `--column score=acc`."
-            raise InputError(f"`--column {text}` is not `NAME=COLUMN`", hint=hint)
+            raise InputError(
+                f"`--{option} {text}` is not `NAME=COLUMN`", hint=f"write `--{option} {example}`."
+            )
         named[role] = column
-    return named | {role: column for role, column in roles.items() if column is not None}
+    return named

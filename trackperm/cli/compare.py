@@ -40,6 +40,8 @@ def compare(
     label: a.Label = None,
     labels: a.Labels = None,
     other_columns: a.OtherColumns = None,
+    baseline_columns: a.BaselineColumns = None,
+    candidate_columns: a.CandidateColumns = None,
     artifact: a.ArtifactPair = None,
     missing: a.Missing = "error",
     by_position: a.ByPosition = False,
@@ -64,7 +66,13 @@ def compare(
 ) -> None:
     """Compare two runs, print the verdict, and log it where the candidate is logged."""
     from trackperm.cli.progress import Steps
-    from trackperm.comparison import Question, compare_statistics, reference_answers
+    from trackperm.comparison import (
+        Question,
+        compare_statistics,
+        load_runs,
+        reference_answers,
+        require_artifacts_of_runs,
+    )
 
     destination = Destination.of(log_to, tracking_uri, log=log, alert=alert, tag_runs=tag_runs)
     require_formats(output, get_args(Format))
@@ -83,10 +91,22 @@ def compare(
         allow_unseen=allow_unseen,
     )
     question.require_loadable()
+    paths = a.artifacts(artifact)
+    require_artifacts_of_runs(paths, baseline, candidate)
+    own = a.columns_of_one(baseline_columns, "baseline"), a.columns_of_one(candidate_columns, "candidate")
     references = reference_answers(labels, columns, by_position=by_position)
     how: dict[str, Any] = {"margin": margin, "missing": missing, "by_position": by_position, "engine": engine}
     with Steps(3) as steps:
-        runs = a.read_pair(baseline, candidate, artifact, references, tracking_uri, steps.begin)
+        runs = load_runs(
+            baseline,
+            candidate,
+            artifact=paths,
+            references=references,
+            tracking_uri=tracking_uri,
+            columns=columns,
+            own_columns=own,
+            begin=steps.begin,
+        )
         destination.require_options(runs[1])
         specs = question.statistics_of([run.table for run in runs])
         _require_one_page(format_, output, specs, slices)

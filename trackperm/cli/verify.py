@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from trackperm.cli.arguments import TrackingUri, artifacts
+from trackperm.cli import arguments as a
 from trackperm.cli.output import OutputFiles, Renderers, TextOrJson, as_json, emit, require_formats
 
 MISMATCH = 4
@@ -27,7 +27,9 @@ def verify(
     labels: Annotated[
         str | None, typer.Option(metavar="FILE", help="With --from-runs: as for `trackperm compare`.")
     ] = None,
-    tracking_uri: TrackingUri = None,
+    baseline_columns: a.BaselineColumns = None,
+    candidate_columns: a.CandidateColumns = None,
+    tracking_uri: a.TrackingUri = None,
     format_: TextOrJson = "text",
     output: OutputFiles = None,
 ) -> None:
@@ -41,8 +43,10 @@ def verify(
     result = verified(
         comparison,
         from_runs=from_runs,
-        artifact=None if artifact is None else artifacts(artifact),
+        artifact=a.artifacts(artifact),
         labels=labels,
+        baseline_columns=a.columns_of_one(baseline_columns, "baseline"),
+        candidate_columns=a.columns_of_one(candidate_columns, "candidate"),
         tracking_uri=tracking_uri,
     )
     renderers: Renderers = {

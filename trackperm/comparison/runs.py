@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any
 from trackperm.errors import DisjointError, InputError, InputTypeError, PairingError, TrackerError
 from trackperm.tables import References, labelled, split_part
 from trackperm.tables.remote import shown_locator
+from trackperm.tables.renamed import with_renamed_columns
 from trackperm.tables.table import ExampleTable
 from trackperm.trackers.base import Tracker, open_tracker
 from trackperm.trackers.files import read_file
@@ -78,12 +79,17 @@ def load_run(
     artifact: str | None = None,
     references: References | None = None,
     tracking_uri: str | None = None,
+    columns: Mapping[str, str] | None = None,
 ) -> RunData:
     """Read the per-example table of one run, with separate reference answers if there are any.
 
-    `role`, ``baseline`` or ``candidate``, is the name of a data frame in messages; other options are those of
-    :func:`compare`.
+    `role`, ``baseline`` or ``candidate``, is the name of a data frame in messages; `columns` gives this run's
+    names of columns that have other names in the comparison. Other options are those of :func:`compare`.
     """
+    if columns:
+        run = load_run(source, role, artifact=artifact, tracking_uri=tracking_uri)
+        table = with_renamed_columns(run.table, columns, f"{role}-column")
+        return replace(run, table=table if references is None else labelled(table, references))
     if isinstance(source, TrackedRun):
         return _of_tracked_run(source, artifact, references, tracking_uri)
     if not isinstance(source, str | Path):
@@ -94,6 +100,34 @@ def load_run(
         return RunData(read_file(reference.locator, references), Path(shown_locator(reference.locator)).name)
     tracker = open_tracker(reference.scheme, tracking_uri)
     return _read(tracker, tracker.find(reference.locator), artifact, references)
+
+
+def load_runs(
+    baseline: Any,
+    candidate: Any,
+    *,
+    artifact: str | tuple[str, str] | None = None,
+    references: References | None = None,
+    tracking_uri: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    own_columns: tuple[Mapping[str, str], Mapping[str, str]] = ({}, {}),
+    begin: Callable[[str], object] = lambda _: None,
+) -> tuple[RunData, RunData]:
+    """Read the two runs of a comparison.
+
+    `columns` has the names of both runs' columns, and `own_columns` those in which one run differs. `begin`
+    receives a description of each step; other options are those of :func:`compare`.
+    """
+
+    def read(place: int, source: Any, role: str) -> RunData:
+        begin(f"reading the {role}")
+        named = {(columns or {}).get(name, name): own for name, own in own_columns[place].items()}
+        path = artifact[place] if isinstance(artifact, tuple) else artifact
+        return load_run(
+            source, role, artifact=path, references=references, tracking_uri=tracking_uri, columns=named
+        )
+
+    return read(0, baseline, "baseline"), read(1, candidate, "candidate")
 
 
 @contextmanager
