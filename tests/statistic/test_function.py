@@ -32,7 +32,11 @@ def of_numbers(tp: float, incorrect: float) -> float:
 
 def mixing(tp: Any, incorrect: Any) -> Any:
     """Of an array, each value depends on the others; of one point it is F1."""
-    return tp / (tp + incorrect / 2) + (np.size(tp) > 1) * np.mean(tp)
+    return (
+        of_arrays(tp, incorrect) * (1 + np.arange(np.size(tp)) % 7)
+        if np.ndim(tp)
+        else of_numbers(tp, incorrect)
+    )
 
 
 @pytest.mark.parametrize("function", [of_arrays, of_numbers, mixing])
