@@ -24,7 +24,6 @@ Format = Literal["text", "json", "markdown", "html"]
 def compare(
     baseline: a.BaselineRun,
     candidate: a.CandidateRun,
-    log: Annotated[bool, typer.Option(help="Log the result where the candidate is.")] = True,
     statistic: a.StatisticNames = None,
     metrics: a.Metrics = None,
     alternative: a.Alternative = None,
@@ -58,6 +57,9 @@ def compare(
     exceedances: a.Exceedances = None,
     compat: a.Compat = None,
     tracking_uri: a.TrackingUri = None,
+    log: Annotated[
+        bool, typer.Option(help="Log the result where the candidate is.", rich_help_panel=a.TRACKER)
+    ] = True,
     log_to: a.LogTo = None,
     alert: a.Alert = False,
     tag_runs: a.TagRuns = False,
@@ -96,7 +98,7 @@ def compare(
     own = a.columns_of_one(baseline_columns, "baseline"), a.columns_of_one(candidate_columns, "candidate")
     references = reference_answers(labels, columns, by_position=by_position)
     how: dict[str, Any] = {"margin": margin, "missing": missing, "by_position": by_position, "engine": engine}
-    with Steps(3) as steps:
+    with Steps(4) as steps:
         runs = load_runs(
             baseline,
             candidate,
@@ -110,14 +112,18 @@ def compare(
         destination.require_options(runs[1])
         specs = question.statistics_of([run.table for run in runs])
         _require_one_page(format_, output, specs, slices)
-        steps.expect(2 + len(specs))
+        steps.expect(3 + len(specs))
         how["begin"] = steps.begin
         found = compare_statistics(*runs, specs, options, slices=slices or (), correction=correction, **how)
-    if second_opinions:
-        found = [comparison.with_second_opinions() for comparison in found]
-    if studentized:
-        found = [comparison.with_studentized() for comparison in found]
-    emit(_renderers(found, a.reproductions(compat, found, n_samples, seed)), format_, output)
+        steps.begin("other tests and intervals")
+        if second_opinions:
+            found = [comparison.with_second_opinions() for comparison in found]
+        if studentized:
+            found = [comparison.with_studentized() for comparison in found]
+        older = a.reproductions(compat, found, n_samples, seed)
+        for each in found:
+            _ = each.interval  # which may be resampled
+    emit(_renderers(found, older), format_, output, is_prose=True)
     destination.log(found)
 
 

@@ -8,6 +8,7 @@ import typer
 
 from trackperm.cli import arguments as a
 from trackperm.cli.output import OutputFiles, Renderers, TextOrJson, as_json, emit, require_formats
+from trackperm.cli.progress import working
 
 MISMATCH = 4
 """Exit code of a mismatch."""
@@ -15,7 +16,12 @@ MISMATCH = 4
 
 def verify(
     comparison: Annotated[
-        str, typer.Argument(help="mlflow:RUN_ID of a comparison, or a folder with its files.")
+        str,
+        typer.Argument(
+            metavar="COMPARISON",
+            help="mlflow:RUN_ID or mlflow:EXPERIMENT/NAME of a comparison, wandb:ENTITY/PROJECT/ID, or a"
+            " folder with its files.",
+        ),
     ],
     from_runs: Annotated[
         bool, typer.Option("--from-runs", help="Read and compare the runs again as well.")
@@ -40,19 +46,20 @@ def verify(
     from trackperm.ledger.verification.verify import verify as verified
 
     require_formats(output, ("text", "json"))
-    result = verified(
-        comparison,
-        from_runs=from_runs,
-        artifact=a.artifacts(artifact),
-        labels=labels,
-        baseline_columns=a.columns_of_one(baseline_columns, "baseline"),
-        candidate_columns=a.columns_of_one(candidate_columns, "candidate"),
-        tracking_uri=tracking_uri,
-    )
+    with working("verifying"):
+        result = verified(
+            comparison,
+            from_runs=from_runs,
+            artifact=a.artifacts(artifact),
+            labels=labels,
+            baseline_columns=a.columns_of_one(baseline_columns, "baseline"),
+            candidate_columns=a.columns_of_one(candidate_columns, "candidate"),
+            tracking_uri=tracking_uri,
+        )
     renderers: Renderers = {
         "text": lambda: "\n".join(result.lines()),
         "json": lambda: as_json(result.to_dict()),
     }
-    emit(renderers, format_, output)
+    emit(renderers, format_, output, is_prose=True)
     if not result.matches:
         raise typer.Exit(MISMATCH)
