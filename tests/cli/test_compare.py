@@ -214,7 +214,7 @@ REFUSED = {
     "tags and do not log": (["cand.csv", "--no-log", "--tag-runs"], "`--no-log` and `--tag-runs` contradict"),
     "alert of nothing": (["cand.csv", "--alert"], "need a tracker, and the candidate is not in one"),
     "log to no tracker": (["cand.csv", "--log-to", "x"], "--log-to mlflow:EXPERIMENT"),
-    "no candidate": ([], "candidate"),
+    "no candidate": ([], "CANDIDATE"),
     "unknown option": (["cand.csv", "--nope"], "--nope"),
 }
 

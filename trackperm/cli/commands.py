@@ -85,6 +85,10 @@ class _CommandGroup(TyperGroup):
         super().__init__(**attributes)
         self.commands: Any = _LazyCommands()
 
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        """Create the context, with settings that depend on the terminal."""
+        return super().make_context(info_name, args, parent, **{**context_settings(), **extra})
+
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
         """Write the commands in sections, each with the first paragraph of its help."""
         rows = {
@@ -123,7 +127,6 @@ app = Commands(
     name="trackperm",
     no_args_is_help=True,
     add_completion=True,
-    context_settings=context_settings(),
 )
 
 

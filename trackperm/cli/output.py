@@ -93,7 +93,7 @@ def is_coloured(stream: TextIO | None = None) -> bool:
     if os.environ.get("FORCE_COLOR"):
         return True
     stream = sys.stdout if stream is None else stream
-    return stream.isatty() and os.environ.get("TERM") != "dumb"
+    return stream is not None and stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def _for_terminal(text: str, *, is_prose: bool) -> str:
