@@ -10,109 +10,12 @@ import polars as pl
 
 from trackperm.comparison.question import StatisticSource
 from trackperm.comparison.runs import RunData
-from trackperm.errors import InputError, InputTypeError
+from trackperm.errors import InputError
 from trackperm.messages import listed
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.tables import References, labelled
-from trackperm.tables.arrays import Values, holds_values, paired_by_ids
+from trackperm.tables.arrays import Values, paired_by_ids
 from trackperm.tables.table import ExampleTable
-
-_RUNS = ("baseline", "candidate")
-_ARRAYS = ("y_true", "y_baseline", "y_candidate")
-_FORMS = (
-    "`trackperm.compare(baseline, candidate, statistic)` takes paths, references and data frames;"
-    " `trackperm.compare(y_true, y_baseline, y_candidate, statistic=...)` takes arrays."
-)
-
-
-@dataclass(frozen=True)
-class Inputs:
-    """Arguments of :func:`trackperm.compare` by name, in either of its two forms.
-
-    Attributes
-    ----------
-    baseline, candidate : object
-        Runs, or arrays of predictions or scores.
-    statistic : object
-        The statistic or statistics.
-    y_true : object
-        Labels; None without them.
-    are_arrays : bool
-        Whether the runs are arrays.
-    """
-
-    baseline: Any
-    candidate: Any
-    statistic: Any
-    y_true: Any = None
-    are_arrays: bool = False
-
-
-def inputs_of(positional: Sequence[Any], named: Mapping[str, Any]) -> Inputs:
-    """Recognise the form of a call by its first argument.
-
-    Raises
-    ------
-    InputTypeError
-        If arguments are missing, too many, given twice, or of both forms.
-    """
-    given = {name: value for name, value in named.items() if value is not None}
-    arrays = [name for name in _ARRAYS if name in given]
-    first = positional[0] if positional else given.get("baseline")
-    if not arrays and not holds_values(first):
-        return _inputs_of_runs(positional, given)
-    if len(positional) == 3 and isinstance(positional[2], StatisticSource):
-        raise InputTypeError(
-            "arrays are followed by a statistic without its name",
-            hint="name it: `trackperm.compare(y_true, y_baseline, y_candidate, statistic=...)`.",
-        )
-    if not positional and not arrays:
-        positional = [given.pop("baseline"), given.pop("candidate", None)]
-    if any(name in given for name in _RUNS):
-        raise InputTypeError("the arguments name runs and arrays; expected one of them", hint=_FORMS)
-    names = _ARRAYS if len(positional) + len(arrays) == 3 or "y_true" in given else _ARRAYS[1:]
-    bound = _bound(positional, given, names)
-    for name in names:
-        if not holds_values(bound.get(name)):
-            raise InputTypeError(f"`{name}` is {_kind(bound.get(name))}; expected an array", hint=_FORMS)
-    return Inputs(
-        bound["y_baseline"],
-        bound["y_candidate"],
-        bound.get("statistic"),
-        bound.get("y_true"),
-        are_arrays=True,
-    )
-
-
-def _inputs_of_runs(positional: Sequence[Any], given: Mapping[str, Any]) -> Inputs:
-    bound = _bound(positional, given, (*_RUNS, "statistic"))
-    for name in _RUNS:
-        value = bound.get(name)
-        if value is None or holds_values(value):
-            raise InputTypeError(
-                f"`{name}` is {_kind(value)}; expected a path, a reference or a data frame", hint=_FORMS
-            )
-    return Inputs(bound["baseline"], bound["candidate"], bound.get("statistic"))
-
-
-def _bound(positional: Sequence[Any], given: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    """Give arguments by position the names that no keyword has."""
-    twice = [
-        name for name, _ in zip(names, positional, strict=False) if name in given and name == "statistic"
-    ]
-    free = [name for name in names if name not in given]
-    if twice or len(positional) > len(free):
-        raise InputTypeError(
-            f"{len(positional)} arguments by position and {listed(given) or 'no'} by name are too many",
-            hint=_FORMS,
-        )
-    return {**given, **dict(zip(free, positional, strict=False))}
-
-
-def _kind(value: object) -> str:
-    if value is None:
-        return "missing"
-    return f"{'an array' if holds_values(value) else 'of another kind'} (`{type(value).__name__}`)"
 
 
 def require_none_given(options: Mapping[str, object]) -> None:

@@ -16,10 +16,10 @@ from trackperm.choices import (
     Unit,
     require_choice,
 )
-from trackperm.comparison.arrays import inputs_of, require_none_given, runs_of_arrays
+from trackperm.comparison.arrays import require_none_given, runs_of_arrays
 from trackperm.comparison.question import Question, StatisticSource
 from trackperm.comparison.result import Comparison
-from trackperm.comparison.runs import load_runs, reference_answers, require_artifacts_of_runs
+from trackperm.comparison.runs import inputs_of, load_runs, reference_answers, require_artifacts_of_runs
 from trackperm.comparison.several import compare_statistics
 from trackperm.comparison.single import compare_runs
 from trackperm.errors import InputError, InputTypeError

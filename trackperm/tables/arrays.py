@@ -11,7 +11,7 @@ import polars as pl
 
 from trackperm.errors import InputError, InputTypeError, PairingError
 from trackperm.tables.query import first_line
-from trackperm.tables.table import to_polars
+from trackperm.tables.table import holds_values, to_polars
 
 
 @dataclass(frozen=True)
@@ -80,13 +80,6 @@ class Values:
 
     def __len__(self) -> int:
         return len(self.values)
-
-
-def holds_values(given: object) -> bool:
-    """Whether an argument is an array, a series, a list, a tuple or a mapping, and no data frame."""
-    if isinstance(given, list | tuple | Mapping) or nw.dependencies.is_into_series(given):
-        return True
-    return hasattr(given, "__array__") and hasattr(given, "shape") and not hasattr(given, "columns")
 
 
 def _of_array(array: Any, name: str) -> pl.Series:

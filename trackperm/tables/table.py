@@ -243,6 +243,13 @@ class ExampleTable:
         return self.data.n_rows if isinstance(self.data, LazyTable) else len(self.data)
 
 
+def holds_values(given: object) -> bool:
+    """Whether an argument is an array, a series, a list, a tuple or a mapping, and no data frame."""
+    if isinstance(given, list | tuple | Mapping) or nw.dependencies.is_into_series(given):
+        return True
+    return hasattr(given, "__array__") and hasattr(given, "shape") and not hasattr(given, "columns")
+
+
 def require_plain_names(table: ExampleTable) -> None:
     """Refuse names of columns that polars reads as patterns for several columns.
 
