@@ -245,7 +245,7 @@ def test_never_makes_a_store(folder: Path):
 def test_a_fault_is_called_a_fault(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
-    def fail() -> None:
+    def fail(**_: str) -> None:
         raise ZeroDivisionError("oh")
 
     monkeypatch.setattr(commands, "app", fail)

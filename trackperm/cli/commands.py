@@ -16,7 +16,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_group
 
-from trackperm.cli.help import Commands, context_settings, write_sections
+from trackperm.cli.help import OTHERS, Commands, context_settings, write_sections
 from trackperm.cli.output import echo, echo_error
 from trackperm.errors import FaultError, TrackpermError
 from trackperm.messages import did_you_mean, printable, printable_lines, without_secrets
@@ -89,13 +89,14 @@ class _CommandGroup(TyperGroup):
         """Create the context, with settings that depend on the terminal."""
         return super().make_context(info_name, args, parent, **{**context_settings(), **extra})
 
-    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
-        """Write the commands in sections, each with the first paragraph of its help."""
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands in sections, each with the first paragraph of its help, and then the options."""
         rows = {
             heading: [(name, _summary(self.commands[name].help)) for name in names]
             for heading, names in _SECTIONS.items()
         }
-        write_sections(formatter, rows)
+        records = [each.get_help_record(ctx) for each in self.get_params(ctx)]
+        write_sections(formatter, {**rows, OTHERS: [record for record in records if record is not None]})
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -166,7 +167,7 @@ def _file_system_message(error: OSError) -> str:
 def run() -> None:
     """Run the command in the arguments of the process, and convert its errors to exit codes."""
     try:
-        app()
+        app(prog_name="trackperm")
     except TrackpermError as error:
         _print_error(error.on_command_line())
         sys.exit(error.exit_code)
