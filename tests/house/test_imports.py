@@ -95,7 +95,8 @@ def test_comparing_two_files_leaves_out_what_it_does_not_need(tmp_path: Path):
     assert {"polars", "trackperm.comparison", "trackperm.cli.compare"} <= modules
     assert not modules & HEAVY
     assert {name for name in modules if name.startswith("trackperm.cli.")} == {
-        f"trackperm.cli.{name}" for name in ("arguments", "commands", "compare", "log", "output", "progress")
+        f"trackperm.cli.{name}"
+        for name in ("arguments", "commands", "compare", "help", "log", "output", "progress")
     }
 
 
