@@ -89,13 +89,13 @@ def test_equivalence_at_alpha_takes_the_interval_at_two_alpha(margin: float, ver
     assert found.verdict == verdict
 
 
-@pytest.mark.parametrize("discordant", [0, 2])
+@pytest.mark.parametrize("discordant", [0, 5])
 def test_bounds_cover_the_worst_change_of_few_examples(discordant: int) -> None:
     """F1 changes by less for any change of the share of examples that may differ (Clopper and Pearson)."""
     rng = np.random.default_rng(0)
     table = f1_table(tp_tp=120, no_no=9, tn_tn=300)
     if discordant:
-        table = f1_table(tp_tp=120, no_no=9, tn_tn=300, no_tp=1, tn_no=1)
+        table = f1_table(tp_tp=120, no_no=9, tn_tn=300, no_tp=3, tn_no=2)
     n, alpha = int(table.multiplicities.sum()), 0.05
     found = size_bounds(f1(), table, alpha)
     share = -math.expm1(math.log(alpha) / n)
@@ -290,8 +290,8 @@ def test_a_tiny_p_of_an_equivalence_is_a_bound() -> None:
     assert (found.pvalue, found.is_bound, str(found)) == (pytest.approx(1e-6), True, "p < 1e-06")
 
 
-@pytest.mark.parametrize(("margin", "shown"), [(0.1, "p < 0.002"), (0.024, "p < 0.01"), (0.0172, "p < 0.05")])
-def test_a_resampled_interval_gives_bounds_alone(margin: float, shown: str) -> None:
+@pytest.mark.parametrize(("margin", "shown"), [(0.1, "p < 0.002"), (0.024, "p < 0.01"), (0.0175, "p < 0.05")])
+def test_an_approximate_interval_gives_bounds_alone(margin: float, shown: str) -> None:
     rng = np.random.default_rng(0)
     labels = (rng.random(2000) < 0.4).astype(int)
     runs = [

@@ -128,11 +128,11 @@ def test_callables_have_the_interval_of_their_formula() -> None:
 
 def test_few_or_no_differing_examples_are_refused() -> None:
     two = f1_rows({(TP, TP): 20, (TP, INCORRECT): 2, (TN, TN): 60})
-    said = "only 2 examples differ between the runs; a score interval needs 3"
+    said = "only 2 examples differ between the runs; a score interval needs 6"
     assert why_not_scored(two[0], two[1], F1, two[2]) == said
-    three = f1_rows({(TP, TP): 20, (TP, INCORRECT): 3, (TN, TN): 60})
-    assert why_not_scored(three[0], three[1], F1, three[2]) is None
-    assert "needs 9" in (why_not_scored(three[0], three[1], F1, three[2], alpha=0.01) or "")
+    six = f1_rows({(TP, TP): 20, (TP, INCORRECT): 6, (TN, TN): 60})
+    assert why_not_scored(six[0], six[1], F1, six[2]) is None
+    assert "needs 18" in (why_not_scored(six[0], six[1], F1, six[2], alpha=0.01) or "")
 
 
 @settings(max_examples=cases(60), deadline=None)
