@@ -101,7 +101,8 @@ def test_the_reason_for_a_missing_interval_is_shown(tmp_path: Path):
         "only 1 example differs between the runs; a score interval needs 6": trackperm.compare(
             answers([True]), answers([False]), "f1", parameters={"positive": "yes"}
         ),
-        "the statistic is undefined for some resamples": trackperm.compare(*runs, spec),
+        "the statistic is undefined for some resamples": trackperm.compare(*runs, spec, interval="bootstrap"),
+        "intervals were switched off": trackperm.compare(*runs, spec, interval="none"),
     }
     for reason, comparison in reasons.items():
         assert comparison.interval is None

@@ -52,7 +52,7 @@ FEWEST_SHIFTED = 12.0
 """Smallest effective number of examples for shifts, which are exact for symmetric differences."""
 
 FEWEST_SCORED = 6.0
-"""Smallest effective number of examples for score intervals at 95 %: with fewer no exact p-value is below 5 %."""
+"""Smallest effective number of examples for score intervals at 95 %: 2 / 2^5 is above 5 %, 2 / 2^6 below."""
 
 TAIL = 1.6
 """Divisor of z^4 in rule 2: exp(1.6 / 6) = 1.3 is the accepted error of a tail probability."""

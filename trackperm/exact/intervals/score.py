@@ -216,10 +216,12 @@ class _ConstrainedLaws:
         value, slopes = _value_and_slopes(self._h, self._n * mean)
         if not np.isfinite(slopes).all():
             return value, np.full(len(law), math.nan)
-        return value, self._n * ((self._outcomes - mean) @ slopes)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return value, self._n * ((self._outcomes - mean) @ slopes)
 
     def _deviation(self, law: FloatArray, influences: FloatArray) -> float:
-        return math.sqrt(float(law @ influences**2) / self._n)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return math.sqrt(float(law @ influences**2) / self._n)
 
 
 def _outcomes(observed: IntArray, swapped: IntArray, multiplicities: IntArray) -> tuple[IntArray, IntArray]:
