@@ -269,6 +269,14 @@ MidP = Annotated[
     typer.Option("--mid-p", help="Count ties with the observed value half (mid-p).", rich_help_panel=TEST),
 ]
 Method = Annotated[choices.Method, typer.Option(help="Numerical engine.", rich_help_panel=NUMBERS)]
+IntervalOfDifference = Annotated[
+    choices.IntervalChoice,
+    typer.Option(
+        "--interval",
+        help="Interval of the difference: the one that agrees with the test, else by scores.",
+        rich_help_panel=NUMBERS,
+    ),
+]
 Samples = Annotated[
     int | None,
     typer.Option(
@@ -351,6 +359,7 @@ def options_of_test(
     n_samples: int | None = None,
     seed: int | None = None,
     exceedances: int | None = None,
+    interval: choices.IntervalChoice = "auto",
 ) -> TestOptions:
     """Build the options of the test, with defaults for options that are None."""
     from trackperm.exact import TestOptions
@@ -364,6 +373,7 @@ def options_of_test(
         n_samples=N_SAMPLES if n_samples is None else n_samples,
         seed=seed or 0,
         exceedances=exceedances,
+        interval=interval,
     )
 
 

@@ -10,6 +10,7 @@ from trackperm.choices import (
     Alternative,
     CorrectionName,
     EngineName,
+    IntervalChoice,
     Method,
     MissingRule,
     Repeats,
@@ -48,6 +49,7 @@ class _ArrayOptions(TypedDict, total=False):
     missing: MissingRule
     engine: EngineName
     mid_p: bool
+    interval: IntervalChoice
     method: Method
     n_samples: int
     seed: int
@@ -169,6 +171,7 @@ def compare(
     by_position: bool = False,
     engine: EngineName = "auto",
     mid_p: bool = False,
+    interval: IntervalChoice = "auto",
     method: Method = "auto",
     n_samples: int = N_SAMPLES,
     seed: int = 0,
@@ -259,6 +262,9 @@ def compare(
         p-value.
     method : {'auto', 'binomial', 'enumerate', 'dp', 'lattice', 'bracket', 'monte-carlo'}
         Numerical engine.
+    interval : {'auto', 'none', 'score', 'bootstrap'}
+        Interval of the difference: the one that agrees with the exact test if there is one, else the score
+        interval; none; or one of these two in any case.
     n_samples, seed, exceedances : int
         Options of Monte Carlo: the number of random swaps, their seed, and the number of swaps at least as
         extreme as the observed one after which drawing stops early (by default, it does not).
@@ -314,6 +320,7 @@ def compare(
         alternative=alternative,
         alpha=alpha,
         mid_p=mid_p,
+        interval=interval,
         method=method,
         n_samples=n_samples,
         seed=seed,

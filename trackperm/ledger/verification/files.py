@@ -116,6 +116,7 @@ def options_of_test(options: Mapping[str, str]) -> TestOptions:
     exceedances = options.get("exceedances", "None")
     alternative: Any = options["alternative"]
     method: Any = options["method"]
+    interval: Any = options.get("interval", "auto")
     return TestOptions(
         alternative=alternative,
         alpha=float(options["alpha"]),
@@ -124,6 +125,7 @@ def options_of_test(options: Mapping[str, str]) -> TestOptions:
         n_samples=int(options.get("n_samples", N_SAMPLES)),
         seed=int(options.get("seed", 0)),
         exceedances=None if exceedances == "None" else int(exceedances),
+        interval=interval,
     )
 
 
