@@ -132,7 +132,7 @@ def test_few_or_no_differing_examples_are_refused() -> None:
     assert why_not_scored(two[0], two[1], F1, two[2]) == said
     six = f1_rows({(TP, TP): 20, (TP, INCORRECT): 6, (TN, TN): 60})
     assert why_not_scored(six[0], six[1], F1, six[2]) is None
-    assert "needs 18" in (why_not_scored(six[0], six[1], F1, six[2], alpha=0.01) or "")
+    assert "needs 17" in (why_not_scored(six[0], six[1], F1, six[2], alpha=0.01) or "")
 
 
 @settings(max_examples=cases(60), deadline=None)

@@ -10,8 +10,8 @@ leaves an observed tie is [0, 0]. An interval is shown, and may decide equivalen
        n_eff = (sum_n e_n^2)^2 / sum_n e_n^4
 
    is the number of examples with e_n != 0 if these are of one size, and less if few of them have most of the
-   weight. It has to be at least 20 for resampling, 12 for shifts, and 6 for score intervals, whose laws have
-   outcomes that were not seen; beyond the quantile of 95 %, 6 (z / 1.96)^4;
+   weight. It has to be at least 20 for resampling, 12 for shifts, and 5.5 for score intervals, whose laws
+   have outcomes that were not seen; beyond the quantile of 95 %, 5.5 (z / 1.96)^4;
 2. for resampling, n_eff is at least z^4 / 1.6, with z the normal quantile of the level on either side. The
    probability beyond an end is wrong by a factor of about exp(z^4 / (6 n_eff)), found by enumeration of
    differences of two Poisson counts, and stays below 1.3. Below 0.9 % a side this requires n_eff > 20;
@@ -51,8 +51,9 @@ FEWEST_RESAMPLED = 20.0
 FEWEST_SHIFTED = 12.0
 """Smallest effective number of examples for shifts, which are exact for symmetric differences."""
 
-FEWEST_SCORED = 6.0
-"""Smallest effective number of examples for score intervals at 95 %: 2 / 2^5 is above 5 %, 2 / 2^6 below."""
+FEWEST_SCORED = 5.5
+"""Smallest effective number of examples for score intervals at 95 %: no p-value of 5 examples is below 5 %,
+and 6 examples weigh as much as slightly fewer equal ones."""
 
 TAIL = 1.6
 """Divisor of z^4 in rule 2: exp(1.6 / 6) = 1.3 is the accepted error of a tail probability."""
