@@ -227,8 +227,9 @@ class Comparison:
         """Verdict on the sign, and on equivalence if there is a margin; see :mod:`.verdict`.
 
         A p-value counts as below alpha only if its whole interval is: the certified one, or for Monte Carlo
-        that of 99 % confidence. In a family of tests, the adjusted p-value decides. If the worst and the best
-        case of missing predictions disagree, the verdict is undecided.
+        that of 99 % confidence. The p-value of tilted sampling is valid, and decides alone. In a family of
+        tests, the adjusted p-value decides. If the worst and the best case of missing predictions disagree,
+        the verdict is undecided.
         """
         pvalue = max(self.pvalue, self.test.interval[1])
         if self.corrected is not None:
@@ -284,7 +285,7 @@ class Comparison:
         alternative = self.test.alternative
         found = interval_of(self.statistic, self.count_table, alpha=self.alpha, alternative=alternative)
         # An interval agrees with the exact p-value only, not with a mid-p-value or an estimate.
-        is_plain = not self.test.mid_p and self.method != "monte-carlo"
+        is_plain = not self.test.mid_p and self.test.relation == "="
         return found if is_plain or isinstance(found, str) else replace(found, relation="may disagree")
 
     @cached_property
@@ -414,6 +415,8 @@ class Comparison:
             "pvalue_interval": list(self.test.interval),
             "mid_p": self.test.mid_p,
             "n_samples": self.test.n_samples,
+            "relation": self.test.relation,
+            "estimate": None if self.test.estimate is None else asdict(self.test.estimate),
             "log10_smallest_pvalue": self.test.log10_smallest_pvalue,
             "null_hypothesis": self.null_hypothesis,
             "alternative": self.test.alternative,
@@ -454,7 +457,7 @@ class Comparison:
     def __repr__(self) -> str:
         return (
             f"<Comparison of `{self.candidate_name}` with `{self.baseline_name}` by {self.statistic.name}:"
-            f" {'mid-p' if self.test.mid_p else 'p'} {'≈' if self.method == 'monte-carlo' else '='}"
+            f" {'mid-p' if self.test.mid_p else 'p'} {self.test.relation}"
             f" {self.format_pvalue()}, {self.verdict}>"
         )
 
@@ -464,7 +467,7 @@ class Comparison:
             "candidate": f"{self.candidate_name} {_short(self.candidate_score)}",
             "difference": _short(self.difference),
             "mid-p-value" if self.test.mid_p else "p-value": (
-                f"{self.format_pvalue()}{' (Monte Carlo)' * (self.method == 'monte-carlo')}"
+                f"{self.test.relation.strip('=')}{self.format_pvalue()}{_drawn(self.method)}"
             ),
             "examples": f"{self.n_examples} ({self.n_discordant} discordant)",
             "verdict": f"{self.marker} {self.verdict}",
@@ -494,6 +497,10 @@ def score_of(statistic: Statistic, totals: tuple[int, ...]) -> float | None:
             hint="use smaller numbers in `exp` and powers.",
         )
     return score
+
+
+def _drawn(method: str) -> str:
+    return {"monte-carlo": " (Monte Carlo)", "tilted": " (valid, tilted sampling)"}.get(method, "")
 
 
 def _short(value: float | None) -> str:

@@ -107,7 +107,9 @@ def _by_cluster(
 ) -> Dependence:
     """Add the p-value of the test that exchanges whole clusters, if that test is possible."""
     baseline, candidate = comparison.baseline_data, comparison.candidate_data
-    options = replace(options, method="auto", n_samples=min(options.n_samples, SWAPS_BY_CLUSTER))
+    options = replace(
+        options, method="auto", n_samples=min(options.draws(SWAPS_BY_CLUSTER), SWAPS_BY_CLUSTER)
+    )
     try:
         clustered = load_statistic(statistic, cluster=seen.column)
         pairing = pair(baseline.table, candidate.table, clustered, missing=comparison.pairing.missing)
@@ -137,12 +139,10 @@ def _logged_options(
         logged["mid_p"] = "true"
     if margin is not None:
         logged["margin"] = repr(margin)
+    if (n_drawn := n_requested(test.method, options)) is not None:
+        logged |= {"n_samples": str(n_drawn), "seed": str(options.seed)}
     if test.method == "monte-carlo":
-        logged |= {
-            "n_samples": str(options.n_samples),
-            "seed": str(options.seed),
-            "exceedances": str(options.exceedances),
-        }
+        logged["exceedances"] = str(options.exceedances)
     return logged
 
 

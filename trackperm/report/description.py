@@ -18,12 +18,11 @@ def markdown(comparison: Comparison, remarks: Sequence[str] = ()) -> str:
 
     Names in it cannot act as Markdown.
     """
-    pvalue = f"{'≈ ' * (comparison.method == 'monte-carlo')}{comparison.format_pvalue()}"
     interval = comparison.interval
     table = [
         (
             f"{text.pvalue_name(comparison.test)}-value",
-            f"{pvalue} ({text.how_certain(comparison)}, {comparison.test.alternative})",
+            f"{text.bare_pvalue(comparison)} ({text.how_certain(comparison)}, {comparison.test.alternative})",
         ),
         ("correction", text.correction(comparison)),
         ("chosen", comparison.statistic.chosen),
@@ -103,6 +102,11 @@ def _share(test: PermutationTest) -> str:
     """Complete "p ...": the share of exchanges that it equals, bounds or estimates."""
     if test.method == "monte-carlo":
         return f"is an estimate, from {test.n_samples} random exchanges, of the share of all exchanges"
+    if test.method == "tilted":
+        return (
+            f"is a valid p-value from {test.n_samples} random exchanges, which stands for the share of all"
+            " exchanges"
+        )
     if test.method == "bracket":
         return "is an upper bound of the share of all exchanges"
     return "is the share of all exchanges"
@@ -163,8 +167,8 @@ def _disagreement(comparison: Comparison) -> str:
     """Return a clause on how the interval and the reported p-value may disagree."""
     if comparison.test.mid_p:
         return "; it agrees with the exact p-value, and may disagree with the mid-p-value"
-    if comparison.test.method == "monte-carlo":
-        return "; it may disagree with the estimated p-value"
+    if comparison.test.relation != "=":
+        return "; it may disagree with the p-value from random exchanges"
     return ""
 
 

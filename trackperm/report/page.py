@@ -75,7 +75,7 @@ def facts(comparison: Comparison) -> list[tuple[str, str, str]]:
         *((name, value, details.get(name, "")) for name, value in text.scores(comparison)),
         (
             f"{text.pvalue_name(test)}-value",
-            f"{'≈ ' * (comparison.method == 'monte-carlo')}{comparison.format_pvalue()}",
+            text.bare_pvalue(comparison),
             f"{certainty}, {test.alternative}",
         ),
         *_correction(comparison),
@@ -91,8 +91,7 @@ def _correction(comparison: Comparison) -> list[tuple[str, str, str]]:
     if found is None:
         return []
     detail = f"{found.title} over {found.n_tests} tests; {found.controls} under {found.valid_under}"
-    adjusted = f"{'≈ ' * found.is_drawn}{found.format_pvalue(level=comparison.alpha)}"
-    return [("adjusted p-value", adjusted, detail)]
+    return [("adjusted p-value", text.adjusted_pvalue(comparison), detail)]
 
 
 def _interval(comparison: Comparison) -> list[tuple[str, str, str]]:
