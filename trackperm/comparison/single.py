@@ -16,6 +16,7 @@ from trackperm.comparison.verdict import require_margin
 from trackperm.errors import InputError, TrackpermError, UndefinedStatisticError
 from trackperm.exact import CountTable, PermutationTest, RationalStatistic, TestOptions
 from trackperm.exact.attempts import attempts_test_of
+from trackperm.exact.outcome import n_requested
 from trackperm.exact.permutation import structured_test_of
 from trackperm.pairing import Pairing, PairingResult
 from trackperm.pairing.pair import pair
@@ -107,9 +108,8 @@ def _by_cluster(
 ) -> Dependence:
     """Add the p-value of the test that exchanges whole clusters, if that test is possible."""
     baseline, candidate = comparison.baseline_data, comparison.candidate_data
-    options = replace(
-        options, method="auto", n_samples=min(options.draws(SWAPS_BY_CLUSTER), SWAPS_BY_CLUSTER)
-    )
+    n_drawn = min(options.draws(SWAPS_BY_CLUSTER), SWAPS_BY_CLUSTER)
+    options = replace(options, method="auto", n_samples=n_drawn)
     try:
         clustered = load_statistic(statistic, cluster=seen.column)
         pairing = pair(baseline.table, candidate.table, clustered, missing=comparison.pairing.missing)

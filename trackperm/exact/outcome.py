@@ -21,6 +21,9 @@ from trackperm.exact.options import N_SAMPLES, TestOptions
 from trackperm.exact.result import PermutationTest, PValueEstimate
 from trackperm.exact.types import Region
 
+DEVIATIONS = 2.576
+"""Standard errors of an estimate up to the ends of its interval: 99 % confidence, as for Monte Carlo."""
+
 
 @dataclass(frozen=True)
 class ResultFields:
@@ -209,14 +212,16 @@ def tilted_result(
     if found is None:
         raise CapacityError("the statistic has no slope at the mean of its null distribution")
     sides = math.log(2.0) if options.two_sided else 0.0
-    # A p-value that is raised to the probability of the observed configuration alone stays valid.
-    least = sides - law.n_coins * math.log(2.0)
-    log10 = min(max(found.log_pvalue + sides, least), 0.0) / math.log(10.0)
-    pvalue = 10.0**log10
-    estimate = None
+    # A p-value that is raised stays valid: at least to the probability of the observed configuration, and to
+    # the upper end of the estimate's interval, so that the exact p-value is rarely greater.
+    log_pvalue, estimate = max(found.log_pvalue, -law.n_coins * math.log(2.0)), None
     if found.log_estimate is not None:
+        log_upper = found.log_estimate + math.log1p(DEVIATIONS * found.relative_error)
+        log_pvalue = max(log_pvalue, log_upper)
         log10_estimate = min(found.log_estimate + sides, 0.0) / math.log(10.0)
         estimate = PValueEstimate(log10_estimate, found.relative_error, found.effective_samples)
+    log10 = min(log_pvalue + sides, 0.0) / math.log(10.0)
+    pvalue = 10.0**log10
     return fields.result(
         options,
         pvalue=pvalue,

@@ -13,8 +13,8 @@ from trackperm.exact.engines.lattice.statistic import Ties
 from trackperm.exact.null_distribution import NullDistribution
 
 Relation = Literal["=", "≤", "≈"]
-"""Sign between p and its number: ``=`` is computed, ``≤`` a valid p-value from random swaps (`tilted_sampling`),
-and ``≈`` an estimate by Monte Carlo."""
+"""Sign between p and its number: ``=`` is computed, ``≤`` valid and from tilted random swaps, ``≈`` by Monte
+Carlo."""
 
 
 def relation(method: str | None) -> Relation:
@@ -74,7 +74,7 @@ class PermutationTest:
         extreme; with ``mid_p`` values equal to the observed one count half. It is 0.0 only below the range of
         floats. For ``bracket`` it is an upper bound, for ``monte-carlo`` (extreme + 1) / (drawn + 1), and for
         ``tilted`` a valid p-value: under the null hypothesis, the probability that it is at most a is at most
-        a, for every a.
+        a, for every a. It is at least the upper end of the estimate's 99 % interval.
     log10_pvalue : float
         Decimal logarithm of the p-value, always finite.
     error_bound : float

@@ -11,7 +11,7 @@ from trackperm.exact.distributions.tilt import TailMass
 from trackperm.messages import listed
 
 PATIENCE = 2.0
-"""Estimated seconds beyond which `auto` skips an exact engine, where tilted sampling gives a valid p-value."""
+"""Estimated seconds beyond which `auto` skips an exact engine, where swaps can be drawn with tilted coins."""
 
 LONGEST = 60.0
 """Estimated seconds beyond which `auto` skips an exact engine in any case: a minute is as long as a user

@@ -74,8 +74,8 @@ UNTILTED = 0.3
 """Share of draws with fair coins: weights are at most 3.4, and p = 0.05 has a standard error of 3 %."""
 
 LEVELS = tuple(float(level) for level in (*range(1, 20), *range(20, 41, 2)))
-"""Distances of the ladder in standard deviations. Up to 40, where p is 1e-350, the standard error is moderate;
-beyond, p is still valid but far greater than the estimate."""
+"""Distances of the ladder in standard deviations. Up to 40, where p is 1e-350, the standard error is
+moderate; beyond, p is still valid but far greater than the estimate."""
 
 ROUNDS = 3
 """Steps of the fixed-point iteration at each level, which starts from the direction of the level before."""
@@ -170,7 +170,8 @@ class Axes:
     def of(cls, law: SwapDistribution) -> Axes:
         """Find the axes of a law."""
         places: dict[bytes, int] = {}
-        kept, source, sign = [], np.zeros(law.rank, dtype=np.int64), np.zeros(law.rank, dtype=np.int64)
+        kept: list[int] = []
+        source, sign = np.zeros((2, law.rank), dtype=np.int64)
         for axis, column in enumerate(law.coordinates.T):
             if not column.any():
                 continue
@@ -210,8 +211,8 @@ class Mixture:
 
     @cached_property
     def _offsets(self) -> FloatArray:
-        """Log e_j - K(lambda_j)."""
-        return np.log(self.shares) - np.array([self.law.cumulant(tilt) for tilt in self.tilts])
+        """Logarithms of e_j exp(-K(lambda_j))."""
+        return np.asarray(np.log(self.shares) - np.array([self.law.cumulant(tilt) for tilt in self.tilts]))
 
     def log_density(self, points: IntArray) -> FloatArray:
         """Return the log of the density relative to fair coins at points, shape (r, n)."""
@@ -314,7 +315,8 @@ def ladder(path: Path, law: SwapDistribution) -> Mixture:
 
 def observed_tilt(path: Path, proposal: Mixture, observed: float) -> FloatArray:
     """Return a tilt at whose mean the function of `path` is near the observed value; zeros if it is less."""
-    below, level_below = proposal.tilts[0], 0.0
+    below: FloatArray = proposal.tilts[0]
+    level_below = 0.0
     direction = path.start
     if direction is None or not path.value_at(below) < observed:
         return below
@@ -433,23 +435,30 @@ def tilted_swaps(
 ) -> IntArray:
     """Draw X under a tilt, shape (r, size); sums of at most 2^52 are exact in floats."""
     slopes = np.clip(law.coordinates @ tilt, -LARGEST_LOG, LARGEST_LOG)
-    chances = 1.0 / (1.0 + np.exp(-slopes))
-    tossed = law.multiplicities <= TOSSED
-    coins = np.repeat(np.flatnonzero(tossed), law.multiplicities[tossed])
+    counts = law.multiplicities
     sums = np.zeros((law.rank, size))
-    rows = max(BLOCK_CELLS // (size + LISTED), 1)
-    for first in range(0, coins.size, rows):
-        chosen = coins[first : first + rows]
-        heads = generator.random((chosen.size, size)) < chances[chosen, None]
-        sums += law.coordinates[chosen].T.astype(np.float64) @ heads.astype(np.float64)
-    listed = ~tossed & (law.multiplicities <= LISTED)
-    for kind, draw in ((listed, _by_lists), (~tossed & ~listed, _by_rejection)):
-        (counted,) = np.nonzero(kind)
-        for first in range(0, counted.size, rows):
-            chosen = counted[first : first + rows]
-            heads = draw(law.multiplicities[chosen], slopes[chosen], size, generator)
-            sums += law.coordinates[chosen].T.astype(np.float64) @ heads
+    most = max(BLOCK_CELLS // (size + LISTED), 1)
+    for least, greatest, draw in (
+        (1, TOSSED, _by_coins),
+        (TOSSED + 1, LISTED, _by_lists),
+        (LISTED + 1, LARGEST_COUNT, _by_rejection),
+    ):
+        (chosen,) = np.nonzero((counts >= least) & (counts <= greatest))
+        for first in range(0, chosen.size, most):
+            rows = chosen[first : first + most]
+            heads = draw(counts[rows], slopes[rows], size, generator)
+            sums += law.coordinates[rows].T.astype(np.float64) @ heads
     return sums.astype(np.int64)
+
+
+def _by_coins(counts: IntArray, slopes: FloatArray, size: int, generator: np.random.Generator) -> FloatArray:
+    """Draw binomial numbers, shape (n, size), of small counts with the odds exp(slopes)."""
+    chances = 1.0 / (1.0 + np.exp(-slopes))
+    heads = np.zeros((counts.size, size))
+    for coin in range(int(counts.max())):
+        rows = counts > coin
+        heads[rows] += generator.random((int(rows.sum()), size)) < chances[rows, None]
+    return heads
 
 
 def _by_rejection(
@@ -468,10 +477,10 @@ def _by_lists(counts: IntArray, slopes: FloatArray, size: int, generator: np.ran
     function.
     """
     heads = np.arange(int(counts.max()) + 1)
-    logs = _LOG_FACTORIALS[counts[:, None]] - _LOG_FACTORIALS[heads]
-    logs -= _LOG_FACTORIALS[np.maximum(counts[:, None] - heads, 0)]
+    tails = counts[:, None] - heads
+    logs = _LOG_FACTORIALS[counts[:, None]] - _LOG_FACTORIALS[heads] - _LOG_FACTORIALS[np.maximum(tails, 0)]
     logs += heads * slopes[:, None] - (counts * np.logaddexp(0.0, slopes))[:, None]
-    below = np.cumsum(np.where(heads <= counts[:, None], np.exp(logs), 0.0), axis=1)
+    below = np.cumsum(np.exp(np.where(tails >= 0, logs, -np.inf)), axis=1)
     drawn = np.empty((counts.size, size))
     uniform = np.empty(size)
     for row, (count, steps) in enumerate(zip(counts.tolist(), below, strict=True)):

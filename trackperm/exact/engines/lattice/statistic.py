@@ -217,6 +217,13 @@ class LatticeStatistic:
         constant = numerator.coefficient(*[0] * numerator.n_variables)
         return Fraction(constant, divisor), tuple(Fraction(numerator.coefficient(*u), divisor) for u in units)
 
+    @cached_property
+    def is_quadratic_in_rows(self) -> bool:
+        """Whether t is a quotient of polynomials of degree at most 2 in the last coordinate."""
+        if self.local is None:
+            return False
+        return all(exponents[-1] <= 2 for part in self.local.quotient for exponents in part.terms)
+
     def check_antisymmetric(self, total: Sequence[int], rng: np.random.Generator) -> None:
         """Refuse a statistic that exchanging all pairs does not negate: t(E - x) = -t(x).
 
