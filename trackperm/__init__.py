@@ -70,9 +70,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import public names when they are first used, so that `import trackperm` stays quick."""
+    """Import public names when they are first used, so that `import trackperm` stays quick, and keep them."""
     if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
+        found = globals()[name] = getattr(import_module(_HOMES[name]), name)
+        return found
     if name in _SUBPACKAGES:
         return import_module(f"trackperm.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

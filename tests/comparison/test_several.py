@@ -182,11 +182,6 @@ def test_a_slice_without_a_score_is_named() -> None:
         compare_statistics(*runs(*tables), [spec], slices=["language"])
 
 
-def test_two_statistics_of_one_name_are_refused() -> None:
-    with pytest.raises(InputError, match="two statistics have the name `accuracy`"):
-        compare_statistics(*runs(), [load_statistic("accuracy"), load_statistic("accuracy")])
-
-
 def test_columns_that_cannot_make_slices_are_refused(sliced: Statistic) -> None:
     with pytest.raises(InputError, match="`candidate` has no column `language`"):
         compare_statistics(*runs(TABLES[0], TABLES[1].drop("language")), [sliced])

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from trackperm.choices import Method
 from trackperm.errors import CapacityError, InputError
-from trackperm.exact.distributions.tilt import TailMass
 from trackperm.messages import listed
 
 PATIENCE = 2.0
@@ -18,9 +18,12 @@ LONGEST = 60.0
 waits."""
 
 
+Tails = TypeVar("Tails")
+
+
 @dataclass(frozen=True)
-class Engine:
-    """Engine that can compute tails of one distribution, and its estimated costs.
+class Engine(Generic[Tails]):
+    """Engine that can compute a tail or several of one distribution, and its estimated costs.
 
     Attributes
     ----------
@@ -43,7 +46,7 @@ class Engine:
     n_bytes: int
     refusal: str | None
     why: str
-    run: Callable[[], list[TailMass]]
+    run: Callable[[], Tails]
 
     def obstacle(self, memory_budget: int) -> str | None:
         """Return the reason why the engine cannot run; None if it can."""
@@ -53,8 +56,8 @@ class Engine:
 
 
 def run_cheapest(
-    engines: Sequence[Engine], memory_budget: int, patience: float = LONGEST
-) -> tuple[list[TailMass], Engine]:
+    engines: Sequence[Engine[Tails]], memory_budget: int, *, patience: float = LONGEST
+) -> tuple[Tails, Engine[Tails]]:
     """Run the cheapest engine that can run within `patience` seconds; if it gives up, the next one.
 
     If all fail, the CapacityError lists the obstacle of each.
@@ -73,7 +76,9 @@ def run_cheapest(
     raise CapacityError("no exact engine fits: " + "; ".join(obstacles))
 
 
-def run_named(engines: Sequence[Engine], method: str, memory_budget: int) -> tuple[list[TailMass], Engine]:
+def run_named(
+    method: str, engines: Sequence[Engine[Tails]], memory_budget: int
+) -> tuple[Tails, Engine[Tails]]:
     """Run the engine of that name.
 
     It raises CapacityError if the engine cannot solve the problem, and InputError if the engine is not known
