@@ -241,9 +241,9 @@ def test_forecast_of_data_is_no_higher():
         assert trackperm.compare(*runs, name).test.rank == expected.rank
 
 
-def test_forecast_mentions_monte_carlo():
+def test_forecast_mentions_tilted_sampling():
     assert "whichever is cheaper" in EngineForecast("rational", 2).engine
-    assert "where it fits the memory, else Monte Carlo" in EngineForecast("rational", 3).engine
+    assert "within two seconds, else tilted sampling" in EngineForecast("rational", 3).engine
     assert "where few examples differ, else Monte Carlo" in EngineForecast("irrational", 9).engine
     assert "rank 2 for each `language`: exact (enumerate" in EngineForecast("rational", 2, "language").engine
 

@@ -49,7 +49,7 @@ class EngineForecast:
         if self.each or self.rank > MOST_REDUCED:
             return f"{rank}: exact (enumerate or lattice) where few examples differ, else tilted sampling"
         if self.rank > 2:
-            return f"{rank}: exact (enumerate or lattice) where that takes two seconds, else tilted sampling"
+            return f"{rank}: exact (enumerate or lattice) within two seconds, else tilted sampling"
         return f"{rank}: exact (enumerate or lattice), whichever is cheaper"
 
 
