@@ -167,8 +167,8 @@ def _disagreement(comparison: Comparison) -> str:
     """Return a clause on how the interval and the reported p-value may disagree."""
     if comparison.test.mid_p:
         return "; it agrees with the exact p-value, and may disagree with the mid-p-value"
-    if comparison.test.relation != "=":
-        return "; it may disagree with the p-value from random exchanges"
+    if comparison.test.method == "monte-carlo":
+        return "; it may disagree with the estimated p-value"
     return ""
 
 
