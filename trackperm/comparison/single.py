@@ -10,8 +10,9 @@ import numpy as np
 from trackperm.choices import EngineName, Missing, MissingRule
 from trackperm.comparison.context import MissingDataCase
 from trackperm.comparison.dependence import Dependence, dependence_of
-from trackperm.comparison.result import Comparison, score_of
+from trackperm.comparison.result import Comparison
 from trackperm.comparison.runs import RunData, named_test_sets
+from trackperm.comparison.scores import score_of
 from trackperm.comparison.verdict import require_margin
 from trackperm.errors import InputError, TrackpermError, UndefinedStatisticError
 from trackperm.exact import CountTable, PermutationTest, RationalStatistic, TestOptions

@@ -36,7 +36,7 @@ def lines(comparison: Comparison) -> list[str]:
         found.append(f"{confidence(interval)} {ends(interval)}")
     return [
         "   ".join((statistic_title(comparison), *found)),
-        f"{shown}  {facts}   {comparison.marker} {comparison.decision}",
+        f"{shown}  {facts}   {comparison.marker} {comparison.decision.sentence(equivalence(comparison))}",
         f"scope: {scope(comparison)}",
         *notes(comparison),
         *opinions(comparison),
@@ -92,6 +92,14 @@ def adjusted_pvalue(comparison: Comparison) -> str:
     """Return the adjusted p-value of a corrected comparison, after ≈ or ≤ if it depends on random swaps."""
     found = comparison.corrected
     return "" if found is None else _signed(found.relation, found.format_pvalue(level=comparison.alpha))
+
+
+def equivalence(comparison: Comparison) -> str:
+    """Return the p-value of the equivalence within the margin, which no correction changes; empty if none."""
+    if comparison.equivalence is None:
+        return ""
+    alone = comparison.corrected is not None or comparison.n_uncorrected is not None
+    return f"{comparison.equivalence}{', uncorrected' * alone}"
 
 
 def short_pvalue(comparison: Comparison) -> str:
@@ -320,12 +328,13 @@ def headline(comparison: Comparison) -> str:
             shown = f"{candidate} and {baseline} are not shown to differ"
         return f"Undecided: {shown} by {statistic} {found}"
     if comparison.verdict == "equivalent":
-        return (
-            f"{candidate} and {baseline} are equivalent within {comparison.margin:g} by {statistic} {found}"
-        )
+        within = f"{comparison.margin:g} by {statistic} ({equivalence(comparison)} for equivalence)"
+        return f"{candidate} and {baseline} are equivalent within {within}"
     note = "" if comparison.statistic.greater_is_better else ", where lower is better"
-    size = f", and equivalent within {comparison.margin:g}" if comparison.decision.equivalent else ""
-    return f"{candidate} is {comparison.verdict} than {baseline} by {statistic}{note}{size} {found}"
+    size = ""
+    if comparison.equivalence is not None:
+        size = f", and equivalent within {comparison.margin:g} ({equivalence(comparison)} for equivalence)"
+    return f"{candidate} is {comparison.verdict} than {baseline} by {statistic}{note} {found}{size}"
 
 
 def one_sided_claim(comparison: Comparison) -> str | None:

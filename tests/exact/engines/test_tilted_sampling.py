@@ -75,11 +75,11 @@ def test_a_tilt_towards_the_observed_point_has_twice_its_level() -> None:
     heights = null.value(points.astype(np.float64))
     exact = sorted({float(mass[heights >= height].sum()) for height in heights})
     levels = [0.55 * pvalue for pvalue in exact if 1e-4 < pvalue < 2e-3]
-    wrong, errors = rejection_rates(null, 2_000, cases(10), towards_the_observed, levels)
-    right, _ = rejection_rates(null, 2_000, cases(10), fixed_ladder, levels)
+    wrong, errors = rejection_rates(null, 2_000, cases(20), towards_the_observed, levels)
+    right, _ = rejection_rates(null, 2_000, cases(20), fixed_ladder, levels)
     assert len(levels) == 2
     assert (wrong > 1.5 * np.array(levels)).all()
-    assert (errors < 0.1 * np.array(levels)).all()
+    assert (errors < 0.2 * np.array(levels)).all()
     assert (right <= levels).all()
 
 
