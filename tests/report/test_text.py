@@ -184,7 +184,7 @@ def test_tilted_sampling_is_labelled_everywhere():
     assert text.headline(comparison).endswith(f"(p ≤ {shown}, tilted sampling)")
     assert text.short_pvalue(comparison) == f"p≤{comparison.format_pvalue(2)}"
     assert f"p ≤ {shown}" in repr(comparison)
-    assert f"≤{shown} (valid, tilted sampling)" in comparison._repr_html_()
+    assert "valid (tilted sampling, 20,000 draws)" in comparison._repr_html_()
     assert f"≤ {shown} (valid (tilted sampling, 20,000 draws); about " in description.markdown(comparison)
     assert comparison.options["n_samples"] == "20000"
     data = comparison.to_dict()
