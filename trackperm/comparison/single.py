@@ -157,6 +157,8 @@ def _logged_options(
         logged["mid_p"] = "true"
     if margin is not None:
         logged["margin"] = repr(margin)
+    if options.interval != "auto":
+        logged["interval"] = options.interval
     if (n_drawn := n_requested(test.method, options)) is not None:
         logged |= {"n_samples": str(n_drawn), "seed": str(options.seed)}
     if test.method == "monte-carlo":
