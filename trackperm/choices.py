@@ -14,7 +14,7 @@ from trackperm.messages import did_you_mean, listed
 Alternative = Literal["two-sided", "less", "greater"]
 """Which values of the statistic are extreme; ``greater``: the candidate's score is greater."""
 
-Method = Literal["auto", "binomial", "enumerate", "dp", "lattice", "bracket", "monte-carlo"]
+Method = Literal["auto", "binomial", "enumerate", "dp", "lattice", "bracket", "tilted", "monte-carlo"]
 """Numerical engines."""
 
 IntervalChoice = Literal["auto", "none", "score", "bootstrap"]

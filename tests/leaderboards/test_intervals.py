@@ -211,7 +211,7 @@ def test_an_exact_pair_with_a_sampled_adjusted_p_is_labelled() -> None:
     )
     taken = replace(pairs[1], log10_adjusted=-1.5, adjusted=0.03)
     board = replace(board, pairs=(sampled, taken, pairs[2]))
-    assert [board.is_drawn(pair) for pair in board.pairs] == [True, True, False]
+    assert [board.relation(pair) for pair in board.pairs] == ["≈", "≈", "="]
 
 
 @pytest.mark.slow

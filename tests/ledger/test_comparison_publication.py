@@ -151,6 +151,6 @@ def test_an_exact_p_that_is_adjusted_by_a_drawn_one_is_labelled():
     assert exact.pvalue > drawn.test.interval[1] / 2
     found = corrected([exact, drawn], "holm")
     taken = [each.corrected for each in found]
-    assert taken[1].is_drawn
-    assert taken[0].is_drawn == (taken[0].pvalue == taken[1].pvalue)
-    assert [each.corrected.is_drawn for each in corrected([exact, exact], "holm")] == [False, False]
+    assert taken[1].relation == "≈"
+    assert (taken[0].relation == "≈") == (taken[0].pvalue == taken[1].pvalue)
+    assert [each.corrected.relation for each in corrected([exact, exact], "holm")] == ["=", "="]

@@ -5,12 +5,14 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 from support.comparisons import accuracy, answers, check_golden, without_digests
 
 import trackperm
 from trackperm.comparison import Comparison
+from trackperm.comparison.corrections import corrected
 from trackperm.report import description, text, view
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -157,6 +159,42 @@ def test_monte_carlo_is_labelled_everywhere():
     assert "Monte Carlo of 999 swaps" in comparison._repr_html_()
     assert comparison.options["seed"] == "0"
     assert comparison.key != accuracy(better=30, worse=20, both=40).key
+
+
+def test_tilted_sampling_is_labelled_everywhere():
+    """It is valid, neither exact nor an estimate, and the estimate beside it is not the p-value."""
+    rng = np.random.default_rng(0)
+    label = rng.integers(0, 12, 600)
+    tables = [
+        pl.DataFrame(
+            {"id": range(600), "label": label, "prediction": np.where(rng.random(600) < right, label, 0)}
+        )
+        for right in (0.6, 0.75)
+    ]
+    comparison = trackperm.compare(*tables, "macro_f1")
+    test, shown = comparison.test, comparison.format_pvalue()
+    assert (test.method, test.relation, comparison.verdict) == ("tilted", "≤", "better")
+    lines = text.lines(comparison)
+    assert lines[1].startswith(f"p ≤ {shown}  valid (tilted sampling, 20,000 draws); about ")
+    assert "exact" not in lines[1]
+    assert "≈" not in lines[1]
+    assert any(line.startswith("tilted sampling: 20000 swaps with ") for line in lines)
+    assert any("no exact engine fits" in line for line in lines)
+    assert not any("no verdict possible" in line for line in lines)
+    assert text.headline(comparison).endswith(f"(p ≤ {shown}, tilted sampling)")
+    assert text.short_pvalue(comparison) == f"p≤{comparison.format_pvalue(2)}"
+    assert f"p ≤ {shown}" in repr(comparison)
+    assert "valid (tilted sampling, 20,000 draws)" in comparison._repr_html_()
+    assert f"≤ {shown} (valid (tilted sampling, 20,000 draws); about " in description.markdown(comparison)
+    assert comparison.options["n_samples"] == "20000"
+    data = comparison.to_dict()
+    assert (data["relation"], data["error_bound"]) == ("≤", None)
+    assert set(data["estimate"]) == {"log10", "relative_error", "effective_samples"}
+    assert data["estimate"]["log10"] < data["log10_pvalue"]
+    exact = accuracy(12, 4, both=10)
+    taken = [each.corrected for each in corrected([exact, comparison], "holm")]
+    assert [each.relation for each in taken] == ["=", "≤"]
+    assert taken[1].pvalue == min(2.0 * comparison.pvalue, 1.0)
 
 
 def test_too_few_random_swaps_are_reported():

@@ -66,7 +66,7 @@ def leaderboard(
         typer.Option(
             "--samples",
             metavar="N",
-            help="Number of random swaps for Monte Carlo. [default: 100000]",
+            help="Number of random swaps. [default: 20000 tilted ones; 100000 for Monte Carlo]",
             show_default=False,
         ),
     ] = None,

@@ -25,7 +25,6 @@ from trackperm.comparison.several import compare_statistics
 from trackperm.comparison.single import compare_runs
 from trackperm.errors import InputError, InputTypeError
 from trackperm.exact import TestOptions
-from trackperm.exact.options import N_SAMPLES
 from trackperm.exact.scores.resolution import Resolution
 from trackperm.statistic.load import FUNCTION_HINT
 
@@ -51,7 +50,7 @@ class _ArrayOptions(TypedDict, total=False):
     mid_p: bool
     interval: IntervalChoice
     method: Method
-    n_samples: int
+    n_samples: int | None
     seed: int
     exceedances: int | None
 
@@ -173,7 +172,7 @@ def compare(
     mid_p: bool = False,
     interval: IntervalChoice = "auto",
     method: Method = "auto",
-    n_samples: int = N_SAMPLES,
+    n_samples: int | None = None,
     seed: int = 0,
     exceedances: int | None = None,
     tracking_uri: str | None = None,
@@ -260,14 +259,17 @@ def compare(
     mid_p : bool
         Count ties with the observed value half. The mid-p-value is less conservative, but it is not a valid
         p-value.
-    method : {'auto', 'binomial', 'enumerate', 'dp', 'lattice', 'bracket', 'monte-carlo'}
+    method : {'auto', 'binomial', 'enumerate', 'dp', 'lattice', 'bracket', 'tilted', 'monte-carlo'}
         Numerical engine.
+    n_samples, seed : int
+        Number of random swaps of tilted sampling, by default 20,000, or of Monte Carlo, by default 100,000;
+        and their seed.
+    exceedances : int, optional
+        For Monte Carlo: the number of swaps at least as extreme as the observed one after which drawing stops
+        early (by default, it does not).
     interval : {'auto', 'none', 'score', 'bootstrap'}
         Interval of the difference: the one that agrees with the exact test if there is one, else the score
         interval; none; or one of these two in any case.
-    n_samples, seed, exceedances : int
-        Options of Monte Carlo: the number of random swaps, their seed, and the number of swaps at least as
-        extreme as the observed one after which drawing stops early (by default, it does not).
     tracking_uri : str, optional
         Tracking server or store of run references; by default that of the tracker's own configuration.
 

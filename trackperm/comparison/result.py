@@ -232,8 +232,9 @@ class Comparison(Presented):
         """Verdict on the sign, and on equivalence if there is a margin; see :mod:`.verdict`.
 
         A p-value counts as below alpha only if its whole interval is: the certified one, or for Monte Carlo
-        that of 99 % confidence. In a family of tests, the adjusted p-value decides. If the worst and the best
-        case of missing predictions disagree, the verdict is undecided.
+        that of 99 % confidence. The p-value of tilted sampling is valid, and decides alone. In a family of
+        tests, the adjusted p-value decides. If the worst and the best case of missing predictions disagree,
+        the verdict is undecided.
         """
         pvalue = max(self.pvalue, self.test.interval[1])
         if self.corrected is not None:
@@ -300,7 +301,7 @@ class Comparison(Presented):
             # The test does not exclude 0; a wider interval does not cover less.
             return replace(found, low=min(found.low, 0.0), high=max(found.high, 0.0), note=WIDENED_NOTE)
         # An interval agrees with the exact p-value only, not with a mid-p-value or an estimate.
-        is_plain = not self.test.mid_p and self.method != "monte-carlo"
+        is_plain = not self.test.mid_p and self.test.relation == "="
         return found if is_plain else replace(found, relation="may disagree")
 
     @cached_property
@@ -445,6 +446,8 @@ class Comparison(Presented):
             "pvalue_interval": list(self.test.interval),
             "mid_p": self.test.mid_p,
             "n_samples": self.test.n_samples,
+            "relation": self.test.relation,
+            "estimate": None if self.test.estimate is None else asdict(self.test.estimate),
             "log10_smallest_pvalue": self.test.log10_smallest_pvalue,
             "null_hypothesis": self.null_hypothesis,
             "alternative": self.test.alternative,
@@ -511,6 +514,6 @@ class Comparison(Presented):
     def __repr__(self) -> str:
         return (
             f"<Comparison of `{self.candidate_name}` with `{self.baseline_name}` by {self.statistic.name}:"
-            f" {'mid-p' if self.test.mid_p else 'p'} {'≈' if self.method == 'monte-carlo' else '='}"
+            f" {'mid-p' if self.test.mid_p else 'p'} {self.test.relation}"
             f" {self.format_pvalue()}, {self.verdict}>"
         )

@@ -184,9 +184,10 @@ class _Reader:
             return SecondOpinion(name, None, False, False, f"Does not apply: {result}.")
         pvalue, why = result
         exact = self.test.pvalue
-        is_exact = self.test.method not in ("monte-carlo", "bracket") and not self.test.mid_p
+        is_exact = self.test.method not in ("monte-carlo", "tilted", "bracket") and not self.test.mid_p
         kind = "the exact" if is_exact else "the permutation test's"
-        shown = f"{kind} {'mid-' if self.test.mid_p else ''}p = {self.test.format_pvalue(3, self.alpha)}"
+        own = "mid-p" if self.test.mid_p else "p"
+        shown = f"{kind} {own} {self.test.relation} {self.test.format_pvalue(3, self.alpha)}"
         differs = abs(pvalue - exact) > SAME * max(pvalue, exact)
         overturns = (pvalue < self.alpha) != (exact < self.alpha)
         digits = 3

@@ -29,11 +29,14 @@ class TestOptions:
         Significance level of the verdict, between 0 and 1; it does not enter the p-value.
     mid_p : bool
         Count ties with the observed value half: less conservative, but no longer a valid p-value.
-    method : {'auto', 'binomial', 'enumerate', 'dp', 'lattice', 'bracket', 'monte-carlo'}
+    method : {'auto', 'binomial', 'enumerate', 'dp', 'lattice', 'bracket', 'tilted', 'monte-carlo'}
         Numerical engine.
-    n_samples, seed, exceedances : int
-        For Monte Carlo: number of random swaps, their seed, and optionally the number of extreme ones at
-        which drawing stops (Besag and Clifford 1991).
+    n_samples : int, optional
+        Number of random swaps of Monte Carlo and of tilted sampling; None takes the default of each.
+    seed : int
+        Seed of the random swaps.
+    exceedances : int, optional
+        For Monte Carlo: number of extreme swaps at which drawing stops (Besag and Clifford 1991).
     memory_budget : int
         Bytes that the test may allocate.
     interval : {'auto', 'none', 'score', 'bootstrap'}
@@ -52,7 +55,7 @@ class TestOptions:
     alpha: float = 0.05
     mid_p: bool = False
     method: Method = "auto"
-    n_samples: int = N_SAMPLES
+    n_samples: int | None = None
     seed: int = 0
     exceedances: int | None = None
     memory_budget: int = MEMORY_BUDGET
@@ -64,14 +67,24 @@ class TestOptions:
         require_level(self.alpha)
         require_choice("method", self.method, get_args(Method))
         require_choice("interval", self.interval, get_args(IntervalChoice))
-        least = {"n_samples": 1, "seed": 0} | ({} if self.exceedances is None else {"exceedances": 1})
-        for name, smallest in least.items():
+        for name, smallest in {"n_samples": 1, "seed": 0, "exceedances": 1}.items():
             value = getattr(self, name)
+            if value is None and name != "seed":
+                continue
             if not isinstance(value, int | np.integer) or value < smallest:
                 option = name.removeprefix("n_")
                 raise InputError(f"`--{option}` is {value!r}; expected an integer of at least {smallest}")
-        if self.mid_p and self.method == "monte-carlo":
+        if self.mid_p and self.method in ("monte-carlo", "tilted"):
             raise InputError("the mid-p-value needs an exact method", hint="omit `--mid-p` or `--method`.")
+        if self.exceedances is not None and self.method == "tilted":
+            raise InputError(
+                "`--exceedances` does not apply to `--method tilted`, which never stops early",
+                hint="use `--method monte-carlo`, or omit `--exceedances`.",
+            )
+
+    def draws(self, by_default: int) -> int:
+        """Return the number of random swaps, or the default of a method."""
+        return by_default if self.n_samples is None else int(self.n_samples)
 
     @property
     def tested(self) -> Alternative:

@@ -27,7 +27,7 @@ from trackperm.errors import InputError
 from trackperm.exact import TestOptions
 from trackperm.exact.intervals import Interval
 from trackperm.exact.multiplicity import adjustment
-from trackperm.exact.options import N_SAMPLES
+from trackperm.exact.outcome import n_requested
 from trackperm.exact.scores.resolution import Resolution
 from trackperm.leaderboards.clusters_seen import clusters_seen
 from trackperm.leaderboards.intervals import agreeing, interval_level
@@ -67,7 +67,7 @@ def leaderboard(
     missing: MissingOfMany = "error",
     by_position: bool = False,
     method: Method = "auto",
-    n_samples: int = N_SAMPLES,
+    n_samples: int | None = None,
     seed: int = 0,
     tracking_uri: str | None = None,
 ) -> Leaderboard:
@@ -227,8 +227,9 @@ def leaderboard_of_runs(
     rows, letters_note = ranked_rows(counted, order, pairs, reference, rule, alpha, found)
     used = {"alternative": tested, "alpha": repr(alpha), "correction": rule.name, "missing": missing}
     used |= {"method": options.method}
-    if any(pair.test.method == "monte-carlo" for pair in pairs):
-        used |= {"n_samples": str(options.n_samples), "seed": str(options.seed)}
+    numbers = {n_requested(pair.test.method, options) for pair in pairs} - {None}
+    if numbers:
+        used |= {"n_samples": listed(map(str, sorted(filter(None, numbers)))), "seed": str(options.seed)}
     return Leaderboard(
         statistic=counted.statistic,
         rows=rows,

@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -18,6 +18,7 @@ from trackperm.comparison.verdict import MARKERS, Sign
 from trackperm.exact import PermutationTest
 from trackperm.exact.intervals import Interval
 from trackperm.exact.multiplicity import Correction
+from trackperm.exact.result import Relation, adjusted_relations
 from trackperm.leaderboards.paired_runs import ExcludedRun
 from trackperm.presentation import Presented
 from trackperm.statistic import Statistic
@@ -196,15 +197,19 @@ class Leaderboard(Presented):
             return ""
         return "simultaneous" if self.correction.controls == "FWER" else "FCR"
 
-    def is_drawn(self, pair: Pair) -> bool:
-        """Return whether an adjusted p-value depends on Monte Carlo: its own, or that of another pair."""
-        if pair.test.method == "monte-carlo":
-            return True
-        return pair.adjusted < 1.0 and pair.log10_adjusted in self._drawn
+    def relation(self, pair: Pair) -> Relation:
+        """Return the sign between an adjusted p-value and its number: its own, or that of another pair.
+
+        It is ``≈`` for Monte Carlo and ``≤`` for tilted sampling.
+        """
+        return self._relations[pair.candidate, pair.baseline]
 
     @cached_property
-    def _drawn(self) -> frozenset[float]:
-        return frozenset(pair.log10_adjusted for pair in self.pairs if pair.test.method == "monte-carlo")
+    def _relations(self) -> dict[tuple[int, int], Relation]:
+        own = [pair.test.relation for pair in self.pairs]
+        found = adjusted_relations(own, [(pair.adjusted, pair.log10_adjusted) for pair in self.pairs])
+        places = [(pair.candidate, pair.baseline) for pair in self.pairs]
+        return dict(zip(places, found, strict=True))
 
     @property
     def reference(self) -> int:
@@ -364,7 +369,7 @@ class Leaderboard(Presented):
             },
             "adjusted_pvalue": None if row.pair is None else _positive(row.pair.adjusted),
             "log10_adjusted_pvalue": None if row.pair is None else row.pair.log10_adjusted,
-            "monte_carlo": None if row.pair is None else self.is_drawn(row.pair),
+            "relation": None if row.pair is None else self.relation(row.pair),
             "verdict": None if row.pair is None else row.pair.verdict,
         }
 
@@ -381,6 +386,7 @@ class Leaderboard(Presented):
             "verdict": pair.verdict,
             "method": test.method,
             "error_bound": _finite(test.error_bound),
+            "estimate": None if test.estimate is None else asdict(test.estimate),
             "n_discordant": test.n_discordant,
         }
 

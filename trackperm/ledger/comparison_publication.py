@@ -97,7 +97,8 @@ def metrics(comparison: Comparison) -> dict[str, float]:
     All values are finite: trackers change infinity to a number, and an underflowed p-value is not 0.
     """
     is_exact = comparison.error_bound <= EXACT_WITHIN
-    interval = (None, None) if is_exact else comparison.test.interval
+    estimate = comparison.test.estimate
+    interval = (None, None) if is_exact or comparison.method == "tilted" else comparison.test.interval
     ends = comparison.interval
     found: dict[str, float | None] = {
         "p_value": comparison.pvalue or None,
@@ -111,6 +112,8 @@ def metrics(comparison: Comparison) -> dict[str, float]:
         "n_examples": comparison.n_examples,
         "n_discordant": comparison.n_discordant,
         "error_bound": comparison.error_bound,
+        "log10_p_estimate": None if estimate is None else estimate.log10,
+        "p_estimate_error": None if estimate is None else estimate.relative_error,
         "p_low": interval[0],
         "p_high": interval[1],
     }

@@ -62,7 +62,10 @@ def _pvalue(entry: LedgerEntry) -> str:
     written = _written(entry.log10_pvalue)
     if not written:
         return "unreadable" if entry.is_finished else "unfinished"
-    return f"≈{written} MC" if "|method:monte-carlo|" in entry.tag("signature") else written
+    signature = entry.tag("signature")
+    if "|method:tilted|" in signature:
+        return f"≤{written}"
+    return f"≈{written} MC" if "|method:monte-carlo|" in signature else written
 
 
 def _written(log10_pvalue: float | None) -> str:

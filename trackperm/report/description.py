@@ -20,12 +20,11 @@ def markdown(comparison: Comparison, remarks: Sequence[str] = ()) -> str:
 
     Names in it cannot act as Markdown.
     """
-    pvalue = f"{'≈ ' * (comparison.method == 'monte-carlo')}{comparison.format_pvalue()}"
     interval = comparison.interval
     table = [
         (
             f"{text.pvalue_name(comparison.test)}-value",
-            f"{pvalue} ({text.how_certain(comparison)}, {comparison.test.alternative})",
+            f"{text.bare_pvalue(comparison)} ({text.how_certain(comparison)}, {comparison.test.alternative})",
         ),
         ("equivalence", text.equivalence(comparison)),
         ("correction", text.correction(comparison)),
@@ -113,6 +112,11 @@ def _share(test: PermutationTest) -> str:
     """Complete "p ...": the share of exchanges that it equals, bounds or estimates."""
     if test.method == "monte-carlo":
         return f"is an estimate, from {test.n_samples} random exchanges, of the share of all exchanges"
+    if test.method == "tilted":
+        return (
+            f"is a valid p-value from {test.n_samples} random exchanges, which stands for the share of all"
+            " exchanges"
+        )
     if test.method == "bracket":
         return "is an upper bound of the share of all exchanges"
     return "is the share of all exchanges"

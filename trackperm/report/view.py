@@ -167,7 +167,7 @@ def facts(comparison: Comparison) -> list[tuple[str, str, str]]:
         *_equivalence(comparison),
         (
             f"{text.pvalue_name(test)}-value{' of a difference' * (comparison.equivalence is not None)}",
-            f"{'≈ ' * (comparison.method == 'monte-carlo')}{comparison.format_pvalue()}",
+            text.bare_pvalue(comparison),
             f"{certainty}, {test.alternative}",
         ),
         *_correction(comparison),
@@ -190,8 +190,7 @@ def _correction(comparison: Comparison) -> list[tuple[str, str, str]]:
     if found is None:
         return []
     detail = f"{found.title} over {found.n_tests} tests; {found.controls} under {found.valid_under}"
-    adjusted = f"{'≈ ' * found.is_drawn}{found.format_pvalue(level=comparison.alpha)}"
-    return [("adjusted p-value", adjusted, detail)]
+    return [("adjusted p-value", text.adjusted_pvalue(comparison), detail)]
 
 
 def _interval(comparison: Comparison) -> list[tuple[str, str, str]]:

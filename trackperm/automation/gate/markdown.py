@@ -131,15 +131,15 @@ def _table(rows: Sequence[Row]) -> str:
 def _pvalue(comparison: Comparison) -> str:
     if comparison.verdict == "equivalent":
         return f"{text.equivalence(comparison).removeprefix('p = ')} (equivalence)"
-    found = comparison.format_pvalue()
-    if comparison.method == "monte-carlo":
-        found = f"≈ {found} (Monte Carlo)"
+    found = text.bare_pvalue(comparison)
+    drawn = {"monte-carlo": "Monte Carlo", "tilted": "tilted sampling"}.get(comparison.method)
+    if drawn is not None:
+        found += f" ({drawn})"
     if comparison.n_uncorrected is not None:
         return f"{found} (uncorrected)"
     if comparison.corrected is None:
         return found
-    adjusted = comparison.corrected.format_pvalue(level=comparison.alpha)
-    return f"{found} (adjusted {'≈ ' * comparison.corrected.is_drawn}{adjusted})"
+    return f"{found} (adjusted {text.adjusted_pvalue(comparison)})"
 
 
 def _folded(rows: Sequence[Row]) -> Iterator[str]:

@@ -19,7 +19,6 @@ from trackperm.comparison import (
 )
 from trackperm.errors import InputError, TrackpermError
 from trackperm.exact import CountTable, TestOptions
-from trackperm.exact.options import N_SAMPLES
 from trackperm.ledger.verification.damaged_parquet import read_damaged_parquet
 from trackperm.pairing import PairingReport
 from trackperm.statistic import Statistic, document, read_statistic
@@ -113,7 +112,7 @@ def read_count_table(content: bytes, statistic: Statistic) -> CountTable:
 
 def options_of_test(options: Mapping[str, str]) -> TestOptions:
     """Parse the options of a test from the options of a comparison, which are text."""
-    exceedances = options.get("exceedances", "None")
+    n_samples, exceedances = options.get("n_samples"), options.get("exceedances", "None")
     alternative: Any = options["alternative"]
     method: Any = options["method"]
     interval: Any = options.get("interval", "auto")
@@ -122,7 +121,7 @@ def options_of_test(options: Mapping[str, str]) -> TestOptions:
         alpha=float(options["alpha"]),
         mid_p=options.get("mid_p") == "true",
         method=method,
-        n_samples=int(options.get("n_samples", N_SAMPLES)),
+        n_samples=None if n_samples is None else int(n_samples),
         seed=int(options.get("seed", 0)),
         exceedances=None if exceedances == "None" else int(exceedances),
         interval=interval,

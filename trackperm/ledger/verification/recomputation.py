@@ -47,6 +47,7 @@ _EXACT = (
     "n_better",
     "n_worse",
     "n_samples",
+    "relation",
     "method",
     "ties",
     "verdict",
@@ -205,6 +206,7 @@ def _of_result(data: Mapping[str, Any], again: Comparison) -> Iterator[Check]:
         yield Check.close(f"{name} end of p", end, test.interval[i], tolerance)
     for name in _NUMBERS:
         yield Check.close(name, data.get(name), fresh[name])
+    yield from _of_estimate(data.get("estimate"), fresh["estimate"])
     yield from _of_interval(data, again)
     yield from _of_opinions(data, again)
     for name in _EXACT:
@@ -216,6 +218,15 @@ def _of_result(data: Mapping[str, Any], again: Comparison) -> Iterator[Check]:
         weaker = max(again.cases, key=lambda case: case.pvalue)
         yield Check.close("p-value of the weaker case", weaker.pvalue, again.pvalue, tolerance)
         yield Check.close("difference of the weaker case", weaker.difference, again.difference)
+
+
+def _of_estimate(logged: object, fresh: Mapping[str, float] | None) -> Iterator[Check]:
+    """Check the estimate beside a valid p-value, if there is one."""
+    if fresh is None or not isinstance(logged, Mapping):
+        yield Check.equal("estimate of p", logged, fresh)
+        return
+    for name, value in fresh.items():
+        yield Check.close(f"estimate of p, {name}", logged.get(name), value)
 
 
 def _of_interval(data: Mapping[str, Any], again: Comparison) -> Iterator[Check]:

@@ -109,16 +109,17 @@ def shows_groups(board: Leaderboard) -> bool:
 
 
 def adjusted(board: Leaderboard, pair: Pair, digits: int = 3) -> str:
-    """Return the adjusted p-value, never rounded to 0 or across alpha, and marked if by Monte Carlo."""
+    """Return the adjusted p-value, never rounded to 0 or across alpha, and marked if from random swaps."""
     corrected = replace(pair.test, pvalue=pair.adjusted, log10_pvalue=pair.log10_adjusted)
     found = corrected.format_pvalue(digits, board.alpha)
-    return f"≈{found} MC" if board.is_drawn(pair) else found
+    return {"≈": f"≈{found} MC", "≤": f"≤{found}", "=": found}[board.relation(pair)]
 
 
 def certainty(board: Leaderboard, pair: Pair) -> str:
     """Return the certainty of an adjusted p-value in a word or two."""
-    if board.is_drawn(pair):
-        return "Monte Carlo"
+    relation = board.relation(pair)
+    if relation != "=":
+        return "Monte Carlo" if relation == "≈" else "valid"
     return "exact" if pair.test.error_bound <= EXACT_WITHIN else "certified upper end"
 
 
@@ -219,15 +220,14 @@ def method(board: Leaderboard) -> str:
         "FDR": "the expected share of false ones among the verdicts",
     }[rule.controls]
     methods = Counter(pair.test.method for pair in board.pairs)
-    uncertain = [
-        pair
-        for pair in board.pairs
-        if pair.test.method == "monte-carlo" or pair.test.error_bound > EXACT_WITHIN
-    ]
-    n_exact, others = len(board.pairs) - len(uncertain), len(uncertain) - methods["monte-carlo"]
+    uncertain = [pair for pair in board.pairs if pair.test.error_bound > EXACT_WITHIN]
+    n_exact = len(board.pairs) - len(uncertain)
+    others = len(uncertain) - methods["monte-carlo"] - methods["tilted"]
     found = [f"{n_exact} exact" if uncertain else "exact"] if n_exact else []
     if methods["monte-carlo"]:
         found.append(f"{methods['monte-carlo']} by Monte Carlo (upper ends of the 99 % intervals)")
+    if methods["tilted"]:
+        found.append(f"{methods['tilted']} valid by tilted sampling")
     if others:
         found.append(f"{others} by certified upper ends")
     return (

@@ -107,7 +107,7 @@ def _smallest_pairs(board: Leaderboard) -> Table:
                 board.rows[pair.candidate].name,
                 board.rows[pair.baseline].name,
                 pair.difference,
-                f"{'≈' * (pair.test.method == 'monte-carlo')}{pair.test.format_pvalue(3)}",
+                f"{pair.test.relation.strip('=')}{pair.test.format_pvalue(3)}",
                 cells.adjusted(board, pair),
                 f"{pair.marker} {pair.verdict}",
                 pair.test.n_discordant,
@@ -120,4 +120,4 @@ def _smallest_pairs(board: Leaderboard) -> Table:
 
 def _short_verdict(board: Leaderboard, pair: Pair) -> str:
     adjusted = cells.adjusted(board, pair, 2)
-    return f"{pair.marker} adj. p{adjusted if adjusted.startswith('≈') else f'={adjusted}'}"
+    return f"{pair.marker} adj. p{adjusted if adjusted[0] in '≈≤' else f'={adjusted}'}"
