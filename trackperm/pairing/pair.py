@@ -39,6 +39,7 @@ from trackperm.pairing.repeats import (
     require_equal_rows,
     unit_note,
 )
+from trackperm.pairing.pairwise import RANKS, PairedShares, shares_of_pairs
 from trackperm.pairing.report import OUTCOMES, PairingReport
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.tables.table import ExampleTable
@@ -192,7 +193,13 @@ def _paired(
     has_strata = columns.strata is not None
 
     by_class: ClassCounts | None = None
-    if statistic.has_classes:
+    shares: PairedShares | None = None
+    counted_rows, count_notes = rows, tuple[str, ...]()
+    if statistic.pair_term is not None:
+        shares = shares_of_pairs(rows, statistic, types)
+        counted_rows, frame, statistic = shares.rows, shares.frame, shares.statistic
+        engine = counted_rows.engine
+    elif statistic.has_classes:
         frame, by_class = counted_by_class(rows, statistic, read_types, outcomes)
         statistic, count_notes = by_class.statistic, by_class.notes
     else:
@@ -200,26 +207,27 @@ def _paired(
         frame, statistic, count_notes = own.frame, own.statistic, own.notes
     if has_strata:
         frame = frame.with_columns(
-            rows.example(str(columns.strata)).cast(rows.functions.String).alias(STRATUM)
+            counted_rows.example(str(columns.strata)).cast(counted_rows.functions.String).alias(STRATUM)
         )
+    if has_strata and shares is None:
         names = engine.collected(frame.select(STRATUM).unique())[STRATUM].sort().to_list()
         statistic = load_statistic(statistic, strata=names)
     numbers = RowNumbers.of(rows) if columns.repeats else None
     if numbers is not None:
         _require_takeable(numbers, columns, statistic)
-    frame, statistic, is_unit, by_class = _by_unit(rows, frame, statistic, by_class)
+    frame, statistic, is_unit, by_class = _by_unit(counted_rows, frame, statistic, by_class)
     table = (
         count_table(engine, frame, statistic, strata=has_strata, units=is_unit)
         if by_class is None
         else by_class.count_table()
     )
     if by_class is None:
-        frame = frame.with_columns(differ(rows.functions, statistic).alias(DIFFERS))
+        frame = frame.with_columns(differ(counted_rows.functions, statistic).alias(DIFFERS))
     notes = (
         *rewritten_ids(*tables, columns, types),
         *count_notes,
         *([] if numbers is None else [unit_note(numbers, columns)]),
-        *design(rows, frame, statistic),
+        *design(rows if columns.cluster is None else counted_rows, frame, statistic),
         *predictions_missing(lacking_predictions(rows), missing),
         *(other_ids(*tables, statistic.columns["id"]) if columns.id is None else []),
     )
@@ -234,9 +242,12 @@ def _paired(
     )
     if numbers is not None:
         report = replace(report, asymptotic=asymptotic(numbers, columns.repeats))
+    if shares is not None and statistic.pair_term is not None:
+        level = RANKS if statistic.pair_term.scale == "ranks" else None
+        report = replace(report, asymptotic=level, standard_error=shares.standard_error)
     has_values = columns.cluster is None and not columns.repeats
     discordant = (
-        discordant_rows(rows, frame, statistic, has_values=has_values)
+        discordant_rows(counted_rows, frame, statistic, has_values=has_values)
         if engine.is_local or not has_values
         else few_discordant_rows(rows, statistic, read_types, outcomes)
     )

@@ -30,6 +30,10 @@ QUERIES = 2**15
 """Queries that follow all levels at once: arrays of 128 KiB, which stay in the cache."""
 
 
+LONG = 16
+"""Longest part that is searched: searching longer ones takes as long as following all levels."""
+
+
 def n_below(values: IntArray, bounds: IntArray) -> IntArray:
     """Count the `values` below each of the `bounds`; all are at least 0."""
     largest = max(int(values.max(initial=0)), int(bounds.max(initial=0)))
@@ -52,20 +56,15 @@ class Points:
     def __init__(self, keys: IntArray, heights: IntArray) -> None:
         self._keys, self._heights = keys, heights
 
-    def below(self, keys: tuple[IntArray, IntArray], heights: tuple[IntArray, IntArray]) -> list[IntArray]:
-        """Count points below two key bounds and two height bounds.
-
-        Each second bound is at least the first one. The counts are those below (first key, first height),
-        (first key, second height), (second key, first height) and (second key, second height).
-        """
-        first, second = (n_below(self._keys, bound) for bound in keys)
+    def below(self, keys: IntArray, heights: tuple[IntArray, IntArray]) -> tuple[IntArray, IntArray]:
+        """Count points below a key bound and each of two height bounds, of which the second is not smaller."""
+        ends = n_below(self._keys, keys)
         low, high = (n_below(self._heights, bound) for bound in heights)
-        ranks, places = self._orders
-        both = self._ranks_below(first, low)
-        upper = both + _within(places, low, high, first)
-        right = both + _within(ranks, first, second, low)
-        corner = upper + _within(ranks, first, second, high)
-        return [both, upper, right, corner]
+        first = self._ranks_below(ends, low)
+        if int((high - low).max(initial=0)) > LONG:
+            return first, self._ranks_below(ends, high)
+        _, places = self._orders
+        return first, first + _within(places, low, high, ends)
 
     @cached_property
     def _orders(self) -> tuple[Places, Places]:

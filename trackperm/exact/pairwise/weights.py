@@ -90,6 +90,11 @@ class PairSums:
     own: IntArray
     pairs: IntArray
 
+    def of_part(self, examples: npt.NDArray[np.bool_]) -> PairSums:
+        """Return the sums of some examples, none of which is paired with another one."""
+        parts = (self.weights, self.candidate, self.baseline, self.partners, self.own, self.pairs)
+        return PairSums(*(part[examples] for part in parts))
+
     def standard_error(self, unit: Fraction, groups: IntArray) -> float | None:
         r"""Return the standard error of the difference of two means over pairs; None if it is undefined.
 
@@ -239,10 +244,10 @@ class _Side:
             for s, edge in enumerate(edges, start=r):
                 if steps[:, 2, s].any():
                     found += steps[kinds, 2, s] * (n_below(by_score, edge) - before)
-            if steps[:, :2, r : r + 2].any():
-                counts = points.below((low, low + 1), (edges[0], edges[1]))
-                for count, (i, s) in zip(counts, ((0, r), (0, r + 1), (1, r), (1, r + 1)), strict=True):
-                    if steps[:, i, s].any():
+            for i, bound in enumerate((low, low + 1)):
+                if steps[:, i, r : r + 2].any():
+                    counts = points.below(bound, (edges[0], edges[1]))
+                    for s, count in enumerate(counts, start=r):
                         found += steps[kinds, i, s] * (count - before)
         return found
 
