@@ -45,8 +45,8 @@ def interval_of(
         return "no interval is known for attempts that are exchanged within examples"
     if statistic.pair_term is not None:
         return (
-            f"no interval for `{statistic.name}` is known to have its coverage: the test of a shift assumes that"
-            " examples differ independently of each other, and pairs share examples"
+            f"no interval for `{statistic.name}` is known to have its coverage: the test of a shift assumes"
+            " that examples differ independently of each other, and pairs share examples"
         )
     observed, swapped = statistic.pairs(table.candidate, table.baseline)
     unit = "example" if statistic.cluster is None else "cluster"
@@ -118,7 +118,7 @@ def effect_sizes_of(
         alpha=alpha,
         alternative=alternative,
     )
-    if statistic.pair_term is not None:  # shares depend on other examples: their spread has no meaning of its own
+    if statistic.pair_term is not None:  # shares depend on other examples, and so does their spread
         found = replace(found, cohens_dz=None, odds=None, odds_interval=None)
     if statistic.greater_is_better:
         return found

@@ -31,6 +31,7 @@ from trackperm.pairing.joined import SIDES, JoinedRows
 from trackperm.pairing.keyed_run import KEY, KeyedRun, keyed_runs
 from trackperm.pairing.notes import design, lacking_predictions, n_changed, predictions_missing, rewritten_ids
 from trackperm.pairing.paired_counts import PairedCounts
+from trackperm.pairing.pairwise import RANKS, PairedShares, shares_of_pairs
 from trackperm.pairing.repeats import (
     ADDED,
     RowNumbers,
@@ -39,7 +40,6 @@ from trackperm.pairing.repeats import (
     require_equal_rows,
     unit_note,
 )
-from trackperm.pairing.pairwise import RANKS, PairedShares, shares_of_pairs
 from trackperm.pairing.report import OUTCOMES, PairingReport
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.tables.table import ExampleTable

@@ -1,8 +1,8 @@
 """Shares of examples in scores over pairs of examples, computed in memory from the scores of both runs.
 
-All examples are read: about 100 bytes for each, and about 500 while pairs that depend on two values are counted.
-The baseline's score is divided equally among the examples of its stratum, so that the table of counts has one row
-for each distinct weight, and its totals are the scores of both runs.
+All examples are read: about 100 bytes for each, and about 500 while pairs that depend on two values are
+counted. The baseline's score is divided equally among the examples of its stratum, so that the table of
+counts has one row for each distinct weight, and its totals are the scores of both runs.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.pair_term import SCORE, SHARE, PairTerm, example_column, score_column
 
 RANKS = (
-    "scores are replaced by their mid-ranks within each run, which are exchanged: p is computed exactly, but its"
-    " level holds only for many examples; `scale: raw` is exact if the scores themselves are exchangeable"
+    "scores are replaced by their mid-ranks within each run, which are exchanged: p is computed exactly,"
+    " but its level holds only for many examples; `scale: raw` is exact if the scores themselves are exchangeable"
 )
 
 Integers = npt.NDArray[np.int64]
@@ -80,9 +80,7 @@ def shares_of_pairs(rows: JoinedRows, statistic: Statistic, types: Types) -> Pai
     np.add.at(n_pairs, strata, sums.partners)
     _require_pairs(statistic, term, names, n_pairs, len(frame))
     parts = {name: i for i, name in enumerate(names)} or {"": 0}
-    units = {
-        f"{SHARE}[{name}]" if names else SHARE: unit / 2 / int(n_pairs[i]) for name, i in parts.items()
-    }
+    units = {f"{SHARE}[{name}]" if names else SHARE: unit / 2 / int(n_pairs[i]) for name, i in parts.items()}
     statistic = load_statistic(statistic, strata=names or None, units=units)
     baseline = np.zeros(len(frame), dtype=np.int64)
     for i in range(len(n_pairs)):
@@ -111,7 +109,8 @@ def _strata(rows: JoinedRows) -> tuple[list[str], Integers]:
     engine, column = rows.engine, rows.columns.strata
     if column is None:
         return [], np.zeros(len(engine.collected(rows.rows)), dtype=np.int64)
-    texts = engine.collected(rows.rows.select(rows.example(column).cast(pl.String).alias(column)))[column]
+    text = rows.example(column).cast(rows.functions.String)
+    texts = engine.collected(rows.rows.select(text.alias(column)))[column]
     names = texts.unique().sort().to_list()
     numbers = texts.replace_strict(names, list(range(len(names))), return_dtype=pl.Int64)
     return names, numbers.to_numpy()
@@ -156,9 +155,11 @@ def _require_pairs(
     written = " and ".join(f"`{key}: {each}`" for key, each in conditions.items() if each is not None)
     given = ", ".join(f"`{name}` is {value!r}" for name, value in statistic.parameters.items())
     raise InputError(
-        f"`{statistic.name}` has no pairs{of_stratum}: no two of its {n_examples} examples are a left and a right"
+        f"`{statistic.name}` has no pairs{of_stratum}: no two of its {n_examples} examples are a left and a"
+        f" right"
         " one" + (f" by {written}" if written else ""),
-        hint="the examples need both kinds" + (f"; {given}." if given else ", such as two classes of labels."),
+        hint="the examples need both kinds"
+        + (f"; {given}." if given else ", such as two classes of labels."),
     )
 
 
@@ -181,8 +182,10 @@ def _standard_error(
     variance = 0.0
     for i, weight in enumerate(weights):
         own = strata == i
-        error = sums.of_part(own).standard_error(unit, kinds[own]) if len(n_pairs) > 1 else (
-            sums.standard_error(unit, kinds)
+        error = (
+            sums.of_part(own).standard_error(unit, kinds[own])
+            if len(n_pairs) > 1
+            else (sums.standard_error(unit, kinds))
         )
         if error is None:
             return None

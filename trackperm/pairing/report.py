@@ -53,8 +53,8 @@ class PairingReport:
     n_shown : int or None
         Number of discordant examples that are shown, the first by id; None if all are shown.
     standard_error : float or None
-        Standard error of the difference of two scores over pairs of examples, for independent examples; None for
-        other statistics.
+        Standard error of the difference of two scores over pairs of examples, for independent examples; None
+        for other statistics.
     """
 
     by: Literal["id", "position"]

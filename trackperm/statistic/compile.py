@@ -151,7 +151,9 @@ def _compile_pairs(entries: Entries, name: str, known_strata: Collection[str] | 
     names = in_parts(counts, weights)
     units = {total: checked.units.get(total, Fraction(1)) for total in names}
     g, h = _contrast_of(score, dict.fromkeys(names, share), "difference")
-    scaled_g, compiled = _compiled(g, h, {f"{side}.{total}": units[total] for side in "uv" for total in names} | units, None)
+    scaled_g, compiled = _compiled(
+        g, h, {f"{side}.{total}": units[total] for side in "uv" for total in names} | units, None
+    )
     part_score = exact_function(share, (SHARE,), None)
     return Statistic(
         name=name,

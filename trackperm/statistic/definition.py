@@ -258,6 +258,12 @@ class Statistic:
         raises InputError if the spec does not define the `outcome` and it cannot be derived, and SpecError if
         types do not match.
         """
+        if self.pair_term is not None:
+            raise InputError(
+                f"`{self.name}` compares the scores of pairs of examples, and a missing score cannot be"
+                " compared",
+                hint="`--missing drop` excludes such examples.",
+            )
         if not self.counts_missing:
             raise InputError(
                 f"the statistic `{self.name}` does not define the counts of a missing prediction",
@@ -347,9 +353,7 @@ class Statistic:
         read_columns = self._read_columns
         if self.pair_term is not None:
             expressions = [*self.pair_term.expressions]
-            read_columns = {
-                name.full: self.columns[name.name] for each in expressions for name in each.names
-            }
+            read_columns = {name.full: self.columns[name.name] for each in expressions for name in each.names}
         known = {CLASS_COLUMN, *columns}
         names = [(expression, node) for expression in expressions for node in expression.names]
         return [
@@ -469,7 +473,10 @@ class Statistic:
         pairs: dict[str, Any] = {key: str(each) for key, each in conditions.items() if each is not None}
         written = {
             "name": self.name,
-            **{key: optional[key] for key in ("parameters", "columns", "repeats", "cluster", "slices", "strata")},
+            **{
+                key: optional[key]
+                for key in ("parameters", "columns", "repeats", "cluster", "slices", "strata")
+            },
             "weights": optional["weights"],
             "pairs": {**pairs, "scale": term.scale},
             "resolution": None if term.resolution is None else format_unit(term.resolution),

@@ -172,8 +172,8 @@ class Entries:
         if self.errors or "term" not in found:
             raise self.errors[0] if self.errors else document.error("`term` is missing", ("pairs",))
         term = PairTerm(found.get("left"), found.get("right"), found["term"], spec.pairs.scale, resolution)
+        term.check(lambda _expression, _name: None, str, self._attempt)
         with self._attempt():
-            term.check(lambda _expression, _name: None, str)
             if resolution is not None and by_order(term):
                 hint = "only what is computed from the scores themselves is rounded."
                 raise term.term.error(term.term.tree, "a term of comparisons has no `resolution`", hint=hint)

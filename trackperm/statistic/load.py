@@ -91,7 +91,14 @@ def load_statistic(
     if isinstance(source, str) and source in builtin_names():
         source = _builtin(source)
     if isinstance(source, Statistic):
-        changes = (None if repeats == source.repeats else repeats, cluster, resolution, strata, classes, units)
+        changes = (
+            None if repeats == source.repeats else repeats,
+            cluster,
+            resolution,
+            strata,
+            classes,
+            units,
+        )
         has_columns = columns.items() <= source.columns.items()
         if not parameters and has_columns and all(change is None for change in changes):
             return source

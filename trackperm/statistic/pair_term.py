@@ -1,10 +1,10 @@
 """Pairs of a spec: which examples are the left and right ones, what a pair counts, and its sums over columns.
 
-A term that depends on scores and on values of the examples by comparisons alone is tabulated, so that its sums
-take O(N log N) steps (:func:`~trackperm.exact.pairwise.ranked_pairs`). Parts of an expression that read one
-example only are computed for each example; their distinct values are its kinds. Comparisons between the two
-examples are replaced by their outcomes, and the term is evaluated for all outcomes and kinds. Any other term is
-evaluated on all pairs.
+A term that depends on scores and on values of the examples by comparisons alone is tabulated, so that its
+sums take O(N log N) steps (:func:`~trackperm.exact.pairwise.ranked_pairs`). Parts of an expression that read
+one example only are computed for each example; their distinct values are its kinds. Comparisons between the
+two examples are replaced by their outcomes, and the term is evaluated for all outcomes and kinds. Any other
+term is evaluated on all pairs.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import product
@@ -21,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from trackperm.errors import InputError, SpecError
+from trackperm.errors import InputError
 from trackperm.exact.pairwise import (
     PairScores,
     PairSums,
@@ -30,6 +31,7 @@ from trackperm.exact.pairwise import (
     compared_pairs,
     ranked_pairs,
     ranked_scores,
+    require_room,
 )
 from trackperm.statistic.counters import COUNTERS
 from trackperm.statistic.expressions.frames import OUT_OF_RANGE, count_expression
@@ -143,39 +145,50 @@ class PairTerm:
         """Names of columns, those of the examples as well as the score."""
         return tuple(dict.fromkeys(name.name for each in self.expressions for name in each.names))
 
-    def check(self, types: Callable[[Expression, Name], ColumnType | None], column: Callable[[str], str]) -> None:
-        """Check the expressions, with the types of names if the data are known.
+    def check(
+        self,
+        types: Callable[[Expression, Name], ColumnType | None],
+        column: Callable[[str], str],
+        attempt: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> None:
+        """Check the expressions, with the types of names if the data are known; `attempt` may collect errors.
 
         Raises
         ------
         SpecError
             If a condition reads a score or is not a condition, a name lacks its side of the pair, the term
-            does not compare the scores of both examples, types do not match, or, on the scale of ranks, the
-            term uses more of the scores than their order.
+            does not read the scores of both examples, types do not match, or, on the scale of ranks, the term
+            uses more of the scores than their order.
         """
         for key, condition in ((LEFT, self.left), (RIGHT, self.right)):
             if condition is None:
                 continue
-            _check_names(condition, key)
-            found = Checker(True, types, "column", column).result(condition, f"the condition `{key}`")
-            if found not in (ColumnType.BOOLEAN, None):
-                hint = "compare it with a value, as in `event == 1`."
-                raise condition.error(condition.tree, f"`{key}` is not a condition", hint=hint)
-        _check_names(self.term, "term")
-        Checker(False, types, "column", column).result(self.term, "the term")
-        scores = {name.scope for name in self.term.names if name.name == SCORE}
-        if scores != {LEFT, RIGHT}:
+            with attempt():
+                _check_names(condition, key)
+                found = Checker(True, types, "column", column).result(condition, f"the condition `{key}`")
+                if found not in (ColumnType.BOOLEAN, None):
+                    hint = "compare it with a value, as in `event == 1`."
+                    raise condition.error(condition.tree, f"`{key}` is not a condition", hint=hint)
+        with attempt():
+            _check_names(self.term, "term")
+            Checker(False, types, "column", column).result(self.term, "the term")
+            self._check_scores()
+
+    def _check_scores(self) -> None:
+        """Check that the term reads both scores, and on the scale of ranks their order alone."""
+        if {name.scope for name in self.term.names if name.name == SCORE} != {LEFT, RIGHT}:
             hint = "a term compares two scores, as in `left.score > right.score`."
-            raise self.term.error(self.term.tree, "the term does not read the scores of both examples", hint=hint)
-        if self.scale == "raw":
-            return
-        for node in _score_parts(self.term.tree):
-            atom = _steps_of(node)
-            if atom is None or atom.step != 0:
+            raise self.term.error(
+                self.term.tree, "the term does not read the scores of both examples", hint=hint
+            )
+        for node in _score_parts(self.term.tree) if self.scale == "ranks" else ():
+            found = _steps_of(node)
+            if found is None or found.step != 0:
                 raise self.term.error(
                     node,
                     "on the scale of ranks, a term can only compare the two scores with each other",
-                    hint="`scale: raw` uses differences of scores; it needs runs whose scores are on one scale.",
+                    hint="`scale: raw` uses differences of scores; it needs runs whose scores are on one"
+                    " scale.",
                 )
 
     def sums(
@@ -190,7 +203,8 @@ class PairTerm:
         Parameters
         ----------
         rows : polars.DataFrame
-                A row for each example, with its values by :func:`example_column` and the scores of both runs by
+                A row for each example, with its values by :func:`example_column` and the scores of both runs
+                by
             :func:`score_column`.
         read_columns : mapping of str to str
             Column of every name.
@@ -221,16 +235,17 @@ class PairTerm:
             return self._compared(data, strata)
         scores = self._scores(rows, table.steps)
         denominator = math.lcm(*(value.denominator for value in table.terms.flat))
-        terms = np.array([int(value * denominator) for value in table.terms.flat], dtype=object)
-        if max(map(abs, terms), default=0) >= 2**62:
-            raise InputError("the terms of pairs are too large", hint="use numbers with fewer digits.")
-        shaped = terms.astype(np.int64).reshape(table.terms.shape)
-        sums = ranked_pairs(scores, table.roles, shaped, table.is_pair)
+        values = [int(value * denominator) for value in table.terms.flat]
+        require_room(max(map(abs, values)), len(rows))
+        terms = np.array(values, dtype=np.int64).reshape(table.terms.shape)
+        sums = ranked_pairs(scores, table.roles, terms, table.is_pair)
         return sums, Fraction(1, denominator), table.kinds
 
     def _scores(self, rows: pl.DataFrame, steps: tuple[Fraction, ...]) -> PairScores:
-        sides = (rows[score_column(side)].to_numpy() for side in ("candidate", "baseline"))
-        return ranked_scores(*sides) if self.scale == "ranks" else coded_scores(*sides, steps)
+        candidate, baseline = (rows[score_column(side)].to_numpy() for side in ("candidate", "baseline"))
+        if self.scale == "ranks":
+            return ranked_scores(candidate, baseline)
+        return coded_scores(candidate, baseline, steps)
 
     def _compared(
         self, data: _Columns, strata: npt.NDArray[np.int64]
@@ -240,7 +255,8 @@ class PairTerm:
         if n > MOST_COMPARED:
             raise self.term.error(
                 self.term.tree,
-                f"this term is evaluated on all pairs, which takes at most {MOST_COMPARED:,} examples, not {n:,}",
+                f"this term is evaluated on all pairs, which takes at most {MOST_COMPARED:,} examples, not"
+                f" {n:,}",
                 hint="comparisons of scores, and of one value of both examples, take any number.",
             )
         _require_finite(data.rows)
@@ -257,12 +273,14 @@ class PairTerm:
             values = data.on_pairs(self.term, left, right, own, other)
             if not np.isfinite(values).all() or (np.abs(values) >= OUT_OF_RANGE).any():
                 hint = "a term needs a finite value on every pair."
-                raise self.term.error(self.term.tree, "the term is undefined or infinite on a pair", hint=hint)
+                raise self.term.error(
+                    self.term.tree, "the term is undefined or infinite on a pair", hint=hint
+                )
             return np.rint(values / float(unit)).astype(np.int64)
 
         def is_pair(left: Array, right: Array) -> npt.NDArray[np.bool_]:
             same = strata[left] == strata[right]
-            return same if pairs is None else same & pairs(left, right)
+            return np.asarray(same if pairs is None else same & pairs(left, right))
 
         sums = compared_pairs(term, is_pair, n)
         return sums, unit, np.zeros(n, dtype=np.int64)
@@ -297,7 +315,9 @@ def _check_names(expression: Expression, key: str) -> None:
         if not isinstance(node, Name):
             continue
         if key == "term" and not node.scope:
-            hint = f"`left.{node.name}` is that of the left example, `right.{node.name}` that of the right one."
+            hint = (
+                f"`left.{node.name}` is that of the left example, `right.{node.name}` that of the right one."
+            )
             raise expression.error(node, f"`{node.name}` does not say of which example", hint=hint)
         if key != "term" and node.scope and (key, node.scope) != (RIGHT, LEFT):
             hint = f"write `{node.name}`; only `right` may read the other example, as `left.{node.name}`."
@@ -505,9 +525,7 @@ class _Columns:
     def condition(self, term: PairTerm) -> Callable[[Array, Array], npt.NDArray[np.bool_]] | None:
         """Return the condition on pairs, from the indices of their examples; None if all are pairs."""
         left, right, _ = _trees(term)
-        both = [
-            replace(term.term, tree=tree) for tree in (left, right) if not isinstance(tree, LiteralNode)
-        ]
+        both = [replace(term.term, tree=tree) for tree in (left, right) if not isinstance(tree, LiteralNode)]
         if not both:
             return None
 
@@ -550,7 +568,7 @@ class _Table:
     """Term and pairs by kinds, order of places and region of the difference of scores."""
 
     roles: Roles
-    terms: npt.NDArray[np.object_]
+    terms: Array
     is_pair: npt.NDArray[np.bool_]
     steps: tuple[Fraction, ...]
     kinds: npt.NDArray[np.int64]
@@ -608,7 +626,7 @@ class _Table:
         strata: npt.NDArray[np.int64],
         kinds: Mapping[str, tuple[npt.NDArray[np.int64], Any]],
         axes: list[tuple[Node, Node]],
-        terms: npt.NDArray[np.object_],
+        terms: Array,
         is_pair: npt.NDArray[np.bool_],
         steps: tuple[Fraction, ...],
     ) -> _Table:
@@ -627,13 +645,15 @@ class _Table:
         places = _coded(data, axes[ordered[0]]) if ordered else (np.zeros(n, dtype=np.int64),) * 2
         for i in reversed(range(len(axes))):
             if i not in ordered:
-                terms, is_pair = terms.take(1, axis=2 + i), is_pair.take(1, axis=2 + i)
+                terms = np.take(terms, 1, axis=2 + i)
+                is_pair = np.asarray(np.take(is_pair, 1, axis=2 + i))
         if not ordered:
             terms = np.repeat(np.expand_dims(terms, 2), 3, axis=2)
             is_pair = np.repeat(np.expand_dims(is_pair, 2), 3, axis=2)
         left, right = kinds[LEFT][0], kinds[RIGHT][0]
         sides = [
-            np.where(is_pair.any(axis=unused)[kind], kind, -1) for kind, unused in ((left, (1, 2)), (right, (0, 2)))
+            np.where(np.asarray(is_pair.any(axis=unused))[kind], kind, -1)
+            for kind, unused in ((left, (1, 2)), (right, (0, 2)))
         ]
         group = _numbered([np.concatenate(pair) for pair in groups])
         roles = Roles(sides[0], sides[1], places[0], places[1], group[:n], group[n:])
@@ -690,7 +710,7 @@ def _coded(data: _Columns, axis: tuple[Node, Node]) -> tuple[npt.NDArray[np.int6
 
 
 def _numbered(codes: list[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
-    """Number the distinct combinations of codes from 0."""
+    """Return numbers from 0 of the distinct combinations of codes."""
     found = codes[0]
     for other in codes[1:]:
         found = _distinct(found * (int(other.max(initial=0)) + 1) + other)[1]
@@ -699,6 +719,7 @@ def _numbered(codes: list[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
 
 def _outcome(atom: _Steps, steps: list[Fraction], region: int) -> bool:
     """Return the outcome of a comparison in a region of the difference, in ascending order of regions."""
+
     # Twice the place of a difference: odd between two steps, even on one.
     def side(step: Fraction) -> int:
         place = 2 * steps.index(step) + 1

@@ -14,6 +14,11 @@ from trackperm.statistic.document import Document
 VERSION = 1
 """Version of the spec language."""
 
+_NOT_WITH_PAIRS = (
+    *("counts", "score", "contrast", "g", "h"),
+    *("missing", "worst", "best", "classes", "undefined"),
+)
+
 Contrast = Literal["difference", "log ratio"]
 
 
@@ -195,25 +200,25 @@ class Pairs(BaseModel):
 
     left: Expression = Field(
         None,
-        description="Condition on the left example of a pair, from its columns except the score; by default all "
-        "examples.",
+        description="Condition on the left example of a pair, from its columns except the score; all examples "
+        "by default.",
     )
 
     right: Expression = Field(
         None,
-        description="Condition on the right example of a pair, from its columns except the score, and from those "
-        "of the left example as `left.NAME`; by default all examples.",
+        description="Condition on the right example of a pair, from its columns except the score, and "
+        "from those of the left example as `left.NAME`; all examples by default.",
     )
 
     term: Expression = Field(
-        description="What a pair counts, from columns of both examples as `left.NAME` and `right.NAME`; `score` is "
-        "the score of the run."
+        description="What a pair counts, from the columns of both examples as `left.NAME` and `right.NAME`; "
+        "`score` is the score of the run.",
     )
 
     scale: Literal["ranks", "raw"] = Field(
         "ranks",
-        description="Scores that are exchanged: `ranks` within each run, whose scores need not be on one scale, "
-        "or `raw` scores.",
+        description="Scores that are exchanged: `ranks` within each run, whose scores need not be on one "
+        "scale, or `raw` scores.",
     )
 
 
@@ -229,7 +234,8 @@ class PairSpec(_Common):
     pairs: Pairs = Field(description="Pairs of examples, and what each counts.")
 
     resolution: Number = Field(
-        None, description="Number to whose multiples the terms of pairs are rounded, if they are not integers."
+        None,
+        description="Number to whose multiples the terms of pairs are rounded, if they are not integers.",
     )
 
     units: dict[str, Number] = Field(
@@ -254,7 +260,7 @@ def form(document: Document) -> type[ShortSpec] | type[LongSpec] | type[PairSpec
             hint=f"write `version: {VERSION}`, or install a newer trackperm.",
         )
     if "pairs" in keys:
-        for key in ("counts", "score", "contrast", "g", "h", "missing", "worst", "best", "classes", "undefined"):
+        for key in _NOT_WITH_PAIRS:
             if key in keys:
                 hint = "with `pairs`, the score is the mean of `term` over all pairs; there are no counts."
                 raise document.error(f"`{key}` cannot be used with `pairs`", (key,), key=True, hint=hint)

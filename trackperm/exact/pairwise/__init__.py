@@ -1,7 +1,7 @@
 """Sums over pairs of examples, which are linear in the swaps, and the weights of their examples."""
 
 from trackperm.exact.pairwise.scores import PairScores, coded_scores, ranked_scores
-from trackperm.exact.pairwise.weights import PairSums, Roles, compared_pairs, ranked_pairs
+from trackperm.exact.pairwise.weights import PairSums, Roles, compared_pairs, ranked_pairs, require_room
 
 __all__ = [
     "PairScores",
@@ -11,4 +11,5 @@ __all__ = [
     "compared_pairs",
     "ranked_pairs",
     "ranked_scores",
+    "require_room",
 ]

@@ -2,9 +2,9 @@
 
 Points have a key and a height, both integers. A query counts the points with key < a and height < b. The
 points are sorted by key; their ranks by height are partitioned bit by bit, highest bit first, as in a wavelet
-tree, and every query follows the bits of its bound. Each level is one step over arrays. Ranks are distinct and
-leave no gap, so that the ranks with the first bits P fill the places from P times the number of ranks with
-these bits: neither the start of such a part nor its number of zeros need to be looked up.
+tree, and every query follows the bits of its bound. Each level is one step over arrays. Ranks are distinct
+and leave no gap, so that the ranks with the first bits P fill the places from P times the number of ranks
+with these bits: neither the start of such a part nor its number of zeros need to be looked up.
 
 References
 ----------
@@ -24,7 +24,7 @@ from trackperm.exact.types import IntArray
 Places = npt.NDArray[np.int32]
 
 TABLE = 2**22
-"""Largest number of values that are looked up in a table of cumulative counts: 32 MiB, faster than a search."""
+"""Largest number of values that are looked up in a table of cumulative counts: it has 32 MiB."""
 
 QUERIES = 2**15
 """Queries that follow all levels at once: arrays of 128 KiB, which stay in the cache."""
@@ -57,7 +57,7 @@ class Points:
         self._keys, self._heights = keys, heights
 
     def below(self, keys: IntArray, heights: tuple[IntArray, IntArray]) -> tuple[IntArray, IntArray]:
-        """Count points below a key bound and each of two height bounds, of which the second is not smaller."""
+        """Count points below a key bound and each of two height bounds, the smaller one first."""
         ends = n_below(self._keys, keys)
         low, high = (n_below(self._heights, bound) for bound in heights)
         first = self._ranks_below(ends, low)
@@ -90,7 +90,9 @@ class Points:
             found.append((shift, zeros))
             prefix = (ranks >> (shift + 1)) << shift
             moved = np.where(
-                is_one, np.arange(ranks.size, dtype=np.int32) - zeros[:-1] + prefix + (1 << shift), zeros[:-1] + prefix
+                is_one,
+                np.arange(ranks.size, dtype=np.int32) - zeros[:-1] + prefix + (1 << shift),
+                zeros[:-1] + prefix,
             )
             ranks = _scattered(ranks, moved)
         return found

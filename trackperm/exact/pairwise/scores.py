@@ -75,7 +75,7 @@ def coded_scores(
     """
     _require_finite(candidate, baseline)
     n = candidate.size
-    if tuple(steps) == (0,):
+    if list(steps) == [Fraction(0)]:
         values, codes = np.unique(np.concatenate([candidate, baseline]), return_inverse=True)
         return _of_order(codes[:n], codes[n:], values.size)
     scores = scale_scores(candidate, baseline, None, wide=False)

@@ -1,16 +1,16 @@
 r"""Weights of examples in a sum over pairs of examples, which is linear in the swaps.
 
 Let T(s) be the sum, over ordered pairs (i, j) of a left and a right example, of f_ij(s_i, s_j): the same f_ij
-for both systems u and v, and which pairs there are does not depend on the scores. Let the sign of example i be
-+1 if its outputs stay and -1 if they are swapped. The difference of the terms of one pair is alpha =
+for both systems u and v, and which pairs there are does not depend on the scores. Let the sign of example i
+be +1 if its outputs stay and -1 if they are swapped. The difference of the terms of one pair is alpha =
 f(u_i, u_j) - f(v_i, v_j) for the signs (+, +), -alpha for (-, -), beta = f(u_i, v_j) - f(v_i, u_j) for (+, -)
 and -beta for (-, +), which is sign_i (alpha + beta) / 2 + sign_j (alpha - beta) / 2. So
 
 .. math:: T(u) - T(v) = \sum_i sign_i d_i, \qquad
     2 d_i = L_i(u_i) - L_i(v_i) + R_i(u_i) - R_i(v_i),
 
-where L_i(x) is the sum of f_ij(x, y) over the right partners j of i and both of their scores y, and R_i(x) that
-of f_ji(y, x) over its left partners. If groups of examples are swapped together, their weights add up.
+where L_i(x) is the sum of f_ij(x, y) over the right partners j of i and both of their scores y, and R_i(x)
+that of f_ji(y, x) over its left partners. If groups of examples are swapped together, their weights add up.
 
 If f depends on the scores through comparisons of them alone, and on the other values through comparisons and
 few distinct values, each L_i and R_i is a sum of few counts of points below bounds: O(N log N) in all.
@@ -23,6 +23,7 @@ comparing ROC curves from a paired design", Statistics in Medicine 24.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -100,9 +101,9 @@ class PairSums:
 
         To first order the difference changes by psi_i = (own_i - D pairs_i) / n_pairs if example i is given
         more weight, and its variance is the sum of psi_i^2 (infinitesimal jackknife). `groups` have the
-        examples that are alike; the sum of each is multiplied by n / (n - 1), which for the area under the ROC
-        curve, with the groups positive and negative, gives the variance of DeLong, DeLong and Clarke-Pearson
-        (1988).
+        examples that are alike; the sum of each is multiplied by n / (n - 1), which for the area under the
+        ROC curve, with the groups positive and negative, gives the variance of DeLong, DeLong and
+        Clarke-Pearson (1988).
         """
         n_pairs = int(self.partners.sum())
         difference = (int(self.candidate.sum()) - int(self.baseline.sum())) / n_pairs
@@ -112,7 +113,7 @@ class PairSums:
         if (squares[sizes == 1] > 0.0).any():
             return None
         variance = float((squares * sizes / np.maximum(sizes - 1, 1)).sum())
-        return variance**0.5
+        return math.sqrt(variance)
 
 
 def ranked_pairs(scores: PairScores, roles: Roles, terms: Terms, is_pair: npt.NDArray[np.bool_]) -> PairSums:
@@ -195,7 +196,7 @@ class _Side:
         codes = (scores.u, scores.v)[:systems]
         found = [np.zeros(self.kinds.size, dtype=np.int64) for _ in range(systems**2)]
         for kind in range(terms.shape[1]):
-            # Sums by parts: a sum of terms times counts between edges is one of steps times counts below them.
+            # Sums by parts: terms times counts between edges are steps times counts below edges.
             steps = terms[:, kind].copy()
             steps[:, :-1] -= terms[:, kind, 1:]
             steps[..., :-1] -= steps[..., 1:].copy()
