@@ -17,18 +17,16 @@ import polars as pl
 
 from trackperm.errors import InputError
 from trackperm.exact.pairwise import PairSums
-from trackperm.pairing.checks.differences import shown
 from trackperm.pairing.counting import count_of
 from trackperm.pairing.engines.base import Frame, Types
 from trackperm.pairing.engines.in_memory import InMemory
 from trackperm.pairing.joined import SIDES, SIZE, JoinedRows, of
-from trackperm.pairing.keyed_run import KEY
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.pair_term import SCORE, SHARE, PairTerm, example_column, score_column
 
 RANKS = (
-    "scores are replaced by their mid-ranks within each run, which are exchanged: p is computed exactly,"
-    " but its level holds only for many examples; `scale: raw` is exact if the scores themselves are exchangeable"
+    "scores are replaced by their mid-ranks within each run, which are exchanged: p is computed exactly, but"
+    " its level holds only for many examples; `scale: raw` is exact if scores themselves are exchangeable"
 )
 
 Integers = npt.NDArray[np.int64]
@@ -63,7 +61,7 @@ def shares_of_pairs(rows: JoinedRows, statistic: Statistic, types: Types) -> Pai
     Raises
     ------
     InputError
-        If a score is not finite, a stratum has no pairs, or sums may reach 2^62.
+        If a stratum has no pairs, or sums may reach 2^62.
     SpecError
         If types of columns do not suit the term, or its pairs are too many to be compared one by one.
     """
@@ -74,7 +72,6 @@ def shares_of_pairs(rows: JoinedRows, statistic: Statistic, types: Types) -> Pai
         raise InputError(f"`{statistic.name}` has no examples, and so no pairs")
     names, strata = _strata(local)
     values = _values(local, statistic, term)
-    _require_finite(local, statistic, values)
     sums, unit, kinds = term.sums(values, statistic.columns, types, strata)
     n_pairs = np.zeros(max(1, len(names)), dtype=np.int64)
     np.add.at(n_pairs, strata, sums.partners)
@@ -127,20 +124,6 @@ def _values(rows: JoinedRows, statistic: Statistic, term: PairTerm) -> pl.DataFr
             *(rows.example(name).alias(example_column(name)) for name in dict.fromkeys(names)),
         )
     )
-
-
-def _require_finite(rows: JoinedRows, statistic: Statistic, values: pl.DataFrame) -> None:
-    for side, run in zip(SIDES, rows.runs, strict=True):
-        scores = values[score_column(side)]
-        if not scores.dtype.is_float() or scores.is_finite().all():
-            continue
-        place = int((~scores.is_finite()).arg_max() or 0)
-        key = rows.engine.collected(rows.rows.select(KEY))[KEY][place]
-        raise InputError(
-            f"the score of `{statistic.name}` is {scores[place]} on example {shown(key)} of `{run.origin}`;"
-            " expected a finite number",
-            hint="give it a finite score in both runs, or leave the example out of both.",
-        )
 
 
 def _require_pairs(

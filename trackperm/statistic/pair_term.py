@@ -166,7 +166,7 @@ class PairTerm:
             with attempt():
                 _check_names(condition, key)
                 found = Checker(True, types, "column", column).result(condition, f"the condition `{key}`")
-                if found not in (ColumnType.BOOLEAN, None):
+                if found not in (ColumnType.BOOLEAN, None) or _is_number(condition.tree):
                     hint = "compare it with a value, as in `event == 1`."
                     raise condition.error(condition.tree, f"`{key}` is not a condition", hint=hint)
         with attempt():
@@ -259,7 +259,6 @@ class PairTerm:
                 f" {n:,}",
                 hint="comparisons of scores, and of one value of both examples, take any number.",
             )
-        _require_finite(data.rows)
         pairs, is_whole = data.condition(self), data.is_whole(self.term)
         unit = self.resolution or (Fraction(1) if is_whole else None)
         if unit is None:
@@ -325,6 +324,18 @@ def _check_names(expression: Expression, key: str) -> None:
         if key != "term" and node.name == SCORE:
             hint = "which examples are pairs must be the same for both runs; a term may use the scores."
             raise expression.error(node, f"`{key}` reads the score", hint=hint)
+
+
+def _is_number(node: Node) -> bool:
+    """Whether a part is a number whatever the types of columns."""
+    match node:
+        case Unary(operator=sign):
+            return sign in ("-", "+")
+        case Binary(operator=sign):
+            return sign in ("+", "-", "*", "/", "//", "%", "**")
+        case Call(function=function):
+            return function != "where"
+    return False
 
 
 def _nodes(node: Node) -> Iterator[Node]:
@@ -730,10 +741,3 @@ def _outcome(atom: _Steps, steps: list[Fraction], region: int) -> bool:
     above, below = side(atom.step), side(-atom.step)
     size = 1 if above > 0 or below < 0 else 0 if above == 0 or below == 0 else -1
     return bool(atom.compare(size, 0))
-
-
-def _require_finite(rows: pl.DataFrame) -> None:
-    for side in ("candidate", "baseline"):
-        scores = rows[score_column(side)]
-        if scores.dtype.is_float() and not scores.is_finite().all():
-            raise InputError(f"a score of the {side} is NaN or infinite")

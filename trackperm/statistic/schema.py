@@ -200,8 +200,8 @@ class Pairs(BaseModel):
 
     left: Expression = Field(
         None,
-        description="Condition on the left example of a pair, from its columns except the score; all examples "
-        "by default.",
+        description="Condition on the left example of a pair, from its columns except the score; all "
+        "examples by default.",
     )
 
     right: Expression = Field(
@@ -231,7 +231,7 @@ class PairSpec(_Common):
         None, description="`rows` takes each row as an example; rows of one example cannot be combined."
     )
 
-    pairs: Pairs = Field(description="Pairs of examples, and what each counts.")
+    pairs: Pairs = Field(description="Pairs of examples that are compared, and what each of them counts.")
 
     resolution: Number = Field(
         None,

@@ -57,7 +57,10 @@ class Points:
         self._keys, self._heights = keys, heights
 
     def below(self, keys: IntArray, heights: tuple[IntArray, IntArray]) -> tuple[IntArray, IntArray]:
-        """Count points below a key bound and each of two height bounds, the smaller one first."""
+        """Count points below a key bound and each of two height bounds.
+
+        The second height bound is equal to the first one or greater by 1.
+        """
         ends = n_below(self._keys, keys)
         low, high = (n_below(self._heights, bound) for bound in heights)
         first = self._ranks_below(ends, low)
