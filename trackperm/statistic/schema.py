@@ -196,7 +196,7 @@ class LongSpec(_Spec):
 class Pairs(BaseModel):
     """Pairs of examples, and what each counts."""
 
-    model_config = _Common.model_config
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, title="Pairs", defer_build=True)
 
     left: Expression = Field(
         None,
