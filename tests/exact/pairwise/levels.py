@@ -1,11 +1,14 @@
 """Rate at which the exchange of ranks rejects equal areas under ROC curves; the table in the documentation.
 
-``python -m exact.pairwise.levels`` in the folder of the tests prints it. The scores of both systems share a part
-and have normal errors; those of the second one are exponentiated, so that the two are on different scales. In the
-last column, the positives of the second system have twice the standard deviation, and the same area.
+``python -m exact.pairwise.levels`` in the folder of the tests prints it. The scores of both systems share a
+part and have normal errors; those of the second one are exponentiated, so that the two are on different
+scales. In the last column, the positives of the second system have twice the standard deviation, and the same
+area.
 """
 
 from __future__ import annotations
+
+import sys
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +32,7 @@ def pvalue(label: npt.NDArray[np.bool_], candidate: Floats, baseline: Floats) ->
 
 
 def rate(n: int, share: float, n_samples: int, *, spread: float = 1.0, seed: int = 0) -> float:
-    """Return the share of samples with p of at most 5 %; `spread` is the deviation of one system's positives."""
+    """Return the share of samples with p <= 5 %; `spread` is the deviation of one system's positives."""
     rng = np.random.default_rng(seed)
     label = np.arange(n) < max(2, round(share * n))
     rejected = 0
@@ -54,4 +57,4 @@ def table(n_samples: int) -> list[str]:
 
 
 if __name__ == "__main__":
-    print("\n".join(table(2_000)))
+    sys.stdout.write("\n".join([*table(2_000), ""]))

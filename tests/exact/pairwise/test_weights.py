@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from exact.pairwise.levels import rate
 from support.budget import cases
 
 from trackperm.errors import InputError
@@ -192,3 +193,9 @@ def test_sums_that_may_overflow_are_refused() -> None:
     terms = np.full((1, 1, 3, 3), 2**60)
     with pytest.raises(InputError, match="may add up to 2\\^62"):
         ranked_pairs(scores, Roles(*[zeros] * 6), terms, np.ones((1, 1, 3), dtype=bool))
+
+
+@pytest.mark.parametrize(("n", "share", "most"), [(40, 0.3, 0.07), (100, 0.3, 0.07)])
+def test_level_of_ranks(n: int, share: float, most: float) -> None:
+    """With 600 samples, a level of 0.05 exceeds 0.07 once in 60 times; the seed is fixed."""
+    assert 0.02 < rate(n, share, 600) < most
