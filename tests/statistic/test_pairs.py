@@ -187,3 +187,35 @@ def test_any_other_term_needs_a_resolution_and_few_examples() -> None:
         trackperm.compare(*runs(10_001), fine)
     whole = [each.with_columns(score=pl.col("id") % 4) for each in runs(10)]
     assert trackperm.compare(*whole, statistic).difference == 0.0
+
+
+def test_ranks_are_compared_on_all_pairs_too() -> None:
+    """Weights of many kinds are not tabulated; the scores that are exchanged are ranks all the same."""
+    term = "((left.score > right.score) - (left.score < right.score)) * left.weight"
+    spec = f"pairs: {{term: {term}}}\n"
+    weight = pl.int_range(100, 180).alias("weight")
+    baseline, candidate = (each.with_columns(weight) for each in runs(80))
+    scaled = candidate.with_columns(score=100.0 * pl.col("score"))
+    slow = read_statistic(spec, "x.yaml", "weighted")
+    first, second = (trackperm.compare(baseline, each, slow) for each in (candidate, scaled))
+    assert first.pvalue == second.pvalue
+    # With few weights, the term is tabulated.
+    few = [each.with_columns(weight=1 + pl.col("id") % 3) for each in (baseline, candidate)]
+    halves = read_statistic(spec.replace("left.weight", "left.weight / 2"), "x.yaml", "halves")
+    assert trackperm.compare(*few, halves).pvalue == trackperm.compare(*few, slow).pvalue
+    assert 2 * trackperm.compare(*few, halves).difference == pytest.approx(
+        trackperm.compare(*few, slow).difference
+    )
+
+
+def test_quotients_on_all_pairs() -> None:
+    spec = "pairs: {term: left.score * right.score * left.weight / right.weight, scale: raw}\nresolution: 0.000001\n"
+    weight = pl.int_range(1, 81).alias("weight")
+    both = [each.with_columns(weight) for each in runs(80)]
+    found = trackperm.compare(*both, read_statistic(spec, "x.yaml", "quotient"))
+    score, w = both[1]["score"].to_numpy(), both[1]["weight"].to_numpy()
+    values = np.outer(score * w, score / w)
+    expected = (values.sum() - np.trace(values)) / (80 * 79)
+    assert found.candidate_score == pytest.approx(expected, abs=1e-6)
+    with pytest.raises(SpecError, match="a negative exponent"):
+        read_statistic("pairs: {term: left.score ** -1 * right.score, scale: raw}\n", "x.yaml")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
-from typing import Any, Literal, get_args
+from functools import cached_property, lru_cache
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from trackperm.choices import Alternative, RepeatsInSpec
 from trackperm.errors import InputError, SpecError
 from trackperm.exact import RationalStatistic, RealStatistic
 from trackperm.exact.differences import linearised
+from trackperm.exact.engines.lattice.statistic import Statistic as ExactStatistic
 from trackperm.exact.scores.resolution import format_unit
 from trackperm.messages import did_you_mean, listed
 from trackperm.statistic.counter_columns import columns_of_counters, with_counters
@@ -53,6 +54,32 @@ Outcome = Literal["missing", "worst", "best"]
 """Value that replaces a missing prediction."""
 
 
+class ScoreOfPython(Protocol):
+    """Score that is a Python function; :class:`~trackperm.statistic.function.ScoreFunction` is one."""
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """The function."""
+
+    @property
+    def undefined(self) -> float | None:
+        """Value where the function has none."""
+
+    @property
+    def text(self) -> str:
+        """The call of the function, such as ``f(tp, incorrect)``."""
+
+    @property
+    def digest(self) -> str | None:
+        """Digest of the source of the function."""
+
+    def __call__(self, totals: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Return the scores at totals, shape (..., p); NaN where they are undefined."""
+
+    def number(self, totals: Sequence[int]) -> float:
+        """Return the score at one point; raise UndefinedError if it has none."""
+
+
 @dataclass(frozen=True, eq=False)
 class Statistic:
     """A compiled spec: the statistic that is tested; see :func:`~trackperm.statistic.load_statistic`.
@@ -81,12 +108,12 @@ class Statistic:
         units gives a mapping.
     g_names : tuple of str
         Names of the integers of a pair, whose sums are the arguments of h.
-    h : RationalStatistic or RealStatistic
-        Rational where h consists of ``+ - * /`` and integer powers alone. Its value is in the units of the
-        spec, whatever the units of its arguments.
-    score : RationalStatistic, RealStatistic or None
+    h : RationalStatistic, RealStatistic or callable
+        Rational where h consists of ``+ - * /`` and integer powers alone, and a callable where the score is a
+        Python function. Its value is in the units of the spec, whatever the units of its arguments.
+    score : RationalStatistic, RealStatistic, ScoreOfPython or None
         Value of one run, from the totals of its counts; None in the long form.
-    part_score : RationalStatistic, RealStatistic or None
+    part_score : RationalStatistic, RealStatistic, ScoreOfPython or None
         Value of one run on one stratum or class; the score where there are no such parts.
     contrast : {'difference', 'log ratio'}
         How h compares the scores of two runs.
@@ -113,6 +140,8 @@ class Statistic:
         Reason for the choice of the statistic, where the user named none, such as ``the log's own metric``.
     found : tuple of str
         Columns that were found in the data because the user named none.
+    function : ScoreOfPython or None
+        The Python function that is the score; None if the spec defines the score.
     """
 
     name: str
@@ -126,9 +155,9 @@ class Statistic:
     set_parameters: frozenset[str]
     resolution: Units | Fraction
     g_names: tuple[str, ...]
-    h: RationalStatistic | RealStatistic = field(repr=False)
-    score: RationalStatistic | RealStatistic | None = field(repr=False)
-    part_score: RationalStatistic | RealStatistic | None = field(repr=False)
+    h: ExactStatistic = field(repr=False)
+    score: RationalStatistic | RealStatistic | ScoreOfPython | None = field(repr=False)
+    part_score: RationalStatistic | RealStatistic | ScoreOfPython | None = field(repr=False)
     contrast: Contrast
     repeats: RepeatsInSpec | None
     cluster: str | None
@@ -150,6 +179,7 @@ class Statistic:
     pair_term: PairTerm | None = None
     chosen: str = ""
     found: tuple[str, ...] = ()
+    function: ScoreOfPython | None = field(default=None, repr=False)
 
     def counts(
         self,
@@ -177,12 +207,7 @@ class Statistic:
         SpecError
             If types do not match, as in text compared with a number; the message shows the place in the spec.
         """
-        checker = self._checker(types, decimals=True)
-        expressions = {}
-        for name, expression in self._counts.items():
-            checker.result(expression, f"the count `{name}`")
-            expressions[name] = count_expression(expression, self._read_columns, types, located, functions)
-        return expressions
+        return dict(_count_expressions(self, tuple(types.items()), located, functions))
 
     @property
     def example_columns(self) -> tuple[str, ...]:
@@ -278,14 +303,28 @@ class Statistic:
                 hint=f"`{outcome}:` in its file does, as in {example}, with an expression in `label` for"
                 " every count; not every statistic has one.",
             )
-        checker = self._checker(types, decimals=False)
-        expressions = {}
+        what = f"the {outcome} count"
+        return self._compiled(substitute, what, types, located, functions, decimals=False)
+
+    def _compiled(
+        self,
+        expressions: Mapping[str, Expression],
+        what: str,
+        types: Mapping[str, ColumnType],
+        located: Callable[[str], str],
+        functions: Functions,
+        *,
+        decimals: bool,
+    ) -> dict[str, FrameExpression]:
+        """Check and compile an expression for every count; `what` begins its name in messages."""
+        checker = self._checker(types, decimals=decimals)
+        compiled = {}
         for name in self.count_names:
-            checker.result(substitute[name], f"the {outcome} count `{name}`")
-            expressions[name] = count_expression(
-                substitute[name], self._read_columns, types, located, functions
+            checker.result(expressions[name], f"{what} `{name}`")
+            compiled[name] = count_expression(
+                expressions[name], self._read_columns, types, located, functions
             )
-        return expressions
+        return compiled
 
     def _substitute(self, outcome: Outcome) -> Mapping[str, Expression]:
         """Return the counts of a missing prediction; empty where they are unknown.
@@ -404,7 +443,8 @@ class Statistic:
         values = joint_values(self.total_names, u, v)
         result = np.empty((len(u), len(self._scaled_g)), dtype=np.int64)
         for i, (name, expression) in enumerate(self._scaled_g.items()):
-            column = integers(expression, values, len(u))
+            count = self._plain_g.get(name)
+            column = integers(expression, values, len(u)) if count is None else values[count]
             if column.dtype == object:
                 largest = max(map(abs, column), default=0)
                 if largest >= 2**62:
@@ -414,14 +454,20 @@ class Statistic:
             result[:, i] = column
         return result
 
-    def tested(
-        self, observed: Integers, swapped: Integers, multiplicities: Integers
-    ) -> RationalStatistic | RealStatistic:
+    @cached_property
+    def _plain_g(self) -> Mapping[str, str]:
+        """Count of one run for each g that is nothing else."""
+        trees = {name: expression.tree for name, expression in self._scaled_g.items()}
+        return {name: tree.full for name, tree in trees.items() if isinstance(tree, Name)}
+
+    def tested(self, observed: Integers, swapped: Integers, multiplicities: Integers) -> ExactStatistic:
         """Return h for g of these pairs, simplified to a linear function where it is one.
 
         Arguments that no exchange changes are replaced by their totals. A mean then becomes linear; the mean
         over many parts has denominators that are too large to multiply out.
         """
+        if isinstance(self.h, RationalStatistic) and (observed != swapped).any(axis=0).all():
+            return self.h.linear or self.h
         linear = linearised(self.h, observed, swapped, multiplicities)
         return self.h if linear is None else linear
 
@@ -456,7 +502,9 @@ class Statistic:
         }
         if self.pair_term is not None:
             return dump(self._document_of_pairs(self.pair_term, optional))
-        if self._score is not None and (
+        if self.function is not None:
+            data |= {"function": self.function.text, "source_digest": self.function.digest}
+        elif self._score is not None and (
             self.strata is not None or self.has_classes or self.contrast != "difference"
         ):
             data |= {"score": _plain(str(self._score)), "contrast": self.contrast}
@@ -491,6 +539,8 @@ class Statistic:
     @property
     def score_text(self) -> str | None:
         """Score as an expression of the counts; None in the long form."""
+        if self.function is not None:
+            return self.function.text
         return None if self._score is None else str(self._score)
 
     def _reads(self, name: str | None) -> bool:
@@ -503,6 +553,18 @@ class Statistic:
         if isinstance(self.resolution, Fraction):
             return format_unit(self.resolution)
         return {name: format_unit(unit) for name, unit in self.resolution.items()}
+
+
+@lru_cache(maxsize=2**7)
+def _count_expressions(
+    statistic: Statistic,
+    types: tuple[tuple[str, ColumnType], ...],
+    located: Callable[[str], str],
+    functions: Functions,
+) -> dict[str, FrameExpression]:
+    """Compile the counts of :meth:`Statistic.counts`, once for the same types of columns."""
+    counts = statistic._counts
+    return statistic._compiled(counts, "the count", dict(types), located, functions, decimals=True)
 
 
 def _written(expressions: Mapping[str, Expression]) -> dict[str, str | int]:

@@ -13,7 +13,7 @@ import math
 import operator
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 from typing import Any, Literal, cast
@@ -49,7 +49,7 @@ from trackperm.statistic.expressions.tree import (
     transform,
 )
 from trackperm.statistic.expressions.tree import Literal as LiteralNode
-from trackperm.statistic.expressions.types import Checker
+from trackperm.statistic.expressions.types import Checker, constant_integer
 from trackperm.tables.column_types import ColumnType
 
 SCORE = "score"
@@ -74,10 +74,6 @@ Array = npt.NDArray[Any]
 
 class _NotByOrderError(Exception):
     """A part of a term that depends on more than comparisons."""
-
-    def __init__(self, node: Node) -> None:
-        super().__init__()
-        self.node = node
 
 
 @dataclass(frozen=True)
@@ -124,7 +120,6 @@ class PairTerm:
     term: Expression
     scale: Scale
     resolution: Fraction | None = None
-    _parts: Mapping[Node, _Steps | _Axis] = field(default_factory=dict, repr=False)
 
     @property
     def expressions(self) -> tuple[Expression, ...]:
@@ -203,8 +198,7 @@ class PairTerm:
         Parameters
         ----------
         rows : polars.DataFrame
-                A row for each example, with its values by :func:`example_column` and the scores of both runs
-                by
+            A row for each example, with its values by :func:`example_column` and the scores of both runs by
             :func:`score_column`.
         read_columns : mapping of str to str
             Column of every name.
@@ -232,7 +226,7 @@ class PairTerm:
         try:
             table = _Table.of(self, data, strata)
         except _NotByOrderError:
-            return self._compared(data, strata)
+            return self._compared(data.ranked() if self.scale == "ranks" else data, strata)
         scores = self._scores(rows, table.steps)
         denominator = math.lcm(*(value.denominator for value in table.terms.flat))
         values = [int(value * denominator) for value in table.terms.flat]
@@ -311,6 +305,9 @@ def _check_names(expression: Expression, key: str) -> None:
         if isinstance(node, Call) and (node.function in COUNTERS or node.function in IRRATIONAL):
             hint = "pairs use comparisons, `+ - * /`, `abs`, `min`, `max` and `where`."
             raise expression.error(node, f"`{node.function}` cannot be used in `pairs`", hint=hint)
+        if isinstance(node, Binary) and node.operator == "**" and (constant_integer(node.right) or 0) < 0:
+            hint = "divide by a power, as in `1 / x ** 2`."
+            raise expression.error(node.right, "a negative exponent cannot be used in `pairs`", hint=hint)
         if not isinstance(node, Name):
             continue
         if key == "term" and not node.scope:
@@ -444,7 +441,7 @@ def _atoms(node: Node) -> dict[Node, _Steps | _Axis | str]:
         if _reads_score(node):
             steps = _steps_of(node)
             if steps is None:
-                raise _NotByOrderError(node)
+                raise _NotByOrderError
             return {node: steps}
         own, other = _sides(node.left), _sides(node.right)
         if len(own) == len(other) == 1:
@@ -452,7 +449,7 @@ def _atoms(node: Node) -> dict[Node, _Steps | _Axis | str]:
                 return {node: _Axis(node.left, node.right, COMPARISONS[node.operator])}
             return {node: _Axis(node.right, node.left, COMPARISONS[_MIRRORED[node.operator]])}
     if not children(node):
-        raise _NotByOrderError(node)
+        raise _NotByOrderError
     found: dict[Node, _Steps | _Axis | str] = {}
     for child in children(node):
         found |= _atoms(child)
@@ -510,6 +507,16 @@ class _Columns:
     read_columns: Mapping[str, str]
     types: Mapping[str, ColumnType]
     whole: Expression
+
+    def ranked(self) -> _Columns:
+        """Replace the scores of each run by their mid-ranks."""
+        sides = ("candidate", "baseline")
+        scores = ranked_scores(*(self.rows[score_column(side)].to_numpy() for side in sides))
+        ranks = [
+            pl.Series(score_column(s), codes) for s, codes in zip(sides, (scores.u, scores.v), strict=True)
+        ]
+        types = {**self.types, self.read_columns[SCORE]: ColumnType.INTEGER}
+        return replace(self, rows=self.rows.with_columns(ranks), types=types)
 
     def of_example(self, node: Node) -> Array:
         """Return the values of a part that reads one example, for each of them."""
@@ -601,11 +608,11 @@ class _Table:
             if isinstance(atom, _Axis):
                 axes.setdefault((atom.left, atom.right), len(axes))
         values = sorted({value for atom in steps.values() for value in atom.steps})
-        kinds = {side: _kinds(side, atoms, data, tree) for side in (LEFT, RIGHT)}
+        kinds = {side: _kinds(side, atoms, data) for side in (LEFT, RIGHT)}
         n_regions = 2 * len(values) + 1
         shape = (len(kinds[LEFT][1]), len(kinds[RIGHT][1]), *[3] * len(axes), n_regions)
         if len(axes) > 3 or math.prod(shape) > 2**16:
-            raise _NotByOrderError(tree)
+            raise _NotByOrderError
         terms = np.full(shape, Fraction(0), dtype=object)
         is_pair = np.zeros(shape[:-1], dtype=bool)
         for place in product(*map(range, shape[:-1])):
@@ -627,12 +634,11 @@ class _Table:
                     raise InputError(
                         "the term of a pair is undefined", hint="it divides by 0 on some pairs."
                     ) from None
-        return cls._with_places(tree, data, strata, kinds, list(axes), terms, is_pair, tuple(values))
+        return cls._with_places(data, strata, kinds, list(axes), terms, is_pair, tuple(values))
 
     @classmethod
     def _with_places(
         cls,
-        tree: Node,
         data: _Columns,
         strata: npt.NDArray[np.int64],
         kinds: Mapping[str, tuple[npt.NDArray[np.int64], Any]],
@@ -651,7 +657,7 @@ class _Table:
             else:
                 groups.append(_coded(data, axis))
         if len(ordered) > 1:
-            raise _NotByOrderError(tree)
+            raise _NotByOrderError
         n = strata.size
         places = _coded(data, axes[ordered[0]]) if ordered else (np.zeros(n, dtype=np.int64),) * 2
         for i in reversed(range(len(axes))):
@@ -672,7 +678,7 @@ class _Table:
 
 
 def _kinds(
-    side: str, atoms: Mapping[Node, object], data: _Columns, tree: Node
+    side: str, atoms: Mapping[Node, object], data: _Columns
 ) -> tuple[npt.NDArray[np.int64], list[dict[Node, Any]]]:
     """Return the kind of each example on a side, and the values of its parts for each kind."""
     parts = [node for node, atom in atoms.items() if atom == side]
@@ -682,7 +688,7 @@ def _kinds(
     kinds = _numbered([codes for _, codes in columns])
     n_kinds = int(kinds.max(initial=-1)) + 1
     if n_kinds > MOST_KINDS:
-        raise _NotByOrderError(tree)
+        raise _NotByOrderError
     examples = np.zeros(n_kinds, dtype=np.int64)
     examples[kinds] = np.arange(kinds.size)
     known = [
