@@ -209,7 +209,8 @@ def test_ranks_are_compared_on_all_pairs_too() -> None:
 
 
 def test_quotients_on_all_pairs() -> None:
-    spec = "pairs: {term: left.score * right.score * left.weight / right.weight, scale: raw}\nresolution: 0.000001\n"
+    term = "left.score * right.score * left.weight / right.weight"
+    spec = f"pairs: {{term: {term}, scale: raw}}\nresolution: 0.000001\n"
     weight = pl.int_range(1, 81).alias("weight")
     both = [each.with_columns(weight) for each in runs(80)]
     found = trackperm.compare(*both, read_statistic(spec, "x.yaml", "quotient"))

@@ -17,10 +17,9 @@ import polars as pl
 
 from trackperm.errors import InputError
 from trackperm.exact.pairwise import PairSums
-from trackperm.pairing.counting import count_of
 from trackperm.pairing.engines.base import Frame, Types
 from trackperm.pairing.engines.in_memory import InMemory
-from trackperm.pairing.joined import SIDES, SIZE, JoinedRows, of
+from trackperm.pairing.joined import SIDES, SIZE, JoinedRows, count_of, of
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.pair_term import SCORE, SHARE, PairTerm, example_column, score_column
 
