@@ -54,6 +54,11 @@ def interval_of(
         return "intervals were switched off"
     if statistic.repeats == "attempts":
         return "no interval is known for attempts that are exchanged within examples"
+    if statistic.pair_term is not None:
+        return (
+            f"no interval for `{statistic.name}` is known to have its coverage: the test of a shift assumes"
+            " that examples differ independently of each other, and pairs share examples"
+        )
     observed, swapped = statistic.pairs(table.candidate, table.baseline)
     unit = "example" if statistic.cluster is None else "cluster"
     if choice == "auto":
@@ -162,6 +167,8 @@ def effect_sizes_of(
         alpha=alpha,
         alternative=alternative,
     )
+    if statistic.pair_term is not None:  # shares depend on other examples, and so does their spread
+        found = replace(found, cohens_dz=None, odds=None, odds_interval=None)
     if statistic.greater_is_better:
         return found
     odds = None if found.odds is None else _inverse(found.odds)

@@ -95,6 +95,10 @@ def size_bounds(
     basis = interval_of(statistic, table, choice, alpha=2.0 * alpha, alternative="two-sided")
     n, d = int(table.multiplicities.sum()), table.n_discordant
     unit = "example" if statistic.cluster is None else "cluster"
+    if isinstance(basis, str) and statistic.pair_term is not None:
+        # An example that changes can change all of its pairs.
+        unseen = f"{d} of {n} {unit}{'s' * (n != 1)} {'is' if d == 1 else 'are'} discordant"
+        return SizeBounds(-math.inf, math.inf, basis, 0.0, unseen)
     if isinstance(basis, str):
         share = float(betaincinv(d + 1, n - d, 1.0 - alpha)) if d < n else 1.0
         change = _largest_change(statistic, table, share)

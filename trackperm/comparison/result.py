@@ -371,7 +371,13 @@ class Comparison(Presented):
 
     def with_second_opinions(self) -> Comparison:
         """Return the comparison with the results of other tests; its `key` stays the same."""
-        found = second_opinions(self.statistic, self.count_table, self.test, self.alpha)
+        found = second_opinions(
+            self.statistic,
+            self.count_table,
+            self.test,
+            self.alpha,
+            standard_error=self.pairing.standard_error,
+        )
         kept = (each for each in self.second_opinions if each.name == STUDENTIZED)
         return replace(self, second_opinions=(*found, *kept))
 

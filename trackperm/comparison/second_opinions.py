@@ -18,6 +18,8 @@ Q. McNemar (1947), "Note on the sampling error of the difference between correla
 percentages", Psychometrika 12.
 K.-Y. Liang and S. L. Zeger (1986), "Longitudinal data analysis using generalized linear models",
 Biometrika 73.
+E. R. DeLong, D. M. DeLong and D. L. Clarke-Pearson (1988), "Comparing the areas under two or more correlated
+receiver operating characteristic curves", Biometrics 44.
 A. C. Cameron and D. L. Miller (2015), "A practitioner's guide to cluster-robust inference", Journal of
 Human Resources 50.
 """
@@ -39,6 +41,9 @@ from trackperm.exact.differences import Differences
 from trackperm.exact.engines.studentized import studentized_test
 from trackperm.exact.types import IntArray
 from trackperm.statistic import Statistic
+
+DELONG = "DeLong's test"
+"""Name of the second opinion on means over pairs of examples."""
 
 STUDENTIZED = "studentised permutation test"
 """Name of the second opinion that has its own option."""
@@ -106,12 +111,21 @@ class SecondOpinion:
 
 
 def second_opinions(
-    statistic: Statistic, table: CountTable, test: PermutationTest, alpha: float = 0.05
+    statistic: Statistic,
+    table: CountTable,
+    test: PermutationTest,
+    alpha: float = 0.05,
+    *,
+    standard_error: float | None = None,
 ) -> tuple[SecondOpinion, ...]:
     """Run the paired t, Wilcoxon, sign and McNemar tests, and one with a clustered standard error.
 
-    They have the alternative of `test`, and its counts: those of clusters if the statistic declares them.
+    They have the alternative of `test`, and its counts: those of clusters if the statistic declares them. For
+    a mean over pairs of examples, whose difference has the `standard_error`, run DeLong's test alone.
     """
+    if statistic.pair_term is not None:
+        result = _delong(statistic, test, standard_error)
+        return (_Reader(test, alpha).opinion(DELONG, result),)
     observed, swapped = statistic.pairs(table.candidate, table.baseline)
     reader = _Reader(test, alpha)
     differences = Differences.of(statistic.h, observed, swapped, table.multiplicities)
@@ -135,6 +149,25 @@ def second_opinions(
     return (*found, reader.opinion("clustered standard error", result))
 
 
+def _delong(
+    statistic: Statistic, test: PermutationTest, standard_error: float | None
+) -> str | tuple[float, str]:
+    from scipy import stats
+
+    if statistic.cluster is not None:
+        return "its standard error assumes independent examples, not clusters"
+    if not standard_error:
+        return "the standard error of the difference is 0 or unknown"
+    why = (
+        f"Its standard error {standard_error:.3g} is that of the infinitesimal jackknife over"
+        f" {test.n_examples} independent examples, for areas under ROC curves that of DeLong, DeLong and"
+        " Clarke-Pearson (1988); the difference is taken as normal"
+    )
+    if test.n_discordant < FEW:
+        why += ", which is doubtful with so few differences"
+    return _two_or_one_sided(stats.norm, test.observed / standard_error, test.alternative), why
+
+
 def studentized_opinion(
     statistic: Statistic, table: CountTable, test: PermutationTest, alpha: float = 0.05
 ) -> SecondOpinion:
@@ -143,6 +176,8 @@ def studentized_opinion(
 
 
 def _studentized(statistic: Statistic, table: CountTable, test: PermutationTest) -> str | tuple[float, str]:
+    if statistic.pair_term is not None:
+        return f"`{statistic.name}` is a mean over pairs of examples, whose standard error needs their scores"
     observed, swapped = statistic.pairs(table.candidate, table.baseline)
     if Differences.of(statistic.h, observed, swapped, table.multiplicities) is not None:
         return test.pvalue, (

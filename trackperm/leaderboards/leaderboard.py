@@ -339,6 +339,8 @@ def _notes(paired: PairedRuns, intervals: Mapping[str, Interval | str]) -> list[
         notes += [f"{entry.data.name}: {note}" for note in own if note not in shared]
     if others and not others[0].pairing.report.labels_checked:
         notes.insert(0, "labels were not compared, because not all runs have them")
+    levels = dict.fromkeys(entry.pairing.report.asymptotic for entry in others)
+    notes += [f"asymptotic: {level}" for level in levels if level is not None]
     return [*notes, *_refusals({run: why for run, why in intervals.items() if isinstance(why, str)})]
 
 

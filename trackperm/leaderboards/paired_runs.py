@@ -117,11 +117,13 @@ def pair_all(
     is_of_two = missing in get_args(MissingRule)
     require_choice("missing", missing, get_args(MissingOfMany), hint=of_two if is_of_two else "")
     if missing != "error" and (
-        statistic.has_classes or (missing == "drop" and statistic.cluster is not None)
+        statistic.has_classes
+        or statistic.pair_term is not None
+        or (missing == "drop" and statistic.cluster is not None)
     ):
+        has = "classes" if statistic.has_classes else "clusters" if statistic.cluster is not None else "pairs"
         raise InputError(
-            f"`--missing {missing}` is not supported in leaderboards by `{statistic.name}`, which has"
-            f" {'classes' if statistic.has_classes else 'clusters'}",
+            f"`--missing {missing}` is not supported in leaderboards by `{statistic.name}`, which has {has}",
             hint="exclude such runs by `--missing error`.",
         )
 
@@ -163,7 +165,8 @@ def pair_all(
         raise _too_few(incomplete, failures)
     if missing == "drop":
         entries = _on_common_examples(entries)
-    _require_one_reading(entries)
+    if statistic.pair_term is None:
+        _require_one_reading(entries)
     n_examples = entries[0].pairing.counts.frame.get_column("id").n_unique()
     n_largest = max(len(entry.data.table) for entry in entries)
     return PairedRuns(statistic, reference, tuple(entries), incomplete, n_examples, n_largest)

@@ -144,9 +144,10 @@ def ranked_rows(
 def _clones(counted: RunCounts, order: Sequence[int], pairs: Sequence[Pair]) -> Sequence[tuple[int, ...]]:
     """Return groups of runs, by their places, with the same counts on every example.
 
-    Counts of classes are not stored by run; for them, tested pairs without discordant examples are used.
+    Counts of classes and of pairs are not stored by run; for them, tested pairs without discordant examples
+    are used.
     """
-    if not counted.statistic.has_classes:
+    if not counted.statistic.has_classes and counted.statistic.pair_term is None:
         varying = counted.varying
         if not varying:
             return [tuple(range(len(order)))]

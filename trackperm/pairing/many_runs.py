@@ -103,7 +103,13 @@ def pair_many(
     """
     found: list[PairedRun | None] = [None] * len(candidates)
     is_grouped = statistic.has_classes or statistic.strata or statistic.cluster or statistic.has_several_rows
-    if by_position or is_grouped or missing in OUTCOMES or not len(reference):
+    if (
+        by_position
+        or is_grouped
+        or statistic.pair_term is not None
+        or missing in OUTCOMES
+        or not len(reference)
+    ):
         return found
     engine, groups = InMemory(), list[_Group]()
     for number, candidate in enumerate(candidates):

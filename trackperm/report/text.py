@@ -124,7 +124,10 @@ def certainty(test: PermutationTest) -> str:
 def how_certain(comparison: Comparison) -> str:
     """Return the certainty of a comparison's p-value, and whether its level is asymptotic."""
     found = certainty(comparison.test)
-    return found if comparison.pairing.asymptotic is None else f"{found} for these means, level asymptotic"
+    if comparison.pairing.asymptotic is None:
+        return found
+    of = "means" if comparison.statistic.pair_term is None else "ranks"
+    return f"{found} for these {of}, level asymptotic"
 
 
 def _certified(test: PermutationTest) -> str:

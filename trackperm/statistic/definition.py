@@ -28,6 +28,7 @@ from trackperm.statistic.expressions.functions import NARWHALS, FrameExpression,
 from trackperm.statistic.expressions.parts import in_parts
 from trackperm.statistic.expressions.tree import Expression, Name, Node, transform
 from trackperm.statistic.expressions.types import Checker
+from trackperm.statistic.pair_term import SCORE, PairTerm
 from trackperm.statistic.schema import Contrast
 from trackperm.tables.column_types import ColumnType
 
@@ -130,6 +131,11 @@ class Statistic:
         `pairs`, `h` and `score` are the counts of each part: `total_names`.
     slices : tuple of str
         Columns whose values define slices, which are compared separately as well.
+    pair_term : PairTerm or None
+        What pairs of examples count, if the score is a mean over pairs. The count is then the share of an
+        example in the score of a run: the baseline's score is divided equally among the examples, and the
+        shares of an example in both runs differ by what exchanging its outputs changes in the difference of
+        scores, halved. Its units follow from the data; they are by part if there are strata.
     chosen : str
         Reason for the choice of the statistic, where the user named none, such as ``the log's own metric``.
     found : tuple of str
@@ -170,6 +176,7 @@ class Statistic:
     _worst: Mapping[str, Expression] = field(repr=False)
     _best: Mapping[str, Expression] = field(repr=False)
     _source: Document = field(repr=False)
+    pair_term: PairTerm | None = None
     chosen: str = ""
     found: tuple[str, ...] = ()
     function: ScoreOfPython | None = field(default=None, repr=False)
@@ -201,6 +208,29 @@ class Statistic:
             If types do not match, as in text compared with a number; the message shows the place in the spec.
         """
         return dict(_count_expressions(self, tuple(types.items()), located, functions))
+
+    @property
+    def example_columns(self) -> tuple[str, ...]:
+        """Columns besides the label that belong to the examples, so that they agree in both runs."""
+        if self.pair_term is None:
+            return ()
+        return tuple(self.columns[name] for name in self.pair_term.names if name not in (SCORE, "label"))
+
+    def checked_pairs(self, types: Mapping[str, ColumnType]) -> PairTerm:
+        """Return the term of pairs, checked against the types of columns.
+
+        It raises SpecError if types do not match, as in text compared with a number.
+        """
+        assert self.pair_term is not None  # noqa: S101
+
+        def column_type(expression: Expression, node: Name) -> ColumnType:
+            column = self.columns[node.name]
+            if column not in types:
+                raise _no_column(expression, node, column, types)
+            return types[column]
+
+        self.pair_term.check(column_type, lambda name: self.columns.get(name.rpartition(".")[2], name))
+        return self.pair_term
 
     @property
     def has_several_rows(self) -> bool:
@@ -253,6 +283,12 @@ class Statistic:
         raises InputError if the spec does not define the `outcome` and it cannot be derived, and SpecError if
         types do not match.
         """
+        if self.pair_term is not None:
+            raise InputError(
+                f"`{self.name}` compares the scores of pairs of examples, and a missing score cannot be"
+                " compared",
+                hint="`--missing drop` excludes such examples.",
+            )
         if not self.counts_missing:
             raise InputError(
                 f"the statistic `{self.name}` does not define the counts of a missing prediction",
@@ -353,12 +389,16 @@ class Statistic:
     def lacking(self, columns: Collection[str]) -> list[SpecError]:
         """Return an error for each name in counts whose column is not in `columns`."""
         expressions = [*self._counts.values(), *self._substitutes]
+        read_columns = self._read_columns
+        if self.pair_term is not None:
+            expressions = [*self.pair_term.expressions]
+            read_columns = {name.full: self.columns[name.name] for each in expressions for name in each.names}
         known = {CLASS_COLUMN, *columns}
         names = [(expression, node) for expression in expressions for node in expression.names]
         return [
-            _no_column(expression, node, self._read_columns[node.full], columns)
+            _no_column(expression, node, read_columns[node.full], columns)
             for expression, node in names
-            if self._read_columns.get(node.full, CLASS_COLUMN) not in known
+            if read_columns.get(node.full, CLASS_COLUMN) not in known
         ]
 
     def _checker(self, types: Mapping[str, ColumnType], *, decimals: bool) -> Checker:
@@ -460,6 +500,8 @@ class Statistic:
             "counts": _written(self._counts),
             **{key: value for key, value in optional.items() if value},
         }
+        if self.pair_term is not None:
+            return dump(self._document_of_pairs(self.pair_term, optional))
         if self.function is not None:
             data |= {"function": self.function.text, "source_digest": self.function.digest}
         elif self._score is not None and (
@@ -473,6 +515,26 @@ class Statistic:
         data["alternative"] = self.alternative
         data["greater_is_better"] = self.greater_is_better
         return dump(data)
+
+    def _document_of_pairs(self, term: PairTerm, optional: Mapping[str, Any]) -> dict[str, Any]:
+        conditions = {"left": term.left, "right": term.right, "term": term.term}
+        pairs: dict[str, Any] = {key: str(each) for key, each in conditions.items() if each is not None}
+        written = {
+            "name": self.name,
+            **{
+                key: optional[key]
+                for key in ("parameters", "columns", "repeats", "cluster", "slices", "strata")
+            },
+            "weights": optional["weights"],
+            "pairs": {**pairs, "scale": term.scale},
+            "resolution": None if term.resolution is None else format_unit(term.resolution),
+            "units": optional["resolution"],
+        }
+        return {
+            **{key: value for key, value in written.items() if value},
+            "alternative": self.alternative,
+            "greater_is_better": self.greater_is_better,
+        }
 
     @property
     def score_text(self) -> str | None:

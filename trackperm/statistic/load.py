@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from fractions import Fraction
 from functools import cache
 from pathlib import Path
 
@@ -45,6 +46,7 @@ def load_statistic(
     cluster: str | None = None,
     strata: Collection[str] | None = None,
     classes: Collection[ClassValue] | None = None,
+    units: Mapping[str, Fraction] | None = None,
 ) -> Statistic:
     """Load and compile a statistic.
 
@@ -69,6 +71,8 @@ def load_statistic(
         Strata in the data, where the spec names their column.
     classes : collection of str, int or bool, optional
         Classes in the data, where the spec names their column.
+    units : mapping of str to Fraction, optional
+        Units of the shares of examples in a score over pairs, by `total_names`; the data determine them.
 
     Raises
     ------
@@ -93,7 +97,14 @@ def load_statistic(
     if isinstance(source, str) and source in builtin_names():
         source = _builtin(source)
     if isinstance(source, Statistic):
-        changes = (None if repeats == source.repeats else repeats, cluster, resolution, strata, classes)
+        changes = (
+            None if repeats == source.repeats else repeats,
+            cluster,
+            resolution,
+            strata,
+            classes,
+            units,
+        )
         has_columns = columns.items() <= source.columns.items()
         if not parameters and has_columns and all(change is None for change in changes):
             return source
@@ -103,13 +114,14 @@ def load_statistic(
         kept = {key: column for key, column in source.columns.items() if key != replaced}
         set_ = source.set_parameters | parameters.keys()
         parameters, columns = {**source.parameters, **parameters}, {**kept, **columns}
-        resolution = source.resolution if resolution is None else resolution
+        own = source.resolution if source.pair_term is None else source.pair_term.resolution
+        resolution = own if resolution is None else resolution
         chosen, found, function = source.chosen, source.found, source.function
     else:
         document, name = _read(source)
         set_, chosen, found, function = None, "", (), None
     groups = {"repeats": repeats, "cluster": cluster}
-    entries = Entries(document, parameters, columns, groups, resolution, set_)
+    entries = Entries(document, parameters, columns, groups, resolution, set_, units=units)
     statistic = compile_statistic(entries, name, known_strata=strata, known_classes=classes)
     if function is not None:
         statistic = with_function(statistic, function.function, function.undefined)
