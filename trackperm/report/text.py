@@ -78,17 +78,6 @@ def pvalue(comparison: Comparison, digits: int = 3) -> str:
     return f"{pvalue_name(comparison.test)} {equals} {comparison.format_pvalue(digits)}"
 
 
-def short_pvalue(comparison: Comparison) -> str:
-    """Return the p-value for a tag, adjusted if corrected, and marked if drawn or uncorrected."""
-    found = comparison.corrected
-    if found is None:
-        written = pvalue(comparison, 2).replace(" ", "")
-    else:
-        written = f"adj. p{'≈' if found.is_drawn else '='}{found.format_pvalue(2, comparison.alpha)}"
-    drawn = comparison.method == "monte-carlo" if found is None else found.is_drawn
-    return f"{written}{' MC' * drawn}{' uncorrected' * (comparison.n_uncorrected is not None)}"
-
-
 def certainty(test: PermutationTest) -> str:
     """Return the certainty of a p-value; the level of a mid-p-value is not guaranteed."""
     found = _certified(test)
