@@ -110,7 +110,8 @@ def test_the_same_again_writes_nothing_and_what_people_changed_stays(
     assert tags(store, experiment) == before
 
     envelope, state = saved(store, experiment)
-    state |= {"columnWidths": {"metrics.`accuracy`": 240}, "searchFilter": "metrics.loss < 1"}
+    state["columnWidths"]["metrics.`accuracy`"] = 240
+    state["searchFilter"] = "metrics.loss < 1"
     state["selectedColumns"].append("params.`depth`")
     before_depth = ["tags.`sig.accuracy`", "metrics.`accuracy`", "tags.`sig.accuracy.vs`"]
     state["columnOrder"] = ["params.`depth`", *reversed(state["columnOrder"])]

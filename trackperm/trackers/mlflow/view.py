@@ -43,7 +43,7 @@ RUNS_ONLY = f"tags.`{KIND_TAG}` IS NULL"
 _MAX_RUNS = 10_000
 """Newest runs whose tags and metrics become columns; older runs rarely add others."""
 
-_VERDICT_WIDTH, _SCORE_WIDTH, _NAME_WIDTH = 270, 130, 170
+_VERDICT_WIDTH, _SCORE_WIDTH, _NAME_WIDTH = 250, 130, 170
 """Widths of columns in pixels; those of one statistic fit beside the names of runs on 1,280 pixels."""
 
 
