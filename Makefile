@@ -162,6 +162,7 @@ define install_above
 endef
 
 $(VENV)/.demo: pyproject.toml
+	@echo "trackperm, MLflow and scikit-learn, with all that they need: about 100 packages and 1.1 GB on disk"
 	$(call install,$(VENV),'.[demo]')
 
 $(VENV)/.test: pyproject.toml

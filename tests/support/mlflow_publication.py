@@ -32,4 +32,5 @@ def check_complete(store: MlflowStore, run_id: str, wanted: Publication) -> None
     assert store.artifacts(run_id).keys() == {*wanted.files, "results.json"}
     assert wanted.files.items() <= store.artifacts(run_id).items()
     assert wanted.candidate is not None
-    assert wanted.candidate_tags.items() <= store.get(wanted.candidate.reference.locator).data.tags.items()
+    data = store.get(wanted.candidate.reference.locator).data
+    assert wanted.candidate_tags.items() <= {**data.tags, **data.metrics}.items()

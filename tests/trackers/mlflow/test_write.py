@@ -56,6 +56,7 @@ class TestPublishing:
             {"tags": {"trackperm.baseline": "x" * 8001}},
             {"description": "x" * 8001},
             {"candidate_tags": {"sig.p(acc)": "x"}},
+            {"candidate_tags": {"sig.p(acc).score": 0.5}},
             {"candidate_tags": {"sig.accuracy": "x" * 8001}},
         ],
         ids=["metric name", "long tag", "long description", "tag name", "long candidate tag"],
