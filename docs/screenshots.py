@@ -38,8 +38,6 @@ WIDTH, HEIGHT = 1280, 900
 
 _MARK = re.compile(r"^<!-- picture: ([a-z-]+) -->$", re.MULTILINE)
 _PATIENCE = 120.0  # seconds
-_README = {"x": 150, "y": 10, "width": 980, "height": 450}
-"""Part of the report that the README shows: the verdict, the bar and the numbers."""
 _MLFLOW_THEME = "_mlflow_dark_mode_toggle_enabled"
 _OPTIONS = ("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking")
 
@@ -133,11 +131,31 @@ def take(chromium: str, folder: Path, *, readme: Path | None = None) -> list[Pat
                     page.screenshot(path=path)
                     taken.append(path)
                     if readme is not None and (name, scheme) == ("report", "light"):
-                        page.screenshot(path=readme, clip=_README)  # type: ignore[arg-type]
+                        _photograph_verdict(page, readme)
                     page.close()
                 context.close()
             browser.close()
     return taken
+
+
+def _photograph_verdict(page: Page, path: Path) -> None:
+    """Take the top of a report: its headline, and all down to its first figure."""
+    heading = page.get_by_role("heading", level=1).bounding_box()
+    figure = page.locator("svg").first.bounding_box()
+    if heading is None or figure is None:
+        raise SystemExit("the report shows no heading or no figure, so the README's picture is not renewed")
+    left, right = min(heading["x"], figure["x"]), figure["x"] + figure["width"]
+    top, bottom = heading["y"], figure["y"] + figure["height"]
+    space = 24
+    page.screenshot(
+        path=path,
+        clip={
+            "x": left - 2 * space,
+            "y": max(top - space, 0),
+            "width": right - left + 3 * space,
+            "height": bottom - max(top - space, 0) + space / 2,
+        },
+    )
 
 
 def _settle(page: Page) -> None:

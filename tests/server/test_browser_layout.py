@@ -71,7 +71,7 @@ def covered(page: Page) -> list[str]:
         const box = each.getBoundingClientRect();
         if (!box.width || !box.height || !each.checkVisibility()) continue;
         const x = box.left + box.width / 2, y = box.top + box.height / 2;
-        if (document.elementFromPoint(x, y)?.id === "trackperm-button") found.push(each.outerHTML.slice(0, 80));
+        if (document.elementFromPoint(x, y)?.id === "trackperm-button") found.push(each.outerHTML);
       }
       return found;
     }""")
