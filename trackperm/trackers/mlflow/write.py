@@ -229,12 +229,14 @@ def _write(client: MlflowClient, run: Run, content: _Content) -> None:
             file.parent.mkdir()
             file.write_bytes(data)
             client.log_artifact(run_id, str(file), posixpath.dirname(path) or None)
-    _log_metrics(client, run_id, content.metrics)
+    points = _new_points(client, run_id, content.metrics)
+    for start in range(0, len(points), _METRICS_PER_REQUEST):
+        client.log_batch(run_id, metrics=points[start : start + _METRICS_PER_REQUEST])
     _tag(client, run_id, content.tags)
 
 
-def _log_metrics(client: MlflowClient, run_id: str, metrics: Mapping[str, float]) -> None:
-    """Log the metrics that `run_id` lacks or holds with other values."""
+def _new_points(client: MlflowClient, run_id: str, metrics: Mapping[str, float]) -> list[Metric]:
+    """Return the metrics that a run lacks or holds with other values, with times after all that it holds."""
     held = client.get_run(run_id).data
     stale = {name: value for name, value in metrics.items() if not _same(held.metrics.get(name), value)}
     # MLflow takes the larger of two values with one timestamp for the latest, and clocks differ.
@@ -245,20 +247,17 @@ def _log_metrics(client: MlflowClient, run_id: str, metrics: Mapping[str, float]
         for point in client.get_metric_history(run_id, name)
     ]
     timestamp = max([int(time.time() * 1000), *(moment + 1 for moment in past)])
-    points = [Metric(name, float(value), timestamp, 0) for name, value in stale.items()]
-    for start in range(0, len(points), _METRICS_PER_REQUEST):
-        client.log_batch(run_id, metrics=points[start : start + _METRICS_PER_REQUEST])
+    return [Metric(name, float(value), timestamp, 0) for name, value in stale.items()]
 
 
 def _tag(client: MlflowClient, run_id: str, values: RunTags) -> None:
-    """Set tags in one request, unless all are set, and log numbers as metrics; status and times stay."""
-    _log_metrics(
-        client, run_id, {name: value for name, value in values.items() if not isinstance(value, str)}
-    )
+    """Set tags and log numbers as metrics in one request, unless all are there; status and times stay."""
     tags = {name: value for name, value in values.items() if isinstance(value, str)}
-    if tags.items() <= client.get_run(run_id).data.tags.items():
+    scores = {name: value for name, value in values.items() if not isinstance(value, str)}
+    points = _new_points(client, run_id, scores) if scores else []
+    if not points and tags.items() <= client.get_run(run_id).data.tags.items():
         return
-    client.log_batch(run_id, tags=[RunTag(name, value) for name, value in tags.items()])
+    client.log_batch(run_id, metrics=points, tags=[RunTag(name, value) for name, value in tags.items()])
     kept = client.get_run(run_id).data.tags
     if lost := sorted(name for name, value in tags.items() if kept.get(name) != value):
         raise TrackerError(
