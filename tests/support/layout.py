@@ -40,7 +40,7 @@ _PROBLEMS = """() => {
       if (cut && cut.getBoundingClientRect().width > 2)
         found.push(`"${text}" is cut by ${name(cut)}`);
       if (box.right - box.left < 2 || box.bottom - box.top < 2) continue;
-      if (!scroller && (box.right > wide + 1 || box.left < -1))
+      if (!scroller && (box.right > wide + 1 || box.left < -1 && box.right > 0))
         found.push(`"${text}" is outside of the window`);
       boxes.push({ ...box, node, parent, layer, text });
     }
@@ -64,7 +64,8 @@ def layout_problems(page: Page) -> list[str]:
     """List texts that are cut, overlap or lie outside of the window, and whether the page scrolls sideways.
 
     Texts that a reader reaches by scrolling a part of the page, or that end in an ellipsis, are not cut.
-    Sticky headers may lie over what scrolls below them.
+    Sticky headers may lie over what scrolls below them, and links that appear with the keyboard's focus wait
+    left of the window.
     """
     problems: list[str] = page.evaluate(_PROBLEMS)
     return problems
