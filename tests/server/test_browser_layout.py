@@ -107,6 +107,7 @@ def test_the_button_covers_nothing(chrome, crowd, tmp_path, width, scheme):
         page.locator("#trackperm-button").wait_for(state="detached")
         height = page.evaluate("document.getElementById('root').getBoundingClientRect().height")
         assert height == pytest.approx(800, abs=1)
+        page.goto("about:blank")
         opened.problems.clear()  # those of MLflow's page
 
 
@@ -133,4 +134,5 @@ def test_verdicts_are_visible_in_the_table_of_runs(chrome, crowd, tmp_path, widt
             assert box["x"] + box["width"] <= table["x"] + table["width"] <= width
             assert cell.evaluate("cell => cell.scrollWidth <= cell.clientWidth")
         assert cell.inner_text() == "accuracy 0.900 ▲ adj. p≈1.4e-32 MC"
+        page.goto("about:blank")
         opened.problems.clear()
