@@ -125,3 +125,13 @@ def _secrets_of_environment() -> set[str]:
         passwords = _PASSWORD_IN_ADDRESS.findall(value) if "://" in value else []
         found.update([value] if _SECRET_VARIABLE.search(name) else [*passwords, *map(unquote, passwords)])
     return {value for value in found if len(value) >= _SHORTEST_SECRET}
+
+
+def side_by_side(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Format rows of cells as a table below a header, as a paragraph that follows another."""
+    lines = [tuple(header), *rows]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n\n" + "\n".join(
+        "    " + "   ".join(f"{cell:{width}}" for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    )

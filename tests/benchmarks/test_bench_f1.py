@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from benchmarks.memory import bytes_beyond_inputs
 from benchmarks.summary import Row
-from benchmarks.workloads import entities, f1_of_sums, f1_test, long_texts, seconds
-from support.paper_algorithms import monte_carlo
+from benchmarks.workloads import entities, f1_test, long_texts, scipy_f1_resamples, seconds
 
 LIMITS = {10**4: 0.015, 10**6: 0.15}
 
@@ -21,8 +20,8 @@ def test_f1(benchmark, table, exponent: int):
         Row(
             f"F1, N = {f'{n_examples:,}' if resampled else f'10^{exponent}'}",
             benchmark.stats.stats.median,
-            beside="monte_carlo, K = 9,999" if resampled else "",
-            theirs=seconds(monte_carlo, observed, swapped, f1_of_sums, rng=0) if resampled else None,
+            beside="SciPy, 9,999 resamples" if resampled else "",
+            theirs=seconds(scipy_f1_resamples, observed) if resampled else None,
             limit=LIMITS.get(n_examples),
             series="F1",
             n_examples=n_examples,

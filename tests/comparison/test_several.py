@@ -15,7 +15,7 @@ from trackperm.errors import InputError, PairingError
 from trackperm.exact.multiplicity import adjust
 from trackperm.ledger.comparison_publication import evidence, publication
 from trackperm.ledger.verification.recomputation import verify_files, verify_from_runs
-from trackperm.report import description, page, text
+from trackperm.report import description, text, view
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.tables.table import ExampleTable
 
@@ -88,7 +88,7 @@ def test_uncorrected_results_are_labelled_everywhere(sliced: Statistic) -> None:
     assert "uncorrected: one of 4 tests" in text.headline(english)
     assert "uncorrected: one of 4 tests" in description.markdown(english)
     assert "without correction, although it is one of 4 tests" in description.markdown(english)
-    assert ("correction", "none", "uncorrected: one of 4 tests") in page.facts(english)
+    assert ("correction", "none", "uncorrected: one of 4 tests") in view.facts(english)
     assert english.to_dict()["n_uncorrected"] == 4
     assert str(publication(found[0]).candidate_tags["sig.sliced"]).endswith(" uncorrected")
     assert "|corrected:none/4|" in english.signature
@@ -180,11 +180,6 @@ def test_a_slice_without_a_score_is_named() -> None:
     spec = load_statistic("recall", parameters={"positive": "no"})
     with pytest.raises(InputError, match=r"^slice language = fr: `recall` is 0/0 in both runs"):
         compare_statistics(*runs(*tables), [spec], slices=["language"])
-
-
-def test_two_statistics_of_one_name_are_refused() -> None:
-    with pytest.raises(InputError, match="two statistics have the name `accuracy`"):
-        compare_statistics(*runs(), [load_statistic("accuracy"), load_statistic("accuracy")])
 
 
 def test_columns_that_cannot_make_slices_are_refused(sliced: Statistic) -> None:

@@ -15,7 +15,13 @@ from support import oracles
 from support.budget import cases
 from support.cases import f1_difference, paired_points
 from support.oracles import Point
-from support.paper_algorithms import convolve_dp, convolve_fft, exact_perm_test, monte_carlo
+from support.paper_algorithms import (
+    convolve_dp,
+    convolve_fft,
+    exact_perm_test,
+    monte_carlo,
+    trimmed_product_tree,
+)
 
 Pairs = tuple[list[Point], list[Point]]
 
@@ -70,7 +76,7 @@ def test_convolutions_against_integer_polynomials(differences: list[int]) -> Non
         "two-sided": np.abs, "greater": np.positive, "less": np.negative
     }  # fmt: skip
     for alternative, h in statistics.items():
-        for convolve, error in ((convolve_dp, 0.0), (convolve_fft, 1e-13)):
+        for convolve, error in ((convolve_dp, 0.0), (convolve_fft, 1e-13), (trimmed_product_tree, 3e-5)):
             found = exact_perm_test(np.array(differences), -np.array(differences), h, convolve=convolve)
             assert abs(found - truth[alternative]) <= error
 

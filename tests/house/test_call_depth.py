@@ -12,8 +12,8 @@ import polars as pl
 
 import trackperm
 
-MOST_MODULES = 64
-DEEPEST = 21
+MOST_MODULES = 40
+DEEPEST = 16
 """Frames of ours on the stack; comprehensions are frames until Python 3.11."""
 
 HOME = str(Path(trackperm.__file__).parent)

@@ -19,7 +19,7 @@ import trackperm
 from trackperm.exact.intervals import Interval
 from trackperm.leaderboards import Leaderboard
 from trackperm.leaderboards.intervals import agreeing
-from trackperm.report.leaderboard import cells, chart, tables
+from trackperm.report.leaderboard import cells, picture, tables
 
 N = 200
 BASE = [True] * 100 + [False] * 100
@@ -96,10 +96,10 @@ def test_decisions_by_later_steps_of_holm_are_marked() -> None:
     assert data["intervals"] == {"promise": "simultaneous", "confidence": 0.95, "level_of_each": 0.025}
     of_row = {each["name"]: each["interval"] for each in data["rows"]}
     assert [of_row[name]["holds_zero_though_decided"] for name in ("+6-0", "+60-0")] == [True, False]
-    drawn = chart.chart(board).to_dict()
-    assert drawn["title"]["subtitle"].startswith(
-        "bars: simultaneous 95 % intervals († decided, and holds 0); "
-    )
+    drawn = picture.svg(board)
+    assert "† the row is decided, but its interval contains 0" in drawn
+    assert drawn.count("▲ better†") == 1
+    assert "difference to the baseline, simultaneous 95 % interval" in drawn
     assert contradicts(board) == []
 
 

@@ -15,7 +15,7 @@ from trackperm.comparison import corrected
 from trackperm.errors import CapacityError
 from trackperm.ledger import comparison_publication
 from trackperm.ledger.comparison_publication import publication
-from trackperm.report import charts
+from trackperm.report.null_distribution import Bars
 
 
 def parquet(content: bytes) -> pl.DataFrame:
@@ -63,14 +63,17 @@ def test_files():
     assert "discordant.parquet" not in publication(comparison).description.replace("\\", "")
     assert set(files) == {
         "trackperm_report.html",
-        "pmf.png",
+        "verdict.png",
+        "verdict.svg",
         "trackperm/statistic.yaml",
         "trackperm/comparison.json",
         "trackperm/discordant.parquet",
         "trackperm/count_table.parquet",
     }
     assert files["trackperm_report.html"].startswith(b"<!DOCTYPE html>")
-    assert files["pmf.png"].startswith(b"\x89PNG")
+    assert len(files["trackperm_report.html"]) < 100_000
+    assert files["verdict.png"].startswith(b"\x89PNG")
+    assert files["verdict.svg"].startswith(b"<svg xmlns")
     assert files["trackperm/statistic.yaml"].decode() == comparison.statistic.document()
     assert json.loads(files["trackperm/comparison.json"]) == comparison.to_dict()
 
@@ -101,13 +104,15 @@ def test_a_count_table_that_is_too_large_is_left_out_with_a_note(monkeypatch):
 
 
 def test_a_chart_that_is_too_large_is_left_out_with_a_note(monkeypatch):
-    def refuse(comparison):
+    def refuse(null, most=0):
         raise CapacityError("needs 7 TiB")
 
-    monkeypatch.setattr(charts, "pmf_chart", refuse)
-    result = publication(accuracy(20, 4))
-    assert "pmf.png" not in result.files
-    assert "trackperm_report.html" in result.files
+    comparison = accuracy(20, 4)
+    monkeypatch.setattr(Bars, "of", refuse)
+    result = publication(comparison)
+    assert not result.charts
+    assert b"Null distribution not drawn: needs 7 TiB" in result.files["verdict.svg"]
+    assert b"Not drawn: needs 7 TiB" in result.files["trackperm_report.html"]
     assert "Chart: not drawn; needs 7 TiB." in result.description
 
 
@@ -143,7 +148,7 @@ def test_the_tag_of_a_monte_carlo_result_is_labelled():
         if name.endswith(".html"):
             title = re.search(r"<title>(.*?)</title>", content.decode())
             assert title is not None
-            assert "p ≈ " in title[1]
+            assert "(p ≈ " in title[1]
             assert "Monte Carlo" in title[1]
 
 

@@ -47,7 +47,6 @@ LOAD_BEARING = (
     "exact",
     "pairing/checks",
     "pairing/counting.py",
-    "pairing/grouping.py",
     "pairing/ids.py",
     "pairing/pair.py",
     "pairing/repeats.py",

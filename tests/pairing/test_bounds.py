@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -173,9 +172,3 @@ def test_counters_of_the_label_alone(name: str) -> None:
     frame = pl.DataFrame({"id": range(4), "prediction": texts, "label": ["1:a 2:b"] * 4})
     worst, best = trackperm.compare(frame, frame, name, missing="bounds").cases
     assert worst.difference < 0 < best.difference
-
-
-def test_a_statistic_without_counts_of_missing_predictions() -> None:
-    frame: Any = pl.DataFrame({"id": range(4), "score": [0.5, None, 1.0, 0.0]})
-    with pytest.raises(InputError, match="does not define the counts of a missing prediction"):
-        trackperm.compare(frame, frame, "mean", missing="bounds")

@@ -11,7 +11,7 @@ from support.comparisons import accuracy, answers, check_golden, without_digests
 
 import trackperm
 from trackperm.comparison import Comparison
-from trackperm.report import description, page, text
+from trackperm.report import description, text, view
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -75,7 +75,7 @@ def test_less_can_be_better(tmp_path):
     shown = description.markdown(comparison)
     assert "by error\\_rate, where lower is better" in shown
     assert "| error\\_rate (lower is better) | |" in shown
-    details = {name: detail for name, _, detail in page.facts(comparison)}
+    details = {name: detail for name, _, detail in view.facts(comparison)}
     assert details["difference"] == "candidate minus baseline (lower is better)"
     assert "candidate minus baseline (lower is better)" in trackperm.report.html(comparison)
 
@@ -89,7 +89,7 @@ def test_direction_of_a_log_ratio_and_of_the_long_form(tmp_path):
         comparison = trackperm.compare(baseline, candidate, spec(tmp_path, document))
         assert text.lines(comparison)[0].startswith(f"{name} (lower is better)   ")
         assert comparison.verdict == "better"
-    assert {name: detail for name, _, detail in page.facts(comparison)}["observed"] == "(lower is better)"
+    assert {name: detail for name, _, detail in view.facts(comparison)}["observed"] == "(lower is better)"
 
 
 def test_long_form_prints_the_observed_value_and_no_scores(tmp_path):
@@ -130,6 +130,22 @@ def test_ties_that_are_not_exact_and_mid_p_are_labelled():
     assert "(mid-p = " in description.markdown(comparison)
 
 
+def test_the_p_of_an_equivalence_is_that_of_the_equivalence():
+    comparison = accuracy(8, 7, both=385, margin=0.03)
+    assert text.headline(comparison) == (
+        "candidate and baseline are equivalent within 0.03 by accuracy (p = 0.00849 for equivalence)"
+    )
+    assert text.lines(comparison)[1].endswith("≡ equivalent within 0.03 (p = 0.00849); the sign is undecided")
+    assert "| equivalence | p = 0.00849 |" in description.markdown(comparison)
+    both = accuracy(20, 4, both=376, margin=0.1)
+    assert text.headline(both).startswith("candidate is better than baseline by accuracy (p = 0.00154), and ")
+    assert text.headline(both).endswith("equivalent within 0.1 (p = 3.5e-05 for equivalence)")
+    several = trackperm.compare(
+        answers([False] * 2 + [True] * 98), answers([True] * 100), ["accuracy", "error_rate"], margin=0.2
+    )
+    assert ", uncorrected for equivalence)" in text.headline(several[0])
+
+
 def test_monte_carlo_is_labelled_everywhere():
     comparison = accuracy(better=30, worse=20, both=40, method="monte-carlo", n_samples=999)
     (first,) = [line for line in text.lines(comparison) if line.startswith("p ≈ ")]
@@ -137,7 +153,8 @@ def test_monte_carlo_is_labelled_everywhere():
     assert any(line.startswith("Monte Carlo: 999 random swaps (seed 0), ") for line in text.lines(comparison))
     assert text.headline(comparison).endswith(f"(p ≈ {comparison.format_pvalue()}, Monte Carlo)")
     assert f"p ≈ {comparison.format_pvalue()}" in repr(comparison)
-    assert "(Monte Carlo)" in comparison._repr_html_()
+    assert "≈" in comparison._repr_html_()
+    assert "Monte Carlo of 999 swaps" in comparison._repr_html_()
     assert comparison.options["seed"] == "0"
     assert comparison.key != accuracy(better=30, worse=20, both=40).key
 
@@ -215,7 +232,10 @@ def test_markdown_escapes_names_and_stays_short():
     document = description.markdown(comparison, remarks=["x" * 20_000, HOSTILE] * 20)
     assert len(document) <= 8_000
     assert document.startswith(r"**▲ a\|b\*c\_d\<script\>\`x\`\[l\](http://e.x) \# head\\ é")
-    assert not re.search(r"(?<!\\)[<`]", document)
+    prose = re.sub(r"\n```text\n.*?\n```\n", "", document, flags=re.DOTALL)
+    assert len(prose) < len(document)
+    assert not re.search(r"(?<!\\)[<`]", prose)
+    assert document.count("\n```") == 2
 
 
 def test_explanation_names_the_statistic_and_the_floor():

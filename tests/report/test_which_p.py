@@ -22,6 +22,7 @@ QUOTIENT = "counts: {right: prediction == label, wrong: prediction != label}\nsc
 def everything(comparison: Comparison) -> list[str]:
     """All texts of a comparison: terminal, Markdown, page."""
     page = re.sub(r"<script.*?</script>|<style>.*?</style>", "", report.html(comparison), flags=re.DOTALL)
+    page = re.sub(r"</?span[^>]*>", "", page)
     return ["\n".join(text.lines(comparison)), description.markdown(comparison).replace("\\", ""), page]
 
 

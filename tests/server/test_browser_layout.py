@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Page
-from support.layout import layout_problems
 from support.mlflow_server import MlflowServer
 from support.mlflow_stores import MlflowStore
 from support.pages import Site, watched
+from support.text_boxes import layout_problems
 
 from trackperm.trackers.mlflow.tracker import MlflowTracker
 

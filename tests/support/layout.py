@@ -1,71 +1,61 @@
-"""Problems of the layout of a page, found from the boxes of its texts in a browser."""
+"""Boxes of a page in a browser: what is cut, what overlaps."""
 
 from __future__ import annotations
 
 from playwright.sync_api import Page
 
-_PROBLEMS = """() => {
-  const found = [], wide = innerWidth, root = document.documentElement;
-  if (root.scrollWidth > wide) found.push(`the page is ${root.scrollWidth} px wide in a window of ${wide}`);
-  const styles = new Map();
-  const style = (element) => {
-    if (!styles.has(element)) styles.set(element, getComputedStyle(element));
-    return styles.get(element);
-  };
-  const name = (element) => `<${element.tagName.toLowerCase()}${element.id ? "#" + element.id : ""}>`;
-  const boxes = [];
-  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  for (let node; (node = walker.nextNode());) {
-    const text = node.data.trim(), parent = node.parentElement;
-    if (!text || !parent.checkVisibility({ opacityProperty: true, visibilityProperty: true })) continue;
-    if (parent.closest("script, style, option, [aria-hidden=true]")) continue;
-    const range = document.createRange();
-    range.selectNodeContents(node);
-    for (const { left, top, right, bottom } of range.getClientRects()) {
-      let box = { left, top, right, bottom }, scroller = null, layer = null, cut = null;
-      for (let up = parent; up && up !== document.body; up = up.parentElement) {
-        const { overflowX, overflowY, position, textOverflow } = style(up);
-        if (["sticky", "fixed"].includes(position)) layer ??= up;
-        if (overflowX === "visible" && overflowY === "visible" || up instanceof SVGElement) continue;
-        const frame = up.getBoundingClientRect();
-        const scrolls = ["auto", "scroll"].includes(overflowX) || ["auto", "scroll"].includes(overflowY);
-        const isOutside = box.right > frame.right + 1 || box.left < frame.left - 1;
-        if (!scrolls && textOverflow !== "ellipsis" && isOutside) cut = up;
-        if (scrolls) scroller ??= up;
-        box = {
-          left: Math.max(box.left, frame.left), right: Math.min(box.right, frame.right),
-          top: Math.max(box.top, frame.top), bottom: Math.min(box.bottom, frame.bottom),
-        };
+_BOARD = """() => {
+  const problems = [], box = element => element.getBoundingClientRect();
+  const apart = (first, second) => first.right <= second.left + 1 || second.right <= first.left + 1
+    || first.bottom <= second.top + 1 || second.bottom <= first.top + 1;
+  const each = (elements, name) => elements.forEach((first, i) => elements.slice(i + 1).forEach(second => {
+    const words = `${name}: “${first.textContent}” on “${second.textContent}”`;
+    if (!apart(box(first), box(second))) problems.push(words);
+  }));
+  const board = document.querySelector(".board"), edge = document.documentElement.clientWidth;
+  if (document.documentElement.scrollWidth > edge) problems.push("the page scrolls sideways");
+  for (const row of board.querySelectorAll("li, .head")) {
+    each([...row.children], "row");
+    for (const cell of row.children) {
+      if (box(cell).right > edge + 1 || box(cell).left < -1) problems.push(`outside: ${cell.textContent}`);
+      if (!cell.matches("svg") && cell.scrollWidth > cell.clientWidth + 1 && cell.clientWidth) {
+        problems.push(`cut: ${cell.textContent}`);
       }
-      if (cut && cut.getBoundingClientRect().width > 2)
-        found.push(`"${text}" is cut by ${name(cut)}`);
-      if (box.right - box.left < 2 || box.bottom - box.top < 2) continue;
-      if (!scroller && (box.right > wide + 1 || box.left < -1 && box.right > 0))
-        found.push(`"${text}" is outside of the window`);
-      boxes.push({ ...box, node, parent, layer, text });
     }
   }
-  boxes.sort((a, b) => a.top - b.top);
-  for (let i = 0; i < boxes.length; i++) {
-    const a = boxes[i];
-    for (let j = i + 1; j < boxes.length && boxes[j].top < a.bottom - 3; j++) {
-      const b = boxes[j];
-      if (a.node === b.node || a.layer !== b.layer) continue;
-      const across = Math.min(a.right, b.right) - Math.max(a.left, b.left);
-      if (across > 2 && Math.min(a.bottom, b.bottom) - b.top > 3)
-        found.push(`"${a.text}" in ${name(a.parent)} and "${b.text}" in ${name(b.parent)} overlap`);
+  each([...board.querySelectorAll("li")], "rows");
+  for (const axis of document.querySelectorAll(".board .head svg, .heat .columns, .heat .rows")) {
+    const labels = [...axis.querySelectorAll("text")];
+    each(labels, "labels");
+    for (const label of labels) {
+      if (box(label).right > edge + 1 || box(label).left < -1) problems.push(`outside: ${label.textContent}`);
     }
   }
-  return [...new Set(found)].slice(0, 20);
+  for (const shape of board.querySelectorAll("li svg rect, li svg circle")) {
+    const column = box(shape.closest("svg")), own = box(shape);
+    if (own.left < column.left - 7 || own.right > column.right + 7) problems.push("a shape is outside");
+  }
+  return problems;
 }"""
 
+_INKS = """() => [...document.querySelectorAll(".board li")].map(row => ({
+  role: row.className, weight: getComputedStyle(row).fontWeight,
+  ink: getComputedStyle(row.querySelector("circle")).fill, text: getComputedStyle(document.body).color,
+  size: row.querySelector("circle").getBoundingClientRect().width,
+}))"""
 
-def layout_problems(page: Page) -> list[str]:
-    """List texts that are cut, overlap or lie outside of the window, and whether the page scrolls sideways.
 
-    Texts that a reader reaches by scrolling a part of the page, or that end in an ellipsis, are not cut.
-    Sticky headers may lie over what scrolls below them, and links that appear with the keyboard's focus wait
-    left of the window.
-    """
-    problems: list[str] = page.evaluate(_PROBLEMS)
-    return problems
+def board_problems(page: Page) -> list[str]:
+    """List what is cut, overlaps or lies outside in the chart and the heat map of a leaderboard."""
+    return list(page.evaluate(_BOARD))
+
+
+def require_strongest_ink(page: Page) -> None:
+    """Require that the best run, or the baseline, alone is bold, largest and in the ink of text."""
+    rows = page.evaluate(_INKS)
+    strong = [row for row in rows if row["role"] in ("best", "baseline")]
+    assert len(strong) == 1
+    assert (strong[0]["weight"], strong[0]["ink"]) == ("700", strong[0]["text"])
+    others = [row for row in rows if row is not strong[0]]
+    assert all(row["weight"] == "400" and row["ink"] != row["text"] for row in others)
+    assert all(row["size"] < strong[0]["size"] for row in others)

@@ -130,7 +130,8 @@ def test_a_comparison_from_the_command_line(standin: Standin, tmp_path: Path):
     assert kept.is_finished
     assert kept.metrics["accuracy/p_value"] == result["pvalue"] == 2 * 0.5**20
     assert kept.files.keys() == {
-        "pmf.png",
+        "verdict.png",
+        "verdict.svg",
         "trackperm_report.html",
         "trackperm/statistic.yaml",
         "trackperm/comparison.json",

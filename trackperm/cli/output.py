@@ -26,6 +26,7 @@ SUFFIXES = {
     ".json": "json",
     ".xml": "junit",
     ".png": "png",
+    ".svg": "svg",
 }
 """Formats by the suffix of a file."""
 

@@ -29,9 +29,15 @@ from trackperm.messages import listed
 from trackperm.pairing.checks.label_values import require_label_values
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.direction import lower_is_better_by_name
-from trackperm.tables.attempts import attempt_columns, numbers_attempts, repeats
 from trackperm.tables.column_names import IDS, INPUTS, LABELS, PREDICTIONS, SCORES
-from trackperm.tables.shared_columns import have, is_number, shared_columns
+from trackperm.tables.shared_columns import (
+    attempt_columns,
+    have,
+    is_number,
+    numbers_attempts,
+    repeats,
+    shared_columns,
+)
 from trackperm.tables.table import ExampleTable, id_columns
 
 StatisticSource = str | Path | Statistic
@@ -232,7 +238,8 @@ class Question:
                 f"greater values of `mean` are better, but `{score}` has the name of an error",
                 hint=f"use `--metric {score}`, for which smaller values are better.",
             )
-        return replace(adapted, found=tuple(found))
+        # The same statistic keeps what was computed of it once.
+        return adapted if adapted.found == tuple(found) else replace(adapted, found=tuple(found))
 
     def _inferred_columns(
         self, statistic: Statistic, tables: Sequence[ExampleTable]

@@ -10,8 +10,9 @@ import numpy as np
 from trackperm.choices import EngineName, Missing, MissingRule
 from trackperm.comparison.context import MissingDataCase
 from trackperm.comparison.dependence import Dependence, dependence_of
-from trackperm.comparison.result import Comparison, score_of
+from trackperm.comparison.result import Comparison
 from trackperm.comparison.runs import RunData, named_test_sets
+from trackperm.comparison.scores import score_of
 from trackperm.comparison.verdict import require_margin
 from trackperm.errors import InputError, TrackpermError, UndefinedStatisticError
 from trackperm.exact import CountTable, PermutationTest, RationalStatistic, TestOptions
@@ -21,6 +22,7 @@ from trackperm.pairing import Pairing, PairingResult
 from trackperm.pairing.pair import pair
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.definition import ATTEMPTS
+from trackperm.tables.table import ExampleTable
 
 SWAPS_BY_CLUSTER = 20_000
 """Most random swaps for the p-value by cluster, which is reported beside the main one.
@@ -56,45 +58,59 @@ def compare_runs(
         If any part of the input cannot be used; subclasses name the problem.
     """
     options = TestOptions() if options is None else options
-    require_margin(margin, options.alpha)
+    if margin is not None:
+        require_margin(margin, options.alpha)
     options = options.with_default(statistic.alternative)
-
-    def compared(case: Missing) -> Comparison:
+    has_clusters = statistic.cluster is not None or statistic.repeats == "attempts"
+    may_depend = look_for_clusters and not (by_position or has_clusters)
+    rules: tuple[Missing, ...] = ("worst", "best") if missing == "bounds" else (missing,)
+    compared = []
+    for rule in rules:
         with named_test_sets(baseline, candidate):
             tables = baseline.table, candidate.table
-            pairing = pair(*tables, statistic, missing=case, by_position=by_position, engine=engine)
-        found = _tested(baseline, candidate, pairing, options, margin)
-        has_clusters = statistic.cluster is not None or statistic.repeats == "attempts"
-        if not look_for_clusters or by_position or has_clusters or not isinstance(pairing, Pairing):
-            return found
-        seen = dependence_of(baseline, candidate, pairing)
-        return replace(found, dependence=tuple(_by_cluster(each, found, statistic, options) for each in seen))
-
+            pairing = pair(*tables, statistic, missing=rule, by_position=by_position, engine=engine)
+        _require_scores(pairing, baseline, candidate)
+        test = count_table_test(pairing.statistic, pairing.count_table, options)
+        found = _comparison(baseline, candidate, pairing, test, options, margin)
+        if may_depend and isinstance(pairing, Pairing) and _has_others(tables, statistic):
+            seen = dependence_of(baseline, candidate, pairing)
+            clusters = tuple(_by_cluster(each, found, statistic, options) for each in seen)
+            found = replace(found, dependence=clusters)
+        compared.append(found)
     if missing != "bounds":
-        return compared(missing)
-    both = [compared("worst"), compared("best")]
+        return compared[0]
     cases = tuple(
         MissingDataCase(case.pairing.missing, case.difference, case.pvalue, case.decision.sign)
-        for case in both
+        for case in compared
     )
-    weaker = max(both, key=lambda comparison: comparison.pvalue)
-    return replace(weaker, options={**weaker.options, "missing": "bounds"}, cases=cases, bounds=tuple(both))
+    weaker = max(compared, key=lambda comparison: comparison.pvalue)
+    return replace(
+        weaker, options={**weaker.options, "missing": "bounds"}, cases=cases, bounds=tuple(compared)
+    )
 
 
-def _tested(
-    baseline: RunData, candidate: RunData, pairing: PairingResult, options: TestOptions, margin: float | None
+def _has_others(tables: tuple[ExampleTable, ExampleTable], statistic: Statistic) -> bool:
+    """Whether there are columns that may hold clusters: unread ones, or those of an id of several columns."""
+    read = {*statistic.columns.values()}
+    columns = {name for table in tables for name in table.columns}
+    return statistic.columns["id"] not in columns or not columns <= read
+
+
+def _comparison(
+    baseline: RunData,
+    candidate: RunData,
+    pairing: PairingResult,
+    test: PermutationTest,
+    options: TestOptions,
+    margin: float | None,
 ) -> Comparison:
-    statistic, table = pairing.statistic, pairing.count_table
-    _require_defined_scores(statistic, table)
-    _require_ratio(statistic, table, baseline, candidate)
-    test = count_table_test(statistic, table, options)
     return Comparison(
-        statistic=statistic,
+        statistic=pairing.statistic,
         baseline_data=baseline,
         candidate_data=candidate,
         test=test,
         alpha=options.alpha,
-        count_table=table,
+        count_table=pairing.count_table,
         pairing=pairing.report,
         discordant=pairing.discordant,
         options=_logged_options(options, test, pairing.report.missing, margin),
@@ -111,7 +127,9 @@ def _by_cluster(
     try:
         clustered = load_statistic(statistic, cluster=seen.column)
         pairing = pair(baseline.table, candidate.table, clustered, missing=comparison.pairing.missing)
-        found = _tested(baseline, candidate, pairing, options, None)
+        _require_scores(pairing, baseline, candidate)
+        test = count_table_test(pairing.statistic, pairing.count_table, options)
+        found = _comparison(baseline, candidate, pairing, test, options, None)
     except TrackpermError:
         return seen
     return replace(
@@ -200,6 +218,13 @@ def _attempts_test(statistic: Statistic, table: CountTable, options: TestOptions
     return test
 
 
+def _require_scores(pairing: PairingResult, baseline: RunData, candidate: RunData) -> None:
+    """Refuse scores that are 0/0 in both runs, and a log ratio of scores that are not positive."""
+    _require_defined_scores(pairing.statistic, pairing.count_table)
+    if pairing.statistic.contrast == "log ratio":
+        _require_ratio(pairing.statistic, pairing.count_table, baseline, candidate)
+
+
 def _require_defined_scores(statistic: Statistic, table: CountTable) -> None:
     """Refuse scores that are 0/0 in both runs: the declared value would be compared with itself."""
     score, p = statistic.part_score, len(statistic.count_names)
@@ -216,8 +241,6 @@ def _require_defined_scores(statistic: Statistic, table: CountTable) -> None:
 
 def _require_ratio(statistic: Statistic, table: CountTable, baseline: RunData, candidate: RunData) -> None:
     """Refuse a log ratio of scores that are not positive."""
-    if statistic.contrast != "log ratio":
-        return
     sides = ("candidate", candidate), ("baseline", baseline)
     for (role, run), totals in zip(sides, table.totals(), strict=True):
         score = score_of(statistic, totals)

@@ -71,7 +71,13 @@ class Verdict:
 
     def __str__(self) -> str:
         """Return the verdict as a sentence without a full stop."""
+        return self.sentence()
+
+    def sentence(self, equivalence: str = "") -> str:
+        """Return the verdict as a sentence without a full stop, with a p-value of the equivalence."""
         within = "" if self.margin is None else f"equivalent within {self.margin:g}"
+        if self.equivalent and equivalence:
+            within += f" ({equivalence})"
         if self.sign != "undecided":
             parts = [f"{self.sign}, and {within}" if self.equivalent else self.sign]
         elif self.equivalent:
@@ -122,8 +128,9 @@ def decide(
     `interval` contains the difference with confidence 1 - 2 alpha, in both cases of missing predictions; None
     if there are no valid bounds.
     """
-    require_margin(margin, alpha)
     equivalent = None
+    if margin is not None:
+        require_margin(margin, alpha)
     if margin is not None and interval is not None:
         equivalent = -margin < interval[0] and interval[1] < margin
     sign = decide_sign(
@@ -138,7 +145,7 @@ def decide(
     )
 
 
-def require_margin(margin: float | None, alpha: float) -> None:
+def require_margin(margin: float, alpha: float) -> None:
     """Refuse a margin that is not positive, and a level at which equivalence cannot be shown.
 
     Raises
@@ -146,8 +153,6 @@ def require_margin(margin: float | None, alpha: float) -> None:
     InputError
         If the margin is not a positive number, or alpha is not below 1/2.
     """
-    if margin is None:
-        return
     if not 0.0 < margin < math.inf:
         raise InputError(
             f"`margin` is {margin}; expected a positive number",

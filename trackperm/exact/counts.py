@@ -138,6 +138,11 @@ def checked_multiplicities(values: npt.ArrayLike | None, n_rows: int) -> IntArra
     return array
 
 
+def n_configurations(multiplicities: IntArray) -> int:
+    """Return prod_k (c_k + 1), the number of choices of how many pairs of each kind are swapped."""
+    return math.prod(int(c) + 1 for c in multiplicities)
+
+
 @dataclass(frozen=True)
 class CountTable:
     """Table of distinct pairs of counts with multiplicities, tied pairs included.

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from trackperm.errors import CapacityError
 from trackperm.exact.counts import LARGEST, exact_column_sums
 from trackperm.exact.engines.lattice.statistic import Statistic
 from trackperm.exact.functions.rational import RationalStatistic
@@ -33,11 +32,7 @@ def linearised(
         RationalStatistic.variable(i, n) if moved[i] else RationalStatistic.constant(totals[i], n)
         for i in range(n)
     ]
-    try:
-        linear = h.substitute(arguments).simplified()
-    except CapacityError:  # a divisor that is too long to multiply out is not constant
-        return None
-    return None if linear.affine is None else linear
+    return h.substitute(arguments).linear
 
 
 def changes_by_swap(

@@ -22,13 +22,13 @@ import numpy.typing as npt
 
 from trackperm.choices import Alternative, Method
 from trackperm.errors import CapacityError, InputError
-from trackperm.exact.counts import LARGEST, DifferenceHistogram, signed_differences
+from trackperm.exact.counts import LARGEST, DifferenceHistogram, n_configurations, signed_differences
 from trackperm.exact.distributions.characteristic import SwapDistribution
 from trackperm.exact.distributions.pmf import BYTES_PER_CELL, LOG_WINDOW, plan_window
 from trackperm.exact.distributions.tilt import EMPTY, TailMass, share_of_swaps
 from trackperm.exact.engines.choice import Engine, run_cheapest, run_named
-from trackperm.exact.engines.enumeration import count_inside, n_configurations
-from trackperm.exact.engines.lattice.basis import MOST_REDUCED, Lattice, reduce_rank
+from trackperm.exact.engines.enumeration import count_inside
+from trackperm.exact.engines.lattice.lattice import MOST_REDUCED, Lattice, reduce_rank
 from trackperm.exact.engines.lattice.rows import BYTES_PER_INTERVAL
 from trackperm.exact.engines.lattice.statistic import LatticeStatistic, Statistic, not_antisymmetric
 from trackperm.exact.engines.lattice.tail import region_tail
@@ -322,9 +322,9 @@ def _lattice_test(histogram: DifferenceHistogram, h: Statistic, options: TestOpt
         raise CapacityError(
             "sums of the differences exceed 2^62", hint="give a statistic with smaller integers."
         )
-    if isinstance(h, RationalStatistic) and not _multiplies_out(h, histogram, lattice):
-        h = RealStatistic.from_rational(h)
     statistic = LatticeStatistic(h, histogram, lattice)
+    if isinstance(h, RationalStatistic) and not _multiplies_out(h, statistic):
+        statistic = LatticeStatistic(RealStatistic.from_rational(h), histogram, lattice)
     observed = statistic.observed if statistic.observed_exact is None else statistic.observed_exact
     affine = statistic.affine()
     if affine is not None and isinstance(observed, Fraction):
@@ -344,32 +344,26 @@ def _lattice_test(histogram: DifferenceHistogram, h: Statistic, options: TestOpt
     )
     upper = options.tested == "greater" or (options.two_sided and observed >= 0)
     mirror = law.total if options.two_sided else None
-
-    def region(centre: Sequence[int], *, strict: bool = False) -> Region:
-        return statistic.region(observed, centre, upper=upper, strict=strict, mirror=mirror)
-
-    def tail(*, strict: bool) -> TailResult:
-        engines = _engines(law, statistic, float(observed), partial(region, strict=strict), upper, options)
-        if options.method == "auto":
-            (mass,), engine = run_cheapest(engines, options.memory_budget)
-        else:
-            (mass,), engine = run_named(engines, options.method, options.memory_budget)
-        return TailResult(mass, engine.name, engine.why)
-
+    region = partial(statistic.region, observed, upper=upper, mirror=mirror)
+    run = run_cheapest if options.method == "auto" else partial(run_named, options.method)
     found = all_extreme(law.n_coins, options.two_sided and observed == 0)
     if found is None and options.method == "monte-carlo":
         return drawn_result(law, region(statistic.observed_point), options, fields)
     if found is None:
         try:
-            found = tail(strict=False)
+            engines = _engines(law, statistic, float(observed), region, upper, options)
+            mass, engine = run(engines, options.memory_budget)
         except CapacityError as error:
             if options.method != "auto" or options.mid_p:
                 raise
             result = drawn_result(law, region(statistic.observed_point), options, fields)
             return replace(result, why=f"{result.why}; {error.message}")
+        found = TailResult(mass, engine.name, engine.why)
     if options.mid_p and law.n_coins:
-        interior = tail(strict=True)
-        found = replace(found, interior=interior.mass, method=interior.method, why=interior.why)
+        interior = partial(region, strict=True)
+        engines = _engines(law, statistic, float(observed), interior, upper, options)
+        mass, engine = run(engines, options.memory_budget)
+        found = replace(found, interior=mass, method=engine.name, why=engine.why)
     return computed_result(found, options, fields)
 
 
@@ -380,14 +374,14 @@ def _rank(lattice: Lattice) -> int:
     return int(np.linalg.matrix_rank(lattice.coordinates))
 
 
-def _multiplies_out(h: RationalStatistic, histogram: DifferenceHistogram, lattice: Lattice) -> bool:
+def _multiplies_out(h: RationalStatistic, statistic: LatticeStatistic) -> bool:
     """Whether h is a quotient of two polynomials of moderate size, on the lattice as well."""
-    if lattice.rank > MOST_REDUCED:
+    if statistic.lattice.rank > MOST_REDUCED:
         return False
     try:
         if sum(len(part.terms) for part in h.quotient) > MODERATE_TERMS:
             return False
-        local = LatticeStatistic(h, histogram, lattice).local
+        local = statistic.local
         return local is not None and sum(len(part.terms) for part in local.quotient) <= MODERATE_TERMS
     except CapacityError:
         return False
@@ -400,7 +394,7 @@ def _engines(
     region: Callable[[Sequence[int]], Region],
     upper: bool,
     options: TestOptions,
-) -> list[Engine]:
+) -> list[Engine[TailMass]]:
     configurations = n_configurations(law.multiplicities)
     ways = str(configurations) if configurations < LARGEST else f"2^{configurations.bit_length() - 1}"
     refusal, n_bytes = None, 0
@@ -413,14 +407,11 @@ def _engines(
     if any(max(abs(low), abs(high)) > EXACT_IN_FLOATS for low, high in law.support):
         refusal = "sums of the differences exceed 2^52, beyond which floats are not exact"
 
-    def counted() -> list[TailMass]:
+    def counted() -> TailMass:
         count = count_inside(law, region(statistic.observed_point))
-        return [share_of_swaps(count, law.n_coins) if count else EMPTY]
+        return share_of_swaps(count, law.n_coins) if count else EMPTY
 
-    def summed() -> list[TailMass]:
-        budget = options.memory_budget
-        return [region_tail(law, statistic, threshold, region, upper=upper, memory_budget=budget)]
-
+    budget = options.memory_budget
     return [
         Engine(
             "enumerate",
@@ -436,6 +427,6 @@ def _engines(
             n_bytes=n_bytes,
             refusal=refusal,
             why=f"{len(statistic.histogram.observed)} counts on a lattice of rank {law.rank}",
-            run=summed,
+            run=partial(region_tail, law, statistic, threshold, region, upper=upper, memory_budget=budget),
         ),
     ]

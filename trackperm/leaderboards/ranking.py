@@ -113,9 +113,11 @@ def ranked_rows(
             alpha,
         )
         display = letter_display(better | better.T, [sign * score for score in scores])
-        letters, note = display.letters, display.note
+        letters = display.letters
         if rule.controls == "FWER":
             ranks = [(int(low), int(high)) for low, high in rank_ranges(better)]
+        else:
+            note = display.note  # with so many groups, ranks are shown in place of letters
     equal = _clones(counted, order, pairs)
     against = {pair.candidate: pair for pair in pairs if pair.baseline == (reference or 0)}
     by_score = Counter(scores)

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+import polars as pl
+
 from trackperm.choices import Alternative, MissingOfMany
 from trackperm.comparison import RunData
 from trackperm.comparison.verdict import MARKERS, Sign
@@ -17,6 +19,7 @@ from trackperm.exact import PermutationTest
 from trackperm.exact.intervals import Interval
 from trackperm.exact.multiplicity import Correction
 from trackperm.leaderboards.paired_runs import ExcludedRun
+from trackperm.presentation import Presented
 from trackperm.statistic import Statistic
 from trackperm.version import __version__
 
@@ -112,7 +115,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Leaderboard:
+class Leaderboard(Presented):
     """Ranking of runs by score, with corrected tests of their pairs.
 
     :func:`trackperm.leaderboard` returns it. The result for two runs is a
@@ -296,6 +299,47 @@ class Leaderboard:
     def to_json(self) -> str:
         """Return :meth:`to_dict` as JSON text."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return one row per complete run, best first.
+
+        Returns
+        -------
+        polars.DataFrame
+            Columns ``rank``, ``run``, ``score``; ``difference``, ``ci_low``, ``ci_high``, ``adjusted_p`` and
+            ``verdict`` of the comparison with the baseline or else the best run, null for that run;
+            ``letters``, and ``best_rank`` and ``worst_rank`` that the verdicts allow, null unless all pairs
+            were compared. A p-value below the range of floats is 0.
+        """
+        types = {
+            "rank": pl.Int64,
+            "run": pl.String,
+            "score": pl.Float64,
+            "difference": pl.Float64,
+            "ci_low": pl.Float64,
+            "ci_high": pl.Float64,
+            "adjusted_p": pl.Float64,
+            "verdict": pl.String,
+            "letters": pl.String,
+            "best_rank": pl.Int64,
+            "worst_rank": pl.Int64,
+        }
+        rows = [
+            (
+                row.rank,
+                row.name,
+                row.score,
+                None if row.pair is None else row.pair.difference,
+                None if row.interval is None else row.interval.low,
+                None if row.interval is None else row.interval.high,
+                None if row.pair is None else row.pair.adjusted,
+                None if row.pair is None else row.pair.verdict,
+                row.letters,
+                *(row.ranks or (None, None)),
+            )
+            for row in self.rows
+        ]
+        return pl.DataFrame(rows, schema=types, orient="row")
 
     def _row(self, row: Row) -> dict[str, Any]:
         interval = row.interval

@@ -13,17 +13,16 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from trackperm.comparison.result import score_of
+from trackperm.comparison.scores import score_of
 from trackperm.exact import CountTable, RationalStatistic
 from trackperm.exact.counts import exact_column_sums, group_rows
 from trackperm.exact.scores.scaling import scale_scores
 from trackperm.exact.types import IntArray
 from trackperm.leaderboards.cross_tables import MOST_CODES, CrossTables
 from trackperm.leaderboards.paired_runs import Entry, PairedRuns, side_values
-from trackperm.pairing.counting import count_of
+from trackperm.pairing.counting import STRATUM, count_table
 from trackperm.pairing.engines.in_memory import InMemory
-from trackperm.pairing.grouping import STRATUM, count_table
-from trackperm.pairing.joined import SIDES, SIZE
+from trackperm.pairing.joined import SIDES, SIZE, count_of
 from trackperm.pairing.pair import pair_in_memory
 from trackperm.pairing.paired_counts import PairedCounts
 from trackperm.statistic import Statistic, load_statistic

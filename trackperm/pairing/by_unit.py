@@ -10,9 +10,16 @@ import numpy.typing as npt
 import polars as pl
 
 from trackperm.errors import InputError
-from trackperm.pairing.grouping import MAX_CELLS, spread
+from trackperm.pairing.classes import KIND, ClassCounts
+from trackperm.pairing.counting import MAX_CELLS, spread, summed
+from trackperm.pairing.engines.base import Frame
+from trackperm.pairing.joined import JoinedRows
+from trackperm.pairing.keyed_run import KEY
 from trackperm.pairing.paired_counts import PairedCounts
+from trackperm.pairing.repeats import ADDED, combined
 from trackperm.statistic import Statistic
+
+_UNIT = "unit"
 
 Integers = npt.NDArray[np.int64]
 
@@ -64,3 +71,39 @@ class CountsByUnit:
         """Build from the counts of every class on each kind, shape (K, C, p), and the kind of every unit."""
         sides = [side.reshape(len(side), -1) for side in (candidate, baseline)]
         return cls(sides[0], sides[1], kinds)
+
+
+def by_unit(
+    rows: JoinedRows,
+    frame: Frame,
+    statistic: Statistic,
+    by_class: ClassCounts | None,
+) -> tuple[Frame, Statistic, ClassCounts | None]:
+    """Combine the counts of each cluster, or of the rows of an example, into one row for each of its strata.
+
+    It returns rows with ``id``, the stratum where there are strata, and the counts; the statistic with the
+    units of the counts; and the counts of every class on the same rows.
+    """
+    engine, columns, f = rows.engine, rows.columns, rows.functions
+    has_strata = columns.strata is not None
+    if columns.cluster is not None:
+        frame = frame.with_columns(rows.example(columns.cluster).alias(_UNIT))
+    else:
+        frame = frame.with_columns(f.col(KEY).alias(_UNIT))
+    if columns.repeats not in (None, *ADDED):
+        units = frame.select(KEY, _UNIT).unique()
+        frame, statistic = combined(rows, frame, statistic, strata=has_strata)
+        frame = frame.join(units, on=KEY, how="left")
+        if columns.cluster is None:
+            return frame.with_columns(f.col(KEY).alias("id")), statistic, by_class
+    if by_class is None:
+        return summed(engine, frame, _UNIT, statistic, strata=has_strata), statistic, None
+    if not engine.is_local:
+        n_units = int(engine.collected(frame.select(f.col(_UNIT).n_unique())).item())
+        by_class.require_few_units(n_units)
+    sizes = frame.group_by(_UNIT, KIND).agg(f.len().cast(f.Int64).alias("n"))
+    of_units = engine.collected(sizes).sort(_UNIT, KIND)
+    numbers = np.unique(of_units[_UNIT].to_numpy(), return_inverse=True)[1]
+    by_class = by_class.summed(numbers, of_units[KIND].to_numpy(), of_units["n"].to_numpy())
+    pooled = by_class.pooled().drop(KIND).with_columns(of_units[_UNIT].unique().sort().alias("id"))
+    return engine.local(pooled), statistic, by_class

@@ -17,11 +17,10 @@ from trackperm.errors import InputError
 from trackperm.exact import CountTable
 from trackperm.pairing.checks.differences import shown
 from trackperm.pairing.columns import PairedColumns
-from trackperm.pairing.counting import count_of, counted
+from trackperm.pairing.counting import DIFFERS, MAX_CELLS, counted, require_small_sums
 from trackperm.pairing.engines.base import Frame
 from trackperm.pairing.engines.in_memory import InMemory
-from trackperm.pairing.grouping import MAX_CELLS, require_small_sums
-from trackperm.pairing.joined import SIDES, SIZE, JoinedRows, of
+from trackperm.pairing.joined import SIDES, SIZE, JoinedRows, count_of, of
 from trackperm.pairing.keyed_run import KEY
 from trackperm.statistic import Outcome, Statistic, load_statistic
 from trackperm.statistic.definition import CLASS_COLUMN, ClassValue
@@ -30,9 +29,6 @@ from trackperm.tables.column_types import LISTS, ColumnType
 
 KIND = "kind"
 """Column with the number of a row's kind."""
-
-DIFFERS = "counts_differ"
-"""Boolean column: whether any count of a row differs between the runs."""
 
 _CLASS = "class_number"
 _SIZE = "kind_size"
@@ -114,9 +110,7 @@ class ClassCounts:
 def class_types(
     statistic: Statistic, columns: PairedColumns, types: Mapping[str, ColumnType]
 ) -> dict[str, ColumnType]:
-    """Return the type of the column of classes; an empty mapping if the statistic has no classes."""
-    if not statistic.has_classes:
-        return {}
+    """Return the type of the column of classes of a statistic that has them."""
     of_classes = literal_type(statistic.classes[0]) if columns.classes is None else types[columns.classes]
     return {CLASS_COLUMN: of_classes}
 
@@ -212,7 +206,7 @@ def _for_every(classes: tuple[ClassValue, ...], kinds: pl.DataFrame) -> pl.DataF
 
 
 def require_few(n: int, what: str, statistic: Statistic, n_classes: int) -> None:
-    """Refuse more counts of classes than :data:`~trackperm.pairing.grouping.MAX_CELLS`."""
+    """Refuse more counts of classes than :data:`~trackperm.pairing.counting.MAX_CELLS`."""
     if n * n_classes * 2 * len(statistic.count_names) > MAX_CELLS:
         raise InputError(
             f"{n} {what} are too many for the counts of {n_classes} classes",

@@ -25,7 +25,6 @@ import polars as pl
 from trackperm.errors import InputTypeError
 from trackperm.pairing.keyed_run import KEY, keys_of
 from trackperm.statistic import Statistic
-from trackperm.tables.attempts import numbers_attempts
 from trackperm.tables.column_names import (
     CONTEXTS,
     INPUTS,
@@ -37,6 +36,7 @@ from trackperm.tables.column_names import (
 )
 from trackperm.tables.column_types import typed_columns
 from trackperm.tables.lazy_table import LazyTable
+from trackperm.tables.shared_columns import numbers_attempts
 from trackperm.tables.table import ExampleTable, id_columns
 
 FEWEST = 5

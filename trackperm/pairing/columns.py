@@ -150,9 +150,11 @@ class PairedColumns:
             if reason:
                 notes.append(f"labels were not compared: {reason}")
                 label = None
-        read = dict.fromkeys(name for name in (label, *used) if name is not None and name not in ids)
-        texts, found = text_columns(tables, statistic, list(read), statistic.counter_columns)
-        notes += found
+        texts: tuple[str, ...] = ()
+        if all(table.untyped for table in tables):
+            read = dict.fromkeys(name for name in (label, *used) if name is not None and name not in ids)
+            texts, found = text_columns(tables, statistic, list(read), statistic.counter_columns)
+            notes += found
         return cls(
             None if by_position else id_,
             () if by_position else ids,

@@ -1,56 +1,38 @@
-"""Counts of two runs on their joined rows."""
+"""Counts of two runs on their joined rows: their table, and the rows on which they differ."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
+from functools import partial, reduce
+from operator import or_
+from typing import Any
 
 import narwhals as nw
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from trackperm.errors import InputError, UncountableError
-from trackperm.exact.scores.scaling import scale_scores
+from trackperm.exact import CountTable
 from trackperm.pairing.checks.differences import shown
 from trackperm.pairing.engines.base import Engine, Frame, Types
-from trackperm.pairing.internal_names import internal
-from trackperm.pairing.joined import SIDES, JoinedRows, of
+from trackperm.pairing.joined import COLUMN_OF, SIDES, SIZE, JoinedRows, count_columns, count_of, of
 from trackperm.pairing.keyed_run import KEY
-from trackperm.statistic import OUT_OF_RANGE, Outcome, Statistic, load_statistic
+from trackperm.pairing.scaling import CountedRows, scaled
+from trackperm.statistic import OUT_OF_RANGE, Outcome, Statistic
 from trackperm.statistic.definition import CLASS_COLUMN
+from trackperm.statistic.expressions.functions import Functions
 
-_INTEGER = "count_as_integer"
+STRATUM = "stratum"
 
+DIFFERS = "counts_differ"
+"""Boolean column: whether any count of a row differs between the runs."""
 
-@dataclass(frozen=True, eq=False)
-class CountedRows:
-    """Rows of two runs with the counts of each, all integers.
-
-    Attributes
-    ----------
-    frame : narwhals.LazyFrame
-        The rows, with a column of int64, named by :func:`count_of`, for every count of both runs.
-    statistic : Statistic
-        The statistic, with the units of the counts.
-    notes : tuple of str
-        The units in which decimals were counted.
-    """
-
-    frame: Frame
-    statistic: Statistic
-    notes: tuple[str, ...]
-
-
-def count_of(side: str, name: str) -> str:
-    """Name the column of a run's count."""
-    return internal("count", side, name)
-
-
-def count_columns(names: Iterable[str]) -> list[str]:
-    """Name the columns of all counts, those of the candidate first."""
-    names = list(names)
-    return [count_of(side, name) for side in reversed(SIDES) for name in names]
+_LARGEST = 2**62
+MAX_CELLS = 2**26
+"""Most counts in a table of all units by all strata or classes: 512 MB of int64."""
 
 
 def counted(
@@ -75,6 +57,8 @@ def counted(
         left.
     """
     frame, decimals = outcomes_of(rows, frame, statistic, types, outcomes)
+    if not decimals and not statistic.resolution:
+        return CountedRows(frame, statistic, ())
     return scaled(rows.engine, frame, statistic, decimals, units)
 
 
@@ -116,9 +100,9 @@ def _expressions(
 ) -> dict[str, nw.Expr]:
     """Return the expressions of the counts of one run; padding counts 0."""
     f = rows.functions
-    expressions = statistic.counts(types, partial(of, side), f)
+    expressions = statistic.counts(types, COLUMN_OF[side], f)
     if outcome is not None:
-        instead = statistic.missing_counts(types, outcome, partial(of, side), f)
+        instead = statistic.missing_counts(types, outcome, COLUMN_OF[side], f)
         expressions = {
             name: f.when(rows.present(side, rows.columns.of_runs)).then(expression).otherwise(instead[name])
             for name, expression in expressions.items()
@@ -239,76 +223,143 @@ def _require_known(rows: JoinedRows, frame: Frame, statistic: Statistic, decimal
         )
 
 
-def scaled(
-    engine: Engine,
-    frame: Frame,
-    statistic: Statistic,
-    decimals: Iterable[str],
-    known: Mapping[str, Fraction] | None = None,
-) -> CountedRows:
-    """Convert decimal counts, and counts whose unit the statistic names, to integer multiples of a unit."""
-    if known is not None:
-        for name, known_unit in known.items():
-            frame = _in_unit(engine, frame, name, known_unit)
-        return CountedRows(frame, statistic, ())
-    named = statistic.resolution
-    units: dict[str, Fraction] = {}
-    notes = []
-    for name in statistic.count_names:
-        unit = (named if name in decimals else None) if isinstance(named, Fraction) else named.get(name)
-        if unit is None and name not in decimals:
-            continue
-        frame, scaled_unit, note = _with_integers(engine, frame, statistic, name, unit)
-        if unit is not None or scaled_unit != 1:
-            units[name] = scaled_unit
-        notes.append(f"`{name}`: {note}")
-    if units != named:
-        statistic = load_statistic(statistic, resolution=units)
-    return CountedRows(frame, statistic, tuple(notes))
+def differ(f: Functions, statistic: Statistic) -> nw.Expr:
+    """Whether any count differs between the runs."""
+    sides = [[f.col(count_of(side, name)) for side in SIDES] for name in statistic.count_names]
+    return reduce(or_, (candidate != baseline for baseline, candidate in sides))
 
 
-def _with_integers(
-    engine: Engine, frame: Frame, statistic: Statistic, name: str, unit: Fraction | None
-) -> tuple[Frame, Fraction, str]:
-    """Replace a count by integer multiples of one unit, found from the distinct pairs of values."""
-    columns = [count_of(side, name) for side in reversed(SIDES)]
-    pairs = engine.collected(frame.select(*columns).unique())
-    try:
-        scores = scale_scores(pairs[columns[0]].to_numpy(), pairs[columns[1]].to_numpy(), unit, wide=False)
-    except InputError as error:
-        message = f"the count `{name}` of `{statistic.name}`: {error.message}"
-        raise InputError(message, hint=error.hint) from None
-    values = pl.concat([pairs[column].alias("value") for column in columns])
-    integers = pl.concat(
-        [pl.Series("integer", each, pl.Int64) for each in (scores.candidate, scores.baseline)]
+def discordant_rows(
+    rows: JoinedRows, frame: Frame, statistic: Statistic, *, has_values: bool
+) -> pl.DataFrame:
+    """Select the rows whose counts differ, ordered by id.
+
+    Parameters
+    ----------
+    frame : narwhals.LazyFrame
+        Rows with ``id``, the counts, :data:`DIFFERS`, and columns of both runs.
+    has_values : bool
+        Whether a row is one example, so that its columns can be shown.
+    """
+    columns, f, schema = rows.columns, rows.functions, frame.collect_schema()
+    counts = {f"{side}.{name}": (side, name) for name in statistic.count_names for side in SIDES}
+    selected = {"id": f.col("id")}
+    if has_values and columns.label is not None:
+        selected["label"] = rows.example(columns.label)
+    if STRATUM in schema:
+        selected[STRATUM] = f.col(STRATUM)
+    if has_values:
+        values = {f"{side}.{name}": f.col(of(side, name)) for name in columns.of_runs for side in SIDES}
+        selected |= {name: value for name, value in values.items() if name not in counts}
+    units = {} if isinstance(statistic.resolution, Fraction) else statistic.resolution
+    for column, (side, name) in counts.items():
+        count = f.col(count_of(side, name))
+        selected[column] = _real(f, count, units[name]) if name in units else count
+    differing = frame.filter(f.col(DIFFERS)).sort("id", *([STRATUM] if STRATUM in schema else []))
+    names = {f"shown_{i}": name for i, name in enumerate(selected)}
+    found = rows.engine.collected(
+        differing.select(value.alias(name) for name, value in zip(names, selected.values(), strict=True))
     )
-    table = pl.DataFrame([values, integers]).unique("value")
-    return _replaced(engine, frame, columns, table), scores.unit, scores.note()
+    return found.rename(names)
 
 
-def _in_unit(engine: Engine, frame: Frame, name: str, unit: Fraction) -> Frame:
-    """Replace a count by integer multiples of a unit; its values are multiples up to rounding."""
-    columns = [count_of(side, name) for side in reversed(SIDES)]
-    pairs = engine.collected(frame.select(*columns).unique())
-    values = pl.concat([pairs[column].alias("value") for column in columns]).unique()
-    integers = [round(Fraction(value) / unit) for value in values.to_list()]
-    table = pl.DataFrame([values, pl.Series("integer", integers, pl.Int64)])
-    return _replaced(engine, frame, columns, table)
+def _real(f: Functions, count: nw.Expr, unit: Fraction) -> nw.Expr:
+    """Convert integer multiples of a unit to decimals, rounded once if floats hold the unit's two parts."""
+    values = count.cast(f.Float64)
+    if max(unit.numerator, unit.denominator) < 2**53:
+        return values * float(unit.numerator) / float(unit.denominator)
+    return values * float(unit)
 
 
-def _replaced(engine: Engine, frame: Frame, columns: Sequence[str], table: pl.DataFrame) -> Frame:
-    """Replace each value of columns by its integer, as a table of ``value`` and ``integer`` has it."""
-    f, replacements = engine.functions, engine.local(table)
-    for column in columns:
-        renamed = replacements.select(f.col("value").alias(column), f.col("integer").alias(_INTEGER))
-        frame = frame.join(renamed, on=column, how="left")
-        frame = frame.with_columns(f.col(_INTEGER).alias(column)).drop(_INTEGER)
-    return engine.kept(frame)
+def summed(engine: Engine, frame: Frame, unit: str, statistic: Statistic, *, strata: bool) -> Frame:
+    """Add up the counts of each unit within each stratum.
+
+    It returns a row for every unit and each of its strata: the unit as ``id``, :data:`STRATUM` where there
+    are strata, and the counts. Sums that may reach 2^62 are refused.
+    """
+    f, columns = engine.functions, count_columns(statistic.count_names)
+    frame = frame.select(f.col(unit).alias("id"), *([STRATUM] if strata else []), *columns)
+    keys = ["id", STRATUM] if strata else ["id"]
+    reach = engine.collected(frame.select(f.col(*columns).abs().max()))
+    sizes = engine.collected(frame.group_by(keys).agg(f.len().alias("n")).select(f.col("n").max()))
+    require_small_sums(max(map(int, reach.row(0))), int(sizes.item()), statistic)
+    sums = frame.group_by(keys).agg(f.col(column).sum().alias(column) for column in columns)
+    return engine.kept(sums.with_columns(f.col(*columns).cast(f.Int64), f.lit(1, f.Int64).alias(SIZE)))
 
 
-def by_distinct(
-    engine: Engine, frame: Frame, names: Sequence[str], function: Callable[[pl.DataFrame], pl.DataFrame]
-) -> Frame:
-    """Add the columns that a function computes from the distinct values of `names`, which are not null."""
-    distinct = engine.collected(frame.select(*names).unique().sort(*names))
-    return frame.join(engine.local(function(distinct)), on=list(names), how="left")
+def require_small_sums(largest: int, n: int, statistic: Statistic) -> None:
+    """Refuse sums of `n` counts of at most `largest` if they may reach 2^62."""
+    if largest * n >= _LARGEST:
+        raise InputError(
+            f"the counts of `{statistic.name}` may add up to 2^62 and more",
+            hint="`resolution` in the file of the statistic sets a larger unit.",
+        )
+
+
+def count_table(
+    engine: Engine, frame: Frame, statistic: Statistic, *, strata: bool, units: bool
+) -> CountTable:
+    """Group units with equal counts; each stratum has its own columns of counts.
+
+    `frame` has ``id``, the counts, their multiplicity, and :data:`STRATUM` where there are strata; `units`
+    states that an id may be in several strata. Counts of all rows in all strata that would not fit in memory
+    are refused.
+    """
+    f, columns = engine.functions, count_columns(statistic.count_names)
+    p = len(statistic.count_names)
+    if not strata:
+        groups = _multiplicities(engine, frame, columns)
+        values = np.ascontiguousarray(groups.select(columns).to_numpy(), dtype=np.int64)
+        sizes = groups["multiplicity"].to_numpy()
+        return CountTable.from_counts(statistic.count_names, values[:, :p], values[:, p:], sizes)
+    alone, n_spanning = frame, 0
+    several = pl.DataFrame(schema={"id": pl.Int64, **dict.fromkeys([STRATUM, *columns], pl.Int64)})
+    if units:
+        spanning = frame.group_by("id").agg(f.len().alias("n")).filter(f.col("n") > 1).select("id")
+        alone = frame.join(spanning, on="id", how="anti")
+        n_spanning = int(engine.collected(spanning.select(f.len())).item())
+    groups = _multiplicities(engine, alone, [STRATUM, *columns])
+    n_units, n_strata = len(groups) + n_spanning, len(statistic.weights)
+    if n_units * n_strata * len(columns) > MAX_CELLS:
+        raise InputError(
+            f"{n_units} rows of counts in {n_strata} strata are too many", hint="use fewer strata."
+        )
+    if n_spanning:
+        several = engine.collected(frame.join(spanning, on="id", how="semi").sort("id", STRATUM))
+    return _over_strata(groups, several, statistic)
+
+
+def _multiplicities(engine: Engine, frame: Frame, columns: Sequence[str]) -> pl.DataFrame:
+    f = engine.functions
+    groups = frame.group_by(columns).agg(f.col(SIZE).sum().cast(f.Int64).alias("multiplicity"))
+    return engine.collected(groups).sort(columns)
+
+
+def _over_strata(alone: pl.DataFrame, several: pl.DataFrame, statistic: Statistic) -> CountTable:
+    """Combine grouped units that are in one stratum with the rows of units that are in several strata."""
+    columns, p = count_columns(statistic.count_names), len(statistic.count_names)
+    units = np.unique(several["id"].to_numpy(), return_inverse=True)[1]
+    n_alone, n_units = len(alone), len(alone) + int(units.max(initial=-1)) + 1
+    rows = np.concatenate([np.arange(n_alone), n_alone + units])
+    parts = [frame.select(STRATUM, *columns) for frame in (alone, several) if len(frame)]
+    values = pl.concat(parts)
+    multiplicities = np.concatenate(
+        [alone["multiplicity"].to_numpy(), np.ones(n_units - n_alone, dtype=np.int64)]
+    )
+    names = list(statistic.weights)
+    place = {name: i for i, name in enumerate(names)}
+    at = np.array([place[name] for name in values[STRATUM].to_list()], dtype=np.int64)
+    candidate, baseline = (
+        spread(values.select(part).to_numpy(), rows, at, (n_units, len(names), p))
+        for part in (columns[:p], columns[p:])
+    )
+    return CountTable.from_counts(statistic.total_names, candidate, baseline, multiplicities)
+
+
+def spread(
+    values: npt.NDArray[Any], rows: npt.NDArray[Any], strata: npt.NDArray[Any], shape: Sequence[int]
+) -> npt.NDArray[np.int64]:
+    """Place the counts of each row by unit and stratum, else zeros; shape (units, strata * counts)."""
+    table = np.zeros(shape, dtype=np.int64)
+    table[rows, strata] = values
+    return table.reshape(shape[0], -1)

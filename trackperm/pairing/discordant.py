@@ -1,25 +1,22 @@
-"""Discordant examples: their counts differ between two runs. They are shown with the columns of both."""
+"""Search for discordant examples among rows that are not in memory."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from fractions import Fraction
 from functools import reduce
 from operator import or_
 
 import narwhals as nw
 import polars as pl
 
-from trackperm.pairing.classes import DIFFERS, counted_by_class
-from trackperm.pairing.counting import count_of, counted
-from trackperm.pairing.engines.base import Frame, Types
+from trackperm.pairing.classes import counted_by_class
+from trackperm.pairing.counting import DIFFERS, STRATUM, counted, differ, discordant_rows
+from trackperm.pairing.engines.base import Types
 from trackperm.pairing.engines.in_memory import InMemory
-from trackperm.pairing.grouping import STRATUM
 from trackperm.pairing.joined import IN_TEST, SIDES, SIZE, JoinedRows, of
 from trackperm.pairing.keyed_run import KEY
 from trackperm.statistic import Outcome, Statistic
-from trackperm.statistic.expressions.functions import Functions
 
 MOST = 2**17
 """Most examples that are searched for discordant ones if the rows are not in memory.
@@ -29,40 +26,6 @@ They are brought into memory and counted there, so that their number is bounded.
 
 _SAMPLED = 2**14  # keys by which quantiles are estimated, to within about 1 %
 _MARGIN = 1.5  # factor on the share of keys that is read, because the quantile is an estimate
-
-
-def discordant_rows(
-    rows: JoinedRows, frame: Frame, statistic: Statistic, *, has_values: bool
-) -> pl.DataFrame:
-    """Select the rows whose counts differ, ordered by id.
-
-    Parameters
-    ----------
-    frame : narwhals.LazyFrame
-        Rows with ``id``, the counts, :data:`~trackperm.pairing.classes.DIFFERS`, and columns of both runs.
-    has_values : bool
-        Whether a row is one example, so that its columns can be shown.
-    """
-    columns, f, schema = rows.columns, rows.functions, frame.collect_schema()
-    counts = {f"{side}.{name}": (side, name) for name in statistic.count_names for side in SIDES}
-    selected = {"id": f.col("id")}
-    if has_values and columns.label is not None:
-        selected["label"] = rows.example(columns.label)
-    if STRATUM in schema:
-        selected[STRATUM] = f.col(STRATUM)
-    if has_values:
-        values = {f"{side}.{name}": f.col(of(side, name)) for name in columns.of_runs for side in SIDES}
-        selected |= {name: value for name, value in values.items() if name not in counts}
-    units = {} if isinstance(statistic.resolution, Fraction) else statistic.resolution
-    for column, (side, name) in counts.items():
-        count = f.col(count_of(side, name))
-        selected[column] = _real(f, count, units[name]) if name in units else count
-    differing = frame.filter(f.col(DIFFERS)).sort("id", *([STRATUM] if STRATUM in schema else []))
-    names = {f"shown_{i}": name for i, name in enumerate(selected)}
-    found = rows.engine.collected(
-        differing.select(value.alias(name) for name, value in zip(names, selected.values(), strict=True))
-    )
-    return found.rename(names)
 
 
 def few_discordant_rows(
@@ -110,17 +73,3 @@ def _first(rows: JoinedRows, changed: nw.Expr) -> pl.DataFrame:
         if len(found) == MOST:
             return found
     return engine.collected(rows.rows_in_test.filter(changed).sort(*rows.keys).head(MOST))
-
-
-def differ(f: Functions, statistic: Statistic) -> nw.Expr:
-    """Whether any count differs between the runs."""
-    sides = [[f.col(count_of(side, name)) for side in SIDES] for name in statistic.count_names]
-    return reduce(or_, (candidate != baseline for baseline, candidate in sides))
-
-
-def _real(f: Functions, count: nw.Expr, unit: Fraction) -> nw.Expr:
-    """Convert integer multiples of a unit to decimals, rounded once if floats hold the unit's two parts."""
-    values = count.cast(f.Float64)
-    if max(unit.numerator, unit.denominator) < 2**53:
-        return values * float(unit.numerator) / float(unit.denominator)
-    return values * float(unit)

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from trackperm.errors import InputError, PairingError, TrackpermError
 from trackperm.messages import listed
-from trackperm.pairing.checks.differences import ids_of
-from trackperm.pairing.checks.refusals import require_distinct_ids, require_unique_ids, without_id
+from trackperm.pairing.checks.differences import (
+    ids_of,
+    require_distinct_ids,
+    require_unique_ids,
+    without_id,
+)
 from trackperm.pairing.engines.in_memory import InMemory
 from trackperm.pairing.keyed_run import keyed_run, require_id_types
 from trackperm.tables.table import ExampleTable, id_columns

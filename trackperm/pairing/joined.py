@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from operator import and_
 
 import narwhals as nw
@@ -34,6 +34,21 @@ _KEY_WORD = "key_word"
 def of(side: str, name: str) -> str:
     """Name the column of one run in the joined rows."""
     return internal(side, name)
+
+
+def count_of(side: str, name: str) -> str:
+    """Name the column of a run's count."""
+    return internal("count", side, name)
+
+
+def count_columns(names: Iterable[str]) -> list[str]:
+    """Name the columns of all counts, those of the candidate first."""
+    names = list(names)
+    return [count_of(side, name) for side in reversed(SIDES) for name in names]
+
+
+COLUMN_OF: Mapping[str, Callable[[str], str]] = {side: partial(of, side) for side in SIDES}
+"""Functions that name the columns of each run: always the same ones, for which compiled counts are kept."""
 
 
 def _has_row(side: str) -> str:

@@ -21,7 +21,12 @@ from trackperm.choices import Missing
 from trackperm.errors import InputError, InputTypeError, PairingError
 from trackperm.exact import CountTable
 from trackperm.pairing.by_unit import CountsByUnit
-from trackperm.pairing.checks.differences import Differences, RunDifferences, disagree
+from trackperm.pairing.checks.differences import (
+    Differences,
+    RunDifferences,
+    disagree,
+    require_distinct_ids,
+)
 from trackperm.pairing.checks.pairing_warnings import (
     ENOUGH,
     Evidence,
@@ -31,18 +36,18 @@ from trackperm.pairing.checks.pairing_warnings import (
     questions,
     shared_inputs,
 )
-from trackperm.pairing.checks.refusals import require_distinct_ids
 from trackperm.pairing.columns import PairedColumns
-from trackperm.pairing.counting import CountedRows, count_columns, count_of, outcomes_of, scaled
+from trackperm.pairing.counting import outcomes_of
 from trackperm.pairing.digests import digests_of, with_sums
 from trackperm.pairing.engines.base import Frame, Types
 from trackperm.pairing.engines.in_memory import InMemory
-from trackperm.pairing.joined import IN_TEST, SIDES, JoinedRows, with_key_hash
+from trackperm.pairing.joined import IN_TEST, SIDES, JoinedRows, count_columns, count_of, with_key_hash
 from trackperm.pairing.keyed_run import KEY, KeyedRun, keyed_run, require_id_types, with_key
 from trackperm.pairing.notes import design, n_changed, rewritten_ids
 from trackperm.pairing.pair import reported
 from trackperm.pairing.paired_counts import PairedCounts
 from trackperm.pairing.report import OUTCOMES, PairingReport
+from trackperm.pairing.scaling import CountedRows, scaled
 from trackperm.statistic import Statistic
 from trackperm.tables.table import ExampleTable
 

@@ -11,23 +11,24 @@ import polars as pl
 from trackperm.choices import EngineName, Missing, require_choice
 from trackperm.errors import InputError, PairingError
 from trackperm.exact import CountTable
-from trackperm.pairing.by_unit import CountsByUnit
-from trackperm.pairing.checks.differences import Differences, differences, ids_of
-from trackperm.pairing.checks.pairing_warnings import Evidence, other_ids, pairing_warnings
-from trackperm.pairing.checks.refusals import (
+from trackperm.pairing.by_unit import CountsByUnit, by_unit
+from trackperm.pairing.checks.differences import (
+    Differences,
+    differences,
+    ids_of,
     refuse_differences,
     require_distinct_ids,
     require_same_length,
     require_unique_ids,
 )
-from trackperm.pairing.classes import DIFFERS, KIND, ClassCounts, class_types, counted_by_class
+from trackperm.pairing.checks.pairing_warnings import Evidence, other_ids, pairing_warnings
+from trackperm.pairing.classes import KIND, ClassCounts, class_types, counted_by_class
 from trackperm.pairing.columns import PairedColumns
-from trackperm.pairing.counting import count_columns, counted
+from trackperm.pairing.counting import DIFFERS, STRATUM, count_table, counted, differ, discordant_rows
 from trackperm.pairing.digests import Digests, digests
-from trackperm.pairing.discordant import differ, discordant_rows, few_discordant_rows
+from trackperm.pairing.discordant import few_discordant_rows
 from trackperm.pairing.engines import Engine, Frame, Types, engine_for
-from trackperm.pairing.grouping import STRATUM, count_table, summed
-from trackperm.pairing.joined import SIDES, JoinedRows
+from trackperm.pairing.joined import SIDES, JoinedRows, count_columns
 from trackperm.pairing.keyed_run import KEY, KeyedRun, keyed_runs
 from trackperm.pairing.notes import design, lacking_predictions, n_changed, predictions_missing, rewritten_ids
 from trackperm.pairing.paired_counts import PairedCounts
@@ -35,7 +36,6 @@ from trackperm.pairing.repeats import (
     ADDED,
     RowNumbers,
     asymptotic,
-    combined,
     require_equal_rows,
     unit_note,
 )
@@ -43,7 +43,6 @@ from trackperm.pairing.report import OUTCOMES, PairingReport
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.tables.table import ExampleTable
 
-_UNIT = "unit"
 _SAMPLED = 2**16
 """Size of the sample of ids in which equal ids are sought, if the engine does not count them exactly.
 
@@ -183,7 +182,9 @@ def _paired(
     missing: Missing,
 ) -> PairingResult:
     runs, types = keyed_runs(engine, *tables, columns)
-    outcomes, read_types = OUTCOMES.get(missing), {**types, **class_types(statistic, columns, types)}
+    outcomes, read_types = OUTCOMES.get(missing), types
+    if statistic.has_classes:
+        read_types = {**types, **class_types(statistic, columns, types)}
     for outcome in outcomes or ():
         statistic.missing_counts(read_types, outcome)
     rows = _joined(engine, runs, columns, types, missing)
@@ -207,7 +208,11 @@ def _paired(
     numbers = RowNumbers.of(rows) if columns.repeats else None
     if numbers is not None:
         _require_takeable(numbers, columns, statistic)
-    frame, statistic, is_unit, by_class = _by_unit(rows, frame, statistic, by_class)
+    is_unit = columns.cluster is not None or bool(columns.repeats)
+    if is_unit:
+        frame, statistic, by_class = by_unit(rows, frame, statistic, by_class)
+    else:
+        frame = frame.with_columns(rows.functions.col(KEY).alias("id"))
     table = (
         count_table(engine, frame, statistic, strata=has_strata, units=is_unit)
         if by_class is None
@@ -321,45 +326,6 @@ def _some_repeat(engine: Engine, run: KeyedRun) -> bool:
     f, ids = engine.functions, engine.sampled(run.frame.select(KEY), _SAMPLED)
     repeated = ids.group_by(KEY).agg(f.len().alias("n")).filter(f.col("n") > 1)
     return len(engine.collected(repeated.head(1))) > 0
-
-
-def _by_unit(
-    rows: JoinedRows,
-    frame: Frame,
-    statistic: Statistic,
-    by_class: ClassCounts | None,
-) -> tuple[Frame, Statistic, bool, ClassCounts | None]:
-    """Combine the counts of each exchangeable unit into one row for each of its strata.
-
-    It returns rows with ``id``, the stratum where there are strata, and the counts; the statistic with the
-    units of the counts; whether an id may be in several strata; and the counts of every class on the same
-    rows.
-    """
-    engine, columns, f = rows.engine, rows.columns, rows.functions
-    has_strata = columns.strata is not None
-    if columns.cluster is not None:
-        frame = frame.with_columns(rows.example(columns.cluster).alias(_UNIT))
-    else:
-        frame = frame.with_columns(f.col(KEY).alias(_UNIT))
-    if columns.repeats not in (None, *ADDED):
-        units = frame.select(KEY, _UNIT).unique()
-        frame, statistic = combined(rows, frame, statistic, strata=has_strata)
-        frame = frame.join(units, on=KEY, how="left")
-        if columns.cluster is None:
-            return frame.with_columns(f.col(KEY).alias("id")), statistic, True, by_class
-    elif columns.cluster is None and not columns.repeats:
-        return frame.with_columns(f.col(KEY).alias("id")), statistic, False, by_class
-    if by_class is None:
-        return summed(engine, frame, _UNIT, statistic, strata=has_strata), statistic, True, None
-    if not engine.is_local:
-        n_units = int(engine.collected(frame.select(f.col(_UNIT).n_unique())).item())
-        by_class.require_few_units(n_units)
-    sizes = frame.group_by(_UNIT, KIND).agg(f.len().cast(f.Int64).alias("n"))
-    of_units = engine.collected(sizes).sort(_UNIT, KIND)
-    numbers = np.unique(of_units[_UNIT].to_numpy(), return_inverse=True)[1]
-    by_class = by_class.summed(numbers, of_units[KIND].to_numpy(), of_units["n"].to_numpy())
-    pooled = by_class.pooled().drop(KIND).with_columns(of_units[_UNIT].unique().sort().alias("id"))
-    return engine.local(pooled), statistic, True, by_class
 
 
 def require_usable(

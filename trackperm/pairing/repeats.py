@@ -12,14 +12,14 @@ import polars as pl
 
 from trackperm.choices import RepeatsInSpec
 from trackperm.errors import InputError, PairingError
+from trackperm.messages import side_by_side
 from trackperm.pairing.checks.differences import few
-from trackperm.pairing.checks.refusals import side_by_side
 from trackperm.pairing.columns import PairedColumns
-from trackperm.pairing.counting import by_distinct, count_of
+from trackperm.pairing.counting import STRATUM
 from trackperm.pairing.engines.base import Frame
-from trackperm.pairing.grouping import STRATUM
-from trackperm.pairing.joined import SIDES, SIZE, JoinedRows
+from trackperm.pairing.joined import SIDES, SIZE, JoinedRows, count_of
 from trackperm.pairing.keyed_run import KEY
+from trackperm.pairing.scaling import by_distinct
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.definition import ATTEMPTS
 

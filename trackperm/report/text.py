@@ -35,7 +35,7 @@ def lines(comparison: Comparison) -> list[str]:
         found.append(f"{confidence(interval)} {ends(interval)}")
     return [
         "   ".join((statistic_title(comparison), *found)),
-        f"{shown}  {facts}   {comparison.marker} {comparison.decision}",
+        f"{shown}  {facts}   {comparison.marker} {comparison.decision.sentence(equivalence(comparison))}",
         f"scope: {scope(comparison)}",
         *notes(comparison),
         *opinions(comparison),
@@ -76,6 +76,14 @@ def pvalue(comparison: Comparison, digits: int = 3) -> str:
     """Return the p-value with its name; ≈ marks Monte Carlo."""
     equals = "≈" if comparison.method == "monte-carlo" else "="
     return f"{pvalue_name(comparison.test)} {equals} {comparison.format_pvalue(digits)}"
+
+
+def equivalence(comparison: Comparison) -> str:
+    """Return the p-value of the equivalence within the margin, which no correction changes; empty if none."""
+    if comparison.equivalence is None:
+        return ""
+    alone = comparison.corrected is not None or comparison.n_uncorrected is not None
+    return f"{comparison.equivalence}{', uncorrected' * alone}"
 
 
 def certainty(test: PermutationTest) -> str:
@@ -288,12 +296,13 @@ def headline(comparison: Comparison) -> str:
             shown = f"{candidate} and {baseline} are not shown to differ"
         return f"Undecided: {shown} by {statistic} {found}"
     if comparison.verdict == "equivalent":
-        return (
-            f"{candidate} and {baseline} are equivalent within {comparison.margin:g} by {statistic} {found}"
-        )
+        within = f"{comparison.margin:g} by {statistic} ({equivalence(comparison)} for equivalence)"
+        return f"{candidate} and {baseline} are equivalent within {within}"
     note = "" if comparison.statistic.greater_is_better else ", where lower is better"
-    size = f", and equivalent within {comparison.margin:g}" if comparison.decision.equivalent else ""
-    return f"{candidate} is {comparison.verdict} than {baseline} by {statistic}{note}{size} {found}"
+    size = ""
+    if comparison.equivalence is not None:
+        size = f", and equivalent within {comparison.margin:g} ({equivalence(comparison)} for equivalence)"
+    return f"{candidate} is {comparison.verdict} than {baseline} by {statistic}{note} {found}{size}"
 
 
 def one_sided_claim(comparison: Comparison) -> str | None:

@@ -18,7 +18,10 @@ from flask import Flask, Response, abort, request
 from trackperm.report.templating import environment
 from trackperm.version import __version__
 
-_STATIC = resources.files("trackperm.server") / "static"
+_FOLDERS = (
+    resources.files("trackperm.server") / "static",
+    resources.files("trackperm.report") / "templates",  # styles of charts that reports have as well
+)
 _VEGA = "vega.js"
 _TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 _BUNDLE_SECONDS = 120.0
@@ -26,7 +29,14 @@ _WRITE_PROGRAM = (
     "import sys; from trackperm.report import charts; sys.stdout.buffer.write(charts.program().encode())"
 )
 
-STATIC_NAMES = (*sorted(file.name for file in _STATIC.iterdir() if file.is_file()), _VEGA)
+_FILES = {
+    file.name: file
+    for folder in _FOLDERS
+    for file in folder.iterdir()
+    if PurePosixPath(file.name).suffix in _TYPES
+}
+
+STATIC_NAMES = (*sorted(_FILES), _VEGA)
 """Names of the files below ``/trackperm/static/``; the last one is built at its first request."""
 
 
@@ -78,7 +88,7 @@ def policy(nonce: str) -> str:
 def _static(name: str) -> Response:
     if name not in STATIC_NAMES:
         abort(404)
-    body = _program() if name == _VEGA else (_STATIC / name).read_bytes()
+    body = _program() if name == _VEGA else _FILES[name].read_bytes()
     response = Response(mimetype=_TYPES[PurePosixPath(name).suffix])
     if name == _VEGA and "gzip" in request.headers.get("Accept-Encoding", ""):
         body = _packed_program()

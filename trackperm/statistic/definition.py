@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -170,12 +170,7 @@ class Statistic:
         SpecError
             If types do not match, as in text compared with a number; the message shows the place in the spec.
         """
-        checker = self._checker(types, decimals=True)
-        expressions = {}
-        for name, expression in self._counts.items():
-            checker.result(expression, f"the count `{name}`")
-            expressions[name] = count_expression(expression, self._read_columns, types, located, functions)
-        return expressions
+        return dict(_count_expressions(self, tuple(types.items()), located, functions))
 
     @property
     def has_several_rows(self) -> bool:
@@ -242,14 +237,28 @@ class Statistic:
                 hint=f"`{outcome}:` in its file does, as in {example}, with an expression in `label` for"
                 " every count; not every statistic has one.",
             )
-        checker = self._checker(types, decimals=False)
-        expressions = {}
+        what = f"the {outcome} count"
+        return self._compiled(substitute, what, types, located, functions, decimals=False)
+
+    def _compiled(
+        self,
+        expressions: Mapping[str, Expression],
+        what: str,
+        types: Mapping[str, ColumnType],
+        located: Callable[[str], str],
+        functions: Functions,
+        *,
+        decimals: bool,
+    ) -> dict[str, FrameExpression]:
+        """Check and compile an expression for every count; `what` begins its name in messages."""
+        checker = self._checker(types, decimals=decimals)
+        compiled = {}
         for name in self.count_names:
-            checker.result(substitute[name], f"the {outcome} count `{name}`")
-            expressions[name] = count_expression(
-                substitute[name], self._read_columns, types, located, functions
+            checker.result(expressions[name], f"{what} `{name}`")
+            compiled[name] = count_expression(
+                expressions[name], self._read_columns, types, located, functions
             )
-        return expressions
+        return compiled
 
     def _substitute(self, outcome: Outcome) -> Mapping[str, Expression]:
         """Return the counts of a missing prediction; empty where they are unknown.
@@ -364,7 +373,8 @@ class Statistic:
         values = joint_values(self.total_names, u, v)
         result = np.empty((len(u), len(self._scaled_g)), dtype=np.int64)
         for i, (name, expression) in enumerate(self._scaled_g.items()):
-            column = integers(expression, values, len(u))
+            count = self._plain_g.get(name)
+            column = integers(expression, values, len(u)) if count is None else values[count]
             if column.dtype == object:
                 largest = max(map(abs, column), default=0)
                 if largest >= 2**62:
@@ -374,6 +384,12 @@ class Statistic:
             result[:, i] = column
         return result
 
+    @cached_property
+    def _plain_g(self) -> Mapping[str, str]:
+        """Count of one run for each g that is nothing else."""
+        trees = {name: expression.tree for name, expression in self._scaled_g.items()}
+        return {name: tree.full for name, tree in trees.items() if isinstance(tree, Name)}
+
     def tested(
         self, observed: Integers, swapped: Integers, multiplicities: Integers
     ) -> RationalStatistic | RealStatistic:
@@ -382,6 +398,8 @@ class Statistic:
         Arguments that no exchange changes are replaced by their totals. A mean then becomes linear; the mean
         over many parts has denominators that are too large to multiply out.
         """
+        if isinstance(self.h, RationalStatistic) and (observed != swapped).any(axis=0).all():
+            return self.h.linear or self.h
         linear = linearised(self.h, observed, swapped, multiplicities)
         return self.h if linear is None else linear
 
@@ -441,6 +459,18 @@ class Statistic:
         if isinstance(self.resolution, Fraction):
             return format_unit(self.resolution)
         return {name: format_unit(unit) for name, unit in self.resolution.items()}
+
+
+@lru_cache(maxsize=2**7)
+def _count_expressions(
+    statistic: Statistic,
+    types: tuple[tuple[str, ColumnType], ...],
+    located: Callable[[str], str],
+    functions: Functions,
+) -> dict[str, FrameExpression]:
+    """Compile the counts of :meth:`Statistic.counts`, once for the same types of columns."""
+    counts = statistic._counts
+    return statistic._compiled(counts, "the count", dict(types), located, functions, decimals=True)
 
 
 def _written(expressions: Mapping[str, Expression]) -> dict[str, str | int]:

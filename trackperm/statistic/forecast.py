@@ -9,7 +9,7 @@ import numpy as np
 
 from trackperm.errors import CapacityError
 from trackperm.exact import DifferenceHistogram, RationalStatistic
-from trackperm.exact.engines.lattice.basis import MOST_REDUCED, reduce_rank
+from trackperm.exact.engines.lattice.lattice import MOST_REDUCED, reduce_rank
 from trackperm.exact.engines.lattice.statistic import LatticeStatistic
 from trackperm.statistic.definition import CLASS, Statistic
 from trackperm.statistic.expressions.arrays import integers

@@ -42,7 +42,7 @@ def require_antisymmetry(
     trees = [_merged(expression.tree, shared) for expression in g.values()]
     permutation = _permutation(trees, shared)
     if permutation is not None:
-        distinct = _renamed(h, [trees.index(tree) for tree in trees])
+        distinct = h.renamed([trees.index(tree) for tree in trees])
         if _is_difference(distinct, permutation):
             return
         try:
@@ -99,14 +99,7 @@ def _is_difference(h: RationalStatistic | RealStatistic, permutation: Sequence[i
     if h.operation != "+":
         return False
     first, second = h.operands
-    return second == -_renamed(first, permutation)
-
-
-def _renamed(
-    h: RationalStatistic | RealStatistic, variables: Sequence[int]
-) -> RationalStatistic | RealStatistic:
-    """Return x -> h(x[variables])."""
-    return h.permuted(variables) if isinstance(h, RationalStatistic) else h.renamed(variables)
+    return second == -first.renamed(permutation)
 
 
 def _samples(

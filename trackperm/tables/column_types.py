@@ -11,7 +11,6 @@ import polars as pl
 
 from trackperm.errors import InputTypeError
 from trackperm.tables.lazy_table import LazyTable
-from trackperm.tables.named_frame import named_frame
 from trackperm.tables.table import ExampleTable, to_polars
 
 _INTEGER_TEXT = r"^(?:0|-?[1-9][0-9]*)$"
@@ -90,7 +89,7 @@ def typed_columns(
         If a column's values cannot be used, or its types in the two runs are not compatible.
     """
     types: dict[str, ColumnType] = {}
-    values: tuple[list[pl.Series], list[pl.Series]] = ([], [])
+    values: tuple[dict[str, pl.Series], dict[str, pl.Series]] = ({}, {})
     names = list(dict.fromkeys(columns))
     for table in (baseline, candidate):
         _require_types(table, names)
@@ -100,12 +99,9 @@ def typed_columns(
         pair = _as_written(pair) if name in text else _by_values(pair)
         types[name] = _common_type(pair)
         for series, column in zip(values, pair, strict=True):
-            series.append(column.cast(types[name]).values)
-    tables = [
-        table.with_rows(named_frame(series))
-        for table, series in zip((baseline, candidate), values, strict=True)
-    ]
-    return tables[0], tables[1], types
+            series[name] = column.cast(types[name]).values
+    first, second = map(pl.DataFrame, values)
+    return baseline.with_rows(first), candidate.with_rows(second), types
 
 
 def numbers_in_two_ways(

@@ -23,19 +23,14 @@ from support.cases import F1, f1_difference
 
 from trackperm.errors import CapacityError
 from trackperm.exact import DifferenceHistogram
-from trackperm.exact.distributions import pmf
+from trackperm.exact.distributions import pmf, tilt
 from trackperm.exact.distributions.characteristic import SwapDistribution
 from trackperm.exact.distributions.pmf import LatticePMF, Window, lattice_pmf, plan_window
-from trackperm.exact.distributions.tilt import (
-    ScaleFactor,
-    TailMass,
-)
-from trackperm.exact.engines.lattice import grid, plane, tail, tilted
-from trackperm.exact.engines.lattice.basis import reduce_rank
-from trackperm.exact.engines.lattice.reach import without_undefined
+from trackperm.exact.distributions.tilt import ScaleFactor, TailMass, Tilted, without_undefined
+from trackperm.exact.engines.lattice import grid, plane, tail
+from trackperm.exact.engines.lattice.lattice import reduce_rank
 from trackperm.exact.engines.lattice.rows import RowIntervals
 from trackperm.exact.engines.lattice.statistic import LatticeStatistic
-from trackperm.exact.engines.lattice.tilted import Tilted
 from trackperm.exact.types import INSIDE, OUTSIDE
 
 
@@ -102,7 +97,7 @@ def test_roundings_of_several_counts() -> None:
 
 @pytest.mark.usefixtures("engine")
 def test_scale_factor_of_several_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tilted, "scale_factor", off_by_delta)
+    monkeypatch.setattr(tilt, "scale_factor", off_by_delta)
     check_tails(1.1)
 
 
@@ -184,7 +179,8 @@ def test_rows_without_a_tilt(monkeypatch: pytest.MonkeyPatch) -> None:
     law, tilt = independent_counts(Window((0, 46), (31, 20)))
     x, ends = np.tile(np.arange(31), 2), [46, 66, 65, 100]
     rows = RowIntervals(x, *(np.repeat(each, 31) for each in (ends[:2], ends[2:])))
-    found = plane._tail(law, tilt, rows, 0.0, -math.inf, BUDGET)
+    tilts, chosen = plane._assigned(law, tilt, rows, 0.0)
+    found = plane._summed(law, tilts, rows, chosen, 0.0, -math.inf, BUDGET)
     check_band([relative(found, upper_share({1: 100}, 46))], 3000)
 
 

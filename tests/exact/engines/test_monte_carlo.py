@@ -22,7 +22,7 @@ from trackperm.choices import Alternative
 from trackperm.errors import CapacityError, InputError
 from trackperm.exact import DifferenceHistogram, RationalStatistic, structured_test
 from trackperm.exact.distributions.characteristic import SwapDistribution
-from trackperm.exact.engines.lattice.basis import reduce_rank
+from trackperm.exact.engines.lattice.lattice import reduce_rank
 from trackperm.exact.engines.lattice.statistic import LatticeStatistic, Statistic
 from trackperm.exact.engines.monte_carlo import (
     CONFIDENCE,

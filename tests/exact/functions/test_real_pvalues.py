@@ -29,7 +29,7 @@ from trackperm.errors import InputError
 from trackperm.exact import structured_test
 from trackperm.exact.counts import DifferenceHistogram
 from trackperm.exact.distributions.characteristic import SwapDistribution
-from trackperm.exact.engines.lattice.basis import reduce_rank
+from trackperm.exact.engines.lattice.lattice import reduce_rank
 from trackperm.exact.engines.lattice.statistic import LatticeStatistic
 from trackperm.exact.functions.real import RealStatistic
 from trackperm.exact.types import INSIDE, UNDEFINED

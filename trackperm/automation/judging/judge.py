@@ -156,7 +156,8 @@ def _regression(comparison: Comparison, smallest: float) -> Finding:
     if sign == "better":
         return Finding(title, "pass", f"the candidate is better ({numbers})")
     if comparison.verdict == "equivalent":
-        return Finding(title, "pass", f"equivalent within {comparison.margin:g} ({numbers})")
+        shown = f"{text.equivalence(comparison)} for equivalence; {numbers}"
+        return Finding(title, "pass", f"equivalent within {comparison.margin:g} ({shown})")
     if comparison.depends_on_missing:
         return Finding(title, "undecided", _OPEN)
     lack = _lack(comparison, smallest)

@@ -151,12 +151,9 @@ class FrequencySearch:
         return np.asarray(self._losses * np.maximum(1.0 - 2.0 * reach, 0.0) ** 4)
 
     def _level(self, index: int) -> BoxBounds:
-        if index not in self._levels:
-            self._levels[index] = self._box_bounds(index)
-        return self._levels[index]
-
-    def _box_bounds(self, index: int) -> BoxBounds:
-        """Choose the rows that bound boxes of one size, in their order."""
+        """Choose the rows that bound boxes of one size, in their order; once for each size."""
+        if index in self._levels:
+            return self._levels[index]
         reach = self._reach(index)
         expected = self._expected(reach)
         rows = np.flatnonzero(expected)
@@ -174,7 +171,7 @@ class FrequencySearch:
         steps = self._steps[rows]
         # Phases err by a few roundings of the sizes of their terms.
         roundings = 16.0 * UNIT * (np.abs(steps) @ self._extents)
-        return BoxBounds(
+        self._levels[index] = BoxBounds(
             self._sizes[index],
             steps,
             reach[rows] + roundings,
@@ -182,6 +179,7 @@ class FrequencySearch:
             self._sech2[rows],
             ends,
         )
+        return self._levels[index]
 
     def _halved(self, corners: IntArray, index: int) -> IntArray:
         """Return the boxes of one size that make up those of the previous size."""

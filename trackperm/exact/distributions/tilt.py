@@ -7,19 +7,38 @@ With a reference point x*, any tilt lambda gives in exact arithmetic
 and the choice of lambda decides the rounding error. If R contains the mean of X, lambda = 0. Otherwise the
 tilted mean is put on the boundary of R: at the observed value in one dimension, at the dominating point in
 several. Tilts have 20 bits, or fewer if steps have more than 33, so that lambda . x_k is exact in float64.
+
+For a single point z the factor is Chernoff's bound of P(X = z), and the size of its rounding errors. A sum
+over a region may therefore use several tilts, each for the points where its bound is the least. As the
+Hessian of K is at most C = sum_k c_k x_k x_k^T / 4 everywhere, one tilt also bounds the mass away from its
+mean:
+
+    P(X = z) <= exp(K - lambda . (z - E/2) - (z - mean)^T C^-1 (z - mean) / 2).
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from trackperm.errors import UndefinedStatisticError
 from trackperm.exact.counts import exact_column_sums
 from trackperm.exact.distributions.characteristic import UNIT, FloatArray, SwapDistribution, log_cosh_excess
+from trackperm.exact.distributions.pmf import Window, plan_window
 from trackperm.exact.types import IntArray
+
+MOST_STEPS = 100
+"""Largest number of Newton steps to a tilt; any tilt is valid, so stopping early costs only accuracy."""
+
+CLOSE = 1e-3
+"""Predicted decrease of a bound's logarithm below which the tilt is close enough."""
+
+SHORTEST = 2.0**-40
+"""Smallest part of a Newton step: shorter ones change nothing but roundings."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +122,23 @@ def certified(log_scale: float, total: float, error: float) -> TailMass:
         # Only an upper bound is known: return that bound.
         return TailMass(log_scale, total + error if total + error > 0 else error, 1.0)
     return TailMass(log_scale, total, error / (total - error))
+
+
+def without_undefined(tail: TailMass, undefined: TailMass, point: Sequence[int]) -> TailMass:
+    """Return a tail whose certificate includes the mass of points where the statistic is undefined.
+
+    It raises UndefinedStatisticError, which names one such `point`, if that mass is proved to be positive.
+    """
+    if undefined.error < 0.5:
+        raise UndefinedStatisticError(
+            "the statistic is undefined after some swaps of outputs: it divides by 0 there "
+            f"(first at lattice point ({', '.join(map(str, point))}))",
+            hint="declare the value of 0/0 with `undefined`; a non-zero number over 0 has no value.",
+        )
+    more = undefined.scaled * math.exp(min(undefined.log_scale - tail.log_scale, 700.0))
+    if tail.error >= 1.0:
+        return TailMass(tail.log_scale, tail.scaled + more, 1.0)
+    return certified(tail.log_scale, tail.scaled, tail.scaled * tail.error / (1.0 + tail.error) + more)
 
 
 def line_tilt(law: SwapDistribution, target: float) -> float:
@@ -199,3 +235,104 @@ def dominating_tilt(law: SwapDistribution, excess: Callable[[FloatArray], float]
         if change <= 1e-4 * float(np.abs(tilt * scale).max()):
             break
     return tilt
+
+
+@dataclass(frozen=True)
+class Tilted:
+    """Tilt of the distribution of X.
+
+    Attributes
+    ----------
+    tilt : ndarray of float, shape (r,)
+        The tilt lambda.
+    reference : tuple of int, length r
+        Lattice point next to the mean.
+    scale : ScaleFactor
+        exp(K - lambda . (reference - E/2)).
+    mean : ndarray of float, shape (r,)
+        Mean of X under the tilt.
+    window : Window
+        Window with all but a negligible part of the tilted mass.
+    """
+
+    tilt: FloatArray
+    reference: tuple[int, ...]
+    scale: ScaleFactor
+    mean: FloatArray
+    window: Window
+
+    @classmethod
+    def of(cls, law: SwapDistribution, tilt: FloatArray, log_outside: float, *, fast: bool) -> Tilted:
+        """Tilt a distribution; its window omits at most exp(log_outside), and is enlarged if `fast`."""
+        mean = law.centred_mean(tilt) + np.array([float(e) / 2 for e in law.total])
+        reference = tuple(round(float(x)) for x in mean)
+        window = plan_window(law, tilt, log_outside, fast=fast)
+        return cls(tilt, reference, scale_factor(law, tilt, reference), mean, window)
+
+    def log_weight(self, points: Sequence[IntArray]) -> FloatArray:
+        """Return -lambda . (z - reference), exact, at r coordinate arrays of one shape."""
+        total = np.zeros(points[0].shape)
+        for axis, slope, at in zip(points, self.tilt.tolist(), self.reference, strict=True):
+            if slope:
+                total -= slope * (axis - at)
+        return total
+
+    def chernoff(self, points: Sequence[IntArray]) -> FloatArray:
+        """Return K - lambda . (z - E/2), the log bounds of the mass of points."""
+        return self.scale.log + self.log_weight(points)
+
+    def falling_off(self, points: Sequence[IntArray | FloatArray], precision: FloatArray) -> FloatArray:
+        """Return (z - mean)^T C^-1 (z - mean) / 2, the decrease of log bounds away from the mean."""
+        offsets = [axis - at for axis, at in zip(points, self.mean.tolist(), strict=True)]
+        total = np.zeros(points[0].shape)
+        for i, j in itertools.combinations_with_replacement(range(len(offsets)), 2):
+            total += (0.5 if i == j else 1.0) * precision[i, j] * offsets[i] * offsets[j]
+        return total
+
+
+def tilt_at(law: SwapDistribution, point: FloatArray) -> FloatArray:
+    """Return a tilt with nearly the least Chernoff bound at a point, shape (r,).
+
+    Newton's method, with halved steps, minimises the convex function K(lambda) - lambda . (point - E/2). At
+    the minimum the tilted mean is the point; on the edge of the support it is approached along a ray.
+    """
+    goal = point - np.array([float(e) / 2 for e in law.total])
+    tilt = np.zeros(law.rank)
+
+    def objective(at: FloatArray) -> float:
+        return law.cumulant(at) - float(at @ goal)
+
+    value = objective(tilt)
+    for _ in range(MOST_STEPS):
+        gradient = goal - law.centred_mean(tilt)
+        # Coins that are certain under the tilt leave a covariance of lower rank.
+        step = np.linalg.lstsq(law.covariance(tilt), gradient, rcond=1e-12)[0]
+        if float(gradient @ step) < CLOSE:
+            break
+        size = 1.0
+        while not (moved := objective(tilt + size * step)) < value and size > SHORTEST:
+            size /= 2.0
+        if size <= SHORTEST:
+            break
+        tilt, value = tilt + size * step, moved
+    return tilt
+
+
+def least_precision(law: SwapDistribution) -> FloatArray:
+    """Return slightly less than C^-1, shape (r, r), so that roundings do not make bounds too small."""
+    covariance = law.covariance(np.zeros(law.rank))
+    return np.asarray(np.linalg.inv(covariance) * (1.0 - 1e-9), dtype=np.float64)
+
+
+def common_scale(tilts: Sequence[Tilted], log_tail: float) -> float:
+    """Return the logarithm of the unit in which masses under several tilts are added.
+
+    It is one of the scale factors, which saves roundings, unless none is near enough to the tail for floats.
+    """
+    nearest = min((tilt.scale.log for tilt in tilts), key=lambda log: abs(log - log_tail))
+    return nearest if abs(nearest - log_tail) < 100.0 else log_tail
+
+
+def never_zero(logs: FloatArray | float) -> FloatArray:
+    """Return exp of logarithms, within the range of floats and 0 for -inf only, so no bound underflows."""
+    return np.where(np.isneginf(logs), 0.0, np.exp(np.clip(logs, -700.0, 700.0)))

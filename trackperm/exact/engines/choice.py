@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from trackperm.choices import Method
 from trackperm.errors import CapacityError, InputError
-from trackperm.exact.distributions.tilt import TailMass
 from trackperm.messages import listed
 
 PATIENCE = 60.0
 """Estimated seconds beyond which `auto` skips an exact engine: a minute is as long as a user waits."""
 
 
+Tails = TypeVar("Tails")
+
+
 @dataclass(frozen=True)
-class Engine:
-    """Engine that can compute tails of one distribution, and its estimated costs.
+class Engine(Generic[Tails]):
+    """Engine that can compute a tail or several of one distribution, and its estimated costs.
 
     Attributes
     ----------
@@ -39,7 +42,7 @@ class Engine:
     n_bytes: int
     refusal: str | None
     why: str
-    run: Callable[[], list[TailMass]]
+    run: Callable[[], Tails]
 
     def obstacle(self, memory_budget: int) -> str | None:
         """Return the reason why the engine cannot run; None if it can."""
@@ -48,7 +51,7 @@ class Engine:
         return self.refusal
 
 
-def run_cheapest(engines: Sequence[Engine], memory_budget: int) -> tuple[list[TailMass], Engine]:
+def run_cheapest(engines: Sequence[Engine[Tails]], memory_budget: int) -> tuple[Tails, Engine[Tails]]:
     """Run the cheapest engine that can run; if it gives up, the next one.
 
     If all fail, the CapacityError lists the obstacle of each.
@@ -67,7 +70,9 @@ def run_cheapest(engines: Sequence[Engine], memory_budget: int) -> tuple[list[Ta
     raise CapacityError("no exact engine fits: " + "; ".join(obstacles))
 
 
-def run_named(engines: Sequence[Engine], method: str, memory_budget: int) -> tuple[list[TailMass], Engine]:
+def run_named(
+    method: str, engines: Sequence[Engine[Tails]], memory_budget: int
+) -> tuple[Tails, Engine[Tails]]:
     """Run the engine of that name.
 
     It raises CapacityError if the engine cannot solve the problem, and InputError if the engine is not known

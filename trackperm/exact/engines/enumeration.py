@@ -7,7 +7,6 @@ On the integers the kinds are split into two halves, each listed separately, whi
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,15 +17,10 @@ from trackperm.errors import UndefinedStatisticError
 from trackperm.exact.counts import LARGEST
 from trackperm.exact.distributions.characteristic import SwapDistribution
 from trackperm.exact.distributions.line import LineLaw
-from trackperm.exact.types import INSIDE, UNDEFINED, IntArray, Region
+from trackperm.exact.types import INSIDE, UNDEFINED, Region
 
 MOST_COINS = 62
 """Largest number of coins for which numbers of swaps fit int64."""
-
-
-def n_configurations(multiplicities: IntArray) -> int:
-    """Return prod_k (c_k + 1), the number of configurations."""
-    return math.prod(int(c) + 1 for c in multiplicities)
 
 
 def count_inside(law: SwapDistribution, region: Region) -> int:

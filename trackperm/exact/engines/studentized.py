@@ -53,9 +53,9 @@ import numpy.typing as npt
 
 from trackperm.choices import Alternative
 from trackperm.errors import CapacityError, InputError
-from trackperm.exact.counts import LARGEST, exact_column_sums, group_rows
+from trackperm.exact.counts import LARGEST, exact_column_sums, group_rows, n_configurations
 from trackperm.exact.distributions.characteristic import FloatArray, SwapDistribution
-from trackperm.exact.engines.enumeration import count_inside, n_configurations
+from trackperm.exact.engines.enumeration import count_inside
 from trackperm.exact.engines.monte_carlo import monte_carlo_tail
 from trackperm.exact.functions.rational import RationalStatistic
 from trackperm.exact.functions.real import RealStatistic

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import TypeVar
 
 from trackperm.errors import InputError
@@ -49,6 +50,19 @@ class OperationTree:
     def constant(cls: type[Tree], value: int | Fraction, n_variables: int) -> Tree:
         """Return the constant statistic `value`."""
         return cls("constant", n_variables, value=Fraction(value))
+
+    @cached_property
+    def variables(self) -> tuple[int, ...]:
+        """Indices of the variables that occur, ascending."""
+        found, seen = set[int](), set[int]()
+        pending: list[OperationTree] = [self]
+        while pending:
+            part = pending.pop()
+            if id(part) not in seen:
+                seen.add(id(part))
+                pending += part.operands
+                found |= {part.index} if part.operation == "variable" else set()
+        return tuple(sorted(found))
 
     def _coerce(self: Tree, other: Tree | int | Fraction) -> Tree:
         if not isinstance(other, OperationTree):

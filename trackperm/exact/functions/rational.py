@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, reduce
+from operator import add, itemgetter
 from typing import Any, Literal
 
 import numpy as np
@@ -46,7 +47,7 @@ class Polynomial:
     __slots__ = ("n_variables", "terms")
 
     def __init__(self, terms: Mapping[Exponents, int], n_variables: int) -> None:
-        self.terms = {exponents: c for exponents, c in sorted(terms.items()) if c != 0}
+        self.terms = dict(filter(itemgetter(1), sorted(terms.items())))
         self.n_variables = n_variables
         if len(self.terms) > MAX_TERMS:
             raise CapacityError(
@@ -62,8 +63,10 @@ class Polynomial:
     def affine(cls, constant: int, coefficients: Sequence[int]) -> Polynomial:
         """Return ``constant + sum_i coefficients[i] * x_i``."""
         n = len(coefficients)
-        terms = {tuple(int(i == j) for j in range(n)): int(c) for i, c in enumerate(coefficients) if c}
-        return cls({(0,) * n: int(constant)} | terms, n)
+        terms = {(0,) * n: int(constant)}
+        for i, c in enumerate(coefficients):
+            terms[(0,) * i + (1,) + (0,) * (n - 1 - i)] = int(c)
+        return cls(terms, n)
 
     def __add__(self, other: Polynomial) -> Polynomial:
         terms = dict(self.terms)
@@ -81,14 +84,16 @@ class Polynomial:
         terms: dict[Exponents, int] = {}
         for left, c in self.terms.items():
             for right, d in other.terms.items():
-                exponents = tuple(i + j for i, j in zip(left, right, strict=True))
+                exponents = tuple(map(add, left, right))
                 terms[exponents] = terms.get(exponents, 0) + c * d
             if len(terms) > 2 * MAX_TERMS:
                 raise CapacityError(f"the statistic expands to a polynomial of more than {MAX_TERMS} terms")
         return Polynomial(terms, self.n_variables)
 
     def __pow__(self, exponent: int) -> Polynomial:
-        return reduce(Polynomial.__mul__, [self] * exponent, Polynomial.constant(1, self.n_variables))
+        if exponent == 0:
+            return Polynomial.constant(1, self.n_variables)
+        return reduce(Polynomial.__mul__, [self] * exponent)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Polynomial) and (self.n_variables, self.terms) == (
@@ -300,6 +305,17 @@ class RationalStatistic(OperationTree):
         return left[0] * factor, {index: slope * factor for index, slope in left[1].items()}
 
     @cached_property
+    def linear(self) -> RationalStatistic | None:
+        """Affine form of h, with its divisions simplified if that is needed; None if there is none."""
+        if self.affine is not None:
+            return self
+        try:
+            simple = self.simplified()
+        except CapacityError:  # a divisor that is too long to multiply out is not constant
+            return None
+        return None if simple.affine is None else simple
+
+    @cached_property
     def divisors(self) -> tuple[Polynomial, ...]:
         """Polynomials whose zeros make some divisor of h zero; constants are omitted."""
         found: dict[Polynomial, None] = {}
@@ -359,13 +375,13 @@ class RationalStatistic(OperationTree):
                     found[id(part)] = RationalStatistic.constant(part.undefined, self.n_variables)
         return found[id(self)]
 
-    def permuted(self, permutation: Sequence[int]) -> RationalStatistic:
-        """Return x -> h(x[permutation])."""
+    def renamed(self, variables: Sequence[int]) -> RationalStatistic:
+        """Return x -> h(x[variables])."""
         n = self.n_variables
-        return self.substitute([RationalStatistic.variable(i, n) for i in permutation])
+        return self.substitute([RationalStatistic.variable(i, n) for i in variables])
 
     def is_antisymmetric_under(self, permutation: Sequence[int]) -> bool:
         """Whether ``h(x[permutation]) == -h(x)`` as rational functions."""
         a, b = self.quotient
-        c, d = self.permuted(permutation).quotient
+        c, d = self.renamed(permutation).quotient
         return not (a * d + c * b).terms

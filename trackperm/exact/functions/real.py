@@ -137,13 +137,6 @@ class RealStatistic(OperationTree):
         return self.value.numerator if self.value.denominator == 1 else self.value
 
     @cached_property
-    def variables(self) -> tuple[int, ...]:
-        """Indices of the variables that occur, ascending."""
-        if self.operation == "variable":
-            return (self.index,)
-        return tuple(sorted({index for operand in self.operands for index in operand.variables}))
-
-    @cached_property
     def is_integral(self) -> bool:
         """Whether the written form proves that all values are integers."""
         if self.operation == "constant":

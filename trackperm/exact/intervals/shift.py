@@ -48,7 +48,7 @@ import numpy.typing as npt
 
 from trackperm.choices import Alternative
 from trackperm.errors import InputError
-from trackperm.exact.engines.enumeration import n_configurations
+from trackperm.exact.counts import n_configurations
 from trackperm.exact.intervals.additive import AdditiveScores
 from trackperm.exact.intervals.interval import Interval, tail_level
 from trackperm.exact.intervals.search import lower_end

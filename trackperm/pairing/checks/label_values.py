@@ -15,9 +15,8 @@ from typing import Any
 import polars as pl
 
 from trackperm.errors import InputError, InputTypeError, SpecError
-from trackperm.messages import listed
-from trackperm.pairing.checks.differences import shown
-from trackperm.pairing.checks.refusals import side_by_side, trivial_difference
+from trackperm.messages import listed, side_by_side
+from trackperm.pairing.checks.differences import shown, trivial_difference
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.definition import POSITIVE
 from trackperm.statistic.document import scalar

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from types import TracebackType
+from contextlib import AbstractContextManager
 from typing import Any
 
 import narwhals as nw
@@ -18,7 +18,7 @@ Frame = nw.LazyFrame[Any]
 Types = dict[str, ColumnType]
 
 
-class Engine(ABC):
+class Engine(AbstractContextManager["Engine"]):
     """A data frame engine that pairs runs; as a context manager, it frees its tables at the end.
 
     Attributes
@@ -88,11 +88,3 @@ class Engine(ABC):
     @abstractmethod
     def n_distinct(self, frame: Frame, name: str) -> int:
         """Count the distinct values of a column; an estimate to within about a fifth is enough."""
-
-    def __enter__(self) -> Engine:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        return None

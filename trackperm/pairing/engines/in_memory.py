@@ -30,6 +30,9 @@ class InMemory(Engine):
     functions = POLARS
     _last: tuple[Frame | None, pl.DataFrame | None] = None, None
 
+    def __exit__(self, *_: object) -> None:
+        """Free nothing, as all tables are in this process's memory."""
+
     def typed(
         self, tables: Sequence[ExampleTable], columns: Sequence[str], texts: Sequence[str]
     ) -> tuple[list[Frame], Types]:

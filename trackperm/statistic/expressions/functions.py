@@ -7,6 +7,7 @@ expressions over few rows takes half the time.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import narwhals as nw
@@ -20,7 +21,7 @@ FrameExpression = nw.Expr
 """Expression over the columns of a data frame."""
 
 
-class Functions(Protocol):
+class Functions(Hashable, Protocol):
     """Functions in use from the module ``narwhals``, or from ``polars`` in its place."""
 
     Float64: Any

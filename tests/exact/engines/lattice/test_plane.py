@@ -21,8 +21,8 @@ from trackperm.exact.distributions.tilt import TailMass
 from trackperm.exact.engines.lattice import grid as grid_module
 from trackperm.exact.engines.lattice import tail as tail_module
 from trackperm.exact.engines.lattice.grid import grid_tail
+from trackperm.exact.engines.lattice.lattice import Reach
 from trackperm.exact.engines.lattice.plane import plane_tail
-from trackperm.exact.engines.lattice.reach import Reach
 from trackperm.exact.types import INSIDE, IntArray, Membership
 
 USEFUL = 1e-10

@@ -13,9 +13,8 @@ from trackperm.exact import DifferenceHistogram, RationalStatistic
 from trackperm.exact.distributions.characteristic import SwapDistribution
 from trackperm.exact.distributions.pmf import Window
 from trackperm.exact.engines.lattice import rows as rows_module
-from trackperm.exact.engines.lattice.basis import reduce_rank
+from trackperm.exact.engines.lattice.lattice import Reach, Strip, reduce_rank
 from trackperm.exact.engines.lattice.rational_region import RationalRegion, _signs
-from trackperm.exact.engines.lattice.reach import Reach, Strip
 from trackperm.exact.engines.lattice.rows import RowIntervals, plane_region
 from trackperm.exact.engines.lattice.statistic import LatticeStatistic
 from trackperm.exact.functions.rational import Polynomial

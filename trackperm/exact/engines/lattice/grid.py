@@ -36,9 +36,18 @@ from trackperm.exact.distributions.pmf import (
     open_mesh,
     plan_window,
 )
-from trackperm.exact.distributions.tilt import TailMass, certified, quantised
-from trackperm.exact.engines.lattice.reach import Flags, Reach, without_undefined
-from trackperm.exact.engines.lattice.tilted import Tilted, common_scale, least_precision, never_zero, tilt_at
+from trackperm.exact.distributions.tilt import (
+    TailMass,
+    Tilted,
+    certified,
+    common_scale,
+    least_precision,
+    never_zero,
+    quantised,
+    tilt_at,
+    without_undefined,
+)
+from trackperm.exact.engines.lattice.lattice import Flags, Reach
 from trackperm.exact.types import INSIDE, OUTSIDE, UNDEFINED, IntArray, Membership, Region
 
 LOG_IGNORED = -34.0

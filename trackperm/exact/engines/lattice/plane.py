@@ -40,10 +40,19 @@ from trackperm.exact.distributions.pmf import (
     log_outside,
     plan_window,
 )
-from trackperm.exact.distributions.tilt import TailMass, certified, quantised
-from trackperm.exact.engines.lattice.reach import Flags, Reach, without_undefined
+from trackperm.exact.distributions.tilt import (
+    TailMass,
+    Tilted,
+    certified,
+    common_scale,
+    least_precision,
+    never_zero,
+    quantised,
+    tilt_at,
+    without_undefined,
+)
+from trackperm.exact.engines.lattice.lattice import Flags, Reach
 from trackperm.exact.engines.lattice.rows import BYTES_PER_INTERVAL, RowIntervals, plane_region
-from trackperm.exact.engines.lattice.tilted import Tilted, common_scale, least_precision, never_zero, tilt_at
 from trackperm.exact.types import IntArray, Region
 
 LOG_IGNORED = -31.0
@@ -117,22 +126,19 @@ def plane_tail(
     if found.inside.x.size > INTERVALS_PER_ROW * n_rows:
         raise CapacityError(f"the region has {found.inside.x.size} intervals in {n_rows} rows")
     log_beyond = log_outside(law, none, window)
-    tail = _tail(law, first, found.inside, log_tail, log_beyond, memory_budget)
+    tilts, chosen = _assigned(law, first, found.inside, log_tail)
+    tail = _summed(law, tilts, found.inside, chosen, log_tail, log_beyond, memory_budget)
     if found.undefined.x.size == 0:
         return tail
-    undefined = _tail(law, first, found.undefined, log_tail, -math.inf, memory_budget)
+    tilts, chosen = _assigned(law, first, found.undefined, log_tail)
+    undefined = _summed(law, tilts, found.undefined, chosen, log_tail, -math.inf, memory_budget)
     return without_undefined(tail, undefined, (int(found.undefined.x[0]), int(found.undefined.first[0])))
 
 
-def _tail(
-    law: SwapDistribution,
-    first: Tilted,
-    rows: RowIntervals,
-    log_tail: float,
-    log_beyond: float,
-    memory_budget: int,
-) -> TailMass:
-    """Return the mass of intervals; `log_beyond` bounds the mass outside their window."""
+def _assigned(
+    law: SwapDistribution, first: Tilted, rows: RowIntervals, log_tail: float
+) -> tuple[list[Tilted], IntArray]:
+    """Return tilts, and the number of that of each row: -1 for rows whose mass is negligible."""
     precision = least_precision(law)
     tilts = [first]
     bounds = _log_mass_bounds(first, rows, precision)
@@ -154,7 +160,7 @@ def _tail(
         tilts.append(Tilted.of(law, further, LOG_WINDOW, fast=False))
         bounds = np.minimum(bounds, _log_mass_bounds(tilts[-1], rows, precision))
     chosen[~needed] = -1
-    return _summed(law, tilts, rows, chosen, precision, log_tail, log_beyond, memory_budget)
+    return tilts, chosen
 
 
 def _near(tilt: Tilted, rows: RowIntervals) -> IntArray:
@@ -220,12 +226,15 @@ def _summed(
     tilts: Sequence[Tilted],
     rows: RowIntervals,
     chosen: IntArray,
-    precision: FloatArray,
     log_tail: float,
     log_beyond: float,
     memory_budget: int,
 ) -> TailMass:
-    """Sum every row under its tilt, and add the bounds of omitted mass to the certificate."""
+    """Sum every row under its tilt, and add the bounds of omitted mass to the certificate.
+
+    `log_beyond` bounds the mass outside the window of the rows.
+    """
+    precision = least_precision(law)
     log_scale = common_scale(tilts, log_tail)
     total, error = 0.0, float(never_zero(log_beyond - log_scale))
     left_out = [rows.chosen(chosen == -1)]

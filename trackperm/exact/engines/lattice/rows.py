@@ -1,7 +1,7 @@
 r"""Regions of a plane lattice as intervals in its rows.
 
-Points that swaps cannot lead to are omitted (`reach`). On the others each affine divisor has a known range: a
-row is split where a divisor may change its sign, and points where one is 0 are decided one by one. On each
+Points that swaps cannot lead to are omitted (`lattice`). On the others each affine divisor has a known range:
+a row is split where a divisor may change its sign, and points where one is 0 are decided one by one. On each
 piece of a row, the region of a rational statistic of degree at most 2 in the second coordinate is the set
 where a quadratic q(y) has one sign: an interval, the complement of one, all or nothing. Its ends are computed
 in floating point from the roots and then proved on integers:
@@ -27,8 +27,8 @@ import numpy.typing as npt
 from trackperm.errors import CapacityError
 from trackperm.exact.distributions.characteristic import FloatArray
 from trackperm.exact.distributions.pmf import Window
+from trackperm.exact.engines.lattice.lattice import Flags, Reach, Strip
 from trackperm.exact.engines.lattice.rational_region import RationalRegion
-from trackperm.exact.engines.lattice.reach import Flags, Reach, Strip
 from trackperm.exact.types import INSIDE, UNDEFINED, IntArray, Membership, Region
 
 AROUND = 8

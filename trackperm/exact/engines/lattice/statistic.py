@@ -16,9 +16,10 @@ import numpy.typing as npt
 from trackperm.errors import InputError, UndefinedError
 from trackperm.exact.counts import LARGEST, DifferenceHistogram
 from trackperm.exact.distributions.characteristic import FloatArray
-from trackperm.exact.engines.lattice.basis import Lattice
+from trackperm.exact.engines.lattice.lattice import Lattice
 from trackperm.exact.engines.lattice.rational_region import RationalRegion
 from trackperm.exact.engines.lattice.real_region import CallableRegion, ExactValues, RealRegion
+from trackperm.exact.functions.operations import OperationTree
 from trackperm.exact.functions.rational import Polynomial, RationalStatistic
 from trackperm.exact.functions.real import RealStatistic
 from trackperm.exact.functions.real_number import RealNumber
@@ -219,8 +220,8 @@ class LatticeStatistic:
         A difference of the same score of both runs is recognised by its form, and another rational h is
         checked by algebra; any other h is checked at random points.
         """
-        written = RealStatistic.from_rational(self.h) if isinstance(self.h, RationalStatistic) else self.h
-        if isinstance(written, RealStatistic) and self._is_difference_of_runs(written, total):
+        h = self.h
+        if isinstance(h, RationalStatistic | RealStatistic) and self._is_difference_of_runs(h, total):
             return
         local = self.local
         if local is not None:
@@ -239,10 +240,10 @@ class LatticeStatistic:
         if not mirrored:
             raise not_antisymmetric()
 
-    def _is_difference_of_runs(self, h: RealStatistic, total: Sequence[int]) -> bool:
+    def _is_difference_of_runs(self, h: RationalStatistic | RealStatistic, total: Sequence[int]) -> bool:
         """Whether h has the form f(S) - f(S'), with S' the sums S after exchanging all pairs."""
         match h:
-            case RealStatistic("+", _, (score, RealStatistic("*", _, (other, RealStatistic() as factor)))):
+            case OperationTree("+", _, (score, OperationTree("*", _, (other, factor)))):
                 if factor.operation != "constant" or factor.value != -1:
                     return False
             case _:

@@ -11,8 +11,8 @@ from trackperm.errors import CapacityError
 from trackperm.exact.distributions.characteristic import FloatArray, SwapDistribution
 from trackperm.exact.distributions.tilt import EMPTY, TailMass, dominating_tilt, quantised, scale_factor
 from trackperm.exact.engines.lattice.grid import grid_tail
+from trackperm.exact.engines.lattice.lattice import Reach
 from trackperm.exact.engines.lattice.plane import plane_tail
-from trackperm.exact.engines.lattice.reach import Reach
 from trackperm.exact.engines.lattice.statistic import LatticeStatistic
 from trackperm.exact.types import Region
 

@@ -155,7 +155,7 @@ def linear_tails(
             tails = engine.run()
     else:
         engines = [*_exact_engines(rest, limits), _bracket(rest, limits, memory_budget)]
-        tails, engine = run_named(engines, method, memory_budget)
+        tails, engine = run_named(method, engines, memory_budget)
     return reduced.tails(tails), engine.name, engine.why
 
 
@@ -223,7 +223,7 @@ def _scaled(tail: TailMass, n_coins: int) -> TailMass:
     return TailMass(log_scale, tail.scaled, tail.error + (2.0 * n_coins + 2.0 * abs(log_scale)) * UNIT)
 
 
-def _exact_engines(law: LineLaw, limits: Sequence[int]) -> list[Engine]:
+def _exact_engines(law: LineLaw, limits: Sequence[int]) -> list[Engine[list[TailMass]]]:
     engines = [_enumerate(law, limits), _dp(law, limits)]
     if _is_binomial(law):
         engines.append(_binomial(law, limits))
@@ -236,7 +236,7 @@ def _is_binomial(law: LineLaw) -> bool:
     return law.steps.size == 1 and law.n_coins <= binomial.MOST_COINS
 
 
-def _binomial(law: LineLaw, limits: Sequence[int]) -> Engine:
+def _binomial(law: LineLaw, limits: Sequence[int]) -> Engine[list[TailMass]]:
     return Engine(
         "binomial",
         seconds=0.0,
@@ -247,7 +247,7 @@ def _binomial(law: LineLaw, limits: Sequence[int]) -> Engine:
     )
 
 
-def _enumerate(law: LineLaw, limits: Sequence[int]) -> Engine:
+def _enumerate(law: LineLaw, limits: Sequence[int]) -> Engine[list[TailMass]]:
     refusal, n_listed, small = None, 0, law.n_coins <= enumeration.MOST_COINS and law.total <= LARGEST
     n_bits = law.n_coins + law.total.bit_length()
     log_configurations = float(np.log2(law.multiplicities + 1.0).sum())
@@ -265,7 +265,7 @@ def _enumerate(law: LineLaw, limits: Sequence[int]) -> Engine:
     )
 
 
-def _dp(law: LineLaw, limits: Sequence[int]) -> Engine:
+def _dp(law: LineLaw, limits: Sequence[int]) -> Engine[list[TailMass]]:
     n_cells = limits[0] + 1
     huge = n_cells.bit_length() > MOST_BITS
     return Engine(
@@ -278,7 +278,7 @@ def _dp(law: LineLaw, limits: Sequence[int]) -> Engine:
     )
 
 
-def _lattice(law: LineLaw, limits: Sequence[int], *, planned: bool) -> Engine:
+def _lattice(law: LineLaw, limits: Sequence[int], *, planned: bool) -> Engine[list[TailMass]]:
     """Return the lattice engine, with its least cost unless `planned`."""
     refusal, seconds, frequencies = None, 0.0, 0.0
     if law.total > EXACT_IN_FLOATS:
@@ -309,7 +309,7 @@ def _lattice(law: LineLaw, limits: Sequence[int], *, planned: bool) -> Engine:
     )
 
 
-def _bracket(law: LineLaw, limits: Sequence[int], memory_budget: int) -> Engine:
+def _bracket(law: LineLaw, limits: Sequence[int], memory_budget: int) -> Engine[list[TailMass]]:
     def run() -> list[TailMass]:
         return [_bracketed(law, limit, memory_budget) for limit in limits]
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from trackperm.exact import DifferenceHistogram
-from trackperm.exact.engines.lattice.basis import reduce_rank
+from trackperm.exact.engines.lattice.lattice import reduce_rank
 
 
 def orthogonalised(gram: np.ndarray) -> tuple[list[list[Fraction]], list[Fraction]]:
