@@ -62,10 +62,10 @@ def test_exact_results(comparison: Comparison, name: str, cell: str):
     assert (comparison_name(comparison), comparison_cell(comparison)) == (name, cell)
 
 
-def test_equivalence_follows_from_an_interval_and_shows_no_p():
+def test_equivalence_has_the_p_value_of_equivalence():
     found = accuracy(10, 10, both=900, neither=80, margin=0.05)
     assert found.verdict == "equivalent"
-    assert comparison_name(found) == "candidate is equivalent to baseline within 0.05 in accuracy"
+    assert comparison_name(found) == "candidate is equivalent to baseline within 0.05 in accuracy, p < 1e-06"
     assert comparison_cell(found) == "accuracy 0.9100 ≡ within 0.05"
 
 

@@ -51,11 +51,8 @@ def address(site: Site, kind: str, size: int) -> str:
     return f"{site.uri}/trackperm/{kind}?runs={','.join(runs)}"
 
 
-NARROW = pytest.param(390, marks=pytest.mark.xfail(reason="charts are wider than the window", strict=False))
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [NARROW, *WIDTHS[1:]])
+@pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize(("kind", "size"), [("compare", 129), *(("leaderboard", size) for size in SIZES)])
 def test_pages(chrome, crowd, tmp_path, kind, size, width, scheme):
     with watched(chrome, tmp_path, crowd.uri, scheme=scheme, checks=True) as opened:

@@ -9,7 +9,7 @@ from trackperm.comparison import Comparison
 from trackperm.comparison.verdict import Conclusion
 from trackperm.leaderboards import Leaderboard, Pair
 from trackperm.report.leaderboard import cells
-from trackperm.report.text import EXACT_WITHIN, format_number, one_sided_claim, pvalue_name
+from trackperm.report.text import EXACT_WITHIN, equivalence, format_number, one_sided_claim, pvalue_name
 
 _LONGEST = 128
 """Characters of a name that W&B stores; MLflow stores 250."""
@@ -62,15 +62,17 @@ class _PValue:
 def comparison_name(comparison: Comparison) -> str:
     """Return the verdict of a comparison as a sentence of at most 128 characters, with its p-value.
 
-    Names of runs are cut in the middle if they are long. Equivalence does not follow from the p-value, so
-    that its sentence has none.
+    Names of runs are cut in the middle if they are long. The p-value of an equivalence is that of the
+    equivalence.
     """
     verdict = comparison.decision
     verb, claim = _VERBS[verdict.word], one_sided_claim(comparison)
     if verdict.word == "undecided" and claim is not None:
         verb = f"is not shown to be {claim} than"
     within = f" within {comparison.margin:g}" if verdict.word == "equivalent" else ""
-    shown = "" if verdict.word == "equivalent" else f", {_pvalue(comparison).spoken()}"
+    shown = f", {_pvalue(comparison).spoken()}"
+    if verdict.word == "equivalent":
+        shown = f", {equivalence(comparison).replace(' = ', ' ')}"
     if verdict.depends_on_missing:
         shown = ": it depends on missing predictions"
     rest = f"{within} in {_in_the_middle(_plain(comparison.title), _STATISTIC)}{shown}"
