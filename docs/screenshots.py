@@ -65,13 +65,13 @@ class Picture:
 _RESULT = "#result:not([hidden]):not(.stale)"
 PICTURES: Mapping[str, Picture] = {
     "compare": Picture(
-        "Comparison page of logistic-regression and naive-bayes: the verdict first, then the numbers, the"
-        " null distribution and the examples that changed.",
+        "Comparison page of logistic-regression and naive-bayes: the verdict in words and as a bar, then the"
+        " numbers and the examples that changed.",
         "/trackperm/compare?runs={old},{new}",
         _RESULT,
     ),
     "leaderboard": Picture(
-        "Leaderboard page: three classifiers ranked by accuracy, with the verdict on every pair.",
+        "Leaderboard page: the finding, then a chart of three classifiers ranked by accuracy, and all pairs.",
         "/trackperm/leaderboard?runs={all}",
         _RESULT,
     ),
@@ -82,7 +82,7 @@ PICTURES: Mapping[str, Picture] = {
         "[role=gridcell][col-id='tags.`sig.f1`']",
     ),
     "report": Picture(
-        "HTML report of a logged comparison: the verdict, the numbers and the null distribution on one page.",
+        "HTML report of a logged comparison: verdict, bar, numbers and the examples that changed.",
         "report",
         "svg",
     ),

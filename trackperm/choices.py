@@ -17,6 +17,9 @@ Alternative = Literal["two-sided", "less", "greater"]
 Method = Literal["auto", "binomial", "enumerate", "dp", "lattice", "bracket", "monte-carlo"]
 """Numerical engines."""
 
+IntervalChoice = Literal["auto", "none", "score", "bootstrap"]
+"""Intervals of a difference: the one that agrees with the exact test if there is one, else by scores."""
+
 EngineName = Literal["auto", "polars", "duckdb", "spark"]
 """Engines that join and count rows; ``auto`` chooses by the type and the number of rows."""
 

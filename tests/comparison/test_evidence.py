@@ -290,8 +290,8 @@ def test_a_tiny_p_of_an_equivalence_is_a_bound() -> None:
     assert (found.pvalue, found.is_bound, str(found)) == (pytest.approx(1e-6), True, "p < 1e-06")
 
 
-@pytest.mark.parametrize(("margin", "shown"), [(0.1, "p < 0.002"), (0.024, "p < 0.01"), (0.0172, "p < 0.05")])
-def test_a_resampled_interval_gives_bounds_alone(margin: float, shown: str) -> None:
+@pytest.mark.parametrize(("margin", "shown"), [(0.1, "p < 0.002"), (0.024, "p < 0.01"), (0.0175, "p < 0.05")])
+def test_an_approximate_interval_gives_bounds_alone(margin: float, shown: str) -> None:
     rng = np.random.default_rng(0)
     labels = (rng.random(2000) < 0.4).astype(int)
     runs = [

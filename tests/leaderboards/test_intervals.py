@@ -170,7 +170,7 @@ def test_notes_explain_rows_without_an_interval() -> None:
     board = trackperm.leaderboard(frames, "f1", parameters={"positive": "yes"}, baseline="a")
     by_run = [note for note in board.notes if note.startswith("no interval of")]
     assert by_run == [
-        "no interval of `b`, `c`: only 2 examples differ between the runs; a resampled interval needs 21"
+        "no interval of `b`, `c`: only 2 examples differ between the runs; a score interval needs 14"
     ]
     assert row(board, "d").interval is not None
 

@@ -86,7 +86,7 @@ def test_beside_a_margin_the_interval_that_decides_is_drawn_thick() -> None:
 
 
 def test_without_an_interval_the_bar_says_so() -> None:
-    comparison = trackperm.compare(*two_errors(), "macro_f1")
+    comparison = trackperm.compare(*two_errors(), "macro_f1", interval="none")
     assert comparison.interval is None
     assert ">no interval</text>" in effect_bar(comparison)
 

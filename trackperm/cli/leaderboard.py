@@ -158,10 +158,12 @@ def _destination(
 
 def _log(board: Leaderboard, destination: Destination) -> None:
     """Log `board`; report where, and how many comparisons it adds to the ledger."""
+    from trackperm.cli.progress import working
     from trackperm.ledger.comparison_publication import looks_sentence
     from trackperm.ledger.log import log
 
-    published = log(board, destination.tracker, destination.container, tag_runs=destination.tag_runs)
+    with working("logging"):
+        published = log(board, destination.tracker, destination.container, tag_runs=destination.tag_runs)
     verb = "logged" if published.created else "already logged, updated"
     typer.echo(f"{verb}: {published.run.url or published.run.reference}", err=True)
     if published.look is not None:

@@ -202,4 +202,4 @@ def shares_of(pairing: Pairing | PairedRun) -> npt.NDArray[np.float64] | None:
     slopes = (up - down) / (2.0 * steps)
     if not np.isfinite(slopes).all():
         return None
-    return ((observed - swapped) @ slopes / 2.0)[counts.rows]
+    return np.asarray(((observed - swapped) @ slopes / 2.0)[counts.rows])

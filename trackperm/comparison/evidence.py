@@ -33,10 +33,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betaincinv, ndtr, ndtri
 
-from trackperm.comparison.effect import DRAWN_BEYOND, interval_of
+from trackperm.choices import IntervalChoice
+from trackperm.comparison.effect import interval_of
 from trackperm.exact import CountTable, RationalStatistic
 from trackperm.exact.intervals import Interval
-from trackperm.exact.intervals.bootstrap import N_RESAMPLES
 from trackperm.exact.result import format_pvalue
 from trackperm.exact.root import bracketed_root
 from trackperm.statistic import Statistic
@@ -44,8 +44,8 @@ from trackperm.statistic import Statistic
 LEAST_LEVEL = 1e-6
 """Smallest level at which equivalence is tried; a smaller p-value would convince nobody more."""
 
-LEAST_RESAMPLED_LEVEL = DRAWN_BEYOND / N_RESAMPLES
-"""Smallest level that the usual number of resamples supports: 0.002."""
+LEAST_APPROXIMATE_LEVEL = 0.002
+"""Smallest level tried with an approximate interval: what the usual number of resamples supports."""
 
 _PRECISION = 1e-4  # of the normal score of a level: 3 digits of a level above 1e-6
 _BEYOND = 1e100
@@ -88,9 +88,11 @@ class SizeBounds:
         return None if self.least < margin else self.unseen
 
 
-def size_bounds(statistic: Statistic, table: CountTable, alpha: float) -> SizeBounds:
+def size_bounds(
+    statistic: Statistic, table: CountTable, alpha: float, choice: IntervalChoice = "auto"
+) -> SizeBounds:
     """Compute the bounds of a difference by the rules of this module; each misses with probability alpha."""
-    basis = interval_of(statistic, table, alpha=2.0 * alpha, alternative="two-sided")
+    basis = interval_of(statistic, table, choice, alpha=2.0 * alpha, alternative="two-sided")
     n, d = int(table.multiplicities.sum()), table.n_discordant
     unit = "example" if statistic.cluster is None else "cluster"
     if isinstance(basis, str):
@@ -130,12 +132,12 @@ class EquivalencePValue:
 
 
 def equivalence_pvalue(
-    statistic: Statistic, table: CountTable, margin: float, alpha: float
+    statistic: Statistic, table: CountTable, margin: float, alpha: float, choice: IntervalChoice = "auto"
 ) -> EquivalencePValue:
     """Return the p-value of an equivalence that is shown at level `alpha`, within `margin`.
 
-    Levels below :data:`LEAST_LEVEL` are not tried, nor below :data:`LEAST_RESAMPLED_LEVEL` if the interval is
-    resampled: this would need more resamples, whose intervals are only approximate.
+    Levels below :data:`LEAST_LEVEL` are not tried, nor below :data:`LEAST_APPROXIMATE_LEVEL` if the interval
+    is approximate.
     """
     shown = alpha
 
@@ -143,7 +145,7 @@ def equivalence_pvalue(
         """Return by how much the bounds at the level with this normal score exceed the margin."""
         nonlocal shown
         level = float(ndtr(score))
-        size = size_bounds(statistic, table, level)
+        size = size_bounds(statistic, table, level, choice)
         if size.lack(margin) is not None:
             return _BEYOND
         found = min(max(-size.low, size.high) - margin, _BEYOND)
@@ -152,9 +154,9 @@ def equivalence_pvalue(
             return found
         return max(found, math.ulp(0.0))
 
-    basis = size_bounds(statistic, table, alpha).basis
+    basis = size_bounds(statistic, table, alpha, choice).basis
     if not isinstance(basis, str) and basis.approximate:
-        for level in (LEAST_RESAMPLED_LEVEL, 0.01):
+        for level in (LEAST_APPROXIMATE_LEVEL, 0.01):
             if level < alpha and excess(float(ndtri(level))) < 0.0:
                 return EquivalencePValue(level, True, alpha)
         return EquivalencePValue(alpha, True, alpha)

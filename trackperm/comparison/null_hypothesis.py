@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from trackperm.choices import Alternative
 from trackperm.errors import CapacityError
-from trackperm.exact import CountTable, RationalStatistic
+from trackperm.exact import CountTable, RationalStatistic, RealStatistic
 from trackperm.exact.differences import Differences
 from trackperm.exact.engines.studentized import variance_ratio
 from trackperm.exact.functions.slopes import corners
@@ -97,10 +97,12 @@ def _of_ratio(
     alternative: Alternative,
     alpha: float,
 ) -> str | None:
-    divisors = _ratio_of_divisors(statistic, table)
-    if corners(statistic.h) or (divisors is not None and divisors < FAR_APART):
+    divisors, h = _ratio_of_divisors(statistic, table), statistic.h
+    if not isinstance(h, RationalStatistic | RealStatistic):
         return None
-    ratio = variance_ratio(observed, swapped, statistic.h, table.multiplicities)
+    if corners(h) or (divisors is not None and divisors < FAR_APART):
+        return None
+    ratio = variance_ratio(observed, swapped, h, table.multiplicities)
     if ratio is None or (size := ratio.size(alpha, alternative)) < EXCESS * alpha:
         return None
     why = "the counts of the two runs differ much"

@@ -7,10 +7,11 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, reduce
-from typing import Any
+from typing import Any, cast
 
 import polars as pl
 
+from trackperm.choices import IntervalChoice
 from trackperm.comparison.context import AdjustedPValue, MissingDataCase, Slice
 from trackperm.comparison.dependence import Dependence
 from trackperm.comparison.effect import detectable_effect_of, effect_sizes_of, interval_of
@@ -36,6 +37,8 @@ from trackperm.presentation import Presented
 from trackperm.statistic import Statistic
 from trackperm.trackers.references import TrackedRun
 from trackperm.version import __version__
+
+WIDENED_NOTE = "approximate, and widened to contain 0, which the test does not exclude"
 
 
 @dataclass(frozen=True)
@@ -272,6 +275,10 @@ class Comparison(Presented):
         """Reason why the interval is unavailable; None if there is one."""
         return self._interval if isinstance(self._interval, str) else None
 
+    @property
+    def _interval_choice(self) -> IntervalChoice:
+        return cast("IntervalChoice", self.options.get("interval", "auto"))
+
     @cached_property
     def _interval(self) -> Interval | str:
         """The interval, or the reason why it is unavailable."""
@@ -284,10 +291,17 @@ class Comparison(Presented):
             low, high = min(each.low for each in hull), max(each.high for each in hull)
             return replace(max(hull, key=lambda each: each.approximate), low=low, high=high)
         alternative = self.test.alternative
-        found = interval_of(self.statistic, self.count_table, alpha=self.alpha, alternative=alternative)
+        found = interval_of(
+            self.statistic, self.count_table, self._interval_choice, alpha=self.alpha, alternative=alternative
+        )
+        if isinstance(found, str):
+            return found
+        if found.approximate and not self.test.interval[1] < self.alpha and 0.0 not in found:
+            # The test does not exclude 0; a wider interval does not cover less.
+            return replace(found, low=min(found.low, 0.0), high=max(found.high, 0.0), note=WIDENED_NOTE)
         # An interval agrees with the exact p-value only, not with a mid-p-value or an estimate.
         is_plain = not self.test.mid_p and self.method != "monte-carlo"
-        return found if is_plain or isinstance(found, str) else replace(found, relation="may disagree")
+        return found if is_plain else replace(found, relation="may disagree")
 
     @cached_property
     def size(self) -> SizeBounds:
@@ -297,7 +311,7 @@ class Comparison(Presented):
         """
         if self.bounds:
             return reduce(SizeBounds.joined, [outcome.size for outcome in self.bounds])
-        return size_bounds(self.statistic, self.count_table, self.alpha)
+        return size_bounds(self.statistic, self.count_table, self.alpha, self._interval_choice)
 
     @cached_property
     def equivalence(self) -> EquivalencePValue | None:
@@ -308,7 +322,10 @@ class Comparison(Presented):
         if self.margin is None or not self.decision.equivalent:
             return None
         tables = [outcome.count_table for outcome in self.bounds] or [self.count_table]
-        found = [equivalence_pvalue(self.statistic, each, self.margin, self.alpha) for each in tables]
+        found = [
+            equivalence_pvalue(self.statistic, each, self.margin, self.alpha, self._interval_choice)
+            for each in tables
+        ]
         return max(found, key=lambda each: each.pvalue)
 
     @cached_property

@@ -33,7 +33,7 @@ import numpy as np
 
 from trackperm.choices import Alternative
 from trackperm.errors import TrackpermError
-from trackperm.exact import CountTable, PermutationTest, RationalStatistic
+from trackperm.exact import CountTable, PermutationTest, RationalStatistic, RealStatistic
 from trackperm.exact.counts import exact_column_sums
 from trackperm.exact.differences import Differences
 from trackperm.exact.engines.studentized import studentized_test
@@ -149,10 +149,11 @@ def _studentized(statistic: Statistic, table: CountTable, test: PermutationTest)
             f"It is the same test: `{statistic.name}` is a sum of one difference for each of the"
             f" {_units(statistic)}, and no swap changes the squares of these differences"
         )
+    h = statistic.h
+    if not isinstance(h, RationalStatistic | RealStatistic):
+        return f"`{statistic.name}` is a Python function, whose slopes are unknown"
     try:
-        found = studentized_test(
-            observed, swapped, statistic.h, table.multiplicities, alternative=test.alternative
-        )
+        found = studentized_test(observed, swapped, h, table.multiplicities, alternative=test.alternative)
     except TrackpermError as error:
         return error.message
     how = "all swaps are enumerated"

@@ -155,6 +155,8 @@ def _logged_options(
         logged["mid_p"] = "true"
     if margin is not None:
         logged["margin"] = repr(margin)
+    if options.interval != "auto":
+        logged["interval"] = options.interval
     if test.method == "monte-carlo":
         logged |= {
             "n_samples": str(options.n_samples),

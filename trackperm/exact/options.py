@@ -7,7 +7,7 @@ from typing import ClassVar, get_args
 
 import numpy as np
 
-from trackperm.choices import Alternative, Method, require_choice, require_level
+from trackperm.choices import Alternative, IntervalChoice, Method, require_choice, require_level
 from trackperm.errors import InputError
 
 MEMORY_BUDGET = 2**30
@@ -36,6 +36,9 @@ class TestOptions:
         which drawing stops (Besag and Clifford 1991).
     memory_budget : int
         Bytes that the test may allocate.
+    interval : {'auto', 'none', 'score', 'bootstrap'}
+        Interval of the difference: the one that agrees with the test if there is one, else the score
+        interval; none; or one of these two in any case.
 
     Raises
     ------
@@ -53,12 +56,14 @@ class TestOptions:
     seed: int = 0
     exceedances: int | None = None
     memory_budget: int = MEMORY_BUDGET
+    interval: IntervalChoice = "auto"
 
     def __post_init__(self) -> None:
         if self.alternative is not None:
             require_choice("alternative", self.alternative, get_args(Alternative))
         require_level(self.alpha)
         require_choice("method", self.method, get_args(Method))
+        require_choice("interval", self.interval, get_args(IntervalChoice))
         least = {"n_samples": 1, "seed": 0} | ({} if self.exceedances is None else {"exceedances": 1})
         for name, smallest in least.items():
             value = getattr(self, name)

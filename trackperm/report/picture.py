@@ -7,7 +7,7 @@ import textwrap
 
 from trackperm.comparison import Comparison
 from trackperm.errors import CapacityError
-from trackperm.report import charts, drawing, text
+from trackperm.report import drawing, rasterised, text
 from trackperm.report.drawing import SOFT, TEXT, words_at
 from trackperm.report.effect_bar import HEIGHT as BAR_HEIGHT
 from trackperm.report.effect_bar import WIDTH, bar_parts, label
@@ -16,7 +16,6 @@ from trackperm.report.null_distribution import null_parts
 from trackperm.report.plain_words import plain_words
 
 _MARGIN, _HEADLINE, _WORDS = 24, 20, 14  # units; sizes of texts
-_SCALE = 1.5  # pixels per unit
 _POWER = re.compile(r"10([⁰¹²³⁴⁵⁶⁷⁸⁹]+)")
 _DIGITS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
 
@@ -77,7 +76,4 @@ def png(comparison: Comparison) -> bytes:
     MissingDependencyError
         If vl-convert is not installed.
     """
-    charts.require("vl_convert", "vl-convert-python")
-    import vl_convert
-
-    return bytes(vl_convert.svg_to_png(picture(comparison), scale=_SCALE))
+    return rasterised.png(picture(comparison))

@@ -195,6 +195,11 @@ def notes(comparison: Comparison) -> list[str]:
         found.append("paired by position: nothing proves that the rows are the same examples")
     if test.ties == "100 digits":
         found.append("ties by 100 digits: irrational values that agree in 100 digits count as ties")
+    if comparison.statistic.function is not None:
+        found.append(
+            f"Python function: logs do not contain `{comparison.statistic.function.text}`, so that `trackperm"
+            " verify` cannot recompute the result"
+        )
     if test.ties == "approximate":
         found.append("ties approximate: values within a rounding band of the observed one count as ties")
     if test.mid_p:

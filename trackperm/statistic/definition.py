@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from trackperm.choices import Alternative, RepeatsInSpec
 from trackperm.errors import InputError, SpecError
 from trackperm.exact import RationalStatistic, RealStatistic
 from trackperm.exact.differences import linearised
+from trackperm.exact.engines.lattice.statistic import Statistic as ExactStatistic
 from trackperm.exact.scores.resolution import format_unit
 from trackperm.messages import did_you_mean, listed
 from trackperm.statistic.counter_columns import columns_of_counters, with_counters
@@ -52,6 +53,32 @@ Outcome = Literal["missing", "worst", "best"]
 """Value that replaces a missing prediction."""
 
 
+class ScoreOfPython(Protocol):
+    """Score that is a Python function; :class:`~trackperm.statistic.function.ScoreFunction` is one."""
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """The function."""
+
+    @property
+    def undefined(self) -> float | None:
+        """Value where the function has none."""
+
+    @property
+    def text(self) -> str:
+        """The call of the function, such as ``f(tp, incorrect)``."""
+
+    @property
+    def digest(self) -> str | None:
+        """Digest of the source of the function."""
+
+    def __call__(self, totals: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Return the scores at totals, shape (..., p); NaN where they are undefined."""
+
+    def number(self, totals: Sequence[int]) -> float:
+        """Return the score at one point; raise UndefinedError if it has none."""
+
+
 @dataclass(frozen=True, eq=False)
 class Statistic:
     """A compiled spec: the statistic that is tested; see :func:`~trackperm.statistic.load_statistic`.
@@ -80,12 +107,12 @@ class Statistic:
         units gives a mapping.
     g_names : tuple of str
         Names of the integers of a pair, whose sums are the arguments of h.
-    h : RationalStatistic or RealStatistic
-        Rational where h consists of ``+ - * /`` and integer powers alone. Its value is in the units of the
-        spec, whatever the units of its arguments.
-    score : RationalStatistic, RealStatistic or None
+    h : RationalStatistic, RealStatistic or callable
+        Rational where h consists of ``+ - * /`` and integer powers alone, and a callable where the score is a
+        Python function. Its value is in the units of the spec, whatever the units of its arguments.
+    score : RationalStatistic, RealStatistic, ScoreOfPython or None
         Value of one run, from the totals of its counts; None in the long form.
-    part_score : RationalStatistic, RealStatistic or None
+    part_score : RationalStatistic, RealStatistic, ScoreOfPython or None
         Value of one run on one stratum or class; the score where there are no such parts.
     contrast : {'difference', 'log ratio'}
         How h compares the scores of two runs.
@@ -107,6 +134,8 @@ class Statistic:
         Reason for the choice of the statistic, where the user named none, such as ``the log's own metric``.
     found : tuple of str
         Columns that were found in the data because the user named none.
+    function : ScoreOfPython or None
+        The Python function that is the score; None if the spec defines the score.
     """
 
     name: str
@@ -120,9 +149,9 @@ class Statistic:
     set_parameters: frozenset[str]
     resolution: Units | Fraction
     g_names: tuple[str, ...]
-    h: RationalStatistic | RealStatistic = field(repr=False)
-    score: RationalStatistic | RealStatistic | None = field(repr=False)
-    part_score: RationalStatistic | RealStatistic | None = field(repr=False)
+    h: ExactStatistic = field(repr=False)
+    score: RationalStatistic | RealStatistic | ScoreOfPython | None = field(repr=False)
+    part_score: RationalStatistic | RealStatistic | ScoreOfPython | None = field(repr=False)
     contrast: Contrast
     repeats: RepeatsInSpec | None
     cluster: str | None
@@ -143,6 +172,7 @@ class Statistic:
     _source: Document = field(repr=False)
     chosen: str = ""
     found: tuple[str, ...] = ()
+    function: ScoreOfPython | None = field(default=None, repr=False)
 
     def counts(
         self,
@@ -390,9 +420,7 @@ class Statistic:
         trees = {name: expression.tree for name, expression in self._scaled_g.items()}
         return {name: tree.full for name, tree in trees.items() if isinstance(tree, Name)}
 
-    def tested(
-        self, observed: Integers, swapped: Integers, multiplicities: Integers
-    ) -> RationalStatistic | RealStatistic:
+    def tested(self, observed: Integers, swapped: Integers, multiplicities: Integers) -> ExactStatistic:
         """Return h for g of these pairs, simplified to a linear function where it is one.
 
         Arguments that no exchange changes are replaced by their totals. A mean then becomes linear; the mean
@@ -432,7 +460,9 @@ class Statistic:
             "counts": _written(self._counts),
             **{key: value for key, value in optional.items() if value},
         }
-        if self._score is not None and (
+        if self.function is not None:
+            data |= {"function": self.function.text, "source_digest": self.function.digest}
+        elif self._score is not None and (
             self.strata is not None or self.has_classes or self.contrast != "difference"
         ):
             data |= {"score": _plain(str(self._score)), "contrast": self.contrast}
@@ -447,6 +477,8 @@ class Statistic:
     @property
     def score_text(self) -> str | None:
         """Score as an expression of the counts; None in the long form."""
+        if self.function is not None:
+            return self.function.text
         return None if self._score is None else str(self._score)
 
     def _reads(self, name: str | None) -> bool:

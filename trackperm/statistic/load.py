@@ -16,11 +16,17 @@ from trackperm.statistic.compile import compile_statistic
 from trackperm.statistic.definition import ClassValue, Statistic
 from trackperm.statistic.document import Document
 from trackperm.statistic.entries import Entries
+from trackperm.statistic.function import with_function
 
 BUILTIN = Path(__file__).parent / "builtin"
 
 TEMPLATE = Path(__file__).parent / "template.yaml"
 """A commented spec, as a template for new ones."""
+
+FUNCTION_HINT = (
+    'a function needs counts: `trackperm.statistic.from_function(f, {"tp": "prediction & label", ...})`.'
+)
+"""Hint for a Python function in place of a statistic."""
 
 
 @cache
@@ -98,13 +104,15 @@ def load_statistic(
         set_ = source.set_parameters | parameters.keys()
         parameters, columns = {**source.parameters, **parameters}, {**kept, **columns}
         resolution = source.resolution if resolution is None else resolution
-        chosen, found = source.chosen, source.found
+        chosen, found, function = source.chosen, source.found, source.function
     else:
         document, name = _read(source)
-        set_, chosen, found = None, "", ()
+        set_, chosen, found, function = None, "", (), None
     groups = {"repeats": repeats, "cluster": cluster}
     entries = Entries(document, parameters, columns, groups, resolution, set_)
     statistic = compile_statistic(entries, name, known_strata=strata, known_classes=classes)
+    if function is not None:
+        statistic = with_function(statistic, function.function, function.undefined)
     return replace(statistic, chosen=chosen, found=found)
 
 
@@ -144,7 +152,10 @@ def _builtin(name: str) -> Statistic:
 
 def _read(source: str | Path) -> tuple[Document, str]:
     if not isinstance(source, str | Path):
-        raise InputTypeError(f"a statistic is a name, a path or a `Statistic`, not `{type(source).__name__}`")
+        raise InputTypeError(
+            f"the statistic is of type `{type(source).__name__}`; expected a name, a path or a `Statistic`",
+            hint=FUNCTION_HINT if callable(source) else None,
+        )
     path = Path(source)
     if isinstance(source, str) and path.suffix.lower() not in (".yaml", ".yml"):
         builtins = builtin_names()

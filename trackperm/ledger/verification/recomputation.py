@@ -21,6 +21,7 @@ from trackperm.ledger.verification.files import (
     RESULT,
     SPEC,
     UNREADABLE,
+    logged_function,
     of_family,
     options_of_test,
     read_count_table,
@@ -71,7 +72,8 @@ _OF_PAIRING = (
 def verify_files(files: Mapping[str, bytes], logged: LoggedComparison | None = None) -> Verification:
     """Recompute a comparison from its count table and spec, and compare tags and metrics of `logged`.
 
-    `files` has the files below ``trackperm/`` by path. An InputError names a missing one.
+    `files` has the files below ``trackperm/`` by path. An InputError names a missing one, or the Python
+    function that is the score, which logs do not contain.
     """
     for path in (RESULT, SPEC, COUNTS):
         if path not in files:
@@ -81,6 +83,7 @@ def verify_files(files: Mapping[str, bytes], logged: LoggedComparison | None = N
                 if path == COUNTS
                 else "name the folder that contains `comparison.json`, or the run that trackperm logged.",
             )
+    _require_spec(files[SPEC])
     try:
         data = read_result(files)
     except UNREADABLE as error:
@@ -114,6 +117,16 @@ def verify_files(files: Mapping[str, bytes], logged: LoggedComparison | None = N
     return Verification(tuple(checks), (*notes, *_of_versions(data, again)))
 
 
+def _require_spec(content: bytes) -> None:
+    """Refuse a statistic that is a Python function, which cannot be computed from its log."""
+    if (function := logged_function(content)) is not None:
+        raise InputError(
+            f"the statistic is the Python function `{function}`, which logs do not contain, so that the"
+            " comparison cannot be recomputed from its log",
+            hint="repeat it with `trackperm.compare` and the function; `count_table.parquet` has the counts.",
+        )
+
+
 def verify_from_runs(files: Mapping[str, bytes], baseline: RunData, candidate: RunData) -> Verification:
     """Compare the runs again with the logged options, and check the result; the count table may be missing.
 
@@ -125,6 +138,7 @@ def verify_from_runs(files: Mapping[str, bytes], baseline: RunData, candidate: R
     for path in (RESULT, SPEC):
         if path not in files:
             raise InputError(f"`{path}` is missing; it is needed to compare the runs again")
+    _require_spec(files[SPEC])
     try:
         data = read_result(files)
         statistic = read_spec(files[SPEC], data)

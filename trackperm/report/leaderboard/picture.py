@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator
 
 from trackperm.leaderboards import Leaderboard
-from trackperm.report.charts import require
+from trackperm.report import rasterised
 from trackperm.report.drawing import escaped
 from trackperm.report.leaderboard import cells
 from trackperm.report.leaderboard.chart_layout import ChartLayout, DrawnRun, chart_layout
@@ -16,9 +16,6 @@ _WIDTH = 1200
 _MARGIN = 28
 _STEP = 22
 """Height of a run: a line of text."""
-
-_SCALE = 1.5
-"""Pixels of PNG per unit."""
 
 _CHARACTER = 7.4
 """Average width of a character in the widest of usual fonts, DejaVu Sans, at 12.5 pixels."""
@@ -71,10 +68,7 @@ def png(board: Leaderboard) -> bytes:
     MissingDependencyError
         If vl-convert is not installed.
     """
-    require("vl_convert", "vl-convert-python")
-    import vl_convert
-
-    return bytes(vl_convert.svg_to_png(_svg(board, _STYLE), scale=_SCALE))
+    return rasterised.png(_svg(board, _STYLE))
 
 
 def _svg(board: Leaderboard, style: str) -> str:

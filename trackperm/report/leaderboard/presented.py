@@ -5,6 +5,7 @@ from __future__ import annotations
 from trackperm.leaderboards import Leaderboard
 from trackperm.report.leaderboard import cells
 from trackperm.report.leaderboard import text as lines_of
+from trackperm.report.leaderboard.chart_layout import chart_layout
 from trackperm.report.leaderboard.formats import render as formatted
 from trackperm.report.presented import INKS
 from trackperm.report.templating import render
@@ -21,10 +22,12 @@ def markdown(board: Leaderboard) -> str:
 
 
 def fragment(board: Leaderboard) -> str:
-    """Return the table of runs for a notebook."""
+    """Return the page's finding and chart for a notebook, with the numbers folded."""
     return render(
         "notebook_leaderboard.html",
-        summary=cells.summary(board),
+        finding=cells.finding(board),
+        lead=cells.lead(board),
+        chart=chart_layout(board),
         method=cells.method(board),
         scope=cells.SCOPE,
         table=cells.cells(board),
