@@ -90,7 +90,7 @@ def test_uncorrected_results_are_labelled_everywhere(sliced: Statistic) -> None:
     assert "without correction, although it is one of 4 tests" in description.markdown(english)
     assert ("correction", "none", "uncorrected: one of 4 tests") in view.facts(english)
     assert english.to_dict()["n_uncorrected"] == 4
-    assert publication(found[0]).candidate_tags["sig.sliced"].endswith(" uncorrected")
+    assert str(publication(found[0]).candidate_tags["sig.sliced"]).endswith(" uncorrected")
     assert "|corrected:none/4|" in english.signature
     assert english.key != compare_statistics(*runs(), [sliced])[2].key
     (alone,) = compare_statistics(*runs(), [load_statistic("accuracy")], correction="none")

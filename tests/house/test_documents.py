@@ -13,6 +13,7 @@ import contextlib
 import doctest
 import os
 import re
+import runpy
 import shlex
 import shutil
 import sqlite3
@@ -22,6 +23,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -40,6 +42,7 @@ RUN_ID = re.compile(r"\b[0-9a-f]{32}\b")
 PAGES = ROOT / "docs" / "pages"
 DOCUMENTS = [ROOT / "README.md", *sorted(PAGES.rglob("*.md"))]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PICTURE = re.compile(r"^<!-- picture: ([a-z-]+) -->$", re.MULTILINE)
 IS_UPDATED = bool(os.environ.get("TRACKPERM_UPDATE_DOCS"))
 
 
@@ -245,6 +248,29 @@ def test_every_notebook_has_a_page() -> None:
         assert f"<!-- notebook: {notebook.name} -->" in "".join(
             page.read_text(encoding="utf-8") for page in notebook.parent.glob("*.md")
         )
+
+
+def test_pictures_are_shown_or_their_absence_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    screenshots = runpy.run_path(str(ROOT / "docs" / "screenshots.py"))
+    hook, names = screenshots["on_page_markdown"], screenshots["PICTURES"]
+    monkeypatch.setitem(hook.__globals__, "IMAGES", tmp_path)
+    page = SimpleNamespace(file=SimpleNamespace(src_uri="start/mlflow.md"))
+    absent = {name: hook(f"<!-- picture: {name} -->", page=page) for name in names}
+    for name, text in absent.items():
+        assert text.startswith('!!! note "A picture is missing in this build"')
+        assert text.endswith(names[name].alt)
+        for scheme in ("light", "dark"):
+            (tmp_path / f"{name}-{scheme}.png").touch()
+    shown = hook("before\n\n<!-- picture: compare -->\n", page=page)
+    alt = names["compare"].alt
+    assert f"![{alt}](../images/compare-light.png#only-light)" in shown
+    assert f"![{alt}](../images/compare-dark.png#only-dark)" in shown
+    marked = {name for path in PAGES.rglob("*.md") for name in PICTURE.findall(path.read_text("utf-8"))}
+    assert marked == set(names)
+
+
+def test_the_picture_of_the_readme_is_small() -> None:
+    assert (ROOT / "docs" / "picture.png").stat().st_size < 100_000
 
 
 @pytest.mark.slow

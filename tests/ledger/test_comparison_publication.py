@@ -118,10 +118,17 @@ def test_a_chart_that_is_too_large_is_left_out_with_a_note(monkeypatch):
 
 def test_tags():
     result = publication(accuracy(109, 69, both=935, neither=206))
-    assert result.candidate_tags == {"sig.accuracy": "▲ p=0.0033", "sig.accuracy.vs": "baseline"}
-    assert result.baseline_tags == {"sig.accuracy.baseline_of": "candidate ▲"}
+    assert result.candidate_tags == {
+        "sig.accuracy": "accuracy 0.7915 ▲ p=0.0033",
+        "sig.accuracy.vs": "baseline",
+        "sig.accuracy.score": 1044 / 1319,
+    }
+    assert result.baseline_tags == {
+        "sig.accuracy.baseline_of": "candidate ▲",
+        "sig.accuracy.score": 1004 / 1319,
+    }
     assert result.tags["trackperm.verdict"] == "▲ better"
-    assert result.name == "accuracy: candidate vs baseline"
+    assert result.name == "candidate beats baseline in accuracy, p 0.0033"
     assert re.fullmatch("[0-9a-f]{64}", result.key)
 
 
@@ -132,11 +139,11 @@ def test_equal_comparisons_give_equal_publications():
 def test_the_tag_of_a_monte_carlo_result_is_labelled():
     drawn = accuracy(20, 4, both=10, method="monte-carlo", n_samples=2000)
     tags = publication(drawn).candidate_tags
-    assert tags["sig.accuracy"] == f"▲ p≈{drawn.format_pvalue(2)} MC"
-    assert publication(accuracy(20, 4, both=10)).candidate_tags["sig.accuracy"] == "▲ p=0.0015"
+    assert tags["sig.accuracy"] == f"accuracy 0.8824 ▲ p≈{drawn.format_pvalue(2)} MC"
     both = corrected([drawn, drawn], "holm")
-    assert publication(both[0]).candidate_tags["sig.accuracy"].startswith("▲ adj. p≈0.")
-    assert publication(both[0]).candidate_tags["sig.accuracy"].endswith(" MC")
+    adjusted = str(publication(both[0]).candidate_tags["sig.accuracy"])
+    assert adjusted.startswith("accuracy 0.8824 ▲ adj. p≈0.")
+    assert adjusted.endswith(" MC")
     for name, content in publication(drawn).files.items():
         if name.endswith(".html"):
             title = re.search(r"<title>(.*?)</title>", content.decode())

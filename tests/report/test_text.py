@@ -13,6 +13,7 @@ from support.comparisons import accuracy, answers, check_golden, without_digests
 import trackperm
 from trackperm.comparison import Comparison
 from trackperm.comparison.corrections import corrected
+from trackperm.ledger.run_texts import comparison_cell
 from trackperm.report import description, text, view
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -182,7 +183,7 @@ def test_tilted_sampling_is_labelled_everywhere():
     assert any("no exact engine fits" in line for line in lines)
     assert not any("no verdict possible" in line for line in lines)
     assert text.headline(comparison).endswith(f"(p ≤ {shown}, tilted sampling)")
-    assert text.short_pvalue(comparison) == f"p≤{comparison.format_pvalue(2)}"
+    assert comparison_cell(comparison).endswith(f" ▲ p≤{comparison.format_pvalue(2)}")
     assert f"p ≤ {shown}" in repr(comparison)
     assert "valid (tilted sampling, 20,000 draws)" in comparison._repr_html_()
     assert f"≤ {shown} (valid (tilted sampling, 20,000 draws); about " in description.markdown(comparison)

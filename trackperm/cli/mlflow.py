@@ -43,7 +43,7 @@ def setup_view(
     ] = None,
     tracking_uri: TrackingUri = None,
 ) -> None:
-    """Save the view "Significance" in an experiment, with scores and verdicts as columns of its runs."""
+    """Save the view "Significance" of an experiment: its runs, best first, with verdicts and scores."""
     with working("setting up the view"):
         tracker, name = _opened(experiment, tracking_uri)
         view = tracker.set_up_view(name, statistic or ())
@@ -52,6 +52,8 @@ def setup_view(
         echo(f"  {column}")
     for unused in view.unused:
         typer.echo(f"no run has a verdict by `{unused}` yet", err=True)
+    if not view.hides_comparisons:
+        typer.echo("this MLflow cannot search for runs without a tag, so comparisons are shown too", err=True)
     echo(view.link)
 
 

@@ -12,7 +12,7 @@ from trackperm.ledger.entries import LedgerEntry, TestFamily
 from trackperm.report.text import aligned, shorten
 
 _DIGEST = 12  # digits of a test set
-_WIDEST = 60  # characters of a comparison's name
+_WIDEST = 80  # characters of a comparison's name
 
 
 def family_lines(family: TestFamily, method: CorrectionOfLogged, *, spend: bool) -> Iterator[str]:

@@ -20,12 +20,10 @@ class RenderedComparison:
     ----------
     comparison : Comparison
         The comparison.
-    name : str
-        Title of its run.
     baseline_name, candidate_name : str
         Names of the runs, short enough for tags.
-    verdict, short_verdict : str
-        Marker and verdict, ``▲ better``; marker and p-value, ``▲ p=0.0033``.
+    verdict : str
+        Marker and verdict, ``▲ better``.
     tables : mapping of str to Table
         Tables by name: results, discordant examples, and second opinions if there are any.
     charts : mapping of str to Chart
@@ -37,11 +35,9 @@ class RenderedComparison:
     """
 
     comparison: Comparison
-    name: str
     baseline_name: str
     candidate_name: str
     verdict: str
-    short_verdict: str
     tables: Mapping[str, Table]
     charts: Mapping[str, Chart]
     files: Mapping[str, bytes]
@@ -85,11 +81,9 @@ def render_comparison(comparison: Comparison) -> RenderedComparison:
         remarks.append(f"chart: not drawn; {error.message}")
     return RenderedComparison(
         comparison,
-        name=f"{comparison.title}: {candidate_name} vs {baseline_name}",
         baseline_name=baseline_name,
         candidate_name=candidate_name,
         verdict=f"{comparison.marker} {comparison.verdict}",
-        short_verdict=f"{comparison.marker} {text.short_pvalue(comparison)}",
         tables=tables,
         charts=curves,
         files=files,

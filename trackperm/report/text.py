@@ -102,17 +102,6 @@ def equivalence(comparison: Comparison) -> str:
     return f"{comparison.equivalence}{', uncorrected' * alone}"
 
 
-def short_pvalue(comparison: Comparison) -> str:
-    """Return the p-value for a tag, adjusted if corrected, and marked if drawn or uncorrected."""
-    found = comparison.corrected
-    if found is None:
-        written = pvalue(comparison, 2).replace(" ", "")
-    else:
-        written = f"adj. p{found.relation}{found.format_pvalue(2, comparison.alpha)}"
-    relation = comparison.test.relation if found is None else found.relation
-    return f"{written}{' MC' * (relation == '≈')}{' uncorrected' * (comparison.n_uncorrected is not None)}"
-
-
 def certainty(test: PermutationTest) -> str:
     """Return the certainty of a p-value; the level of a mid-p-value is not guaranteed."""
     found = _certified(test)
