@@ -32,7 +32,7 @@ _DESCRIBED = 100_000
 _COMMON = ("accuracy", "span_f1", "las", "bracket_f1", "pooled_error_rate", "pass_at_1", "mean")
 """Statistics in order of preference for the example command."""
 
-_OPTIONS = {"prediction": "--prediction", "label": "--label"}
+_OPTIONS = {"id": "--id", "prediction": "--prediction", "label": "--label"}
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class _Testable:
     is_of_systems: bool = False
 
     def lines(self) -> Iterator[str]:
-        yield f"by default: {self.default}"
+        yield f"by default: {self.default.removesuffix(' (by default)')}"
         if self.statistics:
             yield f"can be tested: {', '.join(self.statistics)}"
         if not self.command:
@@ -397,8 +397,10 @@ def _arguments(
     }
     by_position = not candidates["id"] and "id" not in table.columns
     columns.pop("id", None)
+    ids = {} if by_position or "id" in table.columns else {"id": candidates["id"][0]}
+    choices = [{}, columns, ids, {**ids, **columns}]
     for missing in ("error", "drop"):
-        for named in ({}, columns) if columns else ({},):
+        for named in (each for i, each in enumerate(choices) if each not in choices[:i]):
             for positive in _positives(table, statistic, columns):
                 if _can_be_tested(data, statistic, named, by_position, missing, positive):
                     options = [

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from trackperm.choices import Alternative
+from trackperm.cli import arguments as a
 from trackperm.cli.arguments import Experiment, Settings, TrackingUri, assignments
 from trackperm.cli.output import OutputFiles, Renderers, TextOrJson, as_json, emit, require_formats
 from trackperm.cli.progress import working
@@ -33,6 +34,10 @@ def power(
         ),
     ] = None,
     settings: Settings = None,
+    id_column: a.IdColumn = None,
+    prediction: a.Prediction = None,
+    label: a.Label = None,
+    other_columns: a.OtherColumns = None,
     difference: Annotated[
         float | None,
         typer.Option(
@@ -84,6 +89,7 @@ def power(
             n_resamples=n_resamples,
             seed=seed,
             parameters=assignments(settings),
+            columns=a.columns(other_columns, id=id_column, prediction=prediction, label=label),
             tracking_uri=tracking_uri,
         )
     plans = found if isinstance(found, list) else [found]

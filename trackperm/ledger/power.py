@@ -33,6 +33,7 @@ class _Options(TypedDict, total=False):
     n_resamples: int
     seed: int
     parameters: Mapping[str, object] | None
+    columns: Mapping[str, str] | None
     tracking_uri: str | None
 
 
@@ -64,6 +65,7 @@ def power(
     n_resamples: int = N_RESAMPLES,
     seed: int = 0,
     parameters: Mapping[str, object] | None = None,
+    columns: Mapping[str, str] | None = None,
     tracking_uri: str | None = None,
 ) -> Plan | list[PastPlan]:
     """Return the number of examples that are needed to detect a difference between two runs.
@@ -99,6 +101,8 @@ def power(
         Number of resampled comparisons and their seed, for other than 0/1 scores.
     parameters : mapping, optional
         Values of the statistic's parameters, such as ``{"positive": "yes"}``, for a pilot.
+    columns : mapping, optional
+        Columns of a pilot, such as ``{"label": "gold"}``, as in :func:`trackperm.compare`.
     tracking_uri : str, optional
         Tracking server or store; by default as the tracker decides.
 
@@ -149,7 +153,8 @@ def power(
     if len(names) > 1 or (statistic is not None and not names):
         raise InputError("a pilot takes one statistic", hint="give `--statistic` once.")
     named = names[0] if names else None
-    pilot = compare(baseline, candidate, named, parameters=parameters, tracking_uri=tracking_uri, **test)
+    given: dict[str, Any] = {"parameters": parameters, "columns": columns, "tracking_uri": tracking_uri}
+    pilot = compare(baseline, candidate, named, **given, **test)
     return plan_from_pilot(pilot, difference=difference, **sought, **drawn)
 
 
