@@ -158,7 +158,7 @@ class TestContents:
         assert columns == [f"summary:{name}" for name in sorted(summary) if name.startswith("accuracy/")]
         assert "summary:accuracy/p_value" in columns
         media = {key for panel in panels(text) for key in panel["config"].get("mediaKeys", ())}
-        assert media == {"pmf", "trackperm_report"} <= summary.keys()
+        assert media == {"verdict", "trackperm_report"} <= summary.keys()
         tables = re.findall(r'"(results|discordant)"', json.dumps(panels(text)))
         assert {*tables} == {"results", "discordant"} <= summary.keys()
 
@@ -236,7 +236,7 @@ class TestDrafts:
             assert all(f'"{key}"' in json.dumps(shown) for key in ("board", "pairs"))
             media = {key for panel in shown for key in panel["config"].get("mediaKeys", ())}
             assert {"leaderboard", "trackperm_leaderboard"} <= media
-        assert "3 runs on 24 examples" in markdown(of_board["spec"])[0]
+        assert "is better than all 2 others" in markdown(of_board["spec"])[0]
 
     @pytest.mark.slow
     def test_on_the_command_line(self, project: Project, tmp_path: Path):
