@@ -82,12 +82,12 @@ def test_arguments_are_upper_case_and_without_types(folder: Path):
 
 
 def test_help_uses_the_width_of_the_terminal(folder: Path):
-    said = {columns: on_terminal(folder, "compare", "-h", columns=columns) for columns in (72, 110, 300)}
+    said = {columns: on_terminal(folder, "compare", "-h", columns=columns) for columns in (80, 110, 300)}
     longest = {
         columns: max(len(re.sub(r"\x1b\[\d*m", "", line)) for line in text.splitlines())
         for columns, text in said.items()
     }
-    assert longest[72] <= 72
+    assert longest[80] <= 80
     assert 80 < longest[110] <= 110 < longest[300] <= 120
 
 

@@ -62,12 +62,27 @@ def test_credentials_of_an_address_are_not_printed() -> None:
     assert f"trackperm compare '{address}/questions.parquet?sig=…" in printed
 
 
+def test_a_column_of_ids_by_another_name_is_in_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    label = ["yes", "no"] * 10
+    for name, wrong in (("old.csv", 8), ("new.csv", 2)):
+        given = ["no"] * wrong + label[wrong:]
+        pl.DataFrame({"item": range(20), "pred": given, "gold": label}).write_csv(name)
+    printed = invoke("inspect", "old.csv")
+    assert printed.splitlines()[-1].endswith(" --id item")
+    assert "20 examples" in run_command(printed)
+    columns = ("--id", "item", "--prediction", "pred", "--label", "gold")
+    assert "discordance 0.15" in invoke("power", "old.csv", "new.csv", *columns)
+
+
 def test_prints_columns_and_a_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     QUESTIONS.write_parquet("questions.parquet")
     printed = invoke("inspect", "questions.parquet")
     assert printed.startswith(PRINTED)
-    assert "\nby default: accuracy (by default)\n" in printed
+    assert "\nby default: accuracy\n" in printed
     command = "  trackperm compare questions.parquet questions.parquet --missing drop"
     assert printed.splitlines()[-1] == command
     assert "p = 1 " in run_command(printed)

@@ -281,7 +281,7 @@ def test_sources_refused(source: str | Path, message: str, hint: str | None) -> 
 
 
 def test_source_of_the_wrong_type() -> None:
-    with pytest.raises(InputTypeError, match="not `NoneType`"):
+    with pytest.raises(InputTypeError, match="of type `NoneType`"):
         load_statistic(None)
 
 

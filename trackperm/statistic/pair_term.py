@@ -628,8 +628,9 @@ class _Table:
             is_pair[place] = True
             for region in range(n_regions):
                 outcomes = {node: _outcome(atom, values, region) for node, atom in steps.items()}
+                at = (*place, region)
                 try:
-                    terms[(*place, region)] = Fraction(_value(tree, {**known, **outcomes}))
+                    terms[at] = Fraction(_value(tree, {**known, **outcomes}))
                 except (ZeroDivisionError, OverflowError):
                     raise InputError(
                         "the term of a pair is undefined", hint="it divides by 0 on some pairs."
