@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -16,6 +17,7 @@ import polars as pl
 
 from trackperm.errors import InputError, UncountableError
 from trackperm.exact import CountTable
+from trackperm.exact.scores.scaling import decimal_places
 from trackperm.pairing.checks.differences import shown
 from trackperm.pairing.engines.base import Engine, Frame, Types
 from trackperm.pairing.joined import COLUMN_OF, SIDES, SIZE, JoinedRows, count_columns, count_of, of
@@ -23,7 +25,9 @@ from trackperm.pairing.keyed_run import KEY
 from trackperm.pairing.scaling import CountedRows, scaled
 from trackperm.statistic import OUT_OF_RANGE, Outcome, Statistic
 from trackperm.statistic.definition import CLASS_COLUMN
+from trackperm.statistic.expressions.frames import Decimals
 from trackperm.statistic.expressions.functions import Functions
+from trackperm.tables.column_types import ColumnType
 
 STRATUM = "stratum"
 
@@ -71,11 +75,14 @@ def outcomes_of(
 ) -> tuple[Frame, frozenset[str]]:
     """Count as :func:`counted` does, but do not scale decimals; also return the names of decimal counts."""
     f, taken = rows.functions, (None, None) if outcomes is None else outcomes
+    _require_ranges(rows, frame, statistic, types)
+    computed = statistic.computed_decimals(types)
+    frame = rows.engine.kept(frame) if computed else frame
     # Types are checked before counters are called.
     expressions = {
         count_of(side, name): expression
         for side, outcome in zip(SIDES, taken, strict=True)
-        for name, expression in _expressions(rows, statistic, types, side, outcome).items()
+        for name, expression in _expressions(rows, frame, statistic, types, side, outcome).items()
     }
     frame = _with_counters(rows, frame, statistic, taken)
     frame = frame.with_columns(expression.alias(name) for name, expression in expressions.items())
@@ -95,12 +102,26 @@ def outcomes_of(
     return frame, decimals
 
 
+def _decimals(rows: JoinedRows, frame: Frame, side: str, names: Iterable[str]) -> dict[str, Decimals]:
+    """Return those of one run's columns whose values, without nulls, are all decimals."""
+    found = {}
+    for name in names:
+        column = of(side, name)
+        values = rows.engine.collected(frame.select(column).unique())[column].drop_nulls().cast(pl.Float64)
+        digits = decimal_places(values.to_numpy())
+        if digits is not None:
+            largest = math.ceil(float(np.abs(values.to_numpy()).max()) * 10**digits) + 1
+            found[name] = Decimals(10**digits, largest)
+    return found
+
+
 def _expressions(
-    rows: JoinedRows, statistic: Statistic, types: Types, side: str, outcome: Outcome | None
+    rows: JoinedRows, frame: Frame, statistic: Statistic, types: Types, side: str, outcome: Outcome | None
 ) -> dict[str, nw.Expr]:
     """Return the expressions of the counts of one run; padding counts 0."""
     f = rows.functions
-    expressions = statistic.counts(types, COLUMN_OF[side], f)
+    decimals = _decimals(rows, frame, side, statistic.computed_decimals(types))
+    expressions = statistic.counts(types, COLUMN_OF[side], f, decimals)
     if outcome is not None:
         instead = statistic.missing_counts(types, outcome, COLUMN_OF[side], f)
         expressions = {
@@ -190,6 +211,27 @@ class _Counters:
                 hint=error.hint,
             ) from None
         return counted.select(pl.exclude(part.columns)).get_columns()
+
+
+def _require_ranges(rows: JoinedRows, frame: Frame, statistic: Statistic, types: Types) -> None:
+    """Refuse values outside the ranges that the statistic declares."""
+    f = rows.functions
+    for name, (low, high) in statistic.ranges.items():
+        column = statistic.columns[name]
+        if types[column] not in (ColumnType.INTEGER, ColumnType.DECIMAL):
+            continue  # booleans are 0 and 1, and text is refused with the counts that compute with it
+        for side, run in zip(SIDES, rows.runs, strict=True):
+            value = f.col(of(side, column)).cast(f.Float64)
+            outside = ((value < float(low)) | (value > float(high))).fill_null(False)
+            first = rows.first(outside, 1, of(side, column), frame=frame)
+            if len(first):
+                key, found = first.row(0)
+                raise InputError(
+                    f"`{column}` of `{run.origin}` is {found} on example {shown(key)}; `{statistic.name}` needs"
+                    f" numbers from {low} to {high}",
+                    hint=f"convert other scores, such as logits or percentages, first; `--column {name}=NAME`"
+                    " names another column.",
+                )
 
 
 def _require_known(rows: JoinedRows, frame: Frame, statistic: Statistic, decimals: Iterable[str]) -> None:

@@ -117,6 +117,8 @@ def pair_many(
         except (InputError, InputTypeError):
             continue
         own, frame = map(engine.collected, typed)
+        if statistic.computed_decimals(types):
+            continue  # whether columns are decimals depends on each run
         group = next((group for group in groups if group.takes(columns, types, own)), None)
         if group is None:
             group = _Group(engine, reference, own, columns, types, statistic, missing)

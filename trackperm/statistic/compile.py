@@ -10,6 +10,7 @@ from trackperm.exact import RationalStatistic, RealStatistic
 from trackperm.statistic.declared_parts import (
     check_classes,
     classes_of,
+    ranges_of,
     require_moderate_size,
     weights_of,
 )
@@ -60,6 +61,7 @@ def compile_statistic(
         check_classes(document, spec, counts)
     columns = entries.columns(counts, spec, name)
     used = [columns[name] for name in entries.names_of_columns(counts)]
+    ranges = ranges_of(document, entries.names_of_columns(counts))
     units = dict.fromkeys(counts, Fraction(1))
     if not isinstance(resolution, Fraction):
         units |= resolution
@@ -116,6 +118,7 @@ def compile_statistic(
         weights=weights,
         slices=tuple(dict.fromkeys(spec.slices)),
         undefined=undefined,
+        ranges=ranges,
         _counts=counts,
         _g=g,
         _scaled_g=scaled_g,

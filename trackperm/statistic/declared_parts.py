@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from fractions import Fraction
 
 from trackperm.errors import InputError
-from trackperm.messages import kind
+from trackperm.messages import did_you_mean, kind, listed
 from trackperm.statistic.definition import CLASS, ClassValue, class_text
 from trackperm.statistic.document import Document
 from trackperm.statistic.expressions.parts import MAX_PARTS
@@ -91,7 +91,28 @@ def weights_of(
     return {key: written[key] for key in parts}
 
 
-def exact_number(document: Document, path: tuple[str, ...]) -> Fraction:
+def ranges_of(document: Document, names: Collection[str]) -> dict[str, tuple[Fraction, Fraction]]:
+    """Return the least and the greatest value of each column that has a range.
+
+    `names` are those that the counts read. It raises SpecError for another name, and for a range that is not
+    two numbers in ascending order.
+    """
+    found = {}
+    for name, ends in document.data.get("ranges", {}).items():
+        if name not in names:
+            hint = f"the counts read {listed(sorted(names))}.{did_you_mean(name, names)}"
+            raise document.error(f"the counts use no name `{name}`", ("ranges", name), key=True, hint=hint)
+        hint = "write the least and the greatest value, as in `[0, 1]`."
+        if len(ends) != 2:
+            raise document.error(f"a range of {len(ends)} numbers", ("ranges", name), hint=hint)
+        low, high = (exact_number(document, ("ranges", name, i)) for i in range(2))
+        if low > high:
+            raise document.error(f"a range from {low} to {high}", ("ranges", name), hint=hint)
+        found[name] = low, high
+    return found
+
+
+def exact_number(document: Document, path: tuple[str | int, ...]) -> Fraction:
     """Return the exact value of a number as it is written, such as ``0.1`` or ``1/3``."""
     text = document.passage(path).text
     if re.fullmatch(r"[-+]?(\d{1,50}(/0*[1-9]\d{0,50})?|\d{0,50}\.\d{1,50})", text, re.ASCII):

@@ -22,7 +22,7 @@ from trackperm.statistic.counter_columns import columns_of_counters, with_counte
 from trackperm.statistic.document import Document, dump
 from trackperm.statistic.expressions.arrays import integers
 from trackperm.statistic.expressions.equality import Equality
-from trackperm.statistic.expressions.frames import count_expression
+from trackperm.statistic.expressions.frames import Decimals, count_expression
 from trackperm.statistic.expressions.functions import NARWHALS, FrameExpression, Functions
 from trackperm.statistic.expressions.parts import in_parts
 from trackperm.statistic.expressions.tree import Expression, Name, Node, transform
@@ -101,6 +101,8 @@ class Statistic:
     weights : mapping of str to Fraction
         Weight of every stratum or class, by its text; empty as long as these are unknown. Arguments of
         `pairs`, `h` and `score` are the counts of each part: `total_names`.
+    ranges : mapping of str to (Fraction, Fraction)
+        Least and greatest allowed value of columns, by the names that counts use.
     slices : tuple of str
         Columns whose values define slices, which are compared separately as well.
     chosen : str
@@ -132,6 +134,7 @@ class Statistic:
     weights: Mapping[str, Fraction]
     slices: tuple[str, ...]
     undefined: Fraction | None = field(repr=False)
+    ranges: Mapping[str, tuple[Fraction, Fraction]]
     _counts: Mapping[str, Expression] = field(repr=False)
     _g: Mapping[str, Expression] = field(repr=False)
     _scaled_g: Mapping[str, Expression] = field(repr=False)
@@ -149,6 +152,7 @@ class Statistic:
         types: Mapping[str, ColumnType],
         located: Callable[[str], str] = str,
         functions: Functions = NARWHALS,
+        decimals: Mapping[str, Decimals] | None = None,
     ) -> dict[str, FrameExpression]:
         """Return the data frame expression of every count, of type int64, or float64 for decimals.
 
@@ -164,13 +168,28 @@ class Statistic:
             Maps the name of a column, or of a counter's column, to the column that is read.
         functions : Functions
             Builder of the expressions.
+        decimals : mapping of str to Decimals, optional
+            Columns whose values are decimals; expressions of these are computed without rounding errors.
 
         Raises
         ------
         SpecError
             If types do not match, as in text compared with a number; the message shows the place in the spec.
         """
-        return dict(_count_expressions(self, tuple(types.items()), located, functions))
+        known = tuple((decimals or {}).items())
+        return dict(_count_expressions(self, tuple(types.items()), located, functions, known))
+
+    def computed_decimals(self, types: Mapping[str, ColumnType]) -> tuple[str, ...]:
+        """Return the decimal columns from which counts are computed, not only read or compared."""
+        checker = self._checker(types, decimals=True)
+        found = [
+            self._read_columns[node.full]
+            for name, expression in self._counts.items()
+            if not isinstance(expression.tree, Name)
+            and checker.result(expression, f"the count `{name}`") is ColumnType.DECIMAL
+            for node in expression.names
+        ]
+        return tuple(dict.fromkeys(name for name in found if types[name] is ColumnType.DECIMAL))
 
     @property
     def has_several_rows(self) -> bool:
@@ -238,7 +257,7 @@ class Statistic:
                 " every count; not every statistic has one.",
             )
         what = f"the {outcome} count"
-        return self._compiled(substitute, what, types, located, functions, decimals=False)
+        return self._compiled(substitute, what, types, located, functions)
 
     def _compiled(
         self,
@@ -247,16 +266,18 @@ class Statistic:
         types: Mapping[str, ColumnType],
         located: Callable[[str], str],
         functions: Functions,
-        *,
-        decimals: bool,
+        decimals: Mapping[str, Decimals] | None = None,
     ) -> dict[str, FrameExpression]:
-        """Check and compile an expression for every count; `what` begins its name in messages."""
-        checker = self._checker(types, decimals=decimals)
+        """Check and compile an expression for every count; `what` begins its name in messages.
+
+        Counts may be decimals if `decimals`, the columns of decimals, are given.
+        """
+        checker = self._checker(types, decimals=decimals is not None)
         compiled = {}
         for name in self.count_names:
             checker.result(expressions[name], f"{what} `{name}`")
             compiled[name] = count_expression(
-                expressions[name], self._read_columns, types, located, functions
+                expressions[name], self._read_columns, types, located, functions, decimals
             )
         return compiled
 
@@ -420,6 +441,9 @@ class Statistic:
             "missing": _written(self._missing),
             "worst": _written(self._worst),
             "best": _written(self._best),
+            "ranges": {
+                name: [_plain(str(end)) for end in ends] for name, ends in self.ranges.items()
+            },
             "repeats": self.repeats,
             "cluster": self.cluster,
             "slices": list(self.slices),
@@ -467,10 +491,11 @@ def _count_expressions(
     types: tuple[tuple[str, ColumnType], ...],
     located: Callable[[str], str],
     functions: Functions,
+    decimals: tuple[tuple[str, Decimals], ...],
 ) -> dict[str, FrameExpression]:
     """Compile the counts of :meth:`Statistic.counts`, once for the same types of columns."""
     counts = statistic._counts
-    return statistic._compiled(counts, "the count", dict(types), located, functions, decimals=True)
+    return statistic._compiled(counts, "the count", dict(types), located, functions, dict(decimals))
 
 
 def _written(expressions: Mapping[str, Expression]) -> dict[str, str | int]:

@@ -57,6 +57,11 @@ Classes = Annotated[
         }
     ),
 ]
+Range = Annotated[
+    object,
+    _one_of(list, expected="two numbers, as in `[0, 1]`"),
+    WithJsonSchema({"type": "array", "items": _SCALARS, "minItems": 2, "maxItems": 2}),
+]
 
 
 class _Spec(BaseModel):
@@ -101,6 +106,12 @@ class _Spec(BaseModel):
         description="Value of every count for the best possible prediction: an expression in `label`. "
         "By default the counts with `label` in place of `prediction`, where they read nothing "
         "else of a run.",
+    )
+
+    ranges: dict[str, Range] = Field(
+        {},
+        description="Least and greatest value of columns of numbers, by their names in this spec, as in "
+        "`{probability: [0, 1]}`; an example with a value outside is refused.",
     )
 
     repeats: RepeatsInSpec | None = Field(

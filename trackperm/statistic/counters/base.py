@@ -17,6 +17,7 @@ Integers = npt.NDArray[np.int64]
 
 TEXT = frozenset({ColumnType.TEXT})
 TEXTS = TEXT | {ColumnType.TEXT_LIST}
+NUMBERS = frozenset({ColumnType.DECIMAL, ColumnType.INTEGER})
 ITEMS = TEXTS | {ColumnType.INTEGER_LIST}
 
 _WORD = r"[^\s\x1c-\x1f]+"  # the words that str.split() returns
@@ -29,7 +30,7 @@ class Counter:
     Attributes
     ----------
     function : callable
-        Function from one polars Series without nulls for each column (int64, text, or lists of these), and
+        Function from one polars Series without nulls for each column (int64, float64, text, or lists), and
         the choice if there is one, to an array of int64, or of float64 if `decimal`. Messages call a column
         by the name of its Series.
     columns : tuple of frozenset of ColumnType

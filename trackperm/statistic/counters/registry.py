@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from trackperm.statistic.counters.answers import answer_f1, answer_matches, answer_overlap, n_answer_tokens
-from trackperm.statistic.counters.base import ITEMS, TEXT, TEXTS, Counter
+from trackperm.statistic.counters.base import ITEMS, NUMBERS, TEXT, TEXTS, Counter
 from trackperm.statistic.counters.edits import character_edit_operations, edit_operations, n_characters
 from trackperm.statistic.counters.ngrams import ORDERS, n_ngrams, ngram_matches
+from trackperm.statistic.counters.probabilities import OUTCOMES, log_loss
 from trackperm.statistic.counters.sets import set_overlap, set_size, token_overlap
 from trackperm.statistic.counters.spans import SCHEMES, n_spans, span_tp
 from trackperm.statistic.counters.tokens import arc_matches, head_matches, n_tokens, token_matches
@@ -30,5 +31,6 @@ COUNTERS = {
     "n_answer_tokens": Counter(n_answer_tokens, (TEXT,)),
     "answer_f1": Counter(answer_f1, (TEXT, TEXTS), decimal=True),
     "answer_matches": Counter(answer_matches, (TEXT, TEXTS)),
+    "log_loss": Counter(log_loss, (NUMBERS,), OUTCOMES, decimal=True),
 }
 """All counters. Two columns of lists need the same type of items."""

@@ -140,14 +140,18 @@ class Expression:
         return self.passage.error(message, node.start, node.end, hint=hint)
 
     @property
-    def names(self) -> Iterator[Name]:
-        """Names in the expression, in the order of the text."""
+    def nodes(self) -> Iterator[Node]:
+        """All parts of the expression, in the order of the text."""
         pending = [self.tree]
         while pending:
             node = pending.pop()
-            if isinstance(node, Name):
-                yield node
+            yield node
             pending += reversed(children(node))
+
+    @property
+    def names(self) -> Iterator[Name]:
+        """Names in the expression, in the order of the text."""
+        return (node for node in self.nodes if isinstance(node, Name))
 
     def bind(self, parameters: dict[str, int | float | str | bool]) -> Expression:
         """Replace the names of parameters by their values."""
