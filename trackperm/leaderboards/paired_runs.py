@@ -117,11 +117,14 @@ def pair_all(
     is_of_two = missing in get_args(MissingRule)
     require_choice("missing", missing, get_args(MissingOfMany), hint=of_two if is_of_two else "")
     if missing != "error" and (
-        statistic.has_classes or (missing == "drop" and statistic.cluster is not None)
+        statistic.has_classes
+        or statistic.looks_up_labels
+        or (missing == "drop" and statistic.cluster is not None)
     ):
+        what = "has classes" if statistic.has_classes else "has clusters"
+        what = "counts labels" if statistic.looks_up_labels else what
         raise InputError(
-            f"`--missing {missing}` is not supported in leaderboards by `{statistic.name}`, which has"
-            f" {'classes' if statistic.has_classes else 'clusters'}",
+            f"`--missing {missing}` is not supported in leaderboards by `{statistic.name}`, which {what}",
             hint="exclude such runs by `--missing error`.",
         )
 
@@ -307,6 +310,8 @@ def _extended(
 def _require_one_reading(entries: Sequence[Entry]) -> None:
     """Refuse runs whose column types change how the counts of the reference run are read."""
     first = entries[0].pairing
+    if first.statistic.predicts_classes:
+        return  # sums over the classes depend on the pair, which is paired again
     for entry in entries[1:]:
         for name in first.counts.names:
             sides = [side_values(pairing, name, "baseline") for pairing in (first, entry.pairing)]

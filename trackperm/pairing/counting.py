@@ -24,6 +24,7 @@ from trackperm.pairing.joined import COLUMN_OF, SIDES, SIZE, JoinedRows, count_c
 from trackperm.pairing.keyed_run import KEY
 from trackperm.pairing.scaling import CountedRows, scaled
 from trackperm.statistic import OUT_OF_RANGE, Outcome, Statistic
+from trackperm.statistic.counters.base import LabelCounts
 from trackperm.statistic.definition import CLASS_COLUMN
 from trackperm.statistic.expressions.frames import Decimals
 from trackperm.statistic.expressions.functions import Functions
@@ -47,11 +48,12 @@ def counted(
     outcomes: tuple[Outcome, Outcome] | None,
     *,
     units: Mapping[str, Fraction] | None = None,
+    labels: LabelCounts | None = None,
 ) -> CountedRows:
     """Count the outcomes of both runs on `frame`, the rows that are counted.
 
     `types` has the columns that the counts read; `outcomes` replace missing predictions of baseline and
-    candidate; `units` are known if `frame` is a part of the rows by which they were found.
+    candidate; `units` and `labels` are known if `frame` is a part of the rows by which they were found.
 
     Raises
     ------
@@ -60,7 +62,7 @@ def counted(
         prediction counts, or if the resolution of a count is too fine, or so coarse that no difference is
         left.
     """
-    frame, decimals = outcomes_of(rows, frame, statistic, types, outcomes)
+    frame, decimals = outcomes_of(rows, frame, statistic, types, outcomes, labels)
     if not decimals and not statistic.resolution:
         return CountedRows(frame, statistic, ())
     return scaled(rows.engine, frame, statistic, decimals, units)
@@ -72,6 +74,7 @@ def outcomes_of(
     statistic: Statistic,
     types: Types,
     outcomes: tuple[Outcome, Outcome] | None,
+    labels: LabelCounts | None = None,
 ) -> tuple[Frame, frozenset[str]]:
     """Count as :func:`counted` does, but do not scale decimals; also return the names of decimal counts."""
     f, taken = rows.functions, (None, None) if outcomes is None else outcomes
@@ -84,7 +87,7 @@ def outcomes_of(
         for side, outcome in zip(SIDES, taken, strict=True)
         for name, expression in _expressions(rows, frame, statistic, types, side, outcome).items()
     }
-    frame = _with_counters(rows, frame, statistic, taken)
+    frame = _with_counters(rows, frame, statistic, taken, labels or label_counts(rows, statistic))
     frame = frame.with_columns(expression.alias(name) for name, expression in expressions.items())
     frame = rows.engine.kept(frame)
     schema = frame.collect_schema()
@@ -137,14 +140,29 @@ def _expressions(
     return expressions
 
 
+def label_counts(rows: JoinedRows, statistic: Statistic) -> LabelCounts | None:
+    """Count the examples in the test by label, if the statistic looks that up."""
+    if not statistic.looks_up_labels:
+        return None
+    f, name = rows.functions, str(rows.columns.label)
+    labels = rows.in_test.select(rows.example(name).alias("label"), SIZE)
+    sizes = labels.group_by("label").agg(f.col(SIZE).sum().cast(f.Int64).alias("n"))
+    found = rows.engine.collected(sizes).sort("label")
+    return LabelCounts(name, found["label"], found["n"].to_numpy())
+
+
 def _with_counters(
-    rows: JoinedRows, frame: Frame, statistic: Statistic, outcomes: Sequence[Outcome | None]
+    rows: JoinedRows,
+    frame: Frame,
+    statistic: Statistic,
+    outcomes: Sequence[Outcome | None],
+    labels: LabelCounts | None,
 ) -> Frame:
     """Add the columns of counters, which are computed in batches of rows."""
     if not statistic.has_counters:
         return frame
     counters = [
-        _Counters(statistic, side, run.origin, outcome, rows.columns.names, rows.columns.of_runs)
+        _Counters(statistic, side, run.origin, outcome, rows.columns.names, rows.columns.of_runs, labels)
         for side, run, outcome in zip(SIDES, rows.runs, outcomes, strict=True)
     ]
     return rows.engine.mapped(frame, partial(_counted, counters=counters))
@@ -168,6 +186,8 @@ class _Counters:
         Outcome that replaces missing predictions; None where they are not counted.
     names, of_runs : tuple of str
         Columns that were read, and columns that the statistic reads from each run.
+    labels : LabelCounts or None
+        Labels of the test, if counters look them up.
     """
 
     statistic: Statistic
@@ -176,6 +196,7 @@ class _Counters:
     outcome: Outcome | None
     names: tuple[str, ...]
     of_runs: tuple[str, ...]
+    labels: LabelCounts | None
 
     def count(self, batch: pl.DataFrame) -> list[pl.Series]:
         """Return the counters of rows; rows without a prediction are counted as `outcome`."""
@@ -203,7 +224,7 @@ class _Counters:
 
     def _of_part(self, part: pl.DataFrame, missing: Outcome | None, keys: pl.Series) -> list[pl.Series]:
         try:
-            counted = self.statistic.with_counters(part, missing=missing)
+            counted = self.statistic.with_counters(part, missing=missing, labels=self.labels)
         except UncountableError as error:
             raise InputError(
                 f"`{self.statistic.name}` cannot be counted on example {shown(keys[error.row])} of"

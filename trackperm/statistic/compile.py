@@ -10,14 +10,23 @@ from trackperm.exact import RationalStatistic, RealStatistic
 from trackperm.statistic.declared_parts import (
     check_classes,
     classes_of,
+    columns_of_classes,
     ranges_of,
     require_moderate_size,
+    require_no_groups,
     weights_of,
 )
 from trackperm.statistic.definition import CLASS, ClassValue, ParameterValue, Statistic
 from trackperm.statistic.entries import Entries
 from trackperm.statistic.expressions.exact_functions import exact_function
-from trackperm.statistic.expressions.parts import in_part, in_parts, weighted_mean
+from trackperm.statistic.expressions.parts import (
+    has_totals,
+    in_part,
+    in_parts,
+    over_classes,
+    weighted_mean,
+    without_totals,
+)
 from trackperm.statistic.expressions.tree import (
     Binary,
     Call,
@@ -55,10 +64,11 @@ def compile_statistic(
     g, h, score = checked.g, checked.value, None
     if isinstance(spec, ShortSpec):
         score = checked.value
-        g, h = _contrast_of(score, counts, spec.contrast)
+        g, h = _contrast_of(without_totals(score), counts, spec.contrast)
     entries.check_groups(spec, g)
     if entries.has_classes:
-        check_classes(document, spec, counts)
+        check_classes(document, spec, counts, checked.value)
+    require_no_groups(document, spec, counts)
     columns = entries.columns(counts, spec, name)
     used = [columns[name] for name in entries.names_of_columns(counts)]
     ranges = ranges_of(document, entries.names_of_columns(counts))
@@ -81,8 +91,11 @@ def compile_statistic(
     classes = classes_of(document, spec, known_classes)
     weights = weights_of(document, spec, name, known_strata, classes)
     require_moderate_size(h if score is None else score, len(weights))
-    names, total = tuple(counts), score
-    part_score = None if score is None else exact_function(with_units(score, units), names, undefined)
+    names, total = tuple(counts), None if score is None else without_totals(score)
+    part_score = None if total is None else exact_function(with_units(total, units), names, undefined)
+    sums_classes = score is not None and has_totals(score)
+    if sums_classes:
+        part_score = None
     if weights:
         names = in_parts(counts, weights)
         units = dict(zip(names, [*units.values()] * len(weights), strict=True))
@@ -91,7 +104,7 @@ def compile_statistic(
             parted = dict(zip(in_parts(g, weights), of_parts, strict=True))
             scaled_g, compiled = _compiled(parted, weighted_mean(h, weights), units, undefined)
         elif score is not None:
-            total = weighted_mean(score, weights)
+            total = over_classes(score, weights) if sums_classes else weighted_mean(score, weights)
             parted, contrast = _contrast_of(total, dict.fromkeys(names, total), spec.contrast)
             scaled_g, compiled = _compiled(parted, contrast, units, undefined)
     return Statistic(
@@ -113,7 +126,8 @@ def compile_statistic(
         repeats=spec.repeats,
         cluster=spec.cluster,
         strata=spec.strata,
-        class_column=spec.classes if isinstance(spec.classes, str) else None,
+        class_column=columns_of_classes(spec.classes)[0],
+        predicts_classes=columns_of_classes(spec.classes)[1],
         classes=classes,
         weights=weights,
         slices=tuple(dict.fromkeys(spec.slices)),

@@ -18,7 +18,13 @@ from trackperm.exact import RationalStatistic, RealStatistic
 from trackperm.exact.differences import linearised
 from trackperm.exact.scores.resolution import format_unit
 from trackperm.messages import did_you_mean, listed
-from trackperm.statistic.counter_columns import columns_of_counters, with_counters
+from trackperm.statistic.counter_columns import (
+    has_counters,
+    look_up_labels,
+    text_columns_of_counters,
+    with_counters,
+)
+from trackperm.statistic.counters.base import LabelCounts
 from trackperm.statistic.document import Document, dump
 from trackperm.statistic.expressions.arrays import integers
 from trackperm.statistic.expressions.equality import Equality
@@ -98,6 +104,8 @@ class Statistic:
         Name, in `columns`, of the column whose values are the classes.
     classes : tuple of str, int or bool
         Classes in ascending order; empty as long as they are unknown.
+    predicts_classes : bool
+        Whether the predictions of both runs are classes as well as the values of `class_column`.
     weights : mapping of str to Fraction
         Weight of every stratum or class, by its text; empty as long as these are unknown. Arguments of
         `pairs`, `h` and `score` are the counts of each part: `total_names`.
@@ -131,6 +139,7 @@ class Statistic:
     strata: str | None
     class_column: str | None
     classes: tuple[ClassValue, ...]
+    predicts_classes: bool
     weights: Mapping[str, Fraction]
     slices: tuple[str, ...]
     undefined: Fraction | None = field(repr=False)
@@ -305,25 +314,32 @@ class Statistic:
 
     @cached_property
     def counter_columns(self) -> tuple[str, ...]:
-        """Columns that counters read."""
+        """Columns that counters of texts and lists read."""
         expressions = [*self._counts.values(), *self._substitutes]
-        names = columns_of_counters(expressions)
+        names = text_columns_of_counters(expressions)
         return tuple(self.columns[name] for name in names if name != CLASS or not self.has_classes)
 
     @cached_property
     def has_counters(self) -> bool:
         """Whether counts, or the counts of a missing prediction, call counters."""
-        return bool(self.counter_columns)
+        return has_counters([*self._counts.values(), *self._substitutes])
 
-    def with_counters(self, frame: pl.DataFrame, *, missing: Outcome | None = None) -> pl.DataFrame:
+    @cached_property
+    def looks_up_labels(self) -> bool:
+        """Whether counts depend on the labels of all examples in the test."""
+        return look_up_labels(self._counts.values())
+
+    def with_counters(
+        self, frame: pl.DataFrame, *, missing: Outcome | None = None, labels: LabelCounts | None = None
+    ) -> pl.DataFrame:
         """Add the columns of counters, which `counts` or, with `missing`, `missing_counts` read.
 
-        The columns of `frame` have the types with which the expressions were compiled. It raises
-        UncountableError if a counter refuses an example: lists of different lengths, a null in a list, an
+        The columns of `frame` have the types with which the expressions were compiled; `labels` are needed if
+        `looks_up_labels`. It raises UncountableError if a counter refuses an example: lists of different lengths, a null in a list, an
         invalid tag.
         """
         expressions = self._counts if missing is None else self._substitute(missing)
-        return with_counters(frame, expressions.values(), self._read_columns)
+        return with_counters(frame, expressions.values(), self._read_columns, labels)
 
     @cached_property
     def missing_reads_label(self) -> bool:
@@ -448,7 +464,7 @@ class Statistic:
             "cluster": self.cluster,
             "slices": list(self.slices),
             "strata": self.strata,
-            "classes": list(self.classes) or self.class_column,
+            "classes": list(self.classes) or self._class_columns,
             "weights": {name: _plain(str(weight)) for name, weight in self.weights.items()},
         }
         data: dict[str, Any] = {
@@ -467,6 +483,10 @@ class Statistic:
         data["alternative"] = self.alternative
         data["greater_is_better"] = self.greater_is_better
         return dump(data)
+
+    @property
+    def _class_columns(self) -> str | None:
+        return f"{self.class_column},prediction" if self.predicts_classes else self.class_column
 
     @property
     def score_text(self) -> str | None:

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from trackperm.statistic.counters.answers import answer_f1, answer_matches, answer_overlap, n_answer_tokens
-from trackperm.statistic.counters.base import ITEMS, NUMBERS, TEXT, TEXTS, Counter
+from trackperm.statistic.counters.base import CLASSES, ITEMS, NUMBERS, RANKS, TEXT, TEXTS, Counter
 from trackperm.statistic.counters.edits import character_edit_operations, edit_operations, n_characters
+from trackperm.statistic.counters.labels import (
+    label_count,
+    label_distance,
+    label_distance_squares,
+    place,
+)
 from trackperm.statistic.counters.ngrams import ORDERS, n_ngrams, ngram_matches
 from trackperm.statistic.counters.probabilities import OUTCOMES, log_loss
 from trackperm.statistic.counters.sets import set_overlap, set_size, token_overlap
@@ -31,6 +37,10 @@ COUNTERS = {
     "n_answer_tokens": Counter(n_answer_tokens, (TEXT,)),
     "answer_f1": Counter(answer_f1, (TEXT, TEXTS), decimal=True),
     "answer_matches": Counter(answer_matches, (TEXT, TEXTS)),
+    "label_count": Counter(label_count, (CLASSES, CLASSES), looks_up=True),
+    "place": Counter(place, (RANKS,), has_text=True),
+    "label_distance": Counter(label_distance, (RANKS, RANKS), has_text=True, looks_up=True),
+    "label_distance_squares": Counter(label_distance_squares, (RANKS, RANKS), has_text=True, looks_up=True),
     "log_loss": Counter(log_loss, (NUMBERS,), OUTCOMES, decimal=True),
 }
 """All counters. Two columns of lists need the same type of items."""
