@@ -236,4 +236,5 @@ def _predicted_alone(
     if not others:
         return []
     names = ", ".join(map(shown, others[:_SHOWN])) + (" …" if len(others) > _SHOWN else "")
-    return [f"classes: {len(others)} that occur in predictions only are not in the mean ({names})"]
+    place = "sums" if statistic.adds_classes else "mean"
+    return [f"classes: {len(others)} that occur in predictions only are not in the {place} ({names})"]

@@ -248,8 +248,8 @@ def _require_ranges(rows: JoinedRows, frame: Frame, statistic: Statistic, types:
             if len(first):
                 key, found = first.row(0)
                 raise InputError(
-                    f"`{column}` of `{run.origin}` is {found} on example {shown(key)}; `{statistic.name}` needs"
-                    f" numbers from {low} to {high}",
+                    f"`{column}` of `{run.origin}` is {found} on example {shown(key)}; `{statistic.name}`"
+                    f" needs numbers from {low} to {high}",
                     hint=f"convert other scores, such as logits or percentages, first; `--column {name}=NAME`"
                     " names another column.",
                 )

@@ -93,8 +93,8 @@ def compile_statistic(
     require_moderate_size(h if score is None else score, len(weights))
     names, total = tuple(counts), None if score is None else without_totals(score)
     part_score = None if total is None else exact_function(with_units(total, units), names, undefined)
-    sums_classes = score is not None and has_totals(score)
-    if sums_classes:
+    adds_classes = score is not None and has_totals(score)
+    if adds_classes:
         part_score = None
     if weights:
         names = in_parts(counts, weights)
@@ -104,7 +104,7 @@ def compile_statistic(
             parted = dict(zip(in_parts(g, weights), of_parts, strict=True))
             scaled_g, compiled = _compiled(parted, weighted_mean(h, weights), units, undefined)
         elif score is not None:
-            total = over_classes(score, weights) if sums_classes else weighted_mean(score, weights)
+            total = over_classes(score, weights) if adds_classes else weighted_mean(score, weights)
             parted, contrast = _contrast_of(total, dict.fromkeys(names, total), spec.contrast)
             scaled_g, compiled = _compiled(parted, contrast, units, undefined)
     return Statistic(

@@ -164,12 +164,12 @@ def check_classes(
 
     Counts of one class cannot be used in the score beside sums over classes.
     """
-    sums_classes = has_totals(score)
-    for node in outside_totals(score.tree) if sums_classes else ():
+    adds_classes = has_totals(score)
+    for node in outside_totals(score.tree) if adds_classes else ():
         if any(name.full == CLASS for name in counts[node.full].names):
             hint = f"write `total({node.full})` for the sum over all classes."
             raise score.error(node, f"`{node.full}` is the count of one class", hint=hint)
-    if sums_classes and spec.weights:
+    if adds_classes and spec.weights:
         hint = "multiply by weights inside of `total`."
         raise document.error("`weights` cannot be used with `total`", ("weights",), key=True, hint=hint)
     if spec.strata is not None:

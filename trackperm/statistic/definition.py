@@ -30,7 +30,7 @@ from trackperm.statistic.expressions.arrays import integers
 from trackperm.statistic.expressions.equality import Equality
 from trackperm.statistic.expressions.frames import Decimals, count_expression
 from trackperm.statistic.expressions.functions import NARWHALS, FrameExpression, Functions
-from trackperm.statistic.expressions.parts import in_parts
+from trackperm.statistic.expressions.parts import has_totals, in_parts
 from trackperm.statistic.expressions.tree import Expression, Name, Node, transform
 from trackperm.statistic.expressions.types import Checker
 from trackperm.statistic.schema import Contrast
@@ -210,6 +210,11 @@ class Statistic:
         """Whether the score is a mean over classes."""
         return bool(self.classes) or self.class_column is not None
 
+    @property
+    def adds_classes(self) -> bool:
+        """Whether the score adds up counts of classes, and is not the mean of their scores."""
+        return self._score is not None and has_totals(self._score)
+
     @cached_property
     def tells_classes(self) -> bool:
         """Whether counts only test predictions for equality, with labels or with what labels may equal."""
@@ -335,8 +340,8 @@ class Statistic:
         """Add the columns of counters, which `counts` or, with `missing`, `missing_counts` read.
 
         The columns of `frame` have the types with which the expressions were compiled; `labels` are needed if
-        `looks_up_labels`. It raises UncountableError if a counter refuses an example: lists of different lengths, a null in a list, an
-        invalid tag.
+        `looks_up_labels`. It raises UncountableError if a counter refuses an example: lists of different
+        lengths, a null in a list, an invalid tag.
         """
         expressions = self._counts if missing is None else self._substitute(missing)
         return with_counters(frame, expressions.values(), self._read_columns, labels)
@@ -457,9 +462,7 @@ class Statistic:
             "missing": _written(self._missing),
             "worst": _written(self._worst),
             "best": _written(self._best),
-            "ranges": {
-                name: [_plain(str(end)) for end in ends] for name, ends in self.ranges.items()
-            },
+            "ranges": {name: [_plain(str(end)) for end in ends] for name, ends in self.ranges.items()},
             "repeats": self.repeats,
             "cluster": self.cluster,
             "slices": list(self.slices),

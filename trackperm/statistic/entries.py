@@ -338,7 +338,11 @@ class Entries:
         self, counts: Mapping[str, Expression], spec: ShortSpec | LongSpec, name: str
     ) -> dict[str, str]:
         """Return the column of every name in the spec, and of ``id`` and ``label``."""
-        named = {"cluster": spec.cluster, "strata": spec.strata, "classes": columns_of_classes(spec.classes)[0]}
+        named = {
+            "cluster": spec.cluster,
+            "strata": spec.strata,
+            "classes": columns_of_classes(spec.classes)[0],
+        }
         groups = {key: value for key, value in named.items() if isinstance(value, str)}
         if "" in groups.values():
             path = next((key,) for key, value in groups.items() if not value)

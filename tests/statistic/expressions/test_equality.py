@@ -16,10 +16,16 @@ CLASSES = {
     "f_beta",
     "jaccard",
     "macro_f1",
+    "macro_precision",
+    "macro_recall",
     "mcc",
+    "multiclass_mcc",
     "precision",
     "recall",
     "specificity",
+    "weighted_f1",
+    "weighted_precision",
+    "weighted_recall",
 }
 
 

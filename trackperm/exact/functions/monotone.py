@@ -17,6 +17,9 @@ from trackperm.exact.functions.operations import OperationTree
 Line = tuple[int, int]
 """Start and step of a variable: start + step * x at the point x."""
 
+EXPONENT = 100
+"""Largest size of an exponent in a proof: floats hold the exponential, with room for further operations."""
+
 
 @dataclass(frozen=True)
 class _Part:
@@ -80,7 +83,7 @@ def _enclosed(h: OperationTree, lines: Sequence[Line], low: int, high: int) -> _
             return None if inverse is None else _product(first, inverse)
         case "**", [first]:
             return _power(first, h.index)
-        case ("sqrt" | "log" | "exp"), [first]:
+        case (("sqrt" | "log" | "exp"), [first]):
             return _transcendental(h.operation, first)
     return None
 
@@ -137,7 +140,7 @@ def _transcendental(operation: str, part: _Part) -> _Part | None:
     """Return a root, logarithm or exponential, in an interval that is wide but has the right sign."""
     zero, one = Fraction(0), Fraction(1)
     if operation == "exp":
-        bounded = part.low is not None and part.high is not None and max(-part.low, part.high) <= 10**3
+        bounded = part.low is not None and part.high is not None and max(-part.low, part.high) <= EXPONENT
         return _Part(part.direction, zero, None) if bounded else None
     if operation == "sqrt":
         if part.low is None or part.low < 0:

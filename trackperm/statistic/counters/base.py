@@ -63,7 +63,9 @@ class Counter:
     @property
     def keeps_text(self) -> bool:
         """Whether columns of untyped files that it reads stay text, although they look like numbers."""
-        return all(ColumnType.TEXT in allowed and ColumnType.INTEGER not in allowed for allowed in self.columns)
+        return all(
+            ColumnType.TEXT in allowed and ColumnType.INTEGER not in allowed for allowed in self.columns
+        )
 
 
 @dataclass(frozen=True, eq=False)

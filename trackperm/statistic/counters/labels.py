@@ -54,7 +54,9 @@ def label_distance_squares(column: pl.Series, labels: LabelCounts, order: str) -
 def _distances(column: pl.Series, labels: LabelCounts, order: str, power: int) -> Integers:
     places, own = np.unique(place(column, order), return_inverse=True)
     others = place(labels.values.alias(labels.name), order)
-    sums = [int((np.abs(others - one).astype(object) ** power) @ labels.sizes.astype(object)) for one in places]
+    sums = [
+        int((np.abs(others - one).astype(object) ** power) @ labels.sizes.astype(object)) for one in places
+    ]
     if max(sums, default=0) >= 2**62:
         raise UncountableError(0, f"the sum of distances of `{column.name}` from all labels exceeds 2^62")
     return np.array(sums, dtype=np.int64)[own]

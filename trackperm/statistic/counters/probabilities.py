@@ -27,4 +27,5 @@ def log_loss(probability: pl.Series, outcome: int) -> npt.NDArray[np.float64]:
             "convert other scores, such as logits or percentages, first.",
         )
     clipped = np.clip(values, CLIPPED, 1.0 - CLIPPED)
-    return -np.log(clipped if outcome else 1.0 - clipped)
+    losses: npt.NDArray[np.float64] = -np.log(clipped if outcome else 1.0 - clipped)
+    return losses

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from trackperm.statistic.expressions.tree import Binary, Call, Expression, Literal, Name, Node, children, written
+from trackperm.statistic.expressions.tree import (
+    Binary,
+    Call,
+    Expression,
+    Literal,
+    Name,
+    Node,
+    children,
+    written,
+)
 
 
 @dataclass(frozen=True)
