@@ -11,6 +11,7 @@ from trackperm.statistic.counters import COUNTERS
 from trackperm.statistic.counters.base import LabelCounts
 from trackperm.statistic.expressions.frames import counter_column
 from trackperm.statistic.expressions.tree import Call, Expression, Literal, Name, children
+from trackperm.tables.column_types import ColumnType
 
 
 def with_counters(
@@ -68,8 +69,8 @@ def _counted(
     choices = [argument.value for argument in call.arguments if isinstance(argument, Literal)]
     if counter.choices and not choices:
         choices = [counter.choices[0]]
-    if counter.has_text and not choices:
-        choices = [""]
+    if counter.free is not None and not choices:
+        choices = ["" if counter.free is ColumnType.TEXT else 0]
     looked_up = [labels] if counter.looks_up else []
     known = pl.DataFrame([column.is_not_null().alias(str(i)) for i, column in enumerate(given)]).select(
         pl.all_horizontal(pl.all())

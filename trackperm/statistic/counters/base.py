@@ -41,8 +41,8 @@ class Counter:
         Allowed values of an optional last argument; the first is the default.
     decimal : bool
         Whether the values are decimals.
-    has_text : bool
-        Whether any text is an optional last argument, which is empty by default.
+    free : {ColumnType.TEXT, ColumnType.INTEGER} or None
+        Type of an optional last argument that may have any value: by default the empty text, or 0.
     looks_up : bool
         Whether the last column is the label, of which the function gets the distinct values with their
         numbers of examples in the test, as :class:`LabelCounts`, in place of a Series.
@@ -52,13 +52,13 @@ class Counter:
     columns: tuple[frozenset[ColumnType], ...]
     choices: tuple[str, ...] | tuple[int, ...] = ()
     decimal: bool = False
-    has_text: bool = False
+    free: ColumnType | None = None
     looks_up: bool = False
 
     @property
     def arity(self) -> tuple[int, int]:
         """Least and greatest number of arguments."""
-        return len(self.columns), len(self.columns) + (bool(self.choices) or self.has_text)
+        return len(self.columns), len(self.columns) + (bool(self.choices) or self.free is not None)
 
     @property
     def keeps_text(self) -> bool:

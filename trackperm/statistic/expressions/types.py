@@ -188,11 +188,12 @@ class Checker:
             raise expression.error(node, " is counted with ".join(sides), hint="both need the same type.")
         for choice in node.arguments[len(counter.columns) :]:
             value = choice.value if isinstance(choice, Literal) else None
-            if counter.has_text:
-                if isinstance(value, str):
+            if counter.free is not None:
+                if value is not None and literal_type(value) is counter.free:
                     continue
-                message = f"`{node.function}` takes text here, not {self.describe(expression, choice)}"
-                raise expression.error(choice, message)
+                found = self.describe(expression, choice)
+                wanted = "text" if counter.free is ColumnType.TEXT else "an integer"
+                raise expression.error(choice, f"`{node.function}` takes {wanted} here, not {found}")
             if (type(value), value) not in [(type(known), known) for known in counter.choices]:
                 hint = f"it takes {listed([repr(known) for known in counter.choices])}."
                 if isinstance(value, str):
