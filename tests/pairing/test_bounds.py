@@ -154,8 +154,9 @@ def test_wrong_declarations(tmp_path: Path, declared: str, said: str) -> None:
 
 
 UNBOUNDED = {
-    "bleu", "character_error_rate", "jaccard_multilabel", "macro_f1", "multilabel_f1", "span_f1",
-    "span_precision", "word_error_rate",
+    "bleu", "character_error_rate", "chrf", "cohen_kappa", "jaccard_multilabel", "macro_f1",
+    "macro_precision", "multiclass_mcc", "multilabel_f1", "span_f1", "span_precision", "ter",
+    "weighted_f1", "weighted_precision", "word_error_rate",
 }  # fmt: skip
 
 

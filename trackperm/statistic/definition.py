@@ -468,7 +468,9 @@ class Statistic:
             "slices": list(self.slices),
             "strata": self.strata,
             "classes": list(self.classes) or self._class_columns,
-            "weights": {name: _plain(str(weight)) for name, weight in self.weights.items()},
+            "weights": {}
+            if self.adds_classes
+            else {name: _plain(str(weight)) for name, weight in self.weights.items()},
         }
         data: dict[str, Any] = {
             "name": self.name,

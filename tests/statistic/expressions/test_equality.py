@@ -10,6 +10,7 @@ CLASSES = {
     "accuracy",
     "balanced_accuracy",
     "cohen_kappa",
+    "ece",
     "error_rate",
     "exact_match",
     "f1",
