@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import ir_measures
@@ -18,7 +19,10 @@ from sklearn.metrics import ndcg_score
 from support.comparisons import compared_as_they_are
 from support.unit_swaps import example_pvalue
 
+import trackperm
+from trackperm import report
 from trackperm.errors import InputError, SpecError
+from trackperm.ledger.comparison_publication import evidence
 from trackperm.statistic import load_statistic, read_statistic
 
 Example = dict[str, Any]
@@ -176,8 +180,6 @@ def test_a_missing_answer(name: str) -> None:
 @pytest.mark.parametrize("engine", ["duckdb", pytest.param("spark", marks=pytest.mark.spark)])
 @pytest.mark.parametrize("name", CASES)
 def test_every_engine_counts_the_same(name: str, engine: Any) -> None:
-    import trackperm
-
     case = CASES[name]
     frames = [frame(rows) for rows in drawn(case, np.random.default_rng(6), 30)]
     options: dict[str, Any] = {"parameters": case.parameters, "n_samples": 10, "allow_unseen": True}
@@ -186,6 +188,33 @@ def test_every_engine_counts_the_same(name: str, engine: Any) -> None:
     )
     assert (found.count_table.candidate == expected.count_table.candidate).all()
     assert (found.count_table.multiplicities == expected.count_table.multiplicities).all()
+
+
+LOGGED = ["rmse", "r2", "cohen_kappa", "quadratic_weighted_kappa", "weighted_f1", "multiclass_mcc", "ece"]
+
+
+@pytest.mark.parametrize("name", LOGGED)
+def test_logged_results_are_verified(name: str, tmp_path: Path) -> None:
+    """The counts and the document of the statistic are enough to compute the result again."""
+    rng = np.random.default_rng(2)
+    label = rng.integers(3, size=24)
+    frames = [
+        pl.DataFrame(
+            {
+                "id": range(24),
+                "prediction": np.where(rng.random(24) < rate, label, rng.integers(4, size=24)),
+                "confidence": rng.integers(0, 101, size=24) / 100,
+                "label": label,
+            }
+        )
+        for rate in (0.5, 0.7)
+    ]
+    found = compared_as_they_are(*frames, name)
+    for path, content in evidence(found).items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_bytes(content)
+    assert trackperm.verify(tmp_path).matches
+    report.html(found)
 
 
 def values(text: str, prediction: list[Any], label: list[Any]) -> list[float]:

@@ -191,9 +191,9 @@ class Checker:
             if counter.free is not None:
                 if value is not None and literal_type(value) is counter.free:
                     continue
-                found = self.describe(expression, choice)
                 wanted = "text" if counter.free is ColumnType.TEXT else "an integer"
-                raise expression.error(choice, f"`{node.function}` takes {wanted} here, not {found}")
+                other = self.describe(expression, choice)
+                raise expression.error(choice, f"`{node.function}` takes {wanted} here, not {other}")
             if (type(value), value) not in [(type(known), known) for known in counter.choices]:
                 hint = f"it takes {listed([repr(known) for known in counter.choices])}."
                 if isinstance(value, str):
