@@ -132,6 +132,7 @@ fuzz: $(VENV)/.fuzz ## fuzz files and the statistic language, MINUTES for each o
 	@! tail -n +1 .fuzz/findings/*.txt 2>/dev/null
 
 docs: $(VENV)/.test ## build the documentation into site/
+	$(VENV)/bin/python docs/screenshots.py
 	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build -q -f docs/mkdocs.yml
 
 mutants: $(VENV)/.test ## mutate load-bearing modules DRAWS times by SEED, and list what no test notices
@@ -162,6 +163,7 @@ define install_above
 endef
 
 $(VENV)/.demo: pyproject.toml
+	@echo "trackperm, MLflow and scikit-learn, with all that they need: about 100 packages and 1.1 GB on disk"
 	$(call install,$(VENV),'.[demo]')
 
 $(VENV)/.test: pyproject.toml

@@ -1,6 +1,6 @@
 """Parts of pages that are made from the code when the site is built, so that they cannot fall behind it.
 
-A line ``<!-- generated: NAME -->`` in a page is replaced by what the function of that name returns.
+A line ``<!-- generated: NAME -->`` in a page is replaced by what the function of that name makes of the page.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import typer
+from markdown.extensions.toc import slugify
 from typer.core import TyperArgument, TyperGroup, TyperOption
 
 from trackperm import errors
@@ -23,12 +24,18 @@ from trackperm.statistic.schema import json_schema as statistic_schema
 MARK = re.compile(r"^<!-- generated: ([a-z-]+) -->$", re.MULTILINE)
 
 
+PRINTED = re.compile(
+    r"^```console\n(?:(?!^```).)*^ *(?:rank|column|begun)\b .*?^```$", re.MULTILINE | re.DOTALL
+)
+
+
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Replace the marks of a page; called by MkDocs for every page."""
-    return MARK.sub(lambda match: PARTS[match[1]](), markdown)
+    """Replace the marks of a page, and keep the lines of printed tables; called by MkDocs for every page."""
+    made = MARK.sub(lambda match: PARTS[match[1]](markdown), markdown)
+    return PRINTED.sub(lambda match: match[0].replace("console", "{.console .table}", 1), made)
 
 
-def command_line() -> str:
+def command_line(_: str) -> str:
     """Return a section for every command: its usage, its help and its parameters."""
     root = typer.main.get_command(app)
     return "\n".join(_commands(root, "trackperm", None, "##"))
@@ -65,7 +72,7 @@ def _parameters(command: Any) -> Iterator[str]:
         yield "\n".join(f"| {names} | {_cell(text)} |" for names, text in rows) + "\n"
 
 
-def built_in_statistics() -> str:
+def built_in_statistics(_: str) -> str:
     """Return a section for every built-in statistic, with its definition."""
     parts = []
     for name in builtin_names():
@@ -76,12 +83,12 @@ def built_in_statistics() -> str:
     return "\n".join(parts)
 
 
-def statistic_keys() -> str:
+def statistic_keys(_: str) -> str:
     """Return the table of the keys of a statistic's file."""
     return _keys(statistic_schema())
 
 
-def policy_keys() -> str:
+def policy_keys(_: str) -> str:
     """Return the tables of the keys of a policy's file, part by part."""
     return _keys(policy_schema())
 
@@ -117,7 +124,7 @@ def _type(given: Mapping[str, Any]) -> str:
     return str(given.get("type", ""))
 
 
-def errors_from_a_to_z() -> str:
+def errors_from_a_to_z(_: str) -> str:
     """Return the exceptions in alphabetical order, with what each is about and its exit code."""
     rows = []
     for name, found in sorted(vars(errors).items()):
@@ -144,10 +151,31 @@ def _cell(text: str) -> str:
     return _prose(text).replace("|", "\\|").replace("\n", " ")
 
 
-PARTS: dict[str, Callable[[], str]] = {
+SHARES = re.compile(
+    r"^## ([^\n]+)\n(?:(?!^## ).)*?^>>> wrong_stars\([^\n]*\n\((0\.\d+), (0\.\d+)\)$",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+def wrong_stars(page: str) -> str:
+    """Return the table of the shares that the blocks of the page print, heading by heading."""
+    rows = [
+        f"| [{title}](#{slugify(title, '-')}) | {_percent(wrong)} | {_percent(right)} |"
+        for title, wrong, right in SHARES.findall(page)
+    ]
+    head = "| way | wrong stars | with trackperm |\n|---|--:|--:|"
+    return "\n".join([head, *rows])
+
+
+def _percent(share: str) -> str:
+    return f"{100 * float(share):.0f} %"
+
+
+PARTS: dict[str, Callable[[str], str]] = {
     "command-line": command_line,
     "built-in-statistics": built_in_statistics,
     "statistic-keys": statistic_keys,
     "policy-keys": policy_keys,
     "errors": errors_from_a_to_z,
+    "wrong-stars": wrong_stars,
 }

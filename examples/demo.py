@@ -19,6 +19,7 @@ from mlflow import MlflowClient
 from sklearn.base import ClassifierMixin
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import f1_score
 from sklearn.model_selection import train_test_split
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
@@ -26,6 +27,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from trackperm import cli
+from trackperm.trackers.mlflow.tracker import MlflowTracker
 
 STORE = Path("demo-store")
 TRACKING_URI = f"sqlite:///{STORE}/mlflow.db"
@@ -35,6 +37,8 @@ CLASSIFIERS: dict[str, Callable[[], ClassifierMixin]] = {
     "logistic-regression": lambda: LogisticRegression(max_iter=1000),
     "support-vectors": SVC,
 }
+
+EXPERIMENTS = {"digits": load_digits, "breast-cancer": load_breast_cancer}
 
 COMPARISONS = [
     "digits/naive-bayes digits/logistic-regression",
@@ -50,13 +54,14 @@ def main() -> None:
         logging.getLogger(talkative).setLevel(logging.WARNING)
     STORE.mkdir(exist_ok=True)
     client = MlflowClient(TRACKING_URI)
-    for experiment, data in {"digits": load_digits(), "breast-cancer": load_breast_cancer()}.items():
+    for experiment, load in EXPERIMENTS.items():
+        data = load()
         experiment_id = find_experiment(client, experiment)
         for classifier in CLASSIFIERS:
             if has_run(client, experiment_id, classifier):
                 print(f"found {experiment}/{classifier}")
             else:
-                log_run(client, experiment_id, classifier, predict(classifier, data))
+                log_run(client, experiment_id, classifier, predict(classifier, data), data)
                 print(f"trained and logged {experiment}/{classifier}")
 
     os.environ["MLFLOW_TRACKING_URI"] = TRACKING_URI
@@ -65,7 +70,11 @@ def main() -> None:
         run_command("trackperm", "compare", f"mlflow:{baseline}", f"mlflow:{candidate}", *options)
 
     mlflow = os.path.relpath(Path(sys.executable).parent / "mlflow")
-    print(f"\nsee them in the UI: {mlflow} ui --backend-store-uri {TRACKING_URI}")
+    print("\nsee the runs with their verdicts, best first:")
+    print(f"  {mlflow} server --app-name trackperm --backend-store-uri {TRACKING_URI}")
+    for experiment in EXPERIMENTS:
+        view = MlflowTracker(TRACKING_URI).set_up_view(experiment)
+        print(f"  http://127.0.0.1:5000/{view.link}  {experiment}")
 
 
 def run_command(*command: str) -> None:
@@ -112,10 +121,13 @@ def has_run(client: MlflowClient, experiment_id: str, name: str) -> bool:
     return any(run.info.status == "FINISHED" for run in runs)
 
 
-def log_run(client: MlflowClient, experiment_id: str, name: str, examples: pd.DataFrame) -> None:
-    """Log a run as people do: a metric, and a table of what was predicted."""
+def log_run(client: MlflowClient, experiment_id: str, name: str, examples: pd.DataFrame, data) -> None:
+    """Log a run as people do: metrics, and a table of what was predicted."""
     run_id = client.create_run(experiment_id, run_name=name).info.run_id
     client.log_metric(run_id, "accuracy", float((examples["prediction"] == examples["label"]).mean()))
+    if "malignant" in data.target_names:
+        score = f1_score(examples["label"], examples["prediction"], pos_label="malignant")
+        client.log_metric(run_id, "f1", float(score))
     client.log_table(run_id, examples, "predictions.json")
     client.set_terminated(run_id)
 

@@ -128,8 +128,6 @@ def isolated(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     for name in [name for name in os.environ if name.startswith(("MLFLOW_", "WANDB_"))]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
-    if schemas := sys.modules.get("altair.utils.schemapi"):  # half of the time of drawing a chart
-        monkeypatch.setattr(schemas, "DEBUG_MODE", "report" in request.node.path.parts)
     if request.node.get_closest_marker("tracker"):
         folder: Path = request.getfixturevalue("tmp_path")
         monkeypatch.chdir(folder)

@@ -33,7 +33,7 @@ ON_THE_COMMAND_LINE_ALONE = {
         "spend",
         "stars",
     ),
-    *("status", "version", "help"),
+    *("install-completion", "show-completion", "status", "version", "help"),
 }
 
 FORMS = [

@@ -8,9 +8,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from trackperm import presentation as _presentation
 from trackperm.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -47,6 +49,13 @@ _HOMES = {
     "power": "trackperm.ledger.power",
     "verify": "trackperm.ledger.verification.verify",
 }
+_PRESENTERS = {
+    "Comparison": "trackperm.report.presented",
+    "Leaderboard": "trackperm.report.leaderboard.presented",
+}
+for _kind, _module in _PRESENTERS.items():
+    _presentation.register(_kind, partial(import_module, _module))
+
 _SUBPACKAGES = ("exact", "report")
 
 __all__ = [

@@ -14,8 +14,11 @@ from trackperm.messages import did_you_mean, listed
 Alternative = Literal["two-sided", "less", "greater"]
 """Which values of the statistic are extreme; ``greater``: the candidate's score is greater."""
 
-Method = Literal["auto", "binomial", "enumerate", "dp", "lattice", "bracket", "monte-carlo"]
+Method = Literal["auto", "binomial", "enumerate", "dp", "lattice", "bracket", "tilted", "monte-carlo"]
 """Numerical engines."""
+
+IntervalChoice = Literal["auto", "none", "score", "bootstrap"]
+"""Intervals of a difference: the one that agrees with the exact test if there is one, else by scores."""
 
 EngineName = Literal["auto", "polars", "duckdb", "spark"]
 """Engines that join and count rows; ``auto`` chooses by the type and the number of rows."""

@@ -12,6 +12,7 @@
     │   │   └── ChoiceError
     │   ├── NoBaselineError              the baseline of a candidate
     │   │   └── IsBaselineError
+    │   ├── NotConfiguredError           a tracker that nothing names
     │   ├── NoSuchAliasError             an alias in a model or artifact registry
     │   ├── QueueError                   the queue of comparisons
     │   ├── HealthError                  the health file of a watcher
@@ -126,6 +127,10 @@ class NoBaselineError(InputError):
 
 class IsBaselineError(NoBaselineError):
     """A candidate is itself the baseline by the rule of its policy."""
+
+
+class NotConfiguredError(InputError):
+    """No server or store of a tracker is configured."""
 
 
 class NoSuchAliasError(InputError):

@@ -48,7 +48,12 @@ NAMES = {
 COLUMNS = ("id", "label", "prediction")
 """Options that name a column; keys of ``columns`` in Python and in policies."""
 
-PAIRS = {"column": "columns", "set": "parameters"}
+PAIRS = {
+    "baseline-column": "baseline_columns",
+    "candidate-column": "candidate_columns",
+    "column": "columns",
+    "set": "parameters",
+}
 """Mappings in Python and in policies of options with the value ``NAME=VALUE``."""
 
 LABELS = {

@@ -1,3 +1,3 @@
 """The version of trackperm, read by the build and logged with every result."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -73,6 +73,68 @@ def f1_test(observed: Integers, swapped: Integers) -> PermutationTest:
     return structured_test(observed, swapped, f1_difference())
 
 
+def class_predictions(
+    n_examples: int, n_classes: int, baseline: float, candidate: float, seed: int = 0
+) -> tuple[Integers, Integers]:
+    """Distinct (label, candidate, baseline) of classifiers of given accuracies, and their numbers."""
+    rng = np.random.default_rng(seed)
+    label = rng.integers(0, n_classes, n_examples)
+
+    def predicted(right: float) -> Integers:
+        return np.where(rng.random(n_examples) < right, label, rng.integers(0, n_classes, n_examples))
+
+    outcomes = np.stack([label, predicted(candidate), predicted(baseline)], axis=1)
+    return np.unique(outcomes, axis=0, return_counts=True)
+
+
+def macro_f1_of(
+    problem: tuple[Integers, Integers],
+) -> tuple[Integers, Integers, RationalStatistic, Integers]:
+    """Counts of both runs for the difference in macro-F1, the statistic, and multiplicities."""
+    (label, u, v), multiplicities = problem[0].T, problem[1]
+    k = int(label.max()) + 1
+    one = np.eye(k, dtype=np.int64)
+
+    def counts(predicted: Integers) -> Integers:
+        return np.hstack([one[predicted] * (predicted == label)[:, None], one[predicted], one[label]])
+
+    x = [RationalStatistic.variable(i, 6 * k) for i in range(6 * k)]
+
+    def score(first: int) -> RationalStatistic:
+        tp, predicted, actual = (x[first + i * k : first + (i + 1) * k] for i in range(3))
+        each = [(2 * t).divide(p + a, undefined=0) for t, p, a in zip(tp, predicted, actual, strict=True)]
+        return sum(each[1:], each[0]) / k
+
+    there, back = counts(u), counts(v)
+    return np.hstack([there, back]), np.hstack([back, there]), score(0) - score(3 * k), multiplicities
+
+
+def class_test(problem: tuple[Integers, Integers], **options: Any) -> PermutationTest:
+    observed, swapped, h, multiplicities = macro_f1_of(problem)
+    return structured_test(observed, swapped, h, multiplicities=multiplicities, **options)
+
+
+def strata_of_f1(
+    n_examples: int, n_strata: int, seed: int = 0
+) -> tuple[Integers, Integers, RationalStatistic, None]:
+    """Counts of the difference in the mean of F1 over strata."""
+    rng = np.random.default_rng(seed)
+    stratum = rng.integers(0, n_strata, n_examples)
+
+    def run(right: float) -> Integers:
+        counts = np.zeros((n_examples, 2 * n_strata), dtype=np.int64)
+        counts[np.arange(n_examples), 2 * stratum] = rng.binomial(3, right, n_examples)
+        counts[np.arange(n_examples), 2 * stratum + 1] = rng.binomial(3, 1 - right, n_examples)
+        return counts
+
+    there, back = run(0.8), run(0.77)
+    m = 4 * n_strata
+    x = [RationalStatistic.variable(i, m) for i in range(m)]
+    parts = [x[i].divide(x[i] + x[i + 1] / 2, undefined=0) for i in range(0, m, 2)]
+    mean = [sum(part[1:], part[0]) / n_strata for part in (parts[:n_strata], parts[n_strata:])]
+    return np.hstack([there, back]), np.hstack([back, there]), mean[0] - mean[1], None
+
+
 def scipy_f1_resamples(observed: Integers, n_resamples: int = 9_999, batch: int = 500) -> float:
     """P-value of the difference in F1 by SciPy, vectorised: its arrays hold one number each, so two counts
     are the parts of a complex one.

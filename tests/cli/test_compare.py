@@ -214,7 +214,7 @@ REFUSED = {
     "tags and do not log": (["cand.csv", "--no-log", "--tag-runs"], "`--no-log` and `--tag-runs` contradict"),
     "alert of nothing": (["cand.csv", "--alert"], "need a tracker, and the candidate is not in one"),
     "log to no tracker": (["cand.csv", "--log-to", "x"], "--log-to mlflow:EXPERIMENT"),
-    "no candidate": ([], "candidate"),
+    "no candidate": ([], "CANDIDATE"),
     "unknown option": (["cand.csv", "--nope"], "--nope"),
 }
 
@@ -245,7 +245,7 @@ def test_never_makes_a_store(folder: Path):
 def test_a_fault_is_called_a_fault(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
-    def fail() -> None:
+    def fail(**_: str) -> None:
         raise ZeroDivisionError("oh")
 
     monkeypatch.setattr(commands, "app", fail)

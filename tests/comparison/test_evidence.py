@@ -15,7 +15,7 @@ from support.comparisons import answers
 import trackperm
 from trackperm.comparison import Comparison
 from trackperm.comparison.effect import interval_of
-from trackperm.comparison.evidence import SizeBounds, size_bounds
+from trackperm.comparison.evidence import SizeBounds, equivalence_pvalue, size_bounds
 from trackperm.exact import CountTable
 from trackperm.exact.intervals import Interval
 from trackperm.statistic import Statistic, load_statistic
@@ -251,3 +251,78 @@ def test_equivalence_at_the_margin_has_the_error_rate_alpha(
         f" by an interval in {shown} of {n_sets}"
     )
     assert equivalent <= binom.ppf(1.0 - 1e-3, n_sets, 0.06)
+
+
+@pytest.mark.parametrize(
+    ("better", "worse", "n", "margin"), [(8, 7, 400, 0.03), (20, 4, 400, 0.1), (3, 9, 60, 0.4)]
+)
+def test_the_p_of_an_equivalence_is_the_smallest_level_that_shows_it(
+    better: int, worse: int, n: int, margin: float
+) -> None:
+    accuracy, table = load_statistic("accuracy"), accuracy_table(better, worse, n)
+    found = equivalence_pvalue(accuracy, table, margin, 0.05)
+    assert 1e-6 < found.pvalue < 0.05
+    assert not found.is_bound
+    assert is_within(size_bounds(accuracy, table, found.pvalue), margin)
+    assert not is_within(size_bounds(accuracy, table, 0.999 * found.pvalue), margin)
+    assert str(found) == f"p = {found.pvalue:.3g}"
+
+
+def test_the_p_of_an_equivalence_by_shifts() -> None:
+    rng = np.random.default_rng(0)
+    ids, scores = list(range(300)), rng.integers(0, 10, 300) / 100
+    runs = [
+        pl.DataFrame({"id": ids, "score": s})
+        for s in (scores, (scores + rng.integers(-2, 3, 300) / 100).round(2))
+    ]
+    comparison = trackperm.compare(*runs, "mean", margin=0.0025)
+    assert comparison.decision.equivalent
+    found = comparison.equivalence
+    assert found is not None
+    statistic, table = comparison.statistic, comparison.count_table
+    assert is_within(size_bounds(statistic, table, found.pvalue), 0.0025)
+    assert not found.is_bound
+    assert not is_within(size_bounds(statistic, table, 0.99 * found.pvalue), 0.0025)
+
+
+def test_a_tiny_p_of_an_equivalence_is_a_bound() -> None:
+    found = equivalence_pvalue(load_statistic("accuracy"), accuracy_table(8, 7, 400), 0.3, 0.05)
+    assert (found.pvalue, found.is_bound, str(found)) == (pytest.approx(1e-6), True, "p < 1e-06")
+
+
+@pytest.mark.parametrize(("margin", "shown"), [(0.1, "p < 0.002"), (0.024, "p < 0.01"), (0.0175, "p < 0.05")])
+def test_an_approximate_interval_gives_bounds_alone(margin: float, shown: str) -> None:
+    rng = np.random.default_rng(0)
+    labels = (rng.random(2000) < 0.4).astype(int)
+    runs = [
+        pl.DataFrame(
+            {
+                "id": range(2000),
+                "prediction": np.where(rng.random(2000) < 0.06, 1 - labels, labels),
+                "label": labels,
+            }
+        )
+        for _ in range(2)
+    ]
+    comparison = trackperm.compare(*runs, "f1", margin=margin)
+    assert comparison.decision.equivalent, comparison.size
+    assert str(comparison.equivalence) == shown
+
+
+def test_without_an_equivalence_there_is_no_p_of_it() -> None:
+    runs = answers([True] * 30), answers([True] * 20 + [False] * 10)
+    assert trackperm.compare(*runs, "accuracy").equivalence is None
+    undecided = trackperm.compare(*runs, "accuracy", margin=0.01)
+    assert undecided.equivalence is None
+    assert undecided.to_dict()["equivalence_pvalue"] is None
+
+
+def test_with_missing_predictions_the_larger_p_counts() -> None:
+    whole = answers([True] * 190 + [False] * 10)
+    comparison = trackperm.compare(whole, whole.head(198), "accuracy", missing="bounds", margin=0.04)
+    assert comparison.decision.equivalent
+    assert comparison.equivalence is not None
+    each = [
+        equivalence_pvalue(case.statistic, case.count_table, 0.04, 0.05).pvalue for case in comparison.bounds
+    ]
+    assert comparison.equivalence.pvalue == max(each) > min(each)

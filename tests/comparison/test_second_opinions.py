@@ -244,7 +244,7 @@ def test_multiplicities_count_examples():
 
 def test_monte_carlo_is_not_called_exact():
     found = opinions(accuracy(109, 69, 935, 206, method="monte-carlo", n_samples=2000))
-    assert "beside the permutation test's p = " in found[T].sentence
+    assert "beside the permutation test's p ≈ " in found[T].sentence
     found = opinions(accuracy(109, 69, 935, 206, mid_p=True))
     assert "beside the permutation test's mid-p = " in found[T].sentence
 

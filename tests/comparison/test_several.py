@@ -15,7 +15,7 @@ from trackperm.errors import InputError, PairingError
 from trackperm.exact.multiplicity import adjust
 from trackperm.ledger.comparison_publication import evidence, publication
 from trackperm.ledger.verification.recomputation import verify_files, verify_from_runs
-from trackperm.report import description, page, text
+from trackperm.report import description, text, view
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.tables.table import ExampleTable
 
@@ -88,9 +88,9 @@ def test_uncorrected_results_are_labelled_everywhere(sliced: Statistic) -> None:
     assert "uncorrected: one of 4 tests" in text.headline(english)
     assert "uncorrected: one of 4 tests" in description.markdown(english)
     assert "without correction, although it is one of 4 tests" in description.markdown(english)
-    assert ("correction", "none", "uncorrected: one of 4 tests") in page.facts(english)
+    assert ("correction", "none", "uncorrected: one of 4 tests") in view.facts(english)
     assert english.to_dict()["n_uncorrected"] == 4
-    assert publication(found[0]).candidate_tags["sig.sliced"].endswith(" uncorrected")
+    assert str(publication(found[0]).candidate_tags["sig.sliced"]).endswith(" uncorrected")
     assert "|corrected:none/4|" in english.signature
     assert english.key != compare_statistics(*runs(), [sliced])[2].key
     (alone,) = compare_statistics(*runs(), [load_statistic("accuracy")], correction="none")

@@ -26,7 +26,7 @@ with atheris.instrument_imports(include=INSTRUMENTED):
     from trackperm.statistic.counters import COUNTERS
     from trackperm.statistic.expressions.tree import _BINDING, _PREFIX, FUNCTIONS
     from trackperm.statistic.load import BUILTIN
-    from trackperm.statistic.schema import LongSpec, ShortSpec
+    from trackperm.statistic.schema import LongSpec, Pairs, PairSpec, ShortSpec
 
 SECONDS = 2.0  # instrumented code is slower
 ROOT = Path(__file__).parents[2]
@@ -37,7 +37,8 @@ EXPRESSIONS = tuple(
     str(value).encode()
     for text in BUILTINS
     for data in [yaml.safe_load(text)]
-    for value in [*data["counts"].values(), *data.get("missing", {}).values(), data["score"]]
+    for part in ("counts", "missing", "pairs")
+    for value in [*data.get(part, {}).values(), data.get("score", "1")]
 )
 WORDS = (
     *_BINDING,
@@ -46,7 +47,9 @@ WORDS = (
     *COUNTERS,
     *ShortSpec.model_fields,
     *LongSpec.model_fields,
-    *"u. v. ( ) , ' \" **-1 1e9 0.5 9223372036854775807 prediction label class".split(),
+    *PairSpec.model_fields,
+    *Pairs.model_fields,
+    *"u. v. left. right. ( ) , ' \" **-1 1e9 0.5 9223372036854775807 prediction label class".split(),
     *"{ } [ ] | > &a *a !! <<: --- true null 1/3 .inf 0x1f".split(),
     *(": ", "\n", "\n  "),
     *("two-sided", "greater", "less", "sum", "difference", "log ratio"),

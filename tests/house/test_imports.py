@@ -8,7 +8,7 @@ import pytest
 from support.processes import python
 
 TRACKERS = {"mlflow", "wandb"}
-CHARTS = {"altair", "vl_convert", "matplotlib", "plotly"}
+CHARTS = {"vl_convert", "matplotlib", "plotly"}
 FRAMES = {"narwhals", "polars", "pandas", "pyarrow", "duckdb"}
 SPECS = {"pydantic", "yaml"}
 NUMBERS = {"numpy", "scipy"}
@@ -56,7 +56,6 @@ HEAVY = {
     "scipy.linalg",
     "rich",
     "jinja2",
-    "altair",
     "mlflow",
     "wandb",
     "pandas",
@@ -96,7 +95,8 @@ def test_comparing_two_files_leaves_out_what_it_does_not_need(tmp_path: Path):
     assert {"polars", "trackperm.comparison", "trackperm.cli.compare"} <= modules
     assert not modules & HEAVY
     assert {name for name in modules if name.startswith("trackperm.cli.")} == {
-        f"trackperm.cli.{name}" for name in ("arguments", "commands", "compare", "log", "output", "progress")
+        f"trackperm.cli.{name}"
+        for name in ("arguments", "commands", "compare", "help", "log", "output", "progress")
     }
 
 

@@ -19,7 +19,7 @@ import trackperm
 from trackperm.exact.intervals import Interval
 from trackperm.leaderboards import Leaderboard
 from trackperm.leaderboards.intervals import agreeing
-from trackperm.report.leaderboard import cells, chart, tables
+from trackperm.report.leaderboard import cells, picture, tables
 
 N = 200
 BASE = [True] * 100 + [False] * 100
@@ -96,10 +96,10 @@ def test_decisions_by_later_steps_of_holm_are_marked() -> None:
     assert data["intervals"] == {"promise": "simultaneous", "confidence": 0.95, "level_of_each": 0.025}
     of_row = {each["name"]: each["interval"] for each in data["rows"]}
     assert [of_row[name]["holds_zero_though_decided"] for name in ("+6-0", "+60-0")] == [True, False]
-    drawn = chart.chart(board).to_dict()
-    assert drawn["title"]["subtitle"].startswith(
-        "bars: simultaneous 95 % intervals († decided, and holds 0); "
-    )
+    drawn = picture.svg(board)
+    assert "† the row is decided, but its interval contains 0" in drawn
+    assert drawn.count("▲ better†") == 1
+    assert "difference to the baseline, simultaneous 95 % interval" in drawn
     assert contradicts(board) == []
 
 
@@ -170,7 +170,7 @@ def test_notes_explain_rows_without_an_interval() -> None:
     board = trackperm.leaderboard(frames, "f1", parameters={"positive": "yes"}, baseline="a")
     by_run = [note for note in board.notes if note.startswith("no interval of")]
     assert by_run == [
-        "no interval of `b`, `c`: only 2 examples differ between the runs; a resampled interval needs 21"
+        "no interval of `b`, `c`: only 2 examples differ between the runs; a score interval needs 13"
     ]
     assert row(board, "d").interval is not None
 
@@ -211,7 +211,7 @@ def test_an_exact_pair_with_a_sampled_adjusted_p_is_labelled() -> None:
     )
     taken = replace(pairs[1], log10_adjusted=-1.5, adjusted=0.03)
     board = replace(board, pairs=(sampled, taken, pairs[2]))
-    assert [board.is_drawn(pair) for pair in board.pairs] == [True, True, False]
+    assert [board.relation(pair) for pair in board.pairs] == ["≈", "≈", "="]
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from trackperm.comparison import corrected
 from trackperm.errors import CapacityError
 from trackperm.ledger import comparison_publication
 from trackperm.ledger.comparison_publication import publication
-from trackperm.report import charts
+from trackperm.report.null_distribution import Bars
 
 
 def parquet(content: bytes) -> pl.DataFrame:
@@ -63,14 +63,17 @@ def test_files():
     assert "discordant.parquet" not in publication(comparison).description.replace("\\", "")
     assert set(files) == {
         "trackperm_report.html",
-        "pmf.png",
+        "verdict.png",
+        "verdict.svg",
         "trackperm/statistic.yaml",
         "trackperm/comparison.json",
         "trackperm/discordant.parquet",
         "trackperm/count_table.parquet",
     }
     assert files["trackperm_report.html"].startswith(b"<!DOCTYPE html>")
-    assert files["pmf.png"].startswith(b"\x89PNG")
+    assert len(files["trackperm_report.html"]) < 100_000
+    assert files["verdict.png"].startswith(b"\x89PNG")
+    assert files["verdict.svg"].startswith(b"<svg xmlns")
     assert files["trackperm/statistic.yaml"].decode() == comparison.statistic.document()
     assert json.loads(files["trackperm/comparison.json"]) == comparison.to_dict()
 
@@ -101,22 +104,31 @@ def test_a_count_table_that_is_too_large_is_left_out_with_a_note(monkeypatch):
 
 
 def test_a_chart_that_is_too_large_is_left_out_with_a_note(monkeypatch):
-    def refuse(comparison):
+    def refuse(null, most=0):
         raise CapacityError("needs 7 TiB")
 
-    monkeypatch.setattr(charts, "pmf_chart", refuse)
-    result = publication(accuracy(20, 4))
-    assert "pmf.png" not in result.files
-    assert "trackperm_report.html" in result.files
+    comparison = accuracy(20, 4)
+    monkeypatch.setattr(Bars, "of", refuse)
+    result = publication(comparison)
+    assert not result.charts
+    assert b"Null distribution not drawn: needs 7 TiB" in result.files["verdict.svg"]
+    assert b"Not drawn: needs 7 TiB" in result.files["trackperm_report.html"]
     assert "Chart: not drawn; needs 7 TiB." in result.description
 
 
 def test_tags():
     result = publication(accuracy(109, 69, both=935, neither=206))
-    assert result.candidate_tags == {"sig.accuracy": "▲ p=0.0033", "sig.accuracy.vs": "baseline"}
-    assert result.baseline_tags == {"sig.accuracy.baseline_of": "candidate ▲"}
+    assert result.candidate_tags == {
+        "sig.accuracy": "accuracy 0.7915 ▲ p=0.0033",
+        "sig.accuracy.vs": "baseline",
+        "sig.accuracy.score": 1044 / 1319,
+    }
+    assert result.baseline_tags == {
+        "sig.accuracy.baseline_of": "candidate ▲",
+        "sig.accuracy.score": 1004 / 1319,
+    }
     assert result.tags["trackperm.verdict"] == "▲ better"
-    assert result.name == "accuracy: candidate vs baseline"
+    assert result.name == "candidate beats baseline in accuracy, p 0.0033"
     assert re.fullmatch("[0-9a-f]{64}", result.key)
 
 
@@ -127,16 +139,16 @@ def test_equal_comparisons_give_equal_publications():
 def test_the_tag_of_a_monte_carlo_result_is_labelled():
     drawn = accuracy(20, 4, both=10, method="monte-carlo", n_samples=2000)
     tags = publication(drawn).candidate_tags
-    assert tags["sig.accuracy"] == f"▲ p≈{drawn.format_pvalue(2)} MC"
-    assert publication(accuracy(20, 4, both=10)).candidate_tags["sig.accuracy"] == "▲ p=0.0015"
+    assert tags["sig.accuracy"] == f"accuracy 0.8824 ▲ p≈{drawn.format_pvalue(2)} MC"
     both = corrected([drawn, drawn], "holm")
-    assert publication(both[0]).candidate_tags["sig.accuracy"].startswith("▲ adj. p≈0.")
-    assert publication(both[0]).candidate_tags["sig.accuracy"].endswith(" MC")
+    adjusted = str(publication(both[0]).candidate_tags["sig.accuracy"])
+    assert adjusted.startswith("accuracy 0.8824 ▲ adj. p≈0.")
+    assert adjusted.endswith(" MC")
     for name, content in publication(drawn).files.items():
         if name.endswith(".html"):
             title = re.search(r"<title>(.*?)</title>", content.decode())
             assert title is not None
-            assert "p ≈ " in title[1]
+            assert "(p ≈ " in title[1]
             assert "Monte Carlo" in title[1]
 
 
@@ -146,6 +158,6 @@ def test_an_exact_p_that_is_adjusted_by_a_drawn_one_is_labelled():
     assert exact.pvalue > drawn.test.interval[1] / 2
     found = corrected([exact, drawn], "holm")
     taken = [each.corrected for each in found]
-    assert taken[1].is_drawn
-    assert taken[0].is_drawn == (taken[0].pvalue == taken[1].pvalue)
-    assert [each.corrected.is_drawn for each in corrected([exact, exact], "holm")] == [False, False]
+    assert taken[1].relation == "≈"
+    assert (taken[0].relation == "≈") == (taken[0].pvalue == taken[1].pvalue)
+    assert [each.corrected.relation for each in corrected([exact, exact], "holm")] == ["=", "="]

@@ -299,8 +299,8 @@ class TestInMlflow:
         lines = text.splitlines()
         assert lines[0] == f"test set {published[0][0].pairing.test_set[:12]}: 3 logged comparisons"
         assert [line.split()[0] for line in lines[2:5]] == ["1", "2", "3"]
-        assert "accuracy: new vs old" in lines[2]
-        assert "error_rate: new vs old" in lines[3]
+        assert "new beats old in accuracy, p " in lines[2]
+        assert "new beats old in error_rate, p " in lines[3]
         assert all("▲ better" in line for line in lines[2:4])
         assert any("not for candidates that were built" in line for line in lines)
         assert any("deleted, never logged" in line for line in lines)

@@ -5,13 +5,16 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 from support.comparisons import accuracy, answers, check_golden, without_digests
 
 import trackperm
 from trackperm.comparison import Comparison
-from trackperm.report import description, page, text
+from trackperm.comparison.corrections import corrected
+from trackperm.ledger.run_texts import comparison_cell
+from trackperm.report import description, text, view
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -75,7 +78,7 @@ def test_less_can_be_better(tmp_path):
     shown = description.markdown(comparison)
     assert "by error\\_rate, where lower is better" in shown
     assert "| error\\_rate (lower is better) | |" in shown
-    details = {name: detail for name, _, detail in page.facts(comparison)}
+    details = {name: detail for name, _, detail in view.facts(comparison)}
     assert details["difference"] == "candidate minus baseline (lower is better)"
     assert "candidate minus baseline (lower is better)" in trackperm.report.html(comparison)
 
@@ -89,7 +92,7 @@ def test_direction_of_a_log_ratio_and_of_the_long_form(tmp_path):
         comparison = trackperm.compare(baseline, candidate, spec(tmp_path, document))
         assert text.lines(comparison)[0].startswith(f"{name} (lower is better)   ")
         assert comparison.verdict == "better"
-    assert {name: detail for name, _, detail in page.facts(comparison)}["observed"] == "(lower is better)"
+    assert {name: detail for name, _, detail in view.facts(comparison)}["observed"] == "(lower is better)"
 
 
 def test_long_form_prints_the_observed_value_and_no_scores(tmp_path):
@@ -130,6 +133,22 @@ def test_ties_that_are_not_exact_and_mid_p_are_labelled():
     assert "(mid-p = " in description.markdown(comparison)
 
 
+def test_the_p_of_an_equivalence_is_that_of_the_equivalence():
+    comparison = accuracy(8, 7, both=385, margin=0.03)
+    assert text.headline(comparison) == (
+        "candidate and baseline are equivalent within 0.03 by accuracy (p = 0.00849 for equivalence)"
+    )
+    assert text.lines(comparison)[1].endswith("≡ equivalent within 0.03 (p = 0.00849); the sign is undecided")
+    assert "| equivalence | p = 0.00849 |" in description.markdown(comparison)
+    both = accuracy(20, 4, both=376, margin=0.1)
+    assert text.headline(both).startswith("candidate is better than baseline by accuracy (p = 0.00154), and ")
+    assert text.headline(both).endswith("equivalent within 0.1 (p = 3.5e-05 for equivalence)")
+    several = trackperm.compare(
+        answers([False] * 2 + [True] * 98), answers([True] * 100), ["accuracy", "error_rate"], margin=0.2
+    )
+    assert ", uncorrected for equivalence)" in text.headline(several[0])
+
+
 def test_monte_carlo_is_labelled_everywhere():
     comparison = accuracy(better=30, worse=20, both=40, method="monte-carlo", n_samples=999)
     (first,) = [line for line in text.lines(comparison) if line.startswith("p ≈ ")]
@@ -137,9 +156,46 @@ def test_monte_carlo_is_labelled_everywhere():
     assert any(line.startswith("Monte Carlo: 999 random swaps (seed 0), ") for line in text.lines(comparison))
     assert text.headline(comparison).endswith(f"(p ≈ {comparison.format_pvalue()}, Monte Carlo)")
     assert f"p ≈ {comparison.format_pvalue()}" in repr(comparison)
-    assert "(Monte Carlo)" in comparison._repr_html_()
+    assert "≈" in comparison._repr_html_()
+    assert "Monte Carlo of 999 swaps" in comparison._repr_html_()
     assert comparison.options["seed"] == "0"
     assert comparison.key != accuracy(better=30, worse=20, both=40).key
+
+
+def test_tilted_sampling_is_labelled_everywhere():
+    """It is valid, neither exact nor an estimate, and the estimate beside it is not the p-value."""
+    rng = np.random.default_rng(0)
+    label = rng.integers(0, 12, 600)
+    tables = [
+        pl.DataFrame(
+            {"id": range(600), "label": label, "prediction": np.where(rng.random(600) < right, label, 0)}
+        )
+        for right in (0.6, 0.75)
+    ]
+    comparison = trackperm.compare(*tables, "macro_f1")
+    test, shown = comparison.test, comparison.format_pvalue()
+    assert (test.method, test.relation, comparison.verdict) == ("tilted", "≤", "better")
+    lines = text.lines(comparison)
+    assert lines[1].startswith(f"p ≤ {shown}  valid (tilted sampling, 20,000 draws); about ")
+    assert "exact" not in lines[1]
+    assert "≈" not in lines[1]
+    assert any(line.startswith("tilted sampling: 20000 swaps with ") for line in lines)
+    assert any("no exact engine fits" in line for line in lines)
+    assert not any("no verdict possible" in line for line in lines)
+    assert text.headline(comparison).endswith(f"(p ≤ {shown}, tilted sampling)")
+    assert comparison_cell(comparison).endswith(f" ▲ p≤{comparison.format_pvalue(2)}")
+    assert f"p ≤ {shown}" in repr(comparison)
+    assert "valid (tilted sampling, 20,000 draws)" in comparison._repr_html_()
+    assert f"≤ {shown} (valid (tilted sampling, 20,000 draws); about " in description.markdown(comparison)
+    assert comparison.options["n_samples"] == "20000"
+    data = comparison.to_dict()
+    assert (data["relation"], data["error_bound"]) == ("≤", None)
+    assert set(data["estimate"]) == {"log10", "relative_error", "effective_samples"}
+    assert data["estimate"]["log10"] < data["log10_pvalue"]
+    exact = accuracy(12, 4, both=10)
+    taken = [each.corrected for each in corrected([exact, comparison], "holm")]
+    assert [each.relation for each in taken] == ["=", "≤"]
+    assert taken[1].pvalue == min(2.0 * comparison.pvalue, 1.0)
 
 
 def test_too_few_random_swaps_are_reported():
@@ -215,7 +271,10 @@ def test_markdown_escapes_names_and_stays_short():
     document = description.markdown(comparison, remarks=["x" * 20_000, HOSTILE] * 20)
     assert len(document) <= 8_000
     assert document.startswith(r"**▲ a\|b\*c\_d\<script\>\`x\`\[l\](http://e.x) \# head\\ é")
-    assert not re.search(r"(?<!\\)[<`]", document)
+    prose = re.sub(r"\n```text\n.*?\n```\n", "", document, flags=re.DOTALL)
+    assert len(prose) < len(document)
+    assert not re.search(r"(?<!\\)[<`]", prose)
+    assert document.count("\n```") == 2
 
 
 def test_explanation_names_the_statistic_and_the_floor():

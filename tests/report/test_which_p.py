@@ -22,6 +22,7 @@ QUOTIENT = "counts: {right: prediction == label, wrong: prediction != label}\nsc
 def everything(comparison: Comparison) -> list[str]:
     """All texts of a comparison: terminal, Markdown, page."""
     page = re.sub(r"<script.*?</script>|<style>.*?</style>", "", report.html(comparison), flags=re.DOTALL)
+    page = re.sub(r"</?span[^>]*>", "", page)
     return ["\n".join(text.lines(comparison)), description.markdown(comparison).replace("\\", ""), page]
 
 
@@ -97,10 +98,11 @@ def test_the_reason_for_a_missing_interval_is_shown(tmp_path: Path):
     spec.write_text(QUOTIENT, encoding="utf-8")
     runs = answers([False] * 26), answers([True] * 25 + [False])
     reasons = {
-        "only 1 example differs between the runs; a resampled interval needs 20": trackperm.compare(
+        "only 1 example differs between the runs; a score interval needs 6": trackperm.compare(
             answers([True]), answers([False]), "f1", parameters={"positive": "yes"}
         ),
-        "the statistic is undefined for some resamples": trackperm.compare(*runs, spec),
+        "the statistic is undefined for some resamples": trackperm.compare(*runs, spec, interval="bootstrap"),
+        "intervals were switched off": trackperm.compare(*runs, spec, interval="none"),
     }
     for reason, comparison in reasons.items():
         assert comparison.interval is None

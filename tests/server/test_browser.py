@@ -9,12 +9,17 @@ from contextlib import suppress
 import pytest
 import requests
 from playwright.sync_api import Error, Locator, Page, expect
+from support.boards import sweep, sweep_tables
+from support.layout import board_problems, require_strongest_ink
 from support.mlflow_server import BASIC_AUTH, MlflowServer
 from support.mlflow_stores import MlflowStore
 from support.pages import FIRST, SECOND, THIRD, Site, number, watched
 from support.server_client import Client
 
 import trackperm
+from trackperm.report.effect_bar import label
+from trackperm.report.leaderboard.cells import finding
+from trackperm.report.plain_words import plain_words
 
 pytestmark = [pytest.mark.tracker, pytest.mark.slow]
 
@@ -52,7 +57,24 @@ def test_compare_page_says_what_compare_says(site, page_of):
     assert number(facts["baseline"]) == pytest.approx(expected.baseline_score, abs=5e-5)
     assert number(facts["difference"]) == pytest.approx(expected.difference, abs=5e-5)
     assert page.locator("#signature").inner_text() == expected.signature
+    assert page.locator("#words").inner_text() == plain_words(expected)
+    drawn = page.locator("#bar svg:visible")
+    assert drawn.count() == page.locator("#null svg:visible").count() == 1
+    assert drawn.get_attribute("aria-label") == label(expected)
+    loaded = page.evaluate("performance.getEntriesByType('resource').map(({name}) => name)")
+    assert not [name for name in loaded if "vega" in name or "chart" in name]
     page_of.photograph("compare")
+
+
+def test_the_p_of_an_equivalence_is_that_of_the_equivalence(site, page_of):
+    page = page_of.open(site.compare(FIRST, THIRD, "&margin=0.1"))
+    runs = (f"mlflow:{site.runs[name]}" for name in (FIRST, THIRD))
+    expected = trackperm.compare(*runs, "accuracy", tracking_uri=site.uri, margin=0.1)
+    assert expected.verdict == "equivalent"
+    headline = page.locator("#headline")
+    expect(headline).to_contain_text(f"({expected.equivalence} for equivalence)")
+    expect(page.locator("#words")).to_contain_text("If they really differed by 0.1 or more")
+    page_of.photograph("equivalent")
 
 
 def test_from_the_table_of_runs_to_a_logged_comparison(chrome, site, tmp_path):
@@ -173,7 +195,7 @@ def test_examples_that_changed_are_filtered_searched_and_paged(site, page_of):
     expect(rows.first).to_contain_text(first)
     page.get_by_role("radio", name="worse").check()
     expect(place).to_have_text(f"1–{min(50, expected.n_worse)} of {expected.n_worse}")
-    assert all("worse" in row for row in rows.all_inner_texts())
+    assert all("worse" in row and " → " in row for row in rows.all_inner_texts())
     page.get_by_role("searchbox").fill("OWL")
     among = expected.discordant.filter(
         (expected.discordant["candidate.correct"] < expected.discordant["baseline.correct"])
@@ -192,6 +214,8 @@ def test_leaderboard(site, page_of):
         [f"mlflow:{run}" for run in site.runs.values()], "accuracy", tracking_uri=site.uri
     )
     expect(page.locator("#signature")).to_have_text(board.signature)
+    expect(page.locator("#headline")).to_have_text(finding(board))
+    assert page.locator("#chart li .name").all_inner_texts() == [row.name for row in board.rows]
     names = page.locator("#board tbody td.name")
     assert names.all_inner_texts() == [row.name for row in board.rows]
     page.locator("#board").get_by_role("button", name="accuracy").click()
@@ -214,12 +238,56 @@ def test_leaderboard(site, page_of):
     assert f"{board.rows[0].name} is" in page.locator("#headline").inner_text()
 
 
+@pytest.mark.parametrize("n", [2, 40, 129])
+def test_leaderboards_of_many_sizes(chrome, site, tmp_path, n):
+    """Nothing is cut or overlaps at any width; the heat map is reached by pointer and keyboard."""
+    board = sweep(n)
+    tables = {name: table.to_dict(as_series=False) for name, table in sweep_tables(n).items()}
+    found = Site.of(site.uri, f"sweep of {n}", tables)
+    with watched(chrome, tmp_path, site.uri) as opened:
+        page = opened.open(f"{site.uri}/trackperm/leaderboard?experiment={found.experiment}")
+        expect(page.locator("#headline")).to_have_text(finding(board))
+        for width in (390, 1280, 1920):
+            page.set_viewport_size({"width": width, "height": 900})
+            assert board_problems(page) == [], width
+            opened.photograph(f"leaderboard-{n}-{width}")
+        require_strongest_ink(page)
+        assert page.locator("#chart li").count() == n
+        assert page.locator("#heat-map").is_visible() == (n > 10)
+        if n <= 10:
+            return
+        link, detail, names = (
+            page.locator("#heat-map a"),
+            page.locator("#pair-detail"),
+            [row.name for row in board.rows],
+        )
+        link.focus()
+        expect(detail).to_contain_text(f"{names[0]} against {names[1]}: ")
+        page.keyboard.press("ArrowDown")  # over the diagonal
+        expect(detail).to_contain_text(f"{names[2]} against {names[1]}: ")
+        page.keyboard.press("ArrowUp")
+        page.keyboard.press("ArrowUp")
+        expect(detail).to_contain_text(f"{names[0]} against {names[1]}: ")
+        square = page.locator("#heat-map .square")
+        row, column, cell = n - 1, 2, square.bounding_box()["width"] / n
+        place = {"x": cell * (column + 0.5), "y": cell * (row + 0.5)}
+        square.hover(position=place)
+        pair = board.pair(names[row], names[column])
+        expect(detail).to_contain_text(f"{names[row]} against {names[column]}: {pair.verdict}, difference")
+        assert number(detail.inner_text().partition("difference")[2]) == pytest.approx(
+            pair.difference, abs=5e-5
+        )
+        square.click(position=place)
+        opened.settled()
+        assert f"{names[row]} is" in page.locator("#headline").inner_text()
+
+
 def test_leaderboard_against_a_baseline_is_logged(site, page_of):
     page = page_of.open(f"{site.uri}/trackperm/leaderboard?experiment={site.experiment}")
     page.get_by_label("Compare", exact=True).select_option(site.runs[FIRST])
     page.get_by_label("Correction").select_option("bonferroni")
     page.get_by_role("button", name="Rank", exact=True).click()
-    expect(page.locator("#headline")).to_contain_text("against `ash`")
+    expect(page.locator("#headline")).to_contain_text("the baseline")
     expect(page.locator("#pairs")).to_be_hidden()
     assert f"baseline={site.runs[FIRST]}&correction=bonferroni" in page.url
     page.get_by_role("button", name="Log this leaderboard").click()

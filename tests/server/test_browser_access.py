@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from playwright.sync_api import expect
-from support.pages import FIRST, SECOND, Site, watched
+from support.pages import CUT, FIRST, SECOND, Site, watched
 
 pytestmark = [pytest.mark.tracker, pytest.mark.slow]
 
@@ -51,6 +51,12 @@ def test_a_narrow_window_shows_all_without_scrolling_sideways(chrome, site, tmp_
         for address in (site.compare(), site.leaderboard()):
             opened.open(address)
             assert opened.page.evaluate("document.documentElement.scrollWidth") <= 380
+        opened.open(site.compare(more="&margin=0.05"))
+        assert opened.page.evaluate(CUT) == []
+        broken = """() => [...document.querySelectorAll(".whole")].filter((each) => (
+            each.getClientRects().length > 1)).map((each) => each.textContent)"""
+        assert opened.page.locator(".whole").count() > 5
+        assert opened.page.evaluate(broken) == []
         opened.photograph("narrow")
 
 
@@ -93,7 +99,7 @@ def test_arrow_keys_move_in_the_matrix(chrome, site, tmp_path):
         page = opened.open(site.leaderboard())
         detail = page.locator("#pair-detail")
         page.locator("#matrix a[tabindex='0']").focus()
-        names = page.locator("#matrix tbody th").all_inner_texts()
+        names = page.locator("#board td.name").all_inner_texts()
         expect(detail).to_contain_text(f"{names[0]} against {names[1]}")
         page.keyboard.press("ArrowRight")
         expect(detail).to_contain_text(f"{names[0]} against {names[2]}")

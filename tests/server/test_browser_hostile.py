@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from playwright.sync_api import expect
@@ -62,7 +63,7 @@ def test_compare_page(chrome, hostile, tmp_path):
         expect(page.locator("#statistic-description")).to_have_text(IMAGE)
         page.get_by_role("button", name="Compare", exact=True).click()
         expect(page.locator("#signature")).to_contain_text("hostile|")
-        page.locator("#chart svg").hover(position={"x": 320, "y": 200})
+        expect(page.locator("#bar svg").first).to_have_attribute("aria-label", re.compile("^difference "))
         page.get_by_role("searchbox").fill(IMAGE)
         expect(page.locator("#flip-place")).to_contain_text("of")
         page.get_by_role("button", name="Log this comparison").click()
@@ -74,12 +75,11 @@ def test_compare_page(chrome, hostile, tmp_path):
 def test_leaderboard(chrome, hostile, tmp_path):
     with watched(chrome, tmp_path, hostile.uri) as opened:
         page = opened.open(f"{hostile.uri}/trackperm/leaderboard?experiment={hostile.experiment}")
-        assert set(page.locator("#board td.name").all_inner_texts()) == {
-            " ".join(name.split()) for name in hostile.runs
-        }
+        names = page.locator("#board td.name")
+        assert {name.get_attribute("title") for name in names.all()} == set(hostile.runs)
         expect(page.locator("#field")).to_contain_text("runs")
         page.locator("#matrix a").first.focus()
-        for mark in page.locator("#chart svg path[aria-roledescription=point]").all():
+        for mark in page.locator("#chart li svg").all():
             mark.hover(force=True)
         opened.photograph("hostile-leaderboard")
         harmless(page)

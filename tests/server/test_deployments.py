@@ -72,7 +72,7 @@ def test_deployment(tmp_path: Path, workers: int, gunicorn: bool, prefix: str) -
         assert client.result({"kind": "choices", "runs": order["runs"]})["runs"][0]["url"].startswith(
             f"{server.uri}/#/experiments/"
         )
-        for page in ("/", "/trackperm/compare", "/trackperm/leaderboard", "/trackperm/static/vega.js"):
+        for page in ("/", "/trackperm/compare", "/trackperm/leaderboard", "/trackperm/static/board.js"):
             assert client.get(page).status_code == 200, page
         assert client.post(order, {"Origin": "https://evil.example"}).status_code == 403
         if prefix:

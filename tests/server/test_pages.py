@@ -74,7 +74,7 @@ def test_policy_lets_only_scripts_and_styles_of_the_page_through(client, prefix,
         assert client.get(address).status_code == 200
 
 
-@pytest.mark.parametrize("name", [name for name in pages.STATIC_NAMES if name != "vega.js"])
+@pytest.mark.parametrize("name", pages.STATIC_NAMES)
 def test_files_are_sent_once(client, prefix, name):
     address = f"{prefix}/trackperm/static/{name}"
     first = client.get(address)
@@ -84,9 +84,7 @@ def test_files_are_sent_once(client, prefix, name):
     assert again.status_code == 304
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in pages.STATIC_NAMES if name.endswith(".js") and name != "vega.js"]
-)
+@pytest.mark.parametrize("name", [name for name in pages.STATIC_NAMES if name.endswith(".js")])
 def test_scripts_import_only_what_is_there(client, prefix, name):
     script = client.get(f"{prefix}/trackperm/static/{name}").text
     for imported in re.findall(r'from "\./([^"]+)"', script):
@@ -103,13 +101,3 @@ def test_nothing_else_is_sent(client, prefix, name):
 
 def test_nothing_is_written(client, prefix):
     assert client.post(f"{prefix}/trackperm/compare").status_code == 405
-
-
-@pytest.mark.slow
-def test_program_of_charts(client, prefix):
-    plain = client.get(f"{prefix}/trackperm/static/vega.js")
-    assert plain.mimetype == "text/javascript"
-    assert "vegaEmbed" in plain.text
-    packed = client.get(f"{prefix}/trackperm/static/vega.js", headers={"Accept-Encoding": "gzip"})
-    assert packed.headers["Content-Encoding"] == "gzip"
-    assert len(packed.data) < len(plain.data) / 2

@@ -231,7 +231,7 @@ def test_leaderboards_agree_with_comparisons(name: str) -> None:
             *(runs[board.rows[i].name] for i in (pair.baseline, pair.candidate)), name, n_samples=2_000
         )
         assert pair.test.pvalue == pytest.approx(found.pvalue, rel=1e-9)
-    with pytest.raises(InputError, match=r"counts labels|has classes"):
+    with pytest.raises(InputError, match=r"counts of all labels|has classes"):
         trackperm.leaderboard(runs, name, missing="drop")
 
 

@@ -100,21 +100,25 @@ def test_against_enumeration(n: int) -> None:
     assert positive >= (3 if n == 8 else 0)
 
 
-def test_thousand_sentences_by_monte_carlo() -> None:
+def test_thousand_sentences_by_tilted_sampling() -> None:
     label, *systems = corpus(np.random.default_rng(1), 1000, longest=30)
     found = trackperm.compare(*(run(system, label) for system in systems), "bleu")
-    assert found.method == "monte-carlo"
+    assert found.method == "tilted"
     assert math.isinf(found.test.error_bound)
-    assert found.test.interval[0] < found.pvalue < found.test.interval[1]
+    assert found.test.estimate is not None
+    assert 10.0**found.test.estimate.log10 < found.pvalue
     assert "no exact engine fits" in found.test.why
 
 
 def test_monte_carlo_agrees_with_enumeration() -> None:
     label, *systems = corpus(np.random.default_rng(8), 12, words=20)
     runs = [run(system, label) for system in systems]
-    exact, sampled = (trackperm.compare(*runs, "bleu", method=m) for m in ("enumerate", "monte-carlo"))
+    exact, sampled, tilted = (
+        trackperm.compare(*runs, "bleu", method=m) for m in ("enumerate", "monte-carlo", "tilted")
+    )
     low, high = sampled.test.interval
     assert low <= exact.pvalue <= high
+    assert exact.pvalue <= tilted.pvalue <= 1.2 * exact.pvalue
     assert 0.01 < exact.pvalue < 0.99
 
 

@@ -187,20 +187,22 @@ class MlflowExperiments:
 
     def snapshot(self, locator: str) -> Any:
         run = self._store.get(locator)
+        found = run.data.to_dictionary()
         data = {
-            **run.data.to_dictionary(),
-            "tags": {name: value for name, value in run.data.tags.items() if not name.startswith("sig.")},
+            part: {name: value for name, value in values.items() if not name.startswith("sig.")}
+            for part, values in found.items()
         }
         histories = [
             point
-            for name in run.data.metrics
+            for name in data["metrics"]
             for point in self._store.client.get_metric_history(locator, name)
         ]
         return dict(run.info), data, [dict(point) for point in histories], self._store.artifacts(locator)
 
-    def candidate_tags(self, locator: str) -> dict[str, str]:
-        tags = self._store.get(locator).data.tags
-        return {name: value for name, value in tags.items() if name.startswith("sig.")}
+    def candidate_tags(self, locator: str) -> dict[str, str | float]:
+        data = self._store.get(locator).data
+        values = {**data.tags, **data.metrics}
+        return {name: value for name, value in values.items() if name.startswith("sig.")}
 
     def _kept(self, run: Run) -> Kept:
         files = self._store.artifacts(run.info.run_id)

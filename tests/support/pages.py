@@ -23,6 +23,16 @@ _PATIENCE = 120_000.0  # milliseconds; a first job starts a process, which takes
 
 expect.set_options(timeout=_PATIENCE)
 
+CUT = """() => [...document.querySelectorAll("svg")].filter((svg) => svg.checkVisibility()).flatMap((svg) => {
+  const frame = svg.getBoundingClientRect();
+  return [...svg.querySelectorAll("text")].filter((text) => {
+    const box = text.getBoundingClientRect();
+    return box.left < frame.left - 1 || box.right > frame.right + 1 || box.top < frame.top - 1
+      || box.bottom > frame.bottom + 1;
+  }).map((text) => text.textContent);
+})"""
+"""Script that lists the texts that stick out of their drawing."""
+
 FIRST, SECOND, THIRD = "ash", "birch", "cedar"
 RATES = {FIRST: 0.70, SECOND: 0.80, THIRD: 0.72}
 """Runs of the demonstration, and how often each is right."""
@@ -108,7 +118,7 @@ class Watched:
     def settled(self) -> None:
         """Wait until the result is shown, with its chart."""
         self.page.locator("#result:not([hidden]):not(.stale)").wait_for()
-        self.page.locator("#chart svg").wait_for()
+        self.page.locator("#null svg, #chart svg").first.wait_for(state="attached")
 
     def photograph(self, name: str) -> None:
         """Keep a picture of the page, where TRACKPERM_SCREENSHOTS says or among the files of the test."""

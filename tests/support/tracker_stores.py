@@ -105,7 +105,7 @@ class TrackerStore(Protocol):
     def snapshot(self, locator: str) -> Any:
         """Return everything that is kept of a run, but its tags as candidate."""
 
-    def candidate_tags(self, locator: str) -> dict[str, str]:
+    def candidate_tags(self, locator: str) -> dict[str, str | float]:
         """Return the tags of a run as candidate."""
 
 
@@ -131,7 +131,7 @@ on_servers = pytest.mark.parametrize("store", SERVERS, indirect=True)
 def publication(baseline: TrackedRun | None, candidate: TrackedRun | None, **changes: object) -> Publication:
     made = Publication(
         key="5eed" * 8,
-        name="accuracy: forest vs logistic",
+        name="forest loses to logistic in accuracy, p 3.5e-12",
         metrics={"accuracy/p_value": 3.5e-12, "accuracy/difference": -0.25, "accuracy/n_examples": 4.0},
         tables={
             "results": Table(("statistic", "p_value", "bound"), [("accuracy", "3.5e-12", math.inf)]),
@@ -142,7 +142,11 @@ def publication(baseline: TrackedRun | None, candidate: TrackedRun | None, **cha
         description="**worse**, p = 3.5e-12 ▼",
         baseline=baseline,
         candidate=candidate,
-        candidate_tags={"sig.accuracy": "▼ p=3.5e-12", "sig.accuracy.vs": "logistic"},
-        baseline_tags={"sig.accuracy.baseline_of": "forest ▼"},
+        candidate_tags={
+            "sig.accuracy": "accuracy 0.5000 ▼ p=3.5e-12",
+            "sig.accuracy.vs": "logistic",
+            "sig.accuracy.score": 0.5,
+        },
+        baseline_tags={"sig.accuracy.baseline_of": "forest ▼", "sig.accuracy.score": 0.75},
     )
     return replace(made, **changes)

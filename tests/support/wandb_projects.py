@@ -190,7 +190,7 @@ class WandbProjects:
         run.summary = json.dumps({name: summary[name] for name in sorted(summary) if name[:4] != "sig."})
         return run
 
-    def candidate_tags(self, locator: str) -> dict[str, str]:
+    def candidate_tags(self, locator: str) -> dict[str, str | float]:
         summary = self._standin.run(locator).read_summary()
         return {name: value for name, value in summary.items() if name.startswith("sig.")}
 
@@ -254,7 +254,7 @@ class WandbFolders:
             if path.is_file() and path.parent.name != "logs"
         }
 
-    def candidate_tags(self, locator: str) -> dict[str, str]:
+    def candidate_tags(self, locator: str) -> dict[str, str | float]:
         return {}
 
 

@@ -16,7 +16,7 @@ KEY = "5eed" * 8
 def publication(candidate: TrackedRun | None, key: str = KEY, **changes: object) -> Publication:
     made = Publication(
         key=key,
-        name="f1: forest vs logistic",
+        name="forest loses to logistic in f1, p 0.003",
         metrics={"f1/p_value": 0.003, "f1/difference": -0.02},
         tables={"results": Table(("statistic", "p_value"), [("f1", "0.003")])},
         files={
@@ -27,7 +27,7 @@ def publication(candidate: TrackedRun | None, key: str = KEY, **changes: object)
         tags={"trackperm.statistic": "f1", "trackperm.verdict": "▼ worse"},
         description="**worse**, p = 0.003",
         candidate=candidate,
-        candidate_tags={"sig.f1": "▼ p=0.003"},
+        candidate_tags={"sig.f1": "f1 0.7500 ▼ p=0.003", "sig.f1.score": 0.75},
     )
     return dataclasses.replace(made, **changes)
 

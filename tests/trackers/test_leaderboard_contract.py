@@ -187,10 +187,14 @@ def test_runs_are_tagged_with_the_adjusted_p_on_request(
     assert not any(tags.values())
     trackperm.log(board, tag_runs=True)
     tags = {name: store.candidate_tags(run.partition(":")[2]) for name, run in runs.items()}
-    assert tags["second"] == {}
+    assert tags["second"] == {"sig.accuracy.score": 29 / 40}
     adjusted = board.pair("third", "second").adjusted
-    assert tags["third"] == {"sig.accuracy": f"▼ adj. p={adjusted:.2g}", "sig.accuracy.vs": "second"}
-    assert tags["first"]["sig.accuracy"].startswith("≈ adj. p=")
+    assert tags["third"] == {
+        "sig.accuracy": f"accuracy 0.2000 ▼ adj. p={adjusted:.2g}",
+        "sig.accuracy.vs": "second",
+        "sig.accuracy.score": 0.2,
+    }
+    assert str(tags["first"]["sig.accuracy"]).startswith("accuracy 0.7500 ≈ adj. p=")
     assert len(store.comparisons(experiment, "leaderboard")) == 1
 
 

@@ -105,7 +105,9 @@ def test_both_runs_are_tagged_on_request_and_the_newest_comparison_counts(
     before = [store.snapshot(run.reference.locator) for run in pair]
     first = publication(*pair)
     second = publication(
-        *pair, key="ab" * 16, candidate_tags={"sig.accuracy": "≈ p=0.6", "sig.accuracy.vs": "svm"}
+        *pair,
+        key="ab" * 16,
+        candidate_tags={"sig.accuracy": "≈ p=0.6", "sig.accuracy.vs": "svm", "sig.accuracy.score": 0.25},
     )
     for wanted in (first, second, first):
         tracker.publish(wanted, tag_runs=True)

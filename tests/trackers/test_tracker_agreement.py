@@ -130,7 +130,8 @@ def test_a_comparison_from_the_command_line(standin: Standin, tmp_path: Path):
     assert kept.is_finished
     assert kept.metrics["accuracy/p_value"] == result["pvalue"] == 2 * 0.5**20
     assert kept.files.keys() == {
-        "pmf.png",
+        "verdict.png",
+        "verdict.svg",
         "trackperm_report.html",
         "trackperm/statistic.yaml",
         "trackperm/comparison.json",
@@ -141,12 +142,18 @@ def test_a_comparison_from_the_command_line(standin: Standin, tmp_path: Path):
     assert len(standin.run(kept.locator).used) == 2
     assert "null_distribution" in json.loads(standin.run(kept.locator).config)["_wandb"]["value"]["visualize"]
 
-    tags = {"sig.accuracy": "▲ p=1.9e-06", "sig.accuracy.vs": "logistic"}
-    assert projects.candidate_tags(candidate) == tags
-    assert projects.candidate_tags(baseline) == {"sig.accuracy.baseline_of": "forest ▲"}
+    assert projects.candidate_tags(candidate) == {
+        "sig.accuracy": "accuracy 1.0000 ▲ p=1.9e-06",
+        "sig.accuracy.vs": "logistic",
+        "sig.accuracy.score": 1.0,
+    }
+    assert projects.candidate_tags(baseline) == {
+        "sig.accuracy.baseline_of": "forest ▲",
+        "sig.accuracy.score": 0.5,
+    }
     before = len(standin.state.alerts)
     worse = ["compare", *reversed(arguments), "--alert"]
     assert call_trackperm(tmp_path, *worse, env=env).returncode == 0
     assert [alert["title"] for alert in standin.state.alerts[before:]] == [
-        "▼ worse: accuracy: logistic vs forest"
+        "▼ logistic loses to forest in accuracy, p 1.9e-06"
     ]

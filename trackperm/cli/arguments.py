@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,21 +12,35 @@ from trackperm import choices
 from trackperm.errors import InputError
 
 if TYPE_CHECKING:
-    from trackperm.comparison import Comparison, RunData
+    from trackperm.comparison import Comparison
     from trackperm.comparison.reproductions import Reproduction
     from trackperm.exact import TestOptions
-    from trackperm.tables import References
+
+# Sections of options in the help.
+
+STATISTIC, COLUMNS, PAIRING = "Statistic", "Columns", "Pairing of examples"
+TEST, NUMBERS, TRACKER = "Test and verdict", "Numerical method", "Trackers and logging"
+
+
+def _statistic_names(incomplete: str) -> list[str]:
+    """Return the built-in statistics whose names begin with `incomplete`, for completion in the shell."""
+    folder = Path(__file__).parents[1] / "statistic" / "builtin"
+    return sorted(path.stem for path in folder.glob("*.yaml") if path.stem.startswith(incomplete))
+
 
 # Runs and their locations.
 
 BaselineRun = Annotated[
     str,
     typer.Argument(
+        metavar="BASELINE",
         help="mlflow:RUN_ID, mlflow:EXPERIMENT/RUN_NAME, wandb:ENTITY/PROJECT/RUN, wandb:OFFLINE_FOLDER, "
-        "FILE or FILE::PART."
+        "FILE or FILE::PART.",
     ),
 ]
-CandidateRun = Annotated[str, typer.Argument(help="The run to be judged against the baseline.")]
+CandidateRun = Annotated[
+    str, typer.Argument(metavar="CANDIDATE", help="The run to be judged against the baseline.")
+]
 Experiment = Annotated[
     str | None,
     typer.Option(
@@ -39,9 +54,12 @@ ArtifactPair = Annotated[
         "--artifact",
         metavar="NAME|BASE,CAND",
         help="Artifact PATH or PATH::PART in both runs, or one for each.",
+        rich_help_panel=COLUMNS,
     ),
 ]
-TrackingUri = Annotated[str | None, typer.Option(metavar="URI", help="Tracking server or store.")]
+TrackingUri = Annotated[
+    str | None, typer.Option(metavar="URI", help="Tracking server or store.", rich_help_panel=TRACKER)
+]
 
 # The statistic and its columns.
 
@@ -51,8 +69,10 @@ StatisticName = Annotated[
         "--statistic",
         "-s",
         metavar="NAME|FILE.yaml",
+        autocompletion=_statistic_names,
         help="The statistic. [default: inferred from the runs]",
         show_default=False,
+        rich_help_panel=STATISTIC,
     ),
 ]
 StatisticNames = Annotated[
@@ -61,8 +81,10 @@ StatisticNames = Annotated[
         "--statistic",
         "-s",
         metavar="NAME|FILE.yaml",
+        autocompletion=_statistic_names,
         help="The statistic; repeatable. [default: inferred from the runs]",
         show_default=False,
+        rich_help_panel=STATISTIC,
     ),
 ]
 Metrics = Annotated[
@@ -73,12 +95,15 @@ Metrics = Annotated[
         help="A metric of the runs, or a column of scores, whose means are compared; repeatable."
         " [default: the metrics that the runs have logged]",
         show_default=False,
+        rich_help_panel=STATISTIC,
     ),
 ]
 Metric = Annotated[
     str | None,
     typer.Option(
-        metavar="NAME", help="A metric of the runs, or a column of scores, whose means are compared."
+        metavar="NAME",
+        help="A metric of the runs, or a column of scores, whose means are compared.",
+        rich_help_panel=STATISTIC,
     ),
 ]
 Unit = Annotated[
@@ -87,64 +112,140 @@ Unit = Annotated[
         help="Unit that is exchanged: all rows of an example, each row, or attempts within examples."
         " [default: example]",
         show_default=False,
+        rich_help_panel=PAIRING,
     ),
 ]
 Repeats = Annotated[
     choices.Repeats | None,
-    typer.Option(help="Rule that combines several rows of one example. [default: sum]", show_default=False),
+    typer.Option(
+        help="Rule that combines several rows of one example. [default: sum]",
+        show_default=False,
+        rich_help_panel=PAIRING,
+    ),
 ]
 Cluster = Annotated[
     str | None,
-    typer.Option(metavar="COLUMN", help="Exchange all examples of one value, such as a document, together."),
+    typer.Option(
+        metavar="COLUMN",
+        help="Exchange all examples of one value, such as a document, together.",
+        rich_help_panel=COLUMNS,
+    ),
 ]
 AllowUnseen = Annotated[
-    bool, typer.Option("--allow-unseen", help="Compare even if no prediction occurs among the labels.")
+    bool,
+    typer.Option(
+        "--allow-unseen",
+        help="Compare even if no prediction occurs among the labels.",
+        rich_help_panel=PAIRING,
+    ),
 ]
 Settings = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the statistic, such as positive=yes."),
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="A parameter of the statistic, such as positive=yes.",
+        rich_help_panel=STATISTIC,
+    ),
 ]
 IdColumn = Annotated[
     str | None,
-    typer.Option("--id", metavar="COLUMN", help="Column of example ids, or several: doc,sentence."),
+    typer.Option(
+        "--id",
+        metavar="COLUMN",
+        help="Column of example ids, or several: doc,sentence.",
+        rich_help_panel=COLUMNS,
+    ),
 ]
-Prediction = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of predictions.")]
-Label = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of reference labels.")]
+Prediction = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help="Column of predictions.", rich_help_panel=COLUMNS)
+]
+Label = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help="Column of reference labels.", rich_help_panel=COLUMNS)
+]
 Labels = Annotated[
     str | None,
-    typer.Option(metavar="FILE", help="Reference labels, if they are in a separate file."),
+    typer.Option(
+        metavar="FILE",
+        help="Reference labels, if they are in a separate file.",
+        rich_help_panel=COLUMNS,
+    ),
 ]
 OtherColumns = Annotated[
     list[str] | None,
     typer.Option(
-        "--column", metavar="NAME=COLUMN", help="Any other column of the statistic, such as score=acc."
+        "--column",
+        metavar="NAME=COLUMN",
+        help="Any other column of the statistic, such as score=acc.",
+        rich_help_panel=COLUMNS,
+    ),
+]
+BaselineColumns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--baseline-column",
+        metavar="NAME=COLUMN",
+        help="A column that has another name in the baseline, such as prediction=answer; repeatable.",
+        rich_help_panel=COLUMNS,
+    ),
+]
+CandidateColumns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--candidate-column",
+        metavar="NAME=COLUMN",
+        help="The same for the candidate; repeatable.",
+        rich_help_panel=COLUMNS,
     ),
 ]
 ByPosition = Annotated[
-    bool, typer.Option("--by-position", help="Pair rows by position, without an id column.")
+    bool,
+    typer.Option(
+        "--by-position", help="Pair rows by position, without an id column.", rich_help_panel=PAIRING
+    ),
 ]
 Engine = Annotated[
     choices.EngineName,
-    typer.Option(help="Engine that joins and counts rows; it does not change the result."),
+    typer.Option(
+        help="Engine that joins and counts rows; it does not change the result.", rich_help_panel=PAIRING
+    ),
 ]
 Resolution = Annotated[
     str | None,
-    typer.Option(metavar="UNIT", help="Round decimal scores to multiples of this, such as 0.001."),
+    typer.Option(
+        metavar="UNIT",
+        help="Round decimal scores to multiples of this, such as 0.001.",
+        rich_help_panel=NUMBERS,
+    ),
 ]
-Missing = Annotated[choices.MissingRule, typer.Option(help="Treatment of examples that only one run has.")]
+Missing = Annotated[
+    choices.MissingRule,
+    typer.Option(help="Treatment of examples that only one run has.", rich_help_panel=PAIRING),
+]
 MissingOfMany = Annotated[
-    choices.MissingOfMany, typer.Option(help="Treatment of examples that only some runs have.")
+    choices.MissingOfMany,
+    typer.Option(
+        help="Treatment of examples that only some runs have.",
+        rich_help_panel=PAIRING,
+    ),
 ]
 
 # The test and the correction.
 
 Alternative = Annotated[
-    choices.Alternative | None, typer.Option(help="Which values are extreme; by default, as in the spec.")
+    choices.Alternative | None,
+    typer.Option(help="Which values are extreme; by default, as in the spec.", rich_help_panel=TEST),
 ]
-Alpha = Annotated[float, typer.Option(help="Significance level of the verdict.")]
+Alpha = Annotated[
+    float, typer.Option(metavar="LEVEL", help="Significance level of the verdict.", rich_help_panel=TEST)
+]
 Margin = Annotated[
     float | None,
-    typer.Option(metavar="SIZE", help="Smallest difference that matters: tests equivalence within it."),
+    typer.Option(
+        metavar="SIZE",
+        help="Smallest difference that matters: tests equivalence within it.",
+        rich_help_panel=TEST,
+    ),
 ]
 Slices = Annotated[
     list[str] | None,
@@ -152,23 +253,39 @@ Slices = Annotated[
         "--slice",
         metavar="COLUMN",
         help="Compare also the examples of each value; exploratory unless the spec declares the column.",
+        rich_help_panel=STATISTIC,
     ),
 ]
 Correction = Annotated[
-    choices.CorrectionName, typer.Option(help="Correction for the number of statistics and slices.")
+    choices.CorrectionName,
+    typer.Option(help="Correction for the number of statistics and slices.", rich_help_panel=TEST),
 ]
 CorrectionOfPairs = Annotated[
-    choices.CorrectionOfPairs, typer.Option(help="Correction for the number of comparisons.")
+    choices.CorrectionOfPairs,
+    typer.Option(help="Correction for the number of comparisons.", rich_help_panel=TEST),
 ]
-MidP = Annotated[bool, typer.Option("--mid-p", help="Count ties with the observed value half (mid-p).")]
-Method = Annotated[choices.Method, typer.Option(help="Numerical engine.")]
+MidP = Annotated[
+    bool,
+    typer.Option("--mid-p", help="Count ties with the observed value half (mid-p).", rich_help_panel=TEST),
+]
+Method = Annotated[choices.Method, typer.Option(help="Numerical engine.", rich_help_panel=NUMBERS)]
+IntervalOfDifference = Annotated[
+    choices.IntervalChoice,
+    typer.Option(
+        "--interval",
+        help="Interval of the difference: the one that agrees with the test, else by scores.",
+        rich_help_panel=NUMBERS,
+    ),
+]
 Samples = Annotated[
     int | None,
     typer.Option(
         "--samples",
         metavar="N",
-        help="Number of random swaps for Monte Carlo. [default: 100000; 10000 with --compat]",
+        help="Number of random swaps. [default: 20000 tilted ones; 100000 for Monte Carlo; 10000 with"
+        " --compat]",
         show_default=False,
+        rich_help_panel=NUMBERS,
     ),
 ]
 Seed = Annotated[
@@ -177,21 +294,36 @@ Seed = Annotated[
         metavar="N",
         help="Seed of the random swaps. [default: 0; 12345 with --compat sacrebleu]",
         show_default=False,
+        rich_help_panel=NUMBERS,
     ),
 ]
 Exceedances = Annotated[
     int | None,
-    typer.Option(metavar="N", help="Stop drawing after N swaps at least as extreme as the observed one."),
+    typer.Option(
+        metavar="N",
+        help="Stop drawing after N swaps at least as extreme as the observed one.",
+        rich_help_panel=NUMBERS,
+    ),
 ]
 SecondOpinions = Annotated[
-    bool, typer.Option("--second-opinions", help="Add the results of t, Wilcoxon, sign and McNemar tests.")
+    bool,
+    typer.Option(
+        "--second-opinions",
+        help="Add the results of t, Wilcoxon, sign and McNemar tests.",
+        rich_help_panel=TEST,
+    ),
 ]
 Studentized = Annotated[
-    bool, typer.Option("--studentized", help="Add the studentised test of equal scores, for ratios.")
+    bool,
+    typer.Option(
+        "--studentized", help="Add the studentised test of equal scores, for ratios.", rich_help_panel=TEST
+    ),
 ]
 Compat = Annotated[
     choices.Compat | None,
-    typer.Option(help="Print also the p-value of an older program, and why it differs."),
+    typer.Option(
+        help="Print also the p-value of an older program, and why it differs.", rich_help_panel=TEST
+    ),
 ]
 
 # Logging.
@@ -201,13 +333,22 @@ LogTo = Annotated[
     typer.Option(
         metavar="mlflow:EXPERIMENT|wandb:ENTITY/PROJECT",
         help="Log here instead of where the candidate is.",
+        rich_help_panel=TRACKER,
     ),
 ]
 Alert = Annotated[
-    bool, typer.Option("--alert", help="Raise an alert if the candidate is significantly worse (W&B).")
+    bool,
+    typer.Option(
+        "--alert",
+        help="Raise an alert if the candidate is significantly worse (W&B).",
+        rich_help_panel=TRACKER,
+    ),
 ]
 TagRuns = Annotated[
-    bool, typer.Option("--tag-runs", help="Tag the runs, which must be finished, with the verdict.")
+    bool,
+    typer.Option(
+        "--tag-runs", help="Tag the runs, which must be finished, with the verdict.", rich_help_panel=TRACKER
+    ),
 ]
 
 
@@ -219,26 +360,27 @@ def options_of_test(
     n_samples: int | None = None,
     seed: int | None = None,
     exceedances: int | None = None,
+    interval: choices.IntervalChoice = "auto",
 ) -> TestOptions:
     """Build the options of the test, with defaults for options that are None."""
     from trackperm.exact import TestOptions
-    from trackperm.exact.options import N_SAMPLES
 
     return TestOptions(
         alternative=alternative,
         alpha=alpha,
         mid_p=mid_p,
         method=method,
-        n_samples=N_SAMPLES if n_samples is None else n_samples,
+        n_samples=n_samples,
         seed=seed or 0,
         exceedances=exceedances,
+        interval=interval,
     )
 
 
-def artifacts(text: str | None) -> tuple[str | None, str | None]:
+def artifacts(text: str | None) -> str | tuple[str, str] | None:
     """Split ``BASE,CAND`` into two paths; a single path applies to both runs."""
     if text is None or "," not in text:
-        return text, text
+        return text
     parts = [part.strip() for part in text.split(",")]
     if len(parts) != 2 or not all(parts):
         raise InputError(
@@ -265,25 +407,9 @@ def reproductions(
     return [reproduce(compat, each, n_shuffles=n_shuffles or N_SHUFFLES, seed=seed) for each in comparisons]
 
 
-def read_pair(
-    baseline: str,
-    candidate: str,
-    artifact: str | None,
-    references: References | None,
-    tracking_uri: str | None,
-    begin: Callable[[str], object] = lambda _: None,
-) -> tuple[RunData, RunData]:
-    """Read the two runs of a comparison; `begin` receives a description of each step."""
-    from trackperm.comparison import load_run, require_artifacts_of_runs
-
-    paths = artifacts(artifact)
-    require_artifacts_of_runs(artifact, baseline, candidate)
-
-    def read(source: str, role: str, path: str | None) -> RunData:
-        begin(f"reading the {role}")
-        return load_run(source, role, artifact=path, references=references, tracking_uri=tracking_uri)
-
-    return read(baseline, "baseline", paths[0]), read(candidate, "candidate", paths[1])
+def columns_of_one(texts: Sequence[str] | None, role: str) -> dict[str, str]:
+    """Parse several ``--baseline-column NAME=COLUMN`` or ``--candidate-column NAME=COLUMN``."""
+    return _columns(texts, f"{role}-column", "prediction=answer")
 
 
 def assignments(texts: Sequence[str] | None) -> dict[str, object]:
@@ -303,11 +429,17 @@ def assignments(texts: Sequence[str] | None) -> dict[str, object]:
 
 def columns(others: Sequence[str] | None, **roles: str | None) -> dict[str, str]:
     """Collect column names by role, from ``--column NAME=COLUMN`` and the options of single roles."""
+    named = _columns(others, "column", "score=acc")
+    return named | {role: column for role, column in roles.items() if column is not None}
+
+
+def _columns(texts: Sequence[str] | None, option: str, example: str) -> dict[str, str]:
     named = {}
-    for text in others or ():
+    for text in texts or ():
         role, _, column = (part.strip() for part in text.partition("="))
         if not role or not column:
-            hint = "write `--column score=acc`."
-            raise InputError(f"`--column {text}` is not `NAME=COLUMN`", hint=hint)
+            raise InputError(
+                f"`--{option} {text}` is not `NAME=COLUMN`", hint=f"write `--{option} {example}`."
+            )
         named[role] = column
-    return named | {role: column for role, column in roles.items() if column is not None}
+    return named

@@ -16,35 +16,41 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_group
 
-from trackperm.cli.output import echo
+from trackperm.cli.help import OTHERS, Commands, context_settings, write_sections
+from trackperm.cli.output import echo, echo_error
 from trackperm.errors import FaultError, TrackpermError
 from trackperm.messages import did_you_mean, printable, printable_lines, without_secrets
 from trackperm.storage import is_full, no_room_for_temporary_files
 from trackperm.version import __version__
 
-_COMMANDS = {
-    "compare": "compare:compare",
-    "gate": "gate:gate",
-    "watch": "watch:watch",
-    "receive": "receive:receive",
-    "inspect": "inspect:inspect",
-    "leaderboard": "leaderboard:leaderboard",
-    "family": "family:family",
-    "verify": "verify:verify",
-    "power": "power:power",
-    "install-chart": "log:install_chart",
-    "statistic": "statistic:app",
-    "report": "report:app",
-    "mlflow": "mlflow:app",
-    "policy": "policy:app",
+_SECTIONS = {
+    "Every day": {
+        "compare": "compare:compare",
+        "leaderboard": "leaderboard:leaderboard",
+        "inspect": "inspect:inspect",
+    },
+    "Planning and checking": {
+        "power": "power:power",
+        "statistic": "statistic:app",
+        "family": "family:family",
+        "verify": "verify:verify",
+    },
+    "Automation": {
+        "gate": "gate:gate",
+        "policy": "policy:app",
+        "watch": "watch:watch",
+        "receive": "receive:receive",
+    },
+    "Set-up": {
+        "doctor": "doctor:doctor",
+        "mlflow": "mlflow:app",
+        "report": "report:app",
+        "install-chart": "log:install_chart",
+    },
 }
-"""Commands and groups in the order of the help, as ``module:attribute`` in this package."""
+"""Sections of the help: commands and groups, as ``module:attribute`` in this package."""
 
-_STYLE: dict[str, Any] = {
-    "add_completion": False,
-    "pretty_exceptions_enable": False,
-    "rich_markup_mode": None,
-}
+_COMMANDS = {name: place for section in _SECTIONS.values() for name, place in section.items()}
 
 
 class _LazyCommands(Mapping[str, Any]):
@@ -57,7 +63,7 @@ class _LazyCommands(Mapping[str, Any]):
         if name not in self._built:
             module, _, attribute = _COMMANDS[name].partition(":")
             command = getattr(import_module(f"trackperm.cli.{module}"), attribute)
-            alone = typer.Typer(**_STYLE)
+            alone = Commands()
             if isinstance(command, typer.Typer):
                 alone.add_typer(command, name=name)
             else:
@@ -73,11 +79,24 @@ class _LazyCommands(Mapping[str, Any]):
 
 
 class _CommandGroup(TyperGroup):
-    """Group of lazily imported commands, with trackperm's own messages for invalid options."""
+    """Group of lazily imported commands in sections, with trackperm's own messages for invalid options."""
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
         self.commands: Any = _LazyCommands()
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        """Create the context, with settings that depend on the terminal."""
+        return super().make_context(info_name, args, parent, **{**context_settings(), **extra})
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands in sections, each with the first paragraph of its help, and then the options."""
+        rows = {
+            heading: [(name, _summary(self.commands[name].help)) for name in names]
+            for heading, names in _SECTIONS.items()
+        }
+        records = [each.get_help_record(ctx) for each in self.get_params(ctx)]
+        write_sections(formatter, {**rows, OTHERS: [record for record in records if record is not None]})
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -85,6 +104,11 @@ class _CommandGroup(TyperGroup):
         except typer.BadParameter as error:
             error.message = _option_message(error)
             raise
+
+
+def _summary(text: str | None) -> str:
+    """Return the first paragraph of a help text, in one line."""
+    return " ".join((text or "").partition("\n\n")[0].split())
 
 
 def _option_message(error: typer.BadParameter) -> str:
@@ -99,12 +123,11 @@ def _option_message(error: typer.BadParameter) -> str:
     return message + did_you_mean(choices[1], re.findall("'([^']*)'", choices[2])) if choices else message
 
 
-app = typer.Typer(
+app = Commands(
     cls=_CommandGroup,
     name="trackperm",
-    help="Exact paired-permutation tests for logged runs: is that difference real?",
     no_args_is_help=True,
-    **_STYLE,
+    add_completion=True,
 )
 
 
@@ -120,11 +143,14 @@ def root(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Test whether the difference of two logged runs is real, by exact paired-permutation tests."""
+    """Test whether the difference of two runs on the same examples is real.
+
+    `trackperm compare old.csv new.csv` compares two files; `trackperm COMMAND --help` explains a command.
+    """
 
 
 def _print_error(text: str) -> None:
-    typer.echo(f"error: {printable_lines(without_secrets(text))}", err=True)
+    echo_error(f"error: {printable_lines(without_secrets(text))}")
 
 
 def _file_system_message(error: OSError) -> str:
@@ -141,7 +167,7 @@ def _file_system_message(error: OSError) -> str:
 def run() -> None:
     """Run the command in the arguments of the process, and convert its errors to exit codes."""
     try:
-        app()
+        app(prog_name="trackperm")
     except TrackpermError as error:
         _print_error(error.on_command_line())
         sys.exit(error.exit_code)

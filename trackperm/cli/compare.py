@@ -24,7 +24,6 @@ Format = Literal["text", "json", "markdown", "html"]
 def compare(
     baseline: a.BaselineRun,
     candidate: a.CandidateRun,
-    log: Annotated[bool, typer.Option(help="Log the result where the candidate is.")] = True,
     statistic: a.StatisticNames = None,
     metrics: a.Metrics = None,
     alternative: a.Alternative = None,
@@ -40,6 +39,8 @@ def compare(
     label: a.Label = None,
     labels: a.Labels = None,
     other_columns: a.OtherColumns = None,
+    baseline_columns: a.BaselineColumns = None,
+    candidate_columns: a.CandidateColumns = None,
     artifact: a.ArtifactPair = None,
     missing: a.Missing = "error",
     by_position: a.ByPosition = False,
@@ -54,8 +55,12 @@ def compare(
     n_samples: a.Samples = None,
     seed: a.Seed = None,
     exceedances: a.Exceedances = None,
+    interval: a.IntervalOfDifference = "auto",
     compat: a.Compat = None,
     tracking_uri: a.TrackingUri = None,
+    log: Annotated[
+        bool, typer.Option(help="Log the result where the candidate is.", rich_help_panel=a.TRACKER)
+    ] = True,
     log_to: a.LogTo = None,
     alert: a.Alert = False,
     tag_runs: a.TagRuns = False,
@@ -64,11 +69,17 @@ def compare(
 ) -> None:
     """Compare two runs, print the verdict, and log it where the candidate is logged."""
     from trackperm.cli.progress import Steps
-    from trackperm.comparison import Question, compare_statistics, reference_answers
+    from trackperm.comparison import (
+        Question,
+        compare_statistics,
+        load_runs,
+        reference_answers,
+        require_artifacts_of_runs,
+    )
 
     destination = Destination.of(log_to, tracking_uri, log=log, alert=alert, tag_runs=tag_runs)
     require_formats(output, get_args(Format))
-    options = a.options_of_test(alternative, alpha, mid_p, method, n_samples, seed, exceedances)
+    options = a.options_of_test(alternative, alpha, mid_p, method, n_samples, seed, exceedances, interval)
     columns = a.columns(other_columns, id=id_column, prediction=prediction, label=label)
     question = Question(
         statistics=tuple(statistic or ([] if metrics else a.default_statistics(compat))),
@@ -83,21 +94,37 @@ def compare(
         allow_unseen=allow_unseen,
     )
     question.require_loadable()
+    paths = a.artifacts(artifact)
+    require_artifacts_of_runs(paths, baseline, candidate)
+    own = a.columns_of_one(baseline_columns, "baseline"), a.columns_of_one(candidate_columns, "candidate")
     references = reference_answers(labels, columns, by_position=by_position)
     how: dict[str, Any] = {"margin": margin, "missing": missing, "by_position": by_position, "engine": engine}
-    with Steps(3) as steps:
-        runs = a.read_pair(baseline, candidate, artifact, references, tracking_uri, steps.begin)
+    with Steps(4) as steps:
+        runs = load_runs(
+            baseline,
+            candidate,
+            artifact=paths,
+            references=references,
+            tracking_uri=tracking_uri,
+            columns=columns,
+            own_columns=own,
+            begin=steps.begin,
+        )
         destination.require_options(runs[1])
         specs = question.statistics_of([run.table for run in runs])
         _require_one_page(format_, output, specs, slices)
-        steps.expect(2 + len(specs))
+        steps.expect(3 + len(specs))
         how["begin"] = steps.begin
         found = compare_statistics(*runs, specs, options, slices=slices or (), correction=correction, **how)
-    if second_opinions:
-        found = [comparison.with_second_opinions() for comparison in found]
-    if studentized:
-        found = [comparison.with_studentized() for comparison in found]
-    emit(_renderers(found, a.reproductions(compat, found, n_samples, seed)), format_, output)
+        steps.begin("other tests and intervals")
+        if second_opinions:
+            found = [comparison.with_second_opinions() for comparison in found]
+        if studentized:
+            found = [comparison.with_studentized() for comparison in found]
+        older = a.reproductions(compat, found, n_samples, seed)
+        for each in found:
+            _ = each.interval  # which may be resampled
+    emit(_renderers(found, older), format_, output, is_prose=True)
     destination.log(found)
 
 

@@ -9,11 +9,12 @@ import typer
 from trackperm.choices import CorrectionOfLogged
 from trackperm.cli.arguments import Experiment, TrackingUri
 from trackperm.cli.output import FORMAT, OutputFiles, Renderers, as_json, emit, require_formats
+from trackperm.cli.progress import working
 
 
 def family(
     run: Annotated[
-        str | None, typer.Argument(metavar="[RUN|COMPARISON]", help="A logged comparison, or a run.")
+        str | None, typer.Argument(metavar="RUN|COMPARISON", help="A logged comparison, or a run.")
     ] = None,
     experiment: Experiment = None,
     test_set: Annotated[
@@ -35,7 +36,8 @@ def family(
     from trackperm.ledger.family_text import families_csv, family_lines
 
     require_formats(output, ("text", "json", "csv"))
-    found = listed(run, experiment=experiment, test_set=test_set, tracking_uri=tracking_uri)
+    with working("reading logged comparisons"):
+        found = listed(run, experiment=experiment, test_set=test_set, tracking_uri=tracking_uri)
     renderers: Renderers = {
         "text": lambda: "\n\n".join("\n".join(family_lines(each, correction, spend=spend)) for each in found),
         "json": lambda: as_json([each.to_dict(correction, spend=spend) for each in found]),

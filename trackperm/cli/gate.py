@@ -13,6 +13,7 @@ from typing import Annotated, Literal
 import typer
 
 from trackperm.cli.output import FORMAT, OutputFiles, Renderers, echo, require_formats, write_files
+from trackperm.cli.progress import working
 from trackperm.errors import InputError, StorageError, TrackpermError
 from trackperm.storage import cannot_be_written
 
@@ -66,7 +67,8 @@ def gate(
         if failure is not None:
             raise failure from unread
         raise typer.Exit(unread.exit_code) from unread
-    report, error = gate_report(chosen, candidate, log=log)
+    with working("judging the candidate"):
+        report, error = gate_report(chosen, candidate, log=log)
     body = markdown(report)
     renderers: Renderers = {
         "text": lambda: "\n".join(report.lines()),

@@ -12,6 +12,7 @@ import typer
 
 from trackperm.cli.arguments import TrackingUri
 from trackperm.cli.output import OutputFiles, Renderers, TextOrJson, as_json, emit, require_formats
+from trackperm.cli.progress import working
 from trackperm.errors import ChoiceError, TrackpermError
 from trackperm.messages import printable, without_credentials
 
@@ -76,13 +77,16 @@ def inspect(
     require_artifacts_of_runs(artifact, run, run)
     references = reference_answers(labels, {}, by_position=False)
     try:
-        data = load_run(run, "run", artifact=artifact, references=references, tracking_uri=tracking_uri)
+        with working("reading the run"):
+            data = load_run(run, "run", artifact=artifact, references=references, tracking_uri=tracking_uri)
     except ChoiceError as error:
         emit(_parts(shown, _format(run, None), error), format_, output)
         return
     options = [*_option("--labels", labels and shown_locator(labels)), *_option("--artifact", artifact)]
     options += _option("--tracking-uri", tracking_uri and without_credentials(tracking_uri))
-    emit(_Inspection.of(shown, data, options).renderers(), format_, output)
+    with working("describing the columns"):
+        found = _Inspection.of(shown, data, options)
+    emit(found.renderers(), format_, output)
 
 
 def _parts(run: str, format_: str, error: ChoiceError) -> Renderers:

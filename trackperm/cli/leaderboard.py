@@ -66,7 +66,7 @@ def leaderboard(
         typer.Option(
             "--samples",
             metavar="N",
-            help="Number of random swaps for Monte Carlo. [default: 100000]",
+            help="Number of random swaps. [default: 20000 tilted ones; 100000 for Monte Carlo]",
             show_default=False,
         ),
     ] = None,
@@ -158,10 +158,12 @@ def _destination(
 
 def _log(board: Leaderboard, destination: Destination) -> None:
     """Log `board`; report where, and how many comparisons it adds to the ledger."""
+    from trackperm.cli.progress import working
     from trackperm.ledger.comparison_publication import looks_sentence
     from trackperm.ledger.log import log
 
-    published = log(board, destination.tracker, destination.container, tag_runs=destination.tag_runs)
+    with working("logging"):
+        published = log(board, destination.tracker, destination.container, tag_runs=destination.tag_runs)
     verb = "logged" if published.created else "already logged, updated"
     typer.echo(f"{verb}: {published.run.url or published.run.reference}", err=True)
     if published.look is not None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from trackperm.cli.output import echo
+from trackperm.cli.progress import working
 from trackperm.errors import InputError
 
 if TYPE_CHECKING:
@@ -75,9 +76,10 @@ class Destination:
             from trackperm.ledger.comparison_publication import look_sentence
             from trackperm.ledger.log import log
 
-            published = log(
-                comparison, self.tracker, self.container, alert=self.alert, tag_runs=self.tag_runs
-            )
+            with working("logging"):
+                published = log(
+                    comparison, self.tracker, self.container, alert=self.alert, tag_runs=self.tag_runs
+                )
             verb = "logged" if published.created else "already logged, updated"
             typer.echo(f"{verb}: {published.run.url or published.run.reference}", err=True)
             if published.look is not None:

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from trackperm.cli.arguments import TrackingUri
+from trackperm.cli.help import Commands
 from trackperm.cli.output import echo
+from trackperm.cli.progress import working
 from trackperm.errors import InputError
 
 if TYPE_CHECKING:
     from trackperm.trackers.mlflow.tracker import MlflowTracker
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+app = Commands(no_args_is_help=True)
 
 Experiment = Annotated[
     str, typer.Argument(metavar="EXPERIMENT", help="Name of an experiment, or `mlflow:NAME`.")
@@ -41,14 +43,17 @@ def setup_view(
     ] = None,
     tracking_uri: TrackingUri = None,
 ) -> None:
-    """Save the view "Significance" in an experiment, with scores and verdicts as columns of its runs."""
-    tracker, name = _opened(experiment, tracking_uri)
-    view = tracker.set_up_view(name, statistic or ())
+    """Save the view "Significance" of an experiment: its runs, best first, with verdicts and scores."""
+    with working("setting up the view"):
+        tracker, name = _opened(experiment, tracking_uri)
+        view = tracker.set_up_view(name, statistic or ())
     echo("saved" if view.is_written else "already saved, unchanged")
     for column in view.columns:
         echo(f"  {column}")
     for unused in view.unused:
         typer.echo(f"no run has a verdict by `{unused}` yet", err=True)
+    if not view.hides_comparisons:
+        typer.echo("this MLflow cannot search for runs without a tag, so comparisons are shown too", err=True)
     echo(view.link)
 
 
@@ -60,8 +65,10 @@ def store_statistic(
     tracking_uri: TrackingUri = None,
 ) -> None:
     """Check a spec, and store it in an experiment for its comparison page."""
-    tracker, name = _opened(experiment, tracking_uri)
-    echo(f"stored as `{tracker.store_statistic(name, file, is_replaced=replace)}`")
+    with working("storing the statistic"):
+        tracker, name = _opened(experiment, tracking_uri)
+        stored = tracker.store_statistic(name, file, is_replaced=replace)
+    echo(f"stored as `{stored}`")
 
 
 def _opened(experiment: str, tracking_uri: str | None) -> tuple[MlflowTracker, str]:

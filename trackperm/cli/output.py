@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import shutil
+import sys
+import textwrap
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, TextIO
 
 import typer
 
@@ -14,8 +19,21 @@ from trackperm.errors import InputError, StorageError
 from trackperm.messages import listed, printable, printable_lines
 from trackperm.storage import standard_output, write_whole
 
+_VERDICTS = {
+    "▲ better": typer.colors.GREEN,
+    "▼ worse": typer.colors.RED,
+    "≡ equivalent": typer.colors.CYAN,
+    "≈ undecided": typer.colors.YELLOW,
+}
+"""Colours of verdicts on a terminal."""
+
+_VERDICT = re.compile("|".join(_VERDICTS))
+
 Renderers = Mapping[str, Callable[[], str | bytes]]
 """Functions that render the result, by format; a missing newline at the end is added."""
+
+NARROWEST = 40
+"""Narrowest lines of text, on narrower terminals too."""
 
 SUFFIXES = {
     ".txt": "text",
@@ -26,6 +44,7 @@ SUFFIXES = {
     ".json": "json",
     ".xml": "junit",
     ".png": "png",
+    ".svg": "svg",
 }
 """Formats by the suffix of a file."""
 
@@ -64,10 +83,69 @@ def require_formats(
             raise InputError(f"the folder of `{printable(file)}` does not exist", hint="create it first.")
 
 
-def emit(renderers: Renderers, format_: str, files: Iterable[Path] | None = None) -> None:
-    """Print a result in one format, and write it to `files` in theirs; raise the first failure at the end."""
+def is_coloured(stream: TextIO | None = None) -> bool:
+    """Whether text on `stream` (standard output by default) has colours.
+
+    It has on a terminal, or if the environment has FORCE_COLOR; never if it has NO_COLOR. An empty value
+    counts as none.
+    """
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    stream = sys.stdout if stream is None else stream
+    return stream is not None and stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def _for_terminal(text: str, *, is_prose: bool) -> str:
+    """Wrap sentences at the width of a terminal, and colour verdicts where colours are wanted."""
+    if is_prose and sys.stdout.isatty():
+        text = wrapped(text, shutil.get_terminal_size().columns)
+    if not is_coloured():
+        return text
+    return _VERDICT.sub(lambda found: typer.style(found[0], fg=_VERDICTS[found[0]], bold=True), text)
+
+
+def wrapped(text: str, width: int) -> str:
+    """Wrap long lines, with a margin; parts between wide spaces stay whole if they fit."""
+    return "\n".join(_wrapped_line(line, max(width, NARROWEST)) for line in text.split("\n"))
+
+
+def _wrapped_line(line: str, width: int) -> str:
+    if len(line) <= width:
+        return line
+    lines = [""]
+    for part in line.split("   "):
+        joined = f"{lines[-1]}   {part}" if lines[-1].strip() else f"{lines[-1]}{part}"
+        if len(joined) > width and lines[-1].strip():
+            lines.append(f"  {part}")
+        else:
+            lines[-1] = joined
+    how: dict[str, Any] = {"break_on_hyphens": False, "break_long_words": False, "drop_whitespace": True}
+    return "\n".join(
+        textwrap.fill(each, width, subsequent_indent="  ", replace_whitespace=False, **how) for each in lines
+    )
+
+
+def echo_error(text: str) -> None:
+    """Print an error to standard error, with colours where they are wanted."""
+    if is_coloured(sys.stderr):
+        text = text.replace("error:", typer.style("error:", fg=typer.colors.RED, bold=True), 1)
+        text = re.sub("^Hint:", typer.style("Hint:", bold=True), text, flags=re.MULTILINE)
+    typer.echo(text, err=True, color=is_coloured(sys.stderr))
+
+
+def emit(
+    renderers: Renderers, format_: str, files: Iterable[Path] | None = None, *, is_prose: bool = False
+) -> None:
+    """Print a result in one format, and write it to `files` in theirs; raise the first failure at the end.
+
+    Text that `is_prose`, and not a table, is wrapped at the width of a terminal.
+    """
     content = renderers[format_]()
-    echo(printable_lines(content) if format_ == "text" and isinstance(content, str) else content)
+    if format_ == "text" and isinstance(content, str):
+        content = _for_terminal(printable_lines(content), is_prose=is_prose)
+    echo(content)
     for failure in write_files(renderers, files):
         raise failure
 

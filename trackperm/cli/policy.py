@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from trackperm.cli.help import Commands
 from trackperm.cli.output import Block, OutputFiles, TextOrJson, echo, emit_checks, require_formats
 from trackperm.errors import SpecError
 from trackperm.messages import printable, without_credentials
@@ -16,7 +17,7 @@ from trackperm.messages import printable, without_credentials
 if TYPE_CHECKING:
     from trackperm.automation.policy.policy import Policy
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+app = Commands(no_args_is_help=True)
 
 _DIGEST = 12  # digits that are printed: enough to distinguish the versions of a policy
 

@@ -9,11 +9,14 @@ import typer
 from trackperm.choices import Alternative
 from trackperm.cli.arguments import Experiment, Settings, TrackingUri, assignments
 from trackperm.cli.output import OutputFiles, Renderers, TextOrJson, as_json, emit, require_formats
+from trackperm.cli.progress import working
 
 
 def power(
-    baseline: Annotated[str | None, typer.Argument(help="The baseline of a pilot comparison.")] = None,
-    candidate: Annotated[str | None, typer.Argument(help="Its candidate.")] = None,
+    baseline: Annotated[
+        str | None, typer.Argument(metavar="BASELINE", help="The baseline of a pilot comparison.")
+    ] = None,
+    candidate: Annotated[str | None, typer.Argument(metavar="CANDIDATE", help="Its candidate.")] = None,
     experiment: Experiment = None,
     test_set: Annotated[
         str | None,
@@ -33,20 +36,25 @@ def power(
     difference: Annotated[
         float | None,
         typer.Option(
+            metavar="SIZE",
             help="True difference to detect. [default: that of the pilot]",
             show_default=False,
         ),
     ] = None,
     discordance: Annotated[
         float | None,
-        typer.Option(help="Share of examples on which exactly one run is right, instead of a pilot."),
+        typer.Option(
+            metavar="SHARE", help="Share of examples on which exactly one run is right, instead of a pilot."
+        ),
     ] = None,
     n_examples: Annotated[
         int | None,
         typer.Option("--examples", metavar="N", help="Compute also the power of N examples."),
     ] = None,
-    wanted: Annotated[float, typer.Option("--power", help="Required probability of p < alpha.")] = 0.8,
-    alpha: Annotated[float, typer.Option(help="Level of the test.")] = 0.05,
+    wanted: Annotated[
+        float, typer.Option("--power", metavar="SHARE", help="Required probability of p < alpha.")
+    ] = 0.8,
+    alpha: Annotated[float, typer.Option(metavar="LEVEL", help="Level of the test.")] = 0.05,
     alternative: Annotated[Alternative, typer.Option(help="Which values are extreme.")] = "two-sided",
     n_resamples: Annotated[
         int, typer.Option("--samples", metavar="N", help="Resampled comparisons of a pilot.")
@@ -60,26 +68,27 @@ def power(
     from trackperm.ledger.power import power as planned
 
     require_formats(output, ("text", "json"))
-    found = planned(
-        baseline,
-        candidate,
-        experiment=experiment,
-        test_set=test_set,
-        statistic=statistic,
-        difference=difference,
-        discordance=discordance,
-        n_examples=n_examples,
-        power=wanted,
-        alpha=alpha,
-        alternative=alternative,
-        n_resamples=n_resamples,
-        seed=seed,
-        parameters=assignments(settings),
-        tracking_uri=tracking_uri,
-    )
+    with working("computing power"):
+        found = planned(
+            baseline,
+            candidate,
+            experiment=experiment,
+            test_set=test_set,
+            statistic=statistic,
+            difference=difference,
+            discordance=discordance,
+            n_examples=n_examples,
+            power=wanted,
+            alpha=alpha,
+            alternative=alternative,
+            n_resamples=n_resamples,
+            seed=seed,
+            parameters=assignments(settings),
+            tracking_uri=tracking_uri,
+        )
     plans = found if isinstance(found, list) else [found]
     renderers: Renderers = {
         "text": lambda: "\n\n".join("\n".join(plan.lines()) for plan in plans),
         "json": lambda: as_json([plan.to_dict() for plan in plans] if experiment else plans[0].to_dict()),
     }
-    emit(renderers, format_, output)
+    emit(renderers, format_, output, is_prose=True)

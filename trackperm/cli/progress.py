@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from threading import Lock, Timer
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -12,7 +14,15 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
-_DELAY = 2.0  # seconds before the bar appears: most commands are finished by then
+_DELAY = 1.0  # seconds before the bar appears: most commands are finished by then
+
+
+@contextmanager
+def working(description: str) -> Iterator[None]:
+    """Show that a step without known length is in progress, until the block ends."""
+    with Steps(None) as steps:
+        steps.begin(description)
+        yield
 
 
 class Steps:
@@ -22,15 +32,15 @@ class Steps:
 
     Parameters
     ----------
-    n_steps : int
-        Number of expected calls of :meth:`begin`.
+    n_steps : int or None
+        Number of expected calls of :meth:`begin`; None if it is unknown.
     delay : float
         Seconds before the bar appears.
     console : Console, optional
         Console of the bar; by default standard error.
     """
 
-    def __init__(self, n_steps: int, *, delay: float = _DELAY, console: Console | None = None) -> None:
+    def __init__(self, n_steps: int | None, *, delay: float = _DELAY, console: Console | None = None) -> None:
         is_terminal = sys.stderr.isatty() if console is None else console.is_terminal
         self._console = console
         self._timer = Timer(delay, self._show) if is_terminal else None

@@ -7,10 +7,12 @@ from typing import Annotated
 
 import typer
 
+from trackperm.cli.help import Commands
 from trackperm.cli.output import Renderers, emit, require_formats
+from trackperm.cli.progress import working
 from trackperm.errors import InputError, MissingDependencyError
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+app = Commands(no_args_is_help=True)
 
 
 @app.callback()
@@ -29,7 +31,10 @@ def wandb(
     ],
     candidate: Annotated[
         str | None,
-        typer.Argument(help="With a baseline: report all comparisons of these two runs in its project."),
+        typer.Argument(
+            metavar="CANDIDATE",
+            help="With a baseline: report all comparisons of these two runs in its project.",
+        ),
     ] = None,
     is_saved: Annotated[
         bool,
@@ -55,12 +60,14 @@ def wandb(
             hint="pip install 'trackperm[wandb-reports]'",
         ) from error
     store = Store(tracking_uri)
-    draft = draft_of(store, *references)
+    with working("reading the comparisons"):
+        draft = draft_of(store, *references)
     renderers: Renderers = {"json": lambda: specification(store, draft)}
     if not is_saved:
         emit(renderers, "json", output)
         return
-    url, created = save(store, draft)
+    with working("saving the report"):
+        url, created = save(store, draft)
     emit({**renderers, "text": lambda: url}, "text", output)
     typer.echo("saved as a draft" if created else "replaced the earlier draft", err=True)
 

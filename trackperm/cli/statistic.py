@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from trackperm.cli.help import Commands
 from trackperm.cli.output import Block, OutputFiles, TextOrJson, echo, emit_checks, require_formats
 from trackperm.errors import InputError, TrackpermError
 from trackperm.messages import printable
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 WIDTH = 80
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+app = Commands(no_args_is_help=True)
 
 
 @app.callback()

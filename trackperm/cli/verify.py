@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
-from trackperm.cli.arguments import TrackingUri, artifacts
+from trackperm.cli import arguments as a
 from trackperm.cli.output import OutputFiles, Renderers, TextOrJson, as_json, emit, require_formats
+from trackperm.cli.progress import working
 
 MISMATCH = 4
 """Exit code of a mismatch."""
@@ -15,7 +16,12 @@ MISMATCH = 4
 
 def verify(
     comparison: Annotated[
-        str, typer.Argument(help="mlflow:RUN_ID of a comparison, or a folder with its files.")
+        str,
+        typer.Argument(
+            metavar="COMPARISON",
+            help="mlflow:RUN_ID or mlflow:EXPERIMENT/NAME of a comparison, wandb:ENTITY/PROJECT/ID, or a"
+            " folder with its files.",
+        ),
     ],
     from_runs: Annotated[
         bool, typer.Option("--from-runs", help="Read and compare the runs again as well.")
@@ -27,7 +33,9 @@ def verify(
     labels: Annotated[
         str | None, typer.Option(metavar="FILE", help="With --from-runs: as for `trackperm compare`.")
     ] = None,
-    tracking_uri: TrackingUri = None,
+    baseline_columns: a.BaselineColumns = None,
+    candidate_columns: a.CandidateColumns = None,
+    tracking_uri: a.TrackingUri = None,
     format_: TextOrJson = "text",
     output: OutputFiles = None,
 ) -> None:
@@ -38,17 +46,20 @@ def verify(
     from trackperm.ledger.verification.verify import verify as verified
 
     require_formats(output, ("text", "json"))
-    result = verified(
-        comparison,
-        from_runs=from_runs,
-        artifact=None if artifact is None else artifacts(artifact),
-        labels=labels,
-        tracking_uri=tracking_uri,
-    )
+    with working("verifying"):
+        result = verified(
+            comparison,
+            from_runs=from_runs,
+            artifact=a.artifacts(artifact),
+            labels=labels,
+            baseline_columns=a.columns_of_one(baseline_columns, "baseline"),
+            candidate_columns=a.columns_of_one(candidate_columns, "candidate"),
+            tracking_uri=tracking_uri,
+        )
     renderers: Renderers = {
         "text": lambda: "\n".join(result.lines()),
         "json": lambda: as_json(result.to_dict()),
     }
-    emit(renderers, format_, output)
+    emit(renderers, format_, output, is_prose=True)
     if not result.matches:
         raise typer.Exit(MISMATCH)

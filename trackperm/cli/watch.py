@@ -45,7 +45,7 @@ def watch(
         typer.Option(metavar="SECONDS", min=1.0, max=86400.0, help="Time between two listings of the runs."),
     ] = 30.0,
     since: Annotated[
-        datetime | None, typer.Option(help="Skip runs that ended before this time, in UTC.")
+        datetime | None, typer.Option(metavar="TIME", help="Skip runs that ended before this time, in UTC.")
     ] = None,
     once: Annotated[
         bool, typer.Option("--once", help="List the runs, compare those that are due, and exit: for cron.")

@@ -5,7 +5,13 @@ from trackperm.comparison.corrections import CORRECTIONS, corrected
 from trackperm.comparison.dependence import Dependence
 from trackperm.comparison.question import Question
 from trackperm.comparison.result import Comparison
-from trackperm.comparison.runs import RunData, load_run, reference_answers, require_artifacts_of_runs
+from trackperm.comparison.runs import (
+    RunData,
+    load_run,
+    load_runs,
+    reference_answers,
+    require_artifacts_of_runs,
+)
 from trackperm.comparison.several import compare_statistics
 from trackperm.comparison.single import compare_runs, count_table_test
 from trackperm.comparison.slices import runs_of_slice
@@ -24,6 +30,7 @@ __all__ = [
     "corrected",
     "count_table_test",
     "load_run",
+    "load_runs",
     "reference_answers",
     "require_artifacts_of_runs",
     "runs_of_slice",

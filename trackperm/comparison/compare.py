@@ -3,53 +3,66 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypedDict, get_args, overload
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, get_args, overload
 
 from trackperm.choices import (
     Alternative,
     CorrectionName,
     EngineName,
+    IntervalChoice,
     Method,
     MissingRule,
     Repeats,
     Unit,
     require_choice,
 )
+from trackperm.comparison.arrays import require_none_given, runs_of_arrays
 from trackperm.comparison.question import Question, StatisticSource
 from trackperm.comparison.result import Comparison
-from trackperm.comparison.runs import load_run, reference_answers, require_artifacts_of_runs
+from trackperm.comparison.runs import inputs_of, load_runs, reference_answers, require_artifacts_of_runs
 from trackperm.comparison.several import compare_statistics
 from trackperm.comparison.single import compare_runs
 from trackperm.errors import InputError, InputTypeError
 from trackperm.exact import TestOptions
-from trackperm.exact.options import N_SAMPLES
 from trackperm.exact.scores.resolution import Resolution
+from trackperm.statistic.load import FUNCTION_HINT
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
-class _Options(TypedDict, total=False):
+Values: TypeAlias = Any
+"""Values of examples: an array, a series, a list, or a mapping from ids to values."""
+
+
+class _ArrayOptions(TypedDict, total=False):
     alternative: Alternative | None
     alpha: float
     margin: float | None
     unit: Unit | None
     repeats: Repeats | None
-    cluster: str | None
     allow_unseen: bool
     parameters: Mapping[str, object] | None
-    columns: Mapping[str, str] | None
     resolution: Resolution | Mapping[str, Resolution] | None
-    artifact: str | tuple[str, str] | None
-    labels: Any
     missing: MissingRule
-    by_position: bool
     engine: EngineName
     mid_p: bool
+    interval: IntervalChoice
     method: Method
-    n_samples: int
+    n_samples: int | None
     seed: int
     exceedances: int | None
+
+
+class _Options(_ArrayOptions, total=False):
+    cluster: str | None
+    columns: Mapping[str, str] | None
+    baseline_columns: Mapping[str, str] | None
+    candidate_columns: Mapping[str, str] | None
+    artifact: str | tuple[str, str] | None
+    labels: Any
+    by_position: bool
     tracking_uri: str | None
 
 
@@ -105,11 +118,37 @@ def compare(
 ) -> list[Comparison]: ...
 
 
+@overload
 def compare(
-    baseline: Any,
-    candidate: Any,
-    statistic: StatisticSource | Sequence[StatisticSource] | None = None,
+    y_true: Values,
+    y_baseline: Values,
+    y_candidate: Values,
     *,
+    statistic: StatisticSource | None = None,
+    **options: Unpack[_ArrayOptions],
+) -> Comparison: ...
+
+
+@overload
+def compare(
+    y_true: Values,
+    y_baseline: Values,
+    y_candidate: Values,
+    *,
+    statistic: list[StatisticSource] | list[str] | tuple[StatisticSource, ...],
+    correction: CorrectionName = "holm",
+    **options: Unpack[_ArrayOptions],
+) -> list[Comparison]: ...
+
+
+def compare(
+    *runs: Any,
+    statistic: StatisticSource | Sequence[StatisticSource] | None = None,
+    baseline: Any = None,
+    candidate: Any = None,
+    y_true: Any = None,
+    y_baseline: Any = None,
+    y_candidate: Any = None,
     metric: str | Sequence[str] | None = None,
     slices: Sequence[str] | None = None,
     correction: CorrectionName = "holm",
@@ -122,6 +161,8 @@ def compare(
     allow_unseen: bool = False,
     parameters: Mapping[str, object] | None = None,
     columns: Mapping[str, str] | None = None,
+    baseline_columns: Mapping[str, str] | None = None,
+    candidate_columns: Mapping[str, str] | None = None,
     resolution: Resolution | Mapping[str, Resolution] | None = None,
     artifact: str | tuple[str, str] | None = None,
     labels: Any = None,
@@ -129,13 +170,20 @@ def compare(
     by_position: bool = False,
     engine: EngineName = "auto",
     mid_p: bool = False,
+    interval: IntervalChoice = "auto",
     method: Method = "auto",
-    n_samples: int = N_SAMPLES,
+    n_samples: int | None = None,
     seed: int = 0,
     exceedances: int | None = None,
     tracking_uri: str | None = None,
 ) -> Comparison | list[Comparison]:
     """Compare two runs on the same examples by the exact paired-permutation test.
+
+    ``compare(baseline, candidate, statistic)`` takes runs: references, paths or data frames.
+    ``compare(y_true, y_baseline, y_candidate, statistic=statistic)`` takes labels and two arrays of
+    predictions, and ``compare(y_baseline, y_candidate, statistic=statistic)`` two arrays of scores, for a
+    statistic that reads no labels. An array, a series, a list or a mapping as the first argument selects this
+    form. Mappings, and series of pandas with an index of their own, are paired by id, others by position.
 
     This function logs nothing; :func:`trackperm.log` writes the result. Use :func:`trackperm.leaderboard` for
     more than two runs, :func:`trackperm.gate` for a decision by a policy, and
@@ -148,8 +196,13 @@ def compare(
         ``wandb:<folder of an offline run>``, the path of a file of any format in :mod:`trackperm.tables`,
         ``FILE::PART`` for one system, filter or scorer in it, a run that ``tracker.runs()`` returned, or a
         data frame that narwhals accepts.
+    y_true, y_baseline, y_candidate : array_like, shape (N,), or mapping of ids to such values
+        Labels, and the predictions or scores of the two systems, example by example: arrays, series, lists,
+        or mappings whose keys are ids. `statistic` is then a keyword, and options that name columns, labels
+        or a tracker are refused.
     statistic : str, path or Statistic, or a list of such, optional
-        Name of a built-in statistic, or the path of a spec. Several statistics form one family of tests. By
+        Name of a built-in statistic, the path of a spec, or a statistic of a Python function, which
+        :func:`trackperm.statistic.from_function` makes. Several statistics form one family of tests. By
         default, the metrics that the runs have logged, or else accuracy; see
         :mod:`trackperm.comparison.question`.
     metric : str or list of str, optional
@@ -183,6 +236,8 @@ def compare(
         Values of the spec's parameters, such as ``{"positive": "yes"}``.
     columns : mapping, optional
         Column names that differ from those in the spec, such as ``{"id": "question_id"}``.
+    baseline_columns, candidate_columns : mapping, optional
+        Column names of one run that differ from those of the other, such as ``{"prediction": "answer"}``.
     resolution : str, float, Fraction, Decimal, or mapping of str to such, optional
         Decimal counts are rounded to multiples of this number, for all or by name; it replaces the spec's.
     artifact : str or (str, str), optional
@@ -204,11 +259,17 @@ def compare(
     mid_p : bool
         Count ties with the observed value half. The mid-p-value is less conservative, but it is not a valid
         p-value.
-    method : {'auto', 'binomial', 'enumerate', 'dp', 'lattice', 'bracket', 'monte-carlo'}
+    method : {'auto', 'binomial', 'enumerate', 'dp', 'lattice', 'bracket', 'tilted', 'monte-carlo'}
         Numerical engine.
-    n_samples, seed, exceedances : int
-        Options of Monte Carlo: the number of random swaps, their seed, and the number of swaps at least as
-        extreme as the observed one after which drawing stops early (by default, it does not).
+    n_samples, seed : int
+        Number of random swaps of tilted sampling, by default 20,000, or of Monte Carlo, by default 100,000;
+        and their seed.
+    exceedances : int, optional
+        For Monte Carlo: the number of swaps at least as extreme as the observed one after which drawing stops
+        early (by default, it does not).
+    interval : {'auto', 'none', 'score', 'bootstrap'}
+        Interval of the difference: the one that agrees with the exact test if there is one, else the score
+        interval; none; or one of these two in any case.
     tracking_uri : str, optional
         Tracking server or store of run references; by default that of the tracker's own configuration.
 
@@ -231,6 +292,12 @@ def compare(
     >>> comparison.verdict, round(comparison.pvalue, 5)
     ('better', 0.00335)
 
+    Arrays, which are paired by position:
+
+    >>> labels, old, new = [1, 1, 0, 0, 1, 0] * 4, [1, 0, 0, 1, 1, 0] * 4, [1, 1, 0, 0, 1, 0] * 4
+    >>> trackperm.compare(labels, old, new, statistic="f1").verdict
+    'better'
+
     Two statistics, corrected for each other:
 
     >>> both = trackperm.compare("baseline.parquet", "candidate.parquet", ["accuracy", "error_rate"])
@@ -241,10 +308,21 @@ def compare(
     ----------
     Zmigrod, Vieira and Cotterell (2022), Exact Paired-Permutation Testing for Structured Test Statistics.
     """
+    named = {
+        "baseline": baseline,
+        "candidate": candidate,
+        "y_true": y_true,
+        "y_baseline": y_baseline,
+        "y_candidate": y_candidate,
+        "statistic": statistic,
+    }
+    inputs = inputs_of(runs, named)
+    statistic = inputs.statistic
     options = TestOptions(
         alternative=alternative,
         alpha=alpha,
         mid_p=mid_p,
+        interval=interval,
         method=method,
         n_samples=n_samples,
         seed=seed,
@@ -252,7 +330,6 @@ def compare(
     )
     _require_names(statistic, metric, slices, correction)
     require_choice("engine", engine, get_args(EngineName))
-    require_artifacts_of_runs(artifact, baseline, candidate)
     question = Question(
         statistics=_sequence(statistic, StatisticSource),
         metrics=_sequence(metric, str),
@@ -265,20 +342,42 @@ def compare(
         by_position=by_position,
         allow_unseen=allow_unseen,
     )
-    references = reference_answers(labels, columns or {}, by_position=by_position)
-    first, second = (artifact, artifact) if artifact is None or isinstance(artifact, str) else artifact
-    runs = (
-        load_run(baseline, "baseline", artifact=first, references=references, tracking_uri=tracking_uri),
-        load_run(candidate, "candidate", artifact=second, references=references, tracking_uri=tracking_uri),
-    )
-    tables = [run.table for run in runs]
+    if inputs.are_arrays:
+        unsuitable = {
+            "metric": metric,
+            "slices": slices,
+            "cluster": cluster,
+            "columns": columns,
+            "baseline_columns": baseline_columns,
+            "candidate_columns": candidate_columns,
+            "artifact": artifact,
+            "labels": labels,
+            "by_position": by_position or None,
+            "tracking_uri": tracking_uri,
+        }
+        require_none_given(unsuitable)
+        arrays = runs_of_arrays(inputs.y_true, inputs.baseline, inputs.candidate, question.statistics)
+        both, by_position = arrays.runs, arrays.by_position
+        question = replace(question, by_position=by_position)
+    else:
+        require_artifacts_of_runs(artifact, inputs.baseline, inputs.candidate)
+        both = load_runs(
+            inputs.baseline,
+            inputs.candidate,
+            artifact=artifact,
+            references=reference_answers(labels, question.columns, by_position=by_position),
+            tracking_uri=tracking_uri,
+            columns=question.columns,
+            own_columns=(baseline_columns or {}, candidate_columns or {}),
+        )
+    tables = [run.table for run in both]
     if slices is None and not isinstance(statistic, list | tuple) and not isinstance(metric, list | tuple):
         statistic = question.statistic_of(tables)
         return compare_runs(
-            *runs, statistic, options, margin=margin, missing=missing, by_position=by_position, engine=engine
+            *both, statistic, options, margin=margin, missing=missing, by_position=by_position, engine=engine
         )
     return compare_statistics(
-        *runs,
+        *both,
         question.statistics_of(tables),
         options,
         slices=slices or (),
@@ -305,7 +404,8 @@ def _require_names(statistic: object, metric: object, slices: object, correction
         raise InputTypeError(f"`metric` is a {type(metric).__name__}; expected a name, or a list of names")
     if not isinstance(statistic, StatisticSource | list | tuple | None):
         raise InputTypeError(
-            f"`statistic` is a {type(statistic).__name__}; expected a name, a path, a statistic, or a list"
+            f"`statistic` is a {type(statistic).__name__}; expected a name, a path, a statistic, or a list",
+            hint=FUNCTION_HINT if callable(statistic) else None,
         )
     if slices is not None and not isinstance(slices, list | tuple):
         raise InputTypeError(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from trackperm.choices import Missing
 from trackperm.comparison.verdict import Sign
-from trackperm.exact.result import format_pvalue
+from trackperm.exact.result import Relation, format_pvalue
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,9 @@ class AdjustedPValue:
         interval.
     rejected : bool
         Whether the hypothesis of no difference is rejected.
-    is_drawn : bool
-        Whether it depends on a p-value by Monte Carlo: its own, or that of another test of the family.
+    relation : {'=', '≤', '≈'}
+        Sign between p and its number: that of its own p-value, or of another test's on which it depends.
+        ``≈`` is for Monte Carlo, ``≤`` for tilted sampling.
     """
 
     method: str
@@ -60,7 +61,7 @@ class AdjustedPValue:
     pvalue: float
     log10_pvalue: float
     rejected: bool
-    is_drawn: bool = False
+    relation: Relation = "="
 
     def format_pvalue(self, digits: int = 3, level: float = 1.0) -> str:
         """Format the adjusted p-value, as :meth:`PermutationTest.format_pvalue` does."""

@@ -21,6 +21,7 @@ from trackperm.exact.multiplicity import (
     tarone_holm,
     tarone_holm_log10,
 )
+from trackperm.exact.result import adjusted_relations
 from trackperm.messages import listed
 
 CORRECTIONS: Mapping[str, Correction] = MappingProxyType({**ADJUSTMENTS, TARONE_HOLM.name: TARONE_HOLM})
@@ -48,10 +49,10 @@ def corrected(comparisons: Sequence[Comparison], method: str = "holm") -> list[C
             f"the comparisons have several levels: {listed(map(str, sorted(levels)))}; expected one"
         )
     adjusted = _adjusted(comparisons, rule)
-    drawn = _drawn(comparisons, adjusted)
+    signs = adjusted_relations([each.test.relation for each in comparisons], adjusted)
     names = _names(comparisons)
     result = []
-    for comparison, (pvalue, logarithm), is_drawn in zip(comparisons, adjusted, drawn, strict=True):
+    for comparison, (pvalue, logarithm), sign in zip(comparisons, adjusted, signs, strict=True):
         found = AdjustedPValue(
             method=rule.name,
             title=rule.title,
@@ -61,7 +62,7 @@ def corrected(comparisons: Sequence[Comparison], method: str = "holm") -> list[C
             pvalue=pvalue,
             log10_pvalue=logarithm,
             rejected=pvalue < comparison.alpha,
-            is_drawn=is_drawn,
+            relation=sign,
         )
         options = {**comparison.options, "correction": method, "family": names}
         result.append(replace(comparison, corrected=found, options=options))
@@ -96,16 +97,6 @@ def _adjusted(comparisons: Sequence[Comparison], rule: Correction) -> list[tuple
         linear, found = adjust(pvalues, rule.name).tolist(), adjust_log10(logs, rule.name).tolist()
     # Below the range of floats, only the logarithms are exact.
     return [(p if log > -300.0 else 10.0**log, log) for p, log in zip(linear, found, strict=True)]
-
-
-def _drawn(comparisons: Sequence[Comparison], adjusted: Sequence[tuple[float, float]]) -> list[bool]:
-    """Return which adjusted p-values depend on Monte Carlo; a step can take the value of another test."""
-    sampled = [comparison.method == "monte-carlo" for comparison in comparisons]
-    taken = {log for (_, log), is_drawn in zip(adjusted, sampled, strict=True) if is_drawn}
-    return [
-        is_drawn or (log in taken and pvalue < 1.0)
-        for (pvalue, log), is_drawn in zip(adjusted, sampled, strict=True)
-    ]
 
 
 def _log10_upper(comparison: Comparison) -> float:

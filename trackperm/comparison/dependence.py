@@ -26,7 +26,7 @@ from trackperm.comparison.runs import RunData
 from trackperm.comparison.verdict import Sign
 from trackperm.errors import InputError
 from trackperm.exact import RationalStatistic
-from trackperm.exact.result import format_pvalue
+from trackperm.exact.result import format_pvalue, relation
 from trackperm.pairing import Pairing
 from trackperm.pairing.checks.pairing_warnings import shared_input
 from trackperm.pairing.cluster_columns import ClusterColumn, cluster_columns
@@ -118,8 +118,8 @@ class Dependence:
         if self.log10_pvalue is None:
             return found
         shown = format_pvalue(self.pvalue or 0.0, self.log10_pvalue, 3, alpha)
-        sign = {"monte-carlo": "≈", "bracket": "≤"}.get(self.method or "", "=")
-        drawn = " (Monte Carlo)" if self.method == "monte-carlo" else ""
+        sign = "≤" if self.method == "bracket" else relation(self.method)
+        drawn = {"monte-carlo": " (Monte Carlo)", "tilted": " (tilted sampling)"}.get(self.method or "", "")
         return f"{found}: by `{self.column}`, {name} {sign} {shown}{drawn}"
 
 
@@ -202,4 +202,4 @@ def shares_of(pairing: Pairing | PairedRun) -> npt.NDArray[np.float64] | None:
     slopes = (up - down) / (2.0 * steps)
     if not np.isfinite(slopes).all():
         return None
-    return ((observed - swapped) @ slopes / 2.0)[counts.rows]
+    return np.asarray(((observed - swapped) @ slopes / 2.0)[counts.rows])

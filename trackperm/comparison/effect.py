@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from trackperm.choices import Alternative
+from trackperm.choices import Alternative, IntervalChoice
 from trackperm.errors import CapacityError, UndefinedStatisticError
 from trackperm.exact import CountTable
 from trackperm.exact.intervals import (
@@ -15,14 +15,17 @@ from trackperm.exact.intervals import (
     binary_interval,
     bootstrap_interval,
     effect_sizes,
+    score_interval,
     shift_interval,
     strata_of_rows,
     why_not_resampled,
+    why_not_scored,
     why_not_shifted,
 )
 from trackperm.exact.intervals.bootstrap import N_RESAMPLES
 from trackperm.exact.intervals.interval import tail_level
 from trackperm.exact.power import MinimumDetectableEffect, detectable_effect
+from trackperm.exact.types import IntArray
 from trackperm.statistic import Statistic
 
 DRAWN_BEYOND = 20
@@ -33,33 +36,84 @@ MOST_DRAWN = 2**25
 
 
 def interval_of(
-    statistic: Statistic, table: CountTable, *, alpha: float, alternative: Alternative
+    statistic: Statistic,
+    table: CountTable,
+    choice: IntervalChoice = "auto",
+    *,
+    alpha: float,
+    alternative: Alternative,
 ) -> Interval | str:
     """Return the interval for the statistic, or the reason why it is unavailable.
 
-    The interval that agrees with the exact test is preferred. An interval is unavailable if its coverage is
-    not known to be near its confidence (:mod:`trackperm.exact.intervals.coverage`), if an end that the test
-    needs is infinite, if some resamples leave the statistic undefined, or if it does not fit into memory.
+    By default, the interval that agrees with the exact test is preferred, then the score interval. An
+    interval is unavailable if its coverage is not known to be near its confidence
+    (:mod:`trackperm.exact.intervals.coverage`), if an end that the test needs is infinite or not found, or
+    if the statistic is undefined near the data.
     """
+    if choice == "none":
+        return "intervals were switched off"
     if statistic.repeats == "attempts":
         return "no interval is known for attempts that are exchanged within examples"
+    if statistic.pair_term is not None:
+        return (
+            f"no interval for `{statistic.name}` is known to have its coverage: the test of a shift assumes"
+            " that examples differ independently of each other, and pairs share examples"
+        )
     observed, swapped = statistic.pairs(table.candidate, table.baseline)
     unit = "example" if statistic.cluster is None else "cluster"
+    if choice == "auto":
+        found = _agreeing(statistic, observed, swapped, table, alpha, alternative, unit)
+        if found is not None:
+            return found
+    counts = table.multiplicities
+    if choice == "bootstrap":
+        return _resampled(statistic, observed, swapped, counts, alpha, alternative, unit)
+    why = why_not_scored(
+        observed, swapped, statistic.h, counts, alpha=alpha, alternative=alternative, unit=unit
+    )
+    if why is not None:
+        return why
+    return score_interval(observed, swapped, statistic.h, counts, alpha=alpha, alternative=alternative)
+
+
+def _agreeing(
+    statistic: Statistic,
+    observed: IntArray,
+    swapped: IntArray,
+    table: CountTable,
+    alpha: float,
+    alternative: Alternative,
+    unit: str,
+) -> Interval | str | None:
+    """Return the interval that agrees with the exact test, or a reason; None if no such interval is known."""
     scores = additive_scores(observed, swapped, statistic.h, table.multiplicities)
-    if scores is not None and not scores.moves.any() and not statistic.divides_by_labels:
+    if scores is None:
+        return None
+    if not scores.moves.any() and not statistic.divides_by_labels:
         # Without differences, every function of sums counts as linear.
         return f"exchanging outputs never changes `{statistic.name}`, so the size of a difference is unknown"
-    if scores is not None and scores.gap is not None and scores.equally_weighted:
-        return binary_interval(scores, alpha=alpha, alternative=alternative)
-    if scores is not None and scores.gap is None:
-        why = why_not_shifted(scores, alpha=alpha, alternative=alternative, unit=unit)
-        if why is not None:
-            return why
-        try:
-            return _bounded(shift_interval(scores, alpha=alpha, alternative=alternative))
-        except CapacityError:
-            pass  # a mean can be resampled instead
-    counts = table.multiplicities
+    if scores.gap is not None:
+        equal = scores.equally_weighted
+        return binary_interval(scores, alpha=alpha, alternative=alternative) if equal else None
+    why = why_not_shifted(scores, alpha=alpha, alternative=alternative, unit=unit)
+    if why is not None:
+        return why
+    try:
+        return _bounded(shift_interval(scores, alpha=alpha, alternative=alternative))
+    except CapacityError:
+        return None
+
+
+def _resampled(
+    statistic: Statistic,
+    observed: IntArray,
+    swapped: IntArray,
+    counts: IntArray,
+    alpha: float,
+    alternative: Alternative,
+    unit: str,
+) -> Interval | str:
+    """Return the bootstrap interval, or the reason why it is unavailable."""
     why = why_not_resampled(
         observed, swapped, statistic.h, counts, alpha=alpha, alternative=alternative, unit=unit
     )
@@ -113,6 +167,8 @@ def effect_sizes_of(
         alpha=alpha,
         alternative=alternative,
     )
+    if statistic.pair_term is not None:  # shares depend on other examples, and so does their spread
+        found = replace(found, cohens_dz=None, odds=None, odds_interval=None)
     if statistic.greater_is_better:
         return found
     odds = None if found.odds is None else _inverse(found.odds)

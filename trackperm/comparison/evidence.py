@@ -19,6 +19,8 @@ References
 ----------
 C. J. Clopper and E. S. Pearson (1934), "The use of confidence or fiducial limits illustrated in the case of
 the binomial", Biometrika 26.
+D. J. Schuirmann (1987), "A comparison of the two one-sided tests procedure and the power approach for
+assessing the equivalence of average bioavailability", Journal of Pharmacokinetics and Biopharmaceutics 15.
 """
 
 from __future__ import annotations
@@ -29,12 +31,24 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betaincinv
+from scipy.special import betaincinv, ndtr, ndtri
 
+from trackperm.choices import IntervalChoice
 from trackperm.comparison.effect import interval_of
 from trackperm.exact import CountTable, RationalStatistic
 from trackperm.exact.intervals import Interval
+from trackperm.exact.result import format_pvalue
+from trackperm.exact.root import bracketed_root
 from trackperm.statistic import Statistic
+
+LEAST_LEVEL = 1e-6
+"""Smallest level at which equivalence is tried; a smaller p-value would convince nobody more."""
+
+LEAST_APPROXIMATE_LEVEL = 0.002
+"""Smallest level tried with an approximate interval: what the usual number of resamples supports."""
+
+_PRECISION = 1e-4  # of the normal score of a level: 3 digits of a level above 1e-6
+_BEYOND = 1e100
 
 
 @dataclass(frozen=True)
@@ -74,11 +88,17 @@ class SizeBounds:
         return None if self.least < margin else self.unseen
 
 
-def size_bounds(statistic: Statistic, table: CountTable, alpha: float) -> SizeBounds:
+def size_bounds(
+    statistic: Statistic, table: CountTable, alpha: float, choice: IntervalChoice = "auto"
+) -> SizeBounds:
     """Compute the bounds of a difference by the rules of this module; each misses with probability alpha."""
-    basis = interval_of(statistic, table, alpha=2.0 * alpha, alternative="two-sided")
+    basis = interval_of(statistic, table, choice, alpha=2.0 * alpha, alternative="two-sided")
     n, d = int(table.multiplicities.sum()), table.n_discordant
     unit = "example" if statistic.cluster is None else "cluster"
+    if isinstance(basis, str) and statistic.pair_term is not None:
+        # An example that changes can change all of its pairs.
+        unseen = f"{d} of {n} {unit}{'s' * (n != 1)} {'is' if d == 1 else 'are'} discordant"
+        return SizeBounds(-math.inf, math.inf, basis, 0.0, unseen)
     if isinstance(basis, str):
         share = float(betaincinv(d + 1, n - d, 1.0 - alpha)) if d < n else 1.0
         change = _largest_change(statistic, table, share)
@@ -86,6 +106,70 @@ def size_bounds(statistic: Statistic, table: CountTable, alpha: float) -> SizeBo
     share = -math.expm1(math.log(alpha) / n)
     least = share * _range_of_scores(statistic, table) if basis.method == "shift" else 0.0
     return SizeBounds(basis.low, basis.high, basis, least, _unseen(d, n, share, unit))
+
+
+@dataclass(frozen=True)
+class EquivalencePValue:
+    """p-value of an equivalence: the smallest level at which the bounds lie within the margin.
+
+    Both one-sided tests of |difference| >= margin have a p-value of at most this (Schuirmann 1987).
+
+    Attributes
+    ----------
+    pvalue : float
+        The smallest level at which equivalence was shown.
+    is_bound : bool
+        Whether smaller levels were not tried, so that the p-value is only known to be below `pvalue`.
+    alpha : float
+        Level of the verdict.
+    """
+
+    pvalue: float
+    is_bound: bool
+    alpha: float
+
+    def __str__(self) -> str:
+        """Return the p-value with its name: ``p = 0.0123``, or ``p < 0.002``."""
+        if self.is_bound:
+            return f"p < {self.pvalue:.3g}"
+        return f"p = {format_pvalue(self.pvalue, math.log10(self.pvalue), level=self.alpha)}"
+
+
+def equivalence_pvalue(
+    statistic: Statistic, table: CountTable, margin: float, alpha: float, choice: IntervalChoice = "auto"
+) -> EquivalencePValue:
+    """Return the p-value of an equivalence that is shown at level `alpha`, within `margin`.
+
+    Levels below :data:`LEAST_LEVEL` are not tried, nor below :data:`LEAST_APPROXIMATE_LEVEL` if the interval
+    is approximate.
+    """
+    shown = alpha
+
+    def excess(score: float) -> float:
+        """Return by how much the bounds at the level with this normal score exceed the margin."""
+        nonlocal shown
+        level = float(ndtr(score))
+        size = size_bounds(statistic, table, level, choice)
+        if size.lack(margin) is not None:
+            return _BEYOND
+        found = min(max(-size.low, size.high) - margin, _BEYOND)
+        if found < 0.0:
+            shown = min(shown, level)
+            return found
+        return max(found, math.ulp(0.0))
+
+    basis = size_bounds(statistic, table, alpha, choice).basis
+    if not isinstance(basis, str) and basis.approximate:
+        for level in (LEAST_APPROXIMATE_LEVEL, 0.01):
+            if level < alpha and excess(float(ndtri(level))) < 0.0:
+                return EquivalencePValue(level, True, alpha)
+        return EquivalencePValue(alpha, True, alpha)
+    ends = float(ndtri(min(LEAST_LEVEL, alpha))), float(ndtri(alpha))
+    if excess(ends[0]) < 0.0:
+        return EquivalencePValue(shown, True, alpha)
+    if excess(ends[1]) < 0.0:
+        bracketed_root(excess, *ends, xtol=_PRECISION, max_steps=60, must_converge=False)
+    return EquivalencePValue(shown, shown == alpha, alpha)
 
 
 def _unseen(d: int, n: int, share: float, unit: str) -> str:

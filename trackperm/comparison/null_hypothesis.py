@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from trackperm.choices import Alternative
 from trackperm.errors import CapacityError
-from trackperm.exact import CountTable, RationalStatistic
+from trackperm.exact import CountTable, RationalStatistic, RealStatistic
 from trackperm.exact.differences import Differences
 from trackperm.exact.engines.studentized import variance_ratio
 from trackperm.exact.functions.slopes import corners
@@ -59,6 +59,8 @@ def null_hypothesis(statistic: Statistic) -> str:
         where = f"all examples with the same `{statistic.columns[statistic.cluster]}` together"
     elif statistic.has_several_rows:
         where = "every example, all of its rows together"
+    if statistic.pair_term is not None and statistic.pair_term.scale == "ranks":
+        return f"the ranks of the scores within each run are exchangeable on {where}"
     return f"outputs are exchangeable on {where}"
 
 
@@ -66,7 +68,8 @@ def remarks(
     statistic: Statistic, table: CountTable, *, observed: float, alternative: Alternative, alpha: float
 ) -> tuple[str, ...]:
     """Return remarks, which begin with ``look:``, on data where p can be small although scores are equal."""
-    if statistic.repeats == "attempts":  # no example is swapped as a whole
+    # Attempts: no example is swapped as a whole. Pairs: differences of shares are not those of a sample.
+    if statistic.repeats == "attempts" or statistic.pair_term is not None:
         return ()
     pairs = statistic.pairs(table.candidate, table.baseline)
     differences = Differences.of(statistic.h, *pairs, table.multiplicities)
@@ -97,10 +100,12 @@ def _of_ratio(
     alternative: Alternative,
     alpha: float,
 ) -> str | None:
-    divisors = _ratio_of_divisors(statistic, table)
-    if corners(statistic.h) or (divisors is not None and divisors < FAR_APART):
+    divisors, h = _ratio_of_divisors(statistic, table), statistic.h
+    if not isinstance(h, RationalStatistic | RealStatistic):
         return None
-    ratio = variance_ratio(observed, swapped, statistic.h, table.multiplicities)
+    if corners(h) or (divisors is not None and divisors < FAR_APART):
+        return None
+    ratio = variance_ratio(observed, swapped, h, table.multiplicities)
     if ratio is None or (size := ratio.size(alpha, alternative)) < EXCESS * alpha:
         return None
     why = "the counts of the two runs differ much"

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import hashlib
-import html
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, reduce
-from typing import Any
+from typing import Any, cast
 
 import polars as pl
 
+from trackperm.choices import IntervalChoice
 from trackperm.comparison.context import AdjustedPValue, MissingDataCase, Slice
 from trackperm.comparison.dependence import Dependence
 from trackperm.comparison.effect import detectable_effect_of, effect_sizes_of, interval_of
-from trackperm.comparison.evidence import SizeBounds, size_bounds
+from trackperm.comparison.evidence import EquivalencePValue, SizeBounds, equivalence_pvalue, size_bounds
+from trackperm.comparison.frame import TYPES, one_row
+from trackperm.comparison.json_values import effect_sizes_as_json, finite, interval_as_json
 from trackperm.comparison.null_hypothesis import null_hypothesis, remarks
 from trackperm.comparison.runs import RunData
+from trackperm.comparison.scores import score_of
 from trackperm.comparison.second_opinions import (
     STUDENTIZED,
     SecondOpinion,
@@ -26,18 +28,21 @@ from trackperm.comparison.second_opinions import (
     studentized_opinion,
 )
 from trackperm.comparison.verdict import Conclusion, Verdict, decide
-from trackperm.errors import InputError, TrackpermError, UndefinedError
-from trackperm.exact import CountTable, NullDistribution, PermutationTest, RationalStatistic
+from trackperm.errors import TrackpermError
+from trackperm.exact import CountTable, NullDistribution, PermutationTest
 from trackperm.exact.intervals import EffectSizes, Interval
 from trackperm.exact.power import MinimumDetectableEffect
 from trackperm.pairing import PairingReport
+from trackperm.presentation import Presented
 from trackperm.statistic import Statistic
 from trackperm.trackers.references import TrackedRun
 from trackperm.version import __version__
 
+WIDENED_NOTE = "approximate, and widened to contain 0, which the test does not exclude"
+
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Presented):
     """Result of pairing and testing two runs.
 
     :func:`trackperm.compare` returns it. The result for more than two runs is a
@@ -227,8 +232,9 @@ class Comparison:
         """Verdict on the sign, and on equivalence if there is a margin; see :mod:`.verdict`.
 
         A p-value counts as below alpha only if its whole interval is: the certified one, or for Monte Carlo
-        that of 99 % confidence. In a family of tests, the adjusted p-value decides. If the worst and the best
-        case of missing predictions disagree, the verdict is undecided.
+        that of 99 % confidence. The p-value of tilted sampling is valid, and decides alone. In a family of
+        tests, the adjusted p-value decides. If the worst and the best case of missing predictions disagree,
+        the verdict is undecided.
         """
         pvalue = max(self.pvalue, self.test.interval[1])
         if self.corrected is not None:
@@ -270,6 +276,10 @@ class Comparison:
         """Reason why the interval is unavailable; None if there is one."""
         return self._interval if isinstance(self._interval, str) else None
 
+    @property
+    def _interval_choice(self) -> IntervalChoice:
+        return cast("IntervalChoice", self.options.get("interval", "auto"))
+
     @cached_property
     def _interval(self) -> Interval | str:
         """The interval, or the reason why it is unavailable."""
@@ -282,10 +292,17 @@ class Comparison:
             low, high = min(each.low for each in hull), max(each.high for each in hull)
             return replace(max(hull, key=lambda each: each.approximate), low=low, high=high)
         alternative = self.test.alternative
-        found = interval_of(self.statistic, self.count_table, alpha=self.alpha, alternative=alternative)
+        found = interval_of(
+            self.statistic, self.count_table, self._interval_choice, alpha=self.alpha, alternative=alternative
+        )
+        if isinstance(found, str):
+            return found
+        if found.approximate and not self.test.interval[1] < self.alpha and 0.0 not in found:
+            # The test does not exclude 0; a wider interval does not cover less.
+            return replace(found, low=min(found.low, 0.0), high=max(found.high, 0.0), note=WIDENED_NOTE)
         # An interval agrees with the exact p-value only, not with a mid-p-value or an estimate.
-        is_plain = not self.test.mid_p and self.method != "monte-carlo"
-        return found if is_plain or isinstance(found, str) else replace(found, relation="may disagree")
+        is_plain = not self.test.mid_p and self.test.relation == "="
+        return found if is_plain else replace(found, relation="may disagree")
 
     @cached_property
     def size(self) -> SizeBounds:
@@ -295,7 +312,22 @@ class Comparison:
         """
         if self.bounds:
             return reduce(SizeBounds.joined, [outcome.size for outcome in self.bounds])
-        return size_bounds(self.statistic, self.count_table, self.alpha)
+        return size_bounds(self.statistic, self.count_table, self.alpha, self._interval_choice)
+
+    @cached_property
+    def equivalence(self) -> EquivalencePValue | None:
+        """p-value of the equivalence within the margin; None if equivalence is not shown.
+
+        If missing predictions are bounded, it is the larger one of both cases.
+        """
+        if self.margin is None or not self.decision.equivalent:
+            return None
+        tables = [outcome.count_table for outcome in self.bounds] or [self.count_table]
+        found = [
+            equivalence_pvalue(self.statistic, each, self.margin, self.alpha, self._interval_choice)
+            for each in tables
+        ]
+        return max(found, key=lambda each: each.pvalue)
 
     @cached_property
     def effect_sizes(self) -> EffectSizes:
@@ -339,7 +371,13 @@ class Comparison:
 
     def with_second_opinions(self) -> Comparison:
         """Return the comparison with the results of other tests; its `key` stays the same."""
-        found = second_opinions(self.statistic, self.count_table, self.test, self.alpha)
+        found = second_opinions(
+            self.statistic,
+            self.count_table,
+            self.test,
+            self.alpha,
+            standard_error=self.pairing.standard_error,
+        )
         kept = (each for each in self.second_opinions if each.name == STUDENTIZED)
         return replace(self, second_opinions=(*found, *kept))
 
@@ -405,15 +443,17 @@ class Comparison:
             "candidate": self.candidate,
             "baseline_name": self.baseline_name,
             "candidate_name": self.candidate_name,
-            "baseline_score": _finite(self.baseline_score),
-            "candidate_score": _finite(self.candidate_score),
+            "baseline_score": finite(self.baseline_score),
+            "candidate_score": finite(self.candidate_score),
             "difference": self.difference,
             "pvalue": self.pvalue if self.pvalue > 0.0 else None,
             "log10_pvalue": self.log10_pvalue,
-            "error_bound": _finite(self.error_bound),
+            "error_bound": finite(self.error_bound),
             "pvalue_interval": list(self.test.interval),
             "mid_p": self.test.mid_p,
             "n_samples": self.test.n_samples,
+            "relation": self.test.relation,
+            "estimate": None if self.test.estimate is None else asdict(self.test.estimate),
             "log10_smallest_pvalue": self.test.log10_smallest_pvalue,
             "null_hypothesis": self.null_hypothesis,
             "alternative": self.test.alternative,
@@ -425,10 +465,12 @@ class Comparison:
             "sign": self.decision.sign,
             "equivalent": self.decision.equivalent,
             "no_equivalence": self.decision.lack,
+            "equivalence_pvalue": None if self.equivalence is None else self.equivalence.pvalue,
+            "equivalence_pvalue_is_bound": None if self.equivalence is None else self.equivalence.is_bound,
             "slice": None if self.slice is None else asdict(self.slice),
-            "interval": _plain_interval(self.interval),
+            "interval": interval_as_json(self.interval),
             "no_interval": self.interval_unavailable,
-            "effect_sizes": _plain_effect_sizes(self.effect_sizes),
+            "effect_sizes": effect_sizes_as_json(self.effect_sizes),
             "minimum_detectable_effect": None if self.detectable is None else asdict(self.detectable),
             "method": self.method,
             "why": self.test.why,
@@ -451,74 +493,33 @@ class Comparison:
         """Return :meth:`to_dict` as JSON text."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
 
+    def to_frame(self) -> pl.DataFrame:
+        """Return the result as a frame of one row, so that frames of several comparisons can be concatenated.
+
+        Returns
+        -------
+        polars.DataFrame
+            Columns ``statistic``, ``baseline``, ``candidate`` (names of the runs), ``baseline_score``,
+            ``candidate_score``, ``difference``, ``ci_low``, ``ci_high`` (ends of `interval`), ``p_value``,
+            ``adjusted_p``, ``equivalence_p``, ``verdict``, ``n_examples``, ``n_discordant``, ``n_better``,
+            ``n_worse``, ``signature``. What the comparison lacks is null; a p-value below the range of floats
+            is 0.
+        """
+        named = {
+            "statistic": self.title,
+            "baseline": self.baseline_name,
+            "candidate": self.candidate_name,
+            "ci_low": None if self.interval is None else self.interval.low,
+            "ci_high": None if self.interval is None else self.interval.high,
+            "p_value": self.pvalue,
+            "adjusted_p": None if self.corrected is None else self.corrected.pvalue,
+            "equivalence_p": None if self.equivalence is None else self.equivalence.pvalue,
+        }
+        return one_row({name: named[name] if name in named else getattr(self, name) for name in TYPES})
+
     def __repr__(self) -> str:
         return (
             f"<Comparison of `{self.candidate_name}` with `{self.baseline_name}` by {self.statistic.name}:"
-            f" {'mid-p' if self.test.mid_p else 'p'} {'≈' if self.method == 'monte-carlo' else '='}"
+            f" {'mid-p' if self.test.mid_p else 'p'} {self.test.relation}"
             f" {self.format_pvalue()}, {self.verdict}>"
         )
-
-    def _repr_html_(self) -> str:
-        rows = {
-            "baseline": f"{self.baseline_name} {_short(self.baseline_score)}",
-            "candidate": f"{self.candidate_name} {_short(self.candidate_score)}",
-            "difference": _short(self.difference),
-            "mid-p-value" if self.test.mid_p else "p-value": (
-                f"{self.format_pvalue()}{' (Monte Carlo)' * (self.method == 'monte-carlo')}"
-            ),
-            "examples": f"{self.n_examples} ({self.n_discordant} discordant)",
-            "verdict": f"{self.marker} {self.verdict}",
-        }
-        cells = "".join(
-            f"<tr><th>{name}</th><td>{html.escape(value)}</td></tr>" for name, value in rows.items()
-        )
-        return f"<table><caption>{html.escape(self.statistic.name)}</caption>{cells}</table>"
-
-
-def score_of(statistic: Statistic, totals: tuple[int, ...]) -> float | None:
-    """Compute the score of a run from the totals of its counts; None or NaN if it is undefined."""
-    if statistic.score is None:
-        return None
-    if isinstance(statistic.score, RationalStatistic):
-        try:
-            return float(statistic.score(totals))
-        except ZeroDivisionError:
-            return None
-    try:
-        score = float(statistic.score.number(totals))
-    except UndefinedError:
-        return math.nan
-    if math.isinf(score):
-        raise InputError(
-            f"a score by `{statistic.name}` is beyond the range of floats",
-            hint="use smaller numbers in `exp` and powers.",
-        )
-    return score
-
-
-def _short(value: float | None) -> str:
-    return "" if value is None else f"{value:.4g}"
-
-
-def _plain_effect_sizes(sizes: EffectSizes) -> dict[str, Any]:
-    numbers = {name: _finite(getattr(sizes, name)) for name in ("relative_change", "cohens_dz", "odds")}
-    return {**numbers, "odds_interval": _plain_interval(sizes.odds_interval)}
-
-
-def _plain_interval(interval: Interval | None) -> dict[str, Any] | None:
-    """Return an interval as JSON values, with None for an infinite end."""
-    if interval is None:
-        return None
-    return {
-        "low": _finite(interval.low),
-        "high": _finite(interval.high),
-        "confidence": interval.confidence,
-        "alternative": interval.alternative,
-        "method": interval.method,
-        "relation": interval.relation,
-        "note": interval.note,
-    }
-
-
-def _finite(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None

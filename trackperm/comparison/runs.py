@@ -1,23 +1,34 @@
-"""Loading of the runs of a comparison: their tables and reference answers."""
+"""Runs of a comparison: the arguments that name them, their tables and reference answers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from trackperm.errors import DisjointError, InputError, InputTypeError, PairingError, TrackerError
+from trackperm.messages import listed
+from trackperm.statistic import Statistic
 from trackperm.tables import References, labelled, split_part
 from trackperm.tables.remote import shown_locator
-from trackperm.tables.table import ExampleTable
+from trackperm.tables.renamed import with_renamed_columns
+from trackperm.tables.table import ExampleTable, holds_values
 from trackperm.trackers.base import Tracker, open_tracker
 from trackperm.trackers.files import read_file
 from trackperm.trackers.references import RunReference, TrackedRun
 
 _NAMES_OF_TEST_SETS = ("task", "dataset", "scenario", "dataset artifact")
 """Facts of logs that name the test set of a run."""
+
+
+_RUNS = ("baseline", "candidate")
+_ARRAYS = ("y_true", "y_baseline", "y_candidate")
+_FORMS = (
+    "`trackperm.compare(baseline, candidate, statistic)` takes paths, references and data frames;"
+    " `trackperm.compare(y_true, y_baseline, y_candidate, statistic=...)` takes arrays."
+)
 
 
 @dataclass(frozen=True)
@@ -40,6 +51,96 @@ class RunData:
     name: str
     run: TrackedRun | None = None
     tracker: Tracker | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Arguments of :func:`trackperm.compare` by name, in either of its two forms.
+
+    Attributes
+    ----------
+    baseline, candidate : object
+        Runs, or arrays of predictions or scores.
+    statistic : object
+        The statistic or statistics.
+    y_true : object
+        Labels; None without them.
+    are_arrays : bool
+        Whether the runs are arrays.
+    """
+
+    baseline: Any
+    candidate: Any
+    statistic: Any
+    y_true: Any = None
+    are_arrays: bool = False
+
+
+def inputs_of(positional: Sequence[Any], named: Mapping[str, Any]) -> Inputs:
+    """Recognise the form of a call by its first argument.
+
+    Raises
+    ------
+    InputTypeError
+        If arguments are missing, too many, given twice, or of both forms.
+    """
+    given = {name: value for name, value in named.items() if value is not None}
+    arrays = [name for name in _ARRAYS if name in given]
+    first = positional[0] if positional else given.get("baseline")
+    if not arrays and not holds_values(first):
+        return _inputs_of_runs(positional, given)
+    if len(positional) == 3 and isinstance(positional[2], str | Path | Statistic):
+        raise InputTypeError(
+            "arrays are followed by a statistic without its name",
+            hint="name it: `trackperm.compare(y_true, y_baseline, y_candidate, statistic=...)`.",
+        )
+    if not positional and not arrays:
+        positional = [given.pop("baseline"), given.pop("candidate", None)]
+    if any(name in given for name in _RUNS):
+        raise InputTypeError("the arguments name runs and arrays; expected one of them", hint=_FORMS)
+    names = _ARRAYS if len(positional) + len(arrays) == 3 or "y_true" in given else _ARRAYS[1:]
+    bound = _bound(positional, given, names)
+    for name in names:
+        if not holds_values(bound.get(name)):
+            raise InputTypeError(f"`{name}` is {_kind(bound.get(name))}; expected an array", hint=_FORMS)
+    return Inputs(
+        bound["y_baseline"],
+        bound["y_candidate"],
+        bound.get("statistic"),
+        bound.get("y_true"),
+        are_arrays=True,
+    )
+
+
+def _inputs_of_runs(positional: Sequence[Any], given: Mapping[str, Any]) -> Inputs:
+    bound = _bound(positional, given, (*_RUNS, "statistic"))
+    for name in _RUNS:
+        value = bound.get(name)
+        if value is None or holds_values(value):
+            raise InputTypeError(
+                f"`{name}` is {_kind(value)}; expected a path, a reference or a data frame", hint=_FORMS
+            )
+    return Inputs(bound["baseline"], bound["candidate"], bound.get("statistic"))
+
+
+def _bound(positional: Sequence[Any], given: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """Give arguments by position the names that no keyword has."""
+    twice = [
+        name for name, _ in zip(names, positional, strict=False) if name in given and name == "statistic"
+    ]
+    free = [name for name in names if name not in given]
+    if twice or len(positional) > len(free):
+        raise InputTypeError(
+            f"{len(positional)} arguments by position and {listed(given) or 'no'} by name are too many",
+            hint=_FORMS,
+        )
+    return {**given, **dict(zip(free, positional, strict=False))}
+
+
+def _kind(value: object) -> str:
+    if value is None:
+        return "missing"
+    return f"{'an array' if holds_values(value) else 'of another kind'} (`{type(value).__name__}`)"
 
 
 def reference_answers(labels: Any, columns: Mapping[str, str], *, by_position: bool) -> References | None:
@@ -78,12 +179,17 @@ def load_run(
     artifact: str | None = None,
     references: References | None = None,
     tracking_uri: str | None = None,
+    columns: Mapping[str, str] | None = None,
 ) -> RunData:
     """Read the per-example table of one run, with separate reference answers if there are any.
 
-    `role`, ``baseline`` or ``candidate``, is the name of a data frame in messages; other options are those of
-    :func:`compare`.
+    `role`, ``baseline`` or ``candidate``, is the name of a data frame in messages; `columns` gives this run's
+    names of columns that have other names in the comparison. Other options are those of :func:`compare`.
     """
+    if columns:
+        run = load_run(source, role, artifact=artifact, tracking_uri=tracking_uri)
+        table = with_renamed_columns(run.table, columns, f"{role}-column")
+        return replace(run, table=table if references is None else labelled(table, references))
     if isinstance(source, TrackedRun):
         return _of_tracked_run(source, artifact, references, tracking_uri)
     if not isinstance(source, str | Path):
@@ -94,6 +200,34 @@ def load_run(
         return RunData(read_file(reference.locator, references), Path(shown_locator(reference.locator)).name)
     tracker = open_tracker(reference.scheme, tracking_uri)
     return _read(tracker, tracker.find(reference.locator), artifact, references)
+
+
+def load_runs(
+    baseline: Any,
+    candidate: Any,
+    *,
+    artifact: str | tuple[str, str] | None = None,
+    references: References | None = None,
+    tracking_uri: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    own_columns: tuple[Mapping[str, str], Mapping[str, str]] = ({}, {}),
+    begin: Callable[[str], object] = lambda _: None,
+) -> tuple[RunData, RunData]:
+    """Read the two runs of a comparison.
+
+    `columns` has the names of both runs' columns, and `own_columns` those in which one run differs. `begin`
+    receives a description of each step; other options are those of :func:`compare`.
+    """
+
+    def read(place: int, source: Any, role: str) -> RunData:
+        begin(f"reading the {role}")
+        named = {(columns or {}).get(name, name): own for name, own in own_columns[place].items()}
+        path = artifact[place] if isinstance(artifact, tuple) else artifact
+        return load_run(
+            source, role, artifact=path, references=references, tracking_uri=tracking_uri, columns=named
+        )
+
+    return read(0, baseline, "baseline"), read(1, candidate, "candidate")
 
 
 @contextmanager

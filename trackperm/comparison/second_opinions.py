@@ -18,6 +18,8 @@ Q. McNemar (1947), "Note on the sampling error of the difference between correla
 percentages", Psychometrika 12.
 K.-Y. Liang and S. L. Zeger (1986), "Longitudinal data analysis using generalized linear models",
 Biometrika 73.
+E. R. DeLong, D. M. DeLong and D. L. Clarke-Pearson (1988), "Comparing the areas under two or more correlated
+receiver operating characteristic curves", Biometrics 44.
 A. C. Cameron and D. L. Miller (2015), "A practitioner's guide to cluster-robust inference", Journal of
 Human Resources 50.
 """
@@ -33,12 +35,15 @@ import numpy as np
 
 from trackperm.choices import Alternative
 from trackperm.errors import TrackpermError
-from trackperm.exact import CountTable, PermutationTest, RationalStatistic
+from trackperm.exact import CountTable, PermutationTest, RationalStatistic, RealStatistic
 from trackperm.exact.counts import exact_column_sums
 from trackperm.exact.differences import Differences
 from trackperm.exact.engines.studentized import studentized_test
 from trackperm.exact.types import IntArray
 from trackperm.statistic import Statistic
+
+DELONG = "DeLong's test"
+"""Name of the second opinion on means over pairs of examples."""
 
 STUDENTIZED = "studentised permutation test"
 """Name of the second opinion that has its own option."""
@@ -106,12 +111,21 @@ class SecondOpinion:
 
 
 def second_opinions(
-    statistic: Statistic, table: CountTable, test: PermutationTest, alpha: float = 0.05
+    statistic: Statistic,
+    table: CountTable,
+    test: PermutationTest,
+    alpha: float = 0.05,
+    *,
+    standard_error: float | None = None,
 ) -> tuple[SecondOpinion, ...]:
     """Run the paired t, Wilcoxon, sign and McNemar tests, and one with a clustered standard error.
 
-    They have the alternative of `test`, and its counts: those of clusters if the statistic declares them.
+    They have the alternative of `test`, and its counts: those of clusters if the statistic declares them. For
+    a mean over pairs of examples, whose difference has the `standard_error`, run DeLong's test alone.
     """
+    if statistic.pair_term is not None:
+        result = _delong(statistic, test, standard_error)
+        return (_Reader(test, alpha).opinion(DELONG, result),)
     observed, swapped = statistic.pairs(table.candidate, table.baseline)
     reader = _Reader(test, alpha)
     differences = Differences.of(statistic.h, observed, swapped, table.multiplicities)
@@ -135,6 +149,25 @@ def second_opinions(
     return (*found, reader.opinion("clustered standard error", result))
 
 
+def _delong(
+    statistic: Statistic, test: PermutationTest, standard_error: float | None
+) -> str | tuple[float, str]:
+    from scipy import stats
+
+    if statistic.cluster is not None:
+        return "its standard error assumes independent examples, not clusters"
+    if not standard_error:
+        return "the standard error of the difference is 0 or unknown"
+    why = (
+        f"Its standard error {standard_error:.3g} is that of the infinitesimal jackknife over"
+        f" {test.n_examples} independent examples, for areas under ROC curves that of DeLong, DeLong and"
+        " Clarke-Pearson (1988); the difference is taken as normal"
+    )
+    if test.n_discordant < FEW:
+        why += ", which is doubtful with so few differences"
+    return _two_or_one_sided(stats.norm, test.observed / standard_error, test.alternative), why
+
+
 def studentized_opinion(
     statistic: Statistic, table: CountTable, test: PermutationTest, alpha: float = 0.05
 ) -> SecondOpinion:
@@ -143,16 +176,19 @@ def studentized_opinion(
 
 
 def _studentized(statistic: Statistic, table: CountTable, test: PermutationTest) -> str | tuple[float, str]:
+    if statistic.pair_term is not None:
+        return f"`{statistic.name}` is a mean over pairs of examples, whose standard error needs their scores"
     observed, swapped = statistic.pairs(table.candidate, table.baseline)
     if Differences.of(statistic.h, observed, swapped, table.multiplicities) is not None:
         return test.pvalue, (
             f"It is the same test: `{statistic.name}` is a sum of one difference for each of the"
             f" {_units(statistic)}, and no swap changes the squares of these differences"
         )
+    h = statistic.h
+    if not isinstance(h, RationalStatistic | RealStatistic):
+        return f"`{statistic.name}` is a Python function, whose slopes are unknown"
     try:
-        found = studentized_test(
-            observed, swapped, statistic.h, table.multiplicities, alternative=test.alternative
-        )
+        found = studentized_test(observed, swapped, h, table.multiplicities, alternative=test.alternative)
     except TrackpermError as error:
         return error.message
     how = "all swaps are enumerated"
@@ -183,9 +219,10 @@ class _Reader:
             return SecondOpinion(name, None, False, False, f"Does not apply: {result}.")
         pvalue, why = result
         exact = self.test.pvalue
-        is_exact = self.test.method not in ("monte-carlo", "bracket") and not self.test.mid_p
+        is_exact = self.test.method not in ("monte-carlo", "tilted", "bracket") and not self.test.mid_p
         kind = "the exact" if is_exact else "the permutation test's"
-        shown = f"{kind} {'mid-' if self.test.mid_p else ''}p = {self.test.format_pvalue(3, self.alpha)}"
+        own = "mid-p" if self.test.mid_p else "p"
+        shown = f"{kind} {own} {self.test.relation} {self.test.format_pvalue(3, self.alpha)}"
         differs = abs(pvalue - exact) > SAME * max(pvalue, exact)
         overturns = (pvalue < self.alpha) != (exact < self.alpha)
         digits = 3

@@ -10,12 +10,14 @@ import numpy as np
 from trackperm.choices import EngineName, Missing, MissingRule
 from trackperm.comparison.context import MissingDataCase
 from trackperm.comparison.dependence import Dependence, dependence_of
-from trackperm.comparison.result import Comparison, score_of
+from trackperm.comparison.result import Comparison
 from trackperm.comparison.runs import RunData, named_test_sets
+from trackperm.comparison.scores import score_of
 from trackperm.comparison.verdict import require_margin
 from trackperm.errors import InputError, TrackpermError, UndefinedStatisticError
 from trackperm.exact import CountTable, PermutationTest, RationalStatistic, TestOptions
 from trackperm.exact.attempts import attempts_test_of
+from trackperm.exact.outcome import n_requested
 from trackperm.exact.permutation import structured_test_of
 from trackperm.pairing import Pairing, PairingResult
 from trackperm.pairing.pair import pair
@@ -122,7 +124,8 @@ def _by_cluster(
 ) -> Dependence:
     """Add the p-value of the test that exchanges whole clusters, if that test is possible."""
     baseline, candidate = comparison.baseline_data, comparison.candidate_data
-    options = replace(options, method="auto", n_samples=min(options.n_samples, SWAPS_BY_CLUSTER))
+    n_drawn = min(options.draws(SWAPS_BY_CLUSTER), SWAPS_BY_CLUSTER)
+    options = replace(options, method="auto", n_samples=n_drawn)
     try:
         clustered = load_statistic(statistic, cluster=seen.column)
         pairing = pair(baseline.table, candidate.table, clustered, missing=comparison.pairing.missing)
@@ -154,12 +157,12 @@ def _logged_options(
         logged["mid_p"] = "true"
     if margin is not None:
         logged["margin"] = repr(margin)
+    if options.interval != "auto":
+        logged["interval"] = options.interval
+    if (n_drawn := n_requested(test.method, options)) is not None:
+        logged |= {"n_samples": str(n_drawn), "seed": str(options.seed)}
     if test.method == "monte-carlo":
-        logged |= {
-            "n_samples": str(options.n_samples),
-            "seed": str(options.seed),
-            "exceedances": str(options.exceedances),
-        }
+        logged["exceedances"] = str(options.exceedances)
     return logged
 
 

@@ -71,7 +71,13 @@ class Verdict:
 
     def __str__(self) -> str:
         """Return the verdict as a sentence without a full stop."""
+        return self.sentence()
+
+    def sentence(self, equivalence: str = "") -> str:
+        """Return the verdict as a sentence without a full stop, with a p-value of the equivalence."""
         within = "" if self.margin is None else f"equivalent within {self.margin:g}"
+        if self.equivalent and equivalence:
+            within += f" ({equivalence})"
         if self.sign != "undecided":
             parts = [f"{self.sign}, and {within}" if self.equivalent else self.sign]
         elif self.equivalent:

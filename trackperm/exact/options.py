@@ -7,7 +7,7 @@ from typing import ClassVar, get_args
 
 import numpy as np
 
-from trackperm.choices import Alternative, Method, require_choice, require_level
+from trackperm.choices import Alternative, IntervalChoice, Method, require_choice, require_level
 from trackperm.errors import InputError
 
 MEMORY_BUDGET = 2**30
@@ -29,13 +29,19 @@ class TestOptions:
         Significance level of the verdict, between 0 and 1; it does not enter the p-value.
     mid_p : bool
         Count ties with the observed value half: less conservative, but no longer a valid p-value.
-    method : {'auto', 'binomial', 'enumerate', 'dp', 'lattice', 'bracket', 'monte-carlo'}
+    method : {'auto', 'binomial', 'enumerate', 'dp', 'lattice', 'bracket', 'tilted', 'monte-carlo'}
         Numerical engine.
-    n_samples, seed, exceedances : int
-        For Monte Carlo: number of random swaps, their seed, and optionally the number of extreme ones at
-        which drawing stops (Besag and Clifford 1991).
+    n_samples : int, optional
+        Number of random swaps of Monte Carlo and of tilted sampling; None takes the default of each.
+    seed : int
+        Seed of the random swaps.
+    exceedances : int, optional
+        For Monte Carlo: number of extreme swaps at which drawing stops (Besag and Clifford 1991).
     memory_budget : int
         Bytes that the test may allocate.
+    interval : {'auto', 'none', 'score', 'bootstrap'}
+        Interval of the difference: the one that agrees with the test if there is one, else the score
+        interval; none; or one of these two in any case.
 
     Raises
     ------
@@ -49,24 +55,36 @@ class TestOptions:
     alpha: float = 0.05
     mid_p: bool = False
     method: Method = "auto"
-    n_samples: int = N_SAMPLES
+    n_samples: int | None = None
     seed: int = 0
     exceedances: int | None = None
     memory_budget: int = MEMORY_BUDGET
+    interval: IntervalChoice = "auto"
 
     def __post_init__(self) -> None:
         if self.alternative is not None:
             require_choice("alternative", self.alternative, get_args(Alternative))
         require_level(self.alpha)
         require_choice("method", self.method, get_args(Method))
-        least = {"n_samples": 1, "seed": 0} | ({} if self.exceedances is None else {"exceedances": 1})
-        for name, smallest in least.items():
+        require_choice("interval", self.interval, get_args(IntervalChoice))
+        for name, smallest in {"n_samples": 1, "seed": 0, "exceedances": 1}.items():
             value = getattr(self, name)
+            if value is None and name != "seed":
+                continue
             if not isinstance(value, int | np.integer) or value < smallest:
                 option = name.removeprefix("n_")
                 raise InputError(f"`--{option}` is {value!r}; expected an integer of at least {smallest}")
-        if self.mid_p and self.method == "monte-carlo":
+        if self.mid_p and self.method in ("monte-carlo", "tilted"):
             raise InputError("the mid-p-value needs an exact method", hint="omit `--mid-p` or `--method`.")
+        if self.exceedances is not None and self.method == "tilted":
+            raise InputError(
+                "`--exceedances` does not apply to `--method tilted`, which never stops early",
+                hint="use `--method monte-carlo`, or omit `--exceedances`.",
+            )
+
+    def draws(self, by_default: int) -> int:
+        """Return the number of random swaps, or the default of a method."""
+        return by_default if self.n_samples is None else int(self.n_samples)
 
     @property
     def tested(self) -> Alternative:

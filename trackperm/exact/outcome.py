@@ -7,16 +7,22 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
+import numpy as np
+
 from trackperm.choices import MethodOfResult
-from trackperm.errors import InputError
-from trackperm.exact.distributions.characteristic import UNIT, SwapDistribution
+from trackperm.errors import CapacityError, InputError
+from trackperm.exact.distributions.characteristic import UNIT, FloatArray, SwapDistribution
 from trackperm.exact.distributions.tilt import CERTAIN, EMPTY, TailMass
-from trackperm.exact.engines.lattice.statistic import Ties
+from trackperm.exact.engines.lattice.statistic import LatticeStatistic, Ties
 from trackperm.exact.engines.monte_carlo import monte_carlo_tail
+from trackperm.exact.engines.tilted_sampling import N_DRAWS, tilted_tail
 from trackperm.exact.null_distribution import NullDistribution
-from trackperm.exact.options import TestOptions
-from trackperm.exact.result import PermutationTest
+from trackperm.exact.options import N_SAMPLES, TestOptions
+from trackperm.exact.result import PermutationTest, PValueEstimate
 from trackperm.exact.types import Region
+
+DEVIATIONS = 2.576
+"""Standard errors of an estimate up to the ends of its interval: 99 % confidence, as for Monte Carlo."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +50,7 @@ class ResultFields:
         method: MethodOfResult,
         why: str,
         n_samples: int | None = None,
+        estimate: PValueEstimate | None = None,
     ) -> PermutationTest:
         """Complete the fields to a result."""
         return PermutationTest(
@@ -65,6 +72,7 @@ class ResultFields:
             n_samples=n_samples,
             _distribution=self.distribution,
             _log10_smallest=self.log10_smallest,
+            estimate=estimate,
         )
 
 
@@ -137,6 +145,12 @@ def computed_result(found: TailResult, options: TestOptions, fields: ResultField
     )
 
 
+def n_requested(method: MethodOfResult, options: TestOptions) -> int | None:
+    """Return the number of random swaps that were requested of a method; None for exact engines."""
+    by_default = {"monte-carlo": N_SAMPLES, "tilted": N_DRAWS}.get(method)
+    return None if by_default is None else options.draws(by_default)
+
+
 def drawn_result(
     law: SwapDistribution, region: Region, options: TestOptions, fields: ResultFields
 ) -> PermutationTest:
@@ -145,7 +159,7 @@ def drawn_result(
         law,
         region,
         two_sided=options.two_sided,
-        n_samples=options.n_samples,
+        n_samples=options.draws(N_SAMPLES),
         seed=options.seed,
         exceedances=options.exceedances,
         memory_budget=options.memory_budget,
@@ -159,6 +173,66 @@ def drawn_result(
         method="monte-carlo",
         why=f"{found.n_samples} random swaps (seed {found.seed}), {found.n_extreme} of them as extreme",
         n_samples=found.n_samples,
+    )
+
+
+def tilted_result(
+    law: SwapDistribution,
+    statistic: LatticeStatistic,
+    region: Region,
+    upper: bool,
+    options: TestOptions,
+    fields: ResultFields,
+) -> PermutationTest:
+    """Return the result of tilted sampling; CapacityError if tilts do not apply to the statistic."""
+    if statistic.observed_exact is None:
+        raise CapacityError("the statistic is a NumPy function, whose ties are not decided exactly")
+    # The smaller side of a two-sided test is reflected, so that exchanging the runs changes nothing.
+    reflect = options.two_sided and not upper
+    end = np.array(law.total, dtype=np.float64)[:, None]
+
+    def value(points: FloatArray) -> FloatArray:
+        found = statistic.values(list(end - points if reflect else points))
+        return found if upper else -found
+
+    observed, point = statistic.observed, statistic.observed_point
+    if reflect:
+        point = tuple(e - x for e, x in zip(law.total, point, strict=True))
+    found = tilted_tail(
+        law,
+        region,
+        value,
+        observed if upper else -observed,
+        point,
+        reflect=reflect,
+        n_samples=options.draws(N_DRAWS),
+        seed=options.seed,
+        memory_budget=options.memory_budget,
+    )
+    if found is None:
+        raise CapacityError("the statistic has no slope at the mean of its null distribution")
+    sides = math.log(2.0) if options.two_sided else 0.0
+    # A p-value that is raised stays valid: at least to the probability of the observed configuration, and to
+    # the upper end of the estimate's interval, so that the exact p-value is rarely greater.
+    log_pvalue, estimate = max(found.log_pvalue, -law.n_coins * math.log(2.0)), None
+    if found.log_estimate is not None:
+        log_upper = found.log_estimate + math.log1p(DEVIATIONS * found.relative_error)
+        log_pvalue = max(log_pvalue, log_upper)
+        log10_estimate = min(found.log_estimate + sides, 0.0) / math.log(10.0)
+        estimate = PValueEstimate(log10_estimate, found.relative_error, found.effective_samples)
+    log10 = min(log_pvalue + sides, 0.0) / math.log(10.0)
+    pvalue = 10.0**log10
+    return fields.result(
+        options,
+        pvalue=pvalue,
+        log10_pvalue=log10,
+        error_bound=math.inf,
+        interval=(0.0, pvalue),
+        method="tilted",
+        why=f"{found.n_samples} swaps with {found.n_tilts} tilts and fair coins (seed {found.seed}), "
+        f"{found.n_extreme} of them as extreme",
+        n_samples=found.n_samples,
+        estimate=estimate,
     )
 
 

@@ -3,13 +3,60 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Literal
 
 from trackperm.choices import Alternative, MethodOfResult
 from trackperm.exact.engines.lattice.statistic import Ties
 from trackperm.exact.null_distribution import NullDistribution
+
+Relation = Literal["=", "≤", "≈"]
+"""Sign between p and its number: ``=`` is computed, ``≤`` valid and from tilted random swaps, ``≈`` by Monte
+Carlo."""
+
+
+def relation(method: str | None) -> Relation:
+    """Return the sign between p and its number for the method of a result."""
+    return "≈" if method == "monte-carlo" else "≤" if method == "tilted" else "="
+
+
+def adjusted_relations(own: Sequence[Relation], adjusted: Sequence[tuple[float, float]]) -> list[Relation]:
+    """Return the signs of adjusted p-values, which are given with their decimal logarithms.
+
+    A step of a correction can take the value of another test, and then depends on its method.
+    """
+    signs: list[Relation] = list(own)
+    drawn: tuple[Relation, ...] = ("≤", "≈")
+    for sign in drawn:
+        taken = {log for (_, log), each in zip(adjusted, own, strict=True) if each == sign}
+        for i, (pvalue, log) in enumerate(adjusted):
+            if own[i] != "≈" and log in taken and pvalue < 1.0:
+                signs[i] = sign
+    return signs
+
+
+@dataclass(frozen=True)
+class PValueEstimate:
+    """Estimate of the exact p-value by importance sampling; it is no valid p-value.
+
+    Attributes
+    ----------
+    log10 : float
+        Decimal logarithm of the estimate.
+    relative_error : float
+        Standard error of the estimate, relative to it.
+    effective_samples : float
+        Effective number of draws that are as extreme as the observed one, (sum w)^2 / sum w^2.
+    """
+
+    log10: float
+    relative_error: float
+    effective_samples: float
+
+    def __str__(self) -> str:
+        return f"about {format_log10_pvalue(self.log10, 2)} ±{100.0 * self.relative_error:.2g} %"
 
 
 @dataclass(frozen=True)
@@ -25,17 +72,21 @@ class PermutationTest:
     pvalue : float
         Probability, under independent fair swaps, or permutations of attempts, of a value at least as
         extreme; with ``mid_p`` values equal to the observed one count half. It is 0.0 only below the range of
-        floats. For ``bracket`` it is an upper bound, and for ``monte-carlo`` (extreme + 1) / (drawn + 1).
+        floats. For ``bracket`` it is an upper bound, for ``monte-carlo`` (extreme + 1) / (drawn + 1), and for
+        ``tilted`` a valid p-value: under the null hypothesis, the probability that it is at most a is at most
+        a, for every a. It is at least the upper end of the estimate's 99 % interval.
     log10_pvalue : float
         Decimal logarithm of the p-value, always finite.
     error_bound : float
         Certified bound on the relative error of the p-value. 1 means that `pvalue` is an upper bound only;
-        infinity means that Monte Carlo certifies nothing, or that a bracket has no lower end.
+        infinity means that random swaps certify nothing, or that a bracket has no lower end.
     interval : tuple of float
-        Interval that contains the exact p-value: certainly, or with 99 % confidence for Monte Carlo.
+        Interval that contains the exact p-value: certainly, or with 99 % confidence for Monte Carlo. For
+        ``tilted`` it is (0, `pvalue`) and contains the exact p-value often, but not certainly: verdicts go by
+        the valid p-value.
     method : str
-        Engine: ``binomial``, ``enumerate``, ``dp``, ``lattice``, ``bracket`` or ``monte-carlo``; ``attempts``
-        for attempts permuted within examples (`attempts_test`).
+        Engine: ``binomial``, ``enumerate``, ``dp``, ``lattice``, ``bracket``, ``tilted`` or ``monte-carlo``;
+        ``attempts`` for attempts permuted within examples (`attempts_test`).
     why : str
         Reason for this engine.
     ties : {'exact', '100 digits', 'approximate'}
@@ -51,7 +102,11 @@ class PermutationTest:
     n_better, n_worse : int or None
         Numbers of discordant examples that raise and that lower a linear statistic; None for others.
     n_samples : int or None
-        Number of random swaps of Monte Carlo; None for exact engines.
+        Number of random swaps of Monte Carlo, or of the valid p-value of tilted sampling; None for exact
+        engines.
+    estimate : PValueEstimate or None
+        For ``tilted``, an estimate of the exact p-value; None for other methods, and if too few draws are as
+        extreme as the observed one.
     """
 
     alternative: Alternative
@@ -72,6 +127,12 @@ class PermutationTest:
     n_samples: int | None
     _distribution: Callable[[], NullDistribution] = field(repr=False, compare=False)
     _log10_smallest: float | None = field(default=None, repr=False)
+    estimate: PValueEstimate | None = None
+
+    @property
+    def relation(self) -> Relation:
+        """Sign between p and its number, see :data:`Relation`."""
+        return relation(self.method)
 
     def format_pvalue(self, digits: int = 3, level: float = 1.0) -> str:
         """Write the p-value with `digits` significant digits; below 1e-300 from its logarithm, never as 0.

@@ -27,7 +27,7 @@ from trackperm.errors import InputError
 from trackperm.exact import TestOptions
 from trackperm.exact.intervals import Interval
 from trackperm.exact.multiplicity import adjustment
-from trackperm.exact.options import N_SAMPLES
+from trackperm.exact.outcome import n_requested
 from trackperm.exact.scores.resolution import Resolution
 from trackperm.leaderboards.clusters_seen import clusters_seen
 from trackperm.leaderboards.intervals import agreeing, interval_level
@@ -67,7 +67,7 @@ def leaderboard(
     missing: MissingOfMany = "error",
     by_position: bool = False,
     method: Method = "auto",
-    n_samples: int = N_SAMPLES,
+    n_samples: int | None = None,
     seed: int = 0,
     tracking_uri: str | None = None,
 ) -> Leaderboard:
@@ -222,13 +222,14 @@ def leaderboard_of_runs(
         name = counted.entries[order[pair.candidate]].data.name
         progress(f"interval: {name}")
         table, used_statistic = counted.count_table(order[pair.candidate], order[against])
-        interval = interval_of(used_statistic, table, alpha=level, alternative=tested)
+        interval = interval_of(used_statistic, table, options.interval, alpha=level, alternative=tested)
         found[pair.candidate] = interval if isinstance(interval, str) else agreeing(interval, pair)
     rows, letters_note = ranked_rows(counted, order, pairs, reference, rule, alpha, found)
     used = {"alternative": tested, "alpha": repr(alpha), "correction": rule.name, "missing": missing}
     used |= {"method": options.method}
-    if any(pair.test.method == "monte-carlo" for pair in pairs):
-        used |= {"n_samples": str(options.n_samples), "seed": str(options.seed)}
+    numbers = {n_requested(pair.test.method, options) for pair in pairs} - {None}
+    if numbers:
+        used |= {"n_samples": listed(map(str, sorted(filter(None, numbers)))), "seed": str(options.seed)}
     return Leaderboard(
         statistic=counted.statistic,
         rows=rows,
@@ -338,6 +339,8 @@ def _notes(paired: PairedRuns, intervals: Mapping[str, Interval | str]) -> list[
         notes += [f"{entry.data.name}: {note}" for note in own if note not in shared]
     if others and not others[0].pairing.report.labels_checked:
         notes.insert(0, "labels were not compared, because not all runs have them")
+    levels = dict.fromkeys(entry.pairing.report.asymptotic for entry in others)
+    notes += [f"asymptotic: {level}" for level in levels if level is not None]
     return [*notes, *_refusals({run: why for run, why in intervals.items() if isinstance(why, str)})]
 
 

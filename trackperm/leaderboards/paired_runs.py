@@ -119,12 +119,13 @@ def pair_all(
     if missing != "error" and (
         statistic.has_classes
         or statistic.looks_up_labels
+        or statistic.pair_term is not None
         or (missing == "drop" and statistic.cluster is not None)
     ):
-        what = "has classes" if statistic.has_classes else "has clusters"
-        what = "counts labels" if statistic.looks_up_labels else what
+        has = "classes" if statistic.has_classes else "clusters" if statistic.cluster is not None else "pairs"
+        has = "counts of all labels" if statistic.looks_up_labels else has
         raise InputError(
-            f"`--missing {missing}` is not supported in leaderboards by `{statistic.name}`, which {what}",
+            f"`--missing {missing}` is not supported in leaderboards by `{statistic.name}`, which has {has}",
             hint="exclude such runs by `--missing error`.",
         )
 
@@ -166,7 +167,8 @@ def pair_all(
         raise _too_few(incomplete, failures)
     if missing == "drop":
         entries = _on_common_examples(entries)
-    _require_one_reading(entries)
+    if statistic.pair_term is None:
+        _require_one_reading(entries)
     n_examples = entries[0].pairing.counts.frame.get_column("id").n_unique()
     n_largest = max(len(entry.data.table) for entry in entries)
     return PairedRuns(statistic, reference, tuple(entries), incomplete, n_examples, n_largest)

@@ -113,9 +113,11 @@ def ranked_rows(
             alpha,
         )
         display = letter_display(better | better.T, [sign * score for score in scores])
-        letters, note = display.letters, display.note
+        letters = display.letters
         if rule.controls == "FWER":
             ranks = [(int(low), int(high)) for low, high in rank_ranges(better)]
+        else:
+            note = display.note  # with so many groups, ranks are shown in place of letters
     equal = _clones(counted, order, pairs)
     against = {pair.candidate: pair for pair in pairs if pair.baseline == (reference or 0)}
     by_score = Counter(scores)
@@ -142,9 +144,10 @@ def ranked_rows(
 def _clones(counted: RunCounts, order: Sequence[int], pairs: Sequence[Pair]) -> Sequence[tuple[int, ...]]:
     """Return groups of runs, by their places, with the same counts on every example.
 
-    Counts of classes are not stored by run; for them, tested pairs without discordant examples are used.
+    Counts of classes and of pairs are not stored by run; for them, tested pairs without discordant examples
+    are used.
     """
-    if not counted.statistic.has_classes:
+    if not counted.statistic.has_classes and counted.statistic.pair_term is None:
         varying = counted.varying
         if not varying:
             return [tuple(range(len(order)))]

@@ -6,9 +6,11 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
+
+import polars as pl
 
 from trackperm.choices import Alternative, MissingOfMany
 from trackperm.comparison import RunData
@@ -16,7 +18,9 @@ from trackperm.comparison.verdict import MARKERS, Sign
 from trackperm.exact import PermutationTest
 from trackperm.exact.intervals import Interval
 from trackperm.exact.multiplicity import Correction
+from trackperm.exact.result import Relation, adjusted_relations
 from trackperm.leaderboards.paired_runs import ExcludedRun
+from trackperm.presentation import Presented
 from trackperm.statistic import Statistic
 from trackperm.version import __version__
 
@@ -112,7 +116,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Leaderboard:
+class Leaderboard(Presented):
     """Ranking of runs by score, with corrected tests of their pairs.
 
     :func:`trackperm.leaderboard` returns it. The result for two runs is a
@@ -193,15 +197,19 @@ class Leaderboard:
             return ""
         return "simultaneous" if self.correction.controls == "FWER" else "FCR"
 
-    def is_drawn(self, pair: Pair) -> bool:
-        """Return whether an adjusted p-value depends on Monte Carlo: its own, or that of another pair."""
-        if pair.test.method == "monte-carlo":
-            return True
-        return pair.adjusted < 1.0 and pair.log10_adjusted in self._drawn
+    def relation(self, pair: Pair) -> Relation:
+        """Return the sign between an adjusted p-value and its number: its own, or that of another pair.
+
+        It is ``≈`` for Monte Carlo and ``≤`` for tilted sampling.
+        """
+        return self._relations[pair.candidate, pair.baseline]
 
     @cached_property
-    def _drawn(self) -> frozenset[float]:
-        return frozenset(pair.log10_adjusted for pair in self.pairs if pair.test.method == "monte-carlo")
+    def _relations(self) -> dict[tuple[int, int], Relation]:
+        own = [pair.test.relation for pair in self.pairs]
+        found = adjusted_relations(own, [(pair.adjusted, pair.log10_adjusted) for pair in self.pairs])
+        places = [(pair.candidate, pair.baseline) for pair in self.pairs]
+        return dict(zip(places, found, strict=True))
 
     @property
     def reference(self) -> int:
@@ -297,6 +305,47 @@ class Leaderboard:
         """Return :meth:`to_dict` as JSON text."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
 
+    def to_frame(self) -> pl.DataFrame:
+        """Return one row per complete run, best first.
+
+        Returns
+        -------
+        polars.DataFrame
+            Columns ``rank``, ``run``, ``score``; ``difference``, ``ci_low``, ``ci_high``, ``adjusted_p`` and
+            ``verdict`` of the comparison with the baseline or else the best run, null for that run;
+            ``letters``, and ``best_rank`` and ``worst_rank`` that the verdicts allow, null unless all pairs
+            were compared. A p-value below the range of floats is 0.
+        """
+        types = {
+            "rank": pl.Int64,
+            "run": pl.String,
+            "score": pl.Float64,
+            "difference": pl.Float64,
+            "ci_low": pl.Float64,
+            "ci_high": pl.Float64,
+            "adjusted_p": pl.Float64,
+            "verdict": pl.String,
+            "letters": pl.String,
+            "best_rank": pl.Int64,
+            "worst_rank": pl.Int64,
+        }
+        rows = [
+            (
+                row.rank,
+                row.name,
+                row.score,
+                None if row.pair is None else row.pair.difference,
+                None if row.interval is None else row.interval.low,
+                None if row.interval is None else row.interval.high,
+                None if row.pair is None else row.pair.adjusted,
+                None if row.pair is None else row.pair.verdict,
+                row.letters,
+                *(row.ranks or (None, None)),
+            )
+            for row in self.rows
+        ]
+        return pl.DataFrame(rows, schema=types, orient="row")
+
     def _row(self, row: Row) -> dict[str, Any]:
         interval = row.interval
         return {
@@ -320,7 +369,7 @@ class Leaderboard:
             },
             "adjusted_pvalue": None if row.pair is None else _positive(row.pair.adjusted),
             "log10_adjusted_pvalue": None if row.pair is None else row.pair.log10_adjusted,
-            "monte_carlo": None if row.pair is None else self.is_drawn(row.pair),
+            "relation": None if row.pair is None else self.relation(row.pair),
             "verdict": None if row.pair is None else row.pair.verdict,
         }
 
@@ -337,6 +386,7 @@ class Leaderboard:
             "verdict": pair.verdict,
             "method": test.method,
             "error_bound": _finite(test.error_bound),
+            "estimate": None if test.estimate is None else asdict(test.estimate),
             "n_discordant": test.n_discordant,
         }
 

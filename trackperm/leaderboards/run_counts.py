@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from trackperm.comparison.result import score_of
+from trackperm.comparison.scores import score_of
 from trackperm.exact import CountTable, RationalStatistic
 from trackperm.exact.counts import exact_column_sums, group_rows
 from trackperm.exact.scores.scaling import scale_scores
@@ -45,7 +45,7 @@ class RunCounts:
         The runs.
     values : tuple of tuple of ndarray, shape (N,)
         Values by run and count: integers in units of `statistic`, or float64 for `decimals`. For a statistic
-        of classes, sums over classes.
+        of classes, sums over classes; for one of pairs, nothing.
     decimals : frozenset of str
         Counts that are decimals in some run. Their unit depends on the pair.
     """
@@ -58,7 +58,11 @@ class RunCounts:
 
     @classmethod
     def of(cls, runs: PairedRuns) -> RunCounts:
-        """Collect the counts of all paired runs."""
+        """Collect the counts of all paired runs; those of pairs of examples depend on both runs of a test."""
+        if runs.statistic.pair_term is not None:
+            strata = _strata(runs.entries[0].pairing.statistic)
+            statistic = load_statistic(runs.statistic, strata=strata)
+            return cls(statistic, runs.entries, tuple(() for _ in runs.entries), frozenset())
         declared, first = runs.statistic.resolution, runs.entries[0].pairing.statistic
         read = {name for entry in runs.entries for name in _units(entry.pairing.statistic)}
         named = dict.fromkeys(read, declared) if isinstance(declared, Fraction) else dict(declared)
@@ -120,6 +124,10 @@ class RunCounts:
         :attr:`cross_tables`, if it is already known.
         """
         u, v = self.entries[candidate], self.entries[baseline]
+        if self.statistic.pair_term is not None:
+            by_position = u.pairing.report.by == "position"
+            pairing = pair_in_memory(v.data.table, u.data.table, self.statistic, by_position=by_position)
+            return pairing.count_table, pairing.statistic
         if self.statistic.has_classes:
             table = self._table_of_classes(candidate, baseline)
             if table is not None:
@@ -220,7 +228,7 @@ class RunCounts:
 
         None if there are too many distinct rows, strata, or decimals.
         """
-        if self.decimals or self.statistic.strata is not None:
+        if self.decimals or self.statistic.strata is not None or self.statistic.pair_term is not None:
             return None
         rows = np.empty((0, len(self.statistic.count_names)), dtype=np.int64)
         for own in self.values:
@@ -253,7 +261,7 @@ def _distinct(own: tuple[Array, ...]) -> IntArray:
 def _totals(entry: Entry) -> tuple[Statistic, tuple[int, ...]]:
     pairing = entry.pairing
     statistic, frame = pairing.statistic, pairing.counts.frame
-    if statistic.has_classes:
+    if statistic.has_classes or statistic.pair_term is not None:
         return statistic, pairing.count_table.totals()[0]
     if pairing.strata is not None:
         return statistic, _over_strata(pairing.counts, pairing.strata, statistic).totals()[0]

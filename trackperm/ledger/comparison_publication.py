@@ -9,9 +9,10 @@ import polars as pl
 
 from trackperm.comparison import Comparison
 from trackperm.comparison.second_opinions import STUDENTIZED
+from trackperm.ledger.run_texts import comparison_cell, comparison_name
 from trackperm.report.rendered import render_comparison
 from trackperm.report.text import EXACT_WITHIN
-from trackperm.trackers.publication import TEST_SET_TAG, Publication
+from trackperm.trackers.publication import TEST_SET_TAG, Publication, RunTags, score_tag
 
 MAX_COUNT_ROWS = 1_000_000
 """Rows of the largest logged count table; a larger one is about as big as the predictions themselves."""
@@ -39,14 +40,18 @@ def publication(comparison: Comparison, look: int | None = None, in_leaderboards
         n_rows = len(comparison.count_table.multiplicities)
         remarks.append(f"count table: not logged, because its {n_rows} distinct rows exceed {MAX_COUNT_ROWS}")
     statistic = comparison.statistic.name
-    candidate_tags = {
-        f"sig.{statistic}": rendered.short_verdict,
+    candidate_tags: RunTags = {
+        f"sig.{statistic}": comparison_cell(comparison),
         f"sig.{statistic}.vs": rendered.baseline_name,
+        **score_tag(statistic, comparison.candidate_score),
     }
-    baseline_tags = {f"sig.{statistic}.baseline_of": f"{rendered.candidate_name} {comparison.marker}"}
+    baseline_tags: RunTags = {
+        f"sig.{statistic}.baseline_of": f"{rendered.candidate_name} {comparison.marker}",
+        **score_tag(statistic, comparison.baseline_score),
+    }
     return Publication(
         key=comparison.key,
-        name=rendered.name,
+        name=comparison_name(comparison),
         metrics=metrics(comparison),
         tables=rendered.tables,
         files={**rendered.files, **files},
@@ -97,7 +102,8 @@ def metrics(comparison: Comparison) -> dict[str, float]:
     All values are finite: trackers change infinity to a number, and an underflowed p-value is not 0.
     """
     is_exact = comparison.error_bound <= EXACT_WITHIN
-    interval = (None, None) if is_exact else comparison.test.interval
+    estimate = comparison.test.estimate
+    interval = (None, None) if is_exact or comparison.method == "tilted" else comparison.test.interval
     ends = comparison.interval
     found: dict[str, float | None] = {
         "p_value": comparison.pvalue or None,
@@ -111,6 +117,8 @@ def metrics(comparison: Comparison) -> dict[str, float]:
         "n_examples": comparison.n_examples,
         "n_discordant": comparison.n_discordant,
         "error_bound": comparison.error_bound,
+        "log10_p_estimate": None if estimate is None else estimate.log10,
+        "p_estimate_error": None if estimate is None else estimate.relative_error,
         "p_low": interval[0],
         "p_high": interval[1],
     }

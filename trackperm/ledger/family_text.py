@@ -12,7 +12,7 @@ from trackperm.ledger.entries import LedgerEntry, TestFamily
 from trackperm.report.text import aligned, shorten
 
 _DIGEST = 12  # digits of a test set
-_WIDEST = 60  # characters of a comparison's name
+_WIDEST = 80  # characters of a comparison's name
 
 
 def family_lines(family: TestFamily, method: CorrectionOfLogged, *, spend: bool) -> Iterator[str]:
@@ -62,7 +62,10 @@ def _pvalue(entry: LedgerEntry) -> str:
     written = _written(entry.log10_pvalue)
     if not written:
         return "unreadable" if entry.is_finished else "unfinished"
-    return f"≈{written} MC" if "|method:monte-carlo|" in entry.tag("signature") else written
+    signature = entry.tag("signature")
+    if "|method:tilted|" in signature:
+        return f"≤{written}"
+    return f"≈{written} MC" if "|method:monte-carlo|" in signature else written
 
 
 def _written(log10_pvalue: float | None) -> str:

@@ -9,10 +9,19 @@ import polars as pl
 from trackperm.errors import InputError
 from trackperm.leaderboards import Leaderboard
 from trackperm.ledger.comparison_publication import parquet
+from trackperm.ledger.run_texts import leaderboard_cell
 from trackperm.report.leaderboard.rendered import MAX_ROWS, render_leaderboard
 from trackperm.report.text import shorten
 from trackperm.trackers.markdown_limit import truncate_leaderboard
-from trackperm.trackers.publication import KIND_TAG, LEADERBOARD, PAIRS_TAG, TEST_SET_TAG, Publication
+from trackperm.trackers.publication import (
+    KIND_TAG,
+    LEADERBOARD,
+    PAIRS_TAG,
+    TEST_SET_TAG,
+    Publication,
+    RunTags,
+    score_tag,
+)
 from trackperm.trackers.references import TrackedRun
 
 MAX_DESCRIPTION = 8000
@@ -61,7 +70,7 @@ def leaderboard_publication(board: Leaderboard, sentence: str | None = None) -> 
         },
         description=description or f"{rendered.summary}: {whole} shows it.",
         kind=LEADERBOARD,
-        entrants=_entrants(board, rendered.short_verdicts),
+        entrants=_entrants(board),
     )
 
 
@@ -115,15 +124,20 @@ def _pairs(board: Leaderboard) -> pl.DataFrame:
     )
 
 
-def _entrants(
-    board: Leaderboard, short_verdicts: list[str | None]
-) -> list[tuple[TrackedRun, dict[str, str]]]:
-    """Return the runs in trackers, with the tags of those that were compared with a baseline."""
+def _entrants(board: Leaderboard) -> list[tuple[TrackedRun, RunTags]]:
+    """Return the runs in trackers, with tags if all were compared with a baseline."""
     name, entrants = board.statistic.name, []
-    for row, verdict in zip(board.rows, short_verdicts, strict=True):
-        tags = {}
-        if board.baseline is not None and verdict is not None:
-            tags = {f"sig.{name}": verdict, f"sig.{name}.vs": shorten(board.rows[board.baseline].name)}
+    for row in board.rows:
+        tags: RunTags = {}
+        if board.baseline is not None:
+            tags = score_tag(name, row.score)
+            if row.pair is not None:
+                against = shorten(board.rows[board.baseline].name)
+                tags = {
+                    f"sig.{name}": leaderboard_cell(board, row.score, row.pair),
+                    f"sig.{name}.vs": against,
+                    **tags,
+                }
         if row.data.run is not None:
             entrants.append((row.data.run, tags))
     return entrants

@@ -41,6 +41,8 @@ class PairedColumns:
         :func:`~trackperm.pairing.text_columns.text_columns` found a number that is written in two ways.
     cluster, strata, classes : str or None
         The columns of clusters, strata and classes.
+    of_pairs : tuple of str
+        Columns besides the label that belong to the examples because pairs are defined by them.
     identity : tuple of str
         Columns of both runs that identify an example's input, such as its hash.
     repeats : str or None
@@ -57,6 +59,7 @@ class PairedColumns:
     cluster: str | None
     strata: str | None
     classes: str | None
+    of_pairs: tuple[str, ...]
     identity: tuple[str, ...]
     repeats: RepeatsInSpec | None
     notes: tuple[str, ...]
@@ -76,13 +79,13 @@ class PairedColumns:
     @property
     def of_examples(self) -> tuple[str, ...]:
         """Columns that belong to the example, not to a run: ids, label and groups."""
-        names = (*self.ids, self.label, *self.groups)
+        names = (*self.ids, self.label, *self.groups, *self.of_pairs)
         return tuple(dict.fromkeys(name for name in names if name is not None))
 
     @property
     def agreeing(self) -> tuple[str, ...]:
         """Columns that have to be the same in both runs."""
-        names = (self.label, *self.identity, *self.groups)
+        names = (self.label, *self.identity, *self.groups, *self.of_pairs)
         return tuple(dict.fromkeys(name for name in names if name is not None))
 
     @property
@@ -164,6 +167,7 @@ class PairedColumns:
             cluster,
             strata,
             classes,
+            statistic.example_columns,
             tuple(name for name in baseline.identity if name in candidate.identity and name not in ids),
             statistic.repeats if statistic.has_several_rows else None,
             (*notes, *_notes_of_files(baseline, candidate)),

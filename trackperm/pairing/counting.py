@@ -317,13 +317,27 @@ def discordant_rows(
     units = {} if isinstance(statistic.resolution, Fraction) else statistic.resolution
     for column, (side, name) in counts.items():
         count = f.col(count_of(side, name))
-        selected[column] = _real(f, count, units[name]) if name in units else count
+        if STRATUM in schema and statistic.pair_term is not None:
+            selected[column] = _real_by_stratum(f, count, name, statistic, units)
+        else:
+            selected[column] = _real(f, count, units[name]) if name in units else count
     differing = frame.filter(f.col(DIFFERS)).sort("id", *([STRATUM] if STRATUM in schema else []))
     names = {f"shown_{i}": name for i, name in enumerate(selected)}
     found = rows.engine.collected(
         differing.select(value.alias(name) for name, value in zip(names, selected.values(), strict=True))
     )
     return found.rename(names)
+
+
+def _real_by_stratum(
+    f: Functions, count: nw.Expr, name: str, statistic: Statistic, units: Mapping[str, Fraction]
+) -> nw.Expr:
+    """Convert integers whose units are those of their strata to decimals."""
+    values = f.lit(None, f.Float64)
+    for stratum in statistic.weights:
+        real = _real(f, count, units[f"{name}[{stratum}]"])
+        values = f.when(f.col(STRATUM) == f.lit(stratum)).then(real).otherwise(values)
+    return values
 
 
 def _real(f: Functions, count: nw.Expr, unit: Fraction) -> nw.Expr:

@@ -103,8 +103,14 @@ def pair_many(
     """
     found: list[PairedRun | None] = [None] * len(candidates)
     is_grouped = statistic.has_classes or statistic.strata or statistic.cluster or statistic.has_several_rows
-    is_grouped = is_grouped or statistic.looks_up_labels
-    if by_position or is_grouped or missing in OUTCOMES or not len(reference):
+    if (
+        by_position
+        or is_grouped
+        or statistic.looks_up_labels
+        or statistic.pair_term is not None
+        or missing in OUTCOMES
+        or not len(reference)
+    ):
         return found
     engine, groups = InMemory(), list[_Group]()
     for number, candidate in enumerate(candidates):

@@ -32,6 +32,7 @@ from trackperm.pairing.joined import SIDES, JoinedRows, count_columns
 from trackperm.pairing.keyed_run import KEY, KeyedRun, keyed_runs
 from trackperm.pairing.notes import design, lacking_predictions, n_changed, predictions_missing, rewritten_ids
 from trackperm.pairing.paired_counts import PairedCounts
+from trackperm.pairing.pairwise import RANKS, PairedShares, shares_of_pairs
 from trackperm.pairing.repeats import (
     ADDED,
     RowNumbers,
@@ -193,7 +194,13 @@ def _paired(
     has_strata = columns.strata is not None
 
     by_class: ClassCounts | None = None
-    if statistic.has_classes:
+    shares: PairedShares | None = None
+    counted_rows, count_notes = rows, tuple[str, ...]()
+    if statistic.pair_term is not None:
+        shares = shares_of_pairs(rows, statistic, types)
+        counted_rows, frame, statistic = shares.rows, shares.frame, shares.statistic
+        engine = counted_rows.engine
+    elif statistic.has_classes:
         frame, by_class = counted_by_class(rows, statistic, read_types, outcomes)
         statistic, count_notes = by_class.statistic, by_class.notes
     else:
@@ -201,8 +208,9 @@ def _paired(
         frame, statistic, count_notes = own.frame, own.statistic, own.notes
     if has_strata:
         frame = frame.with_columns(
-            rows.example(str(columns.strata)).cast(rows.functions.String).alias(STRATUM)
+            counted_rows.example(str(columns.strata)).cast(counted_rows.functions.String).alias(STRATUM)
         )
+    if has_strata and shares is None:
         names = engine.collected(frame.select(STRATUM).unique())[STRATUM].sort().to_list()
         statistic = load_statistic(statistic, strata=names)
     numbers = RowNumbers.of(rows) if columns.repeats else None
@@ -210,21 +218,21 @@ def _paired(
         _require_takeable(numbers, columns, statistic)
     is_unit = columns.cluster is not None or bool(columns.repeats)
     if is_unit:
-        frame, statistic, by_class = by_unit(rows, frame, statistic, by_class)
+        frame, statistic, by_class = by_unit(counted_rows, frame, statistic, by_class)
     else:
-        frame = frame.with_columns(rows.functions.col(KEY).alias("id"))
+        frame = frame.with_columns(counted_rows.functions.col(KEY).alias("id"))
     table = (
         count_table(engine, frame, statistic, strata=has_strata, units=is_unit)
         if by_class is None
         else by_class.count_table()
     )
     if by_class is None:
-        frame = frame.with_columns(differ(rows.functions, statistic).alias(DIFFERS))
+        frame = frame.with_columns(differ(counted_rows.functions, statistic).alias(DIFFERS))
     notes = (
         *rewritten_ids(*tables, columns, types),
         *count_notes,
         *([] if numbers is None else [unit_note(numbers, columns)]),
-        *design(rows, frame, statistic),
+        *design(rows if columns.cluster is None else counted_rows, frame, statistic),
         *predictions_missing(lacking_predictions(rows), missing),
         *(other_ids(*tables, statistic.columns["id"]) if columns.id is None else []),
     )
@@ -239,9 +247,12 @@ def _paired(
     )
     if numbers is not None:
         report = replace(report, asymptotic=asymptotic(numbers, columns.repeats))
+    if shares is not None and statistic.pair_term is not None:
+        level = RANKS if statistic.pair_term.scale == "ranks" else None
+        report = replace(report, asymptotic=level, standard_error=shares.standard_error)
     has_values = columns.cluster is None and not columns.repeats
     discordant = (
-        discordant_rows(rows, frame, statistic, has_values=has_values)
+        discordant_rows(counted_rows, frame, statistic, has_values=has_values)
         if engine.is_local or not has_values
         else few_discordant_rows(rows, statistic, read_types, outcomes)
     )

@@ -52,6 +52,9 @@ class PairingReport:
         :func:`trackperm.pairing.notes.n_changed`.
     n_shown : int or None
         Number of discordant examples that are shown, the first by id; None if all are shown.
+    standard_error : float or None
+        Standard error of the difference of two scores over pairs of examples, for independent examples; None
+        for other statistics.
     """
 
     by: Literal["id", "position"]
@@ -69,6 +72,7 @@ class PairingReport:
     asymptotic: str | None = None
     n_changed: int | None = None
     n_shown: int | None = None
+    standard_error: float | None = None
 
     def lines(self) -> list[str]:
         """Describe how examples were paired, one sentence per line."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,25 +11,73 @@ import polars as pl
 
 from trackperm.comparison import Comparison
 from trackperm.exact import RationalStatistic
-from trackperm.report.discordant_examples import cell, constant_columns
-from trackperm.trackers.publication import Table
+from trackperm.report.discordant_examples import Cell, cell, constant_columns
 
 BETTER, WORSE, CHANGED = "better", "worse", "changed"
 DIRECTION = "change"
 """Name of the column with the directions."""
 
 
-def changed_examples(comparison: Comparison) -> Table:
-    """Return all discordant examples by id as JSON values, without counts that never change.
+@dataclass(frozen=True)
+class ChangedExamples:
+    """Table of changed examples, with one column for what both runs have.
 
+    Attributes
+    ----------
+    columns : tuple of str
+        Names of the columns.
+    rows : sequence of tuple
+        JSON values; a cell is a pair, baseline and candidate, where the two runs differ.
+    directed : bool
+        Whether the first column is :data:`DIRECTION`.
+    """
+
+    columns: tuple[str, ...]
+    rows: Sequence[tuple[Cell | tuple[Cell, Cell], ...]]
+    directed: bool
+
+
+def changed_examples(comparison: Comparison, most: int | None = None) -> ChangedExamples:
+    """Return all discordant examples by id, or the first `most`, without counts that never change.
+
+    A single count of 0 or 1, such as ``correct``, is left out beside directions, which say the same.
     The first column is :data:`DIRECTION` if single examples have a direction.
     """
-    frame = comparison.discordant.drop(constant_columns(comparison))
-    columns, rows = tuple(frame.columns), [tuple(map(cell, row)) for row in frame.rows()]
     words = directions(comparison)
-    if words is None:
-        return Table(columns, rows)
-    return Table((DIRECTION, *columns), [(word, *row) for word, row in zip(words, rows, strict=True)])
+    frame = comparison.discordant.drop(constant_columns(comparison))
+    if words is not None:
+        frame = frame.drop(_implied_columns(comparison, frame.columns))
+    frame = frame if most is None else frame.head(most)
+    names: list[str] = []
+    columns: list[Sequence[Cell | tuple[Cell, Cell]]] = []
+    for name in frame.columns:
+        run, _, rest = name.partition(".")
+        other = f"candidate.{rest}"
+        if run == "baseline" and rest and other in frame.columns:
+            is_taken = rest in frame.columns
+            names.append(f"{rest} of the runs" if is_taken else rest)
+            columns.append([_pair(*both) for both in zip(frame[name], frame[other], strict=True)])
+        elif not (run == "candidate" and rest and f"baseline.{rest}" in frame.columns):
+            names.append(name)
+            columns.append([cell(value) for value in frame[name]])
+    if words is not None:
+        names, columns = [DIRECTION, *names], [words[: len(frame)], *columns]
+    return ChangedExamples(tuple(names), list(zip(*columns, strict=True)), words is not None)
+
+
+def _implied_columns(comparison: Comparison, columns: Sequence[str]) -> list[str]:
+    """Return the columns of a count of 0 or 1 if it alone changes, so that its changes are directions."""
+    found = [
+        f"{run}.{name}" for name in comparison.statistic.count_names for run in ("baseline", "candidate")
+    ]
+    found = [name for name in found if name in columns]
+    values = {value for name in found for value in comparison.discordant[name].unique()}
+    return found if len(found) == 2 and values <= {0, 1} else []
+
+
+def _pair(baseline: object, candidate: object) -> Cell | tuple[Cell, Cell]:
+    first, second = cell(baseline), cell(candidate)
+    return first if first == second else (first, second)
 
 
 def directions(comparison: Comparison) -> list[str] | None:

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from trackperm.comparison import Comparison
 from trackperm.exact import PermutationTest
 from trackperm.report import text
+from trackperm.report.plain_words import plain_words
+from trackperm.report.text_bar import text_bar
 
 _DESCRIPTION_LIMIT = 8_000  # MLflow cuts longer tags without notice
 _PROSE_LIMIT = 1_000
@@ -18,13 +20,13 @@ def markdown(comparison: Comparison, remarks: Sequence[str] = ()) -> str:
 
     Names in it cannot act as Markdown.
     """
-    pvalue = f"{'≈ ' * (comparison.method == 'monte-carlo')}{comparison.format_pvalue()}"
     interval = comparison.interval
     table = [
         (
             f"{text.pvalue_name(comparison.test)}-value",
-            f"{pvalue} ({text.how_certain(comparison)}, {comparison.test.alternative})",
+            f"{text.bare_pvalue(comparison)} ({text.how_certain(comparison)}, {comparison.test.alternative})",
         ),
+        ("equivalence", text.equivalence(comparison)),
         ("correction", text.correction(comparison)),
         ("chosen", comparison.statistic.chosen),
         *text.scores(comparison),
@@ -34,6 +36,7 @@ def markdown(comparison: Comparison, remarks: Sequence[str] = ()) -> str:
     bullets = [_sentence(text.shorten(note, _PROSE_LIMIT)) for note in (*text.notes(comparison), *remarks)]
     parts = [
         f"**{comparison.marker} {text.escape_markdown(text.headline(comparison))}**",
+        lead(comparison),
         "\n".join(
             [
                 f"| {text.escape_markdown(comparison.title)}{text.direction(comparison.statistic)} | |",
@@ -48,6 +51,12 @@ def markdown(comparison: Comparison, remarks: Sequence[str] = ()) -> str:
     ]
     found = "\n\n".join(part for part in parts if part)
     return found if len(found) <= _DESCRIPTION_LIMIT else found[: _DESCRIPTION_LIMIT - 1].rstrip("\\") + "…"
+
+
+def lead(comparison: Comparison) -> str:
+    """Return the result in plain words and as a bar of characters, in Markdown."""
+    words = text.escape_markdown(plain_words(comparison))
+    return "\n".join([words, "", "```text", *text_bar(comparison), "```"])
 
 
 def explanation(comparison: Comparison) -> list[str]:
@@ -103,6 +112,11 @@ def _share(test: PermutationTest) -> str:
     """Complete "p ...": the share of exchanges that it equals, bounds or estimates."""
     if test.method == "monte-carlo":
         return f"is an estimate, from {test.n_samples} random exchanges, of the share of all exchanges"
+    if test.method == "tilted":
+        return (
+            f"is a valid p-value from {test.n_samples} random exchanges, which stands for the share of all"
+            " exchanges"
+        )
     if test.method == "bracket":
         return "is an upper bound of the share of all exchanges"
     return "is the share of all exchanges"

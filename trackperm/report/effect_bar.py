@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from html import escape
+import os
+import re
 
 from trackperm.comparison import Comparison
-from trackperm.report import text
+from trackperm.report import drawing, text
+from trackperm.report.drawing import LINE, SOFT, TEXT, words_at
 
-_COLOURS = {"better": "#00694d", "worse": "#b04a00", "undecided": "#4c5866", "equivalent": "#4c5866"}
-"""Colours where a page defines none of its own."""
+WIDTH, NARROW, HEIGHT = 880, 340, 120
+"""Sizes of the drawing in units: wide, for a phone, and its height."""
 
-_TICKS = 6
+_TICKS, _TICKS_NARROW = 6, 3
 """Most intervals between ticks: labels of seven characters then have a space between them."""
 
-_TICKS_NARROW = 3
+_TOP, _MIDDLE, _AXIS = 17, 48, 74  # heights of the zero line, the interval and the axis
+_NUMBER = 16  # size of the difference
+_ROOM, _ROOM_NARROW = 90, 27  # characters of the names of both runs together
+_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_BOLD = 1.15  # width of bold letters
 
 
 def effect_bar(comparison: Comparison, *, narrow: bool = False) -> str:
@@ -33,62 +38,111 @@ def effect_bar(comparison: Comparison, *, narrow: bool = False) -> str:
     str
         An ``svg`` element that fills the width of its parent, with its contents as an accessible label.
     """
-    width, edge = (340, 24) if narrow else (880, 40)
-    low, high = _range(comparison)
-    ticks = list(_ticks(low, high, _TICKS_NARROW if narrow else _TICKS))
+    width = NARROW if narrow else WIDTH
+    return drawing.svg(width, HEIGHT, label(comparison), bar_parts(comparison, width))
+
+
+def bar_parts(comparison: Comparison, width: int) -> str:
+    """Return the elements of the bar, for a drawing of that width."""
+    narrow = width < WIDTH
+    edge = 24 if narrow else 40
+    low, high = axis_range(comparison)
+    ticks = drawing.ticks_between(low, high, _TICKS_NARROW if narrow else _TICKS)
     low, high = min(low, ticks[0]), max(high, ticks[-1])
 
     def x(value: float) -> float:
         return round(edge + (min(max(value, low), high) - low) / (high - low) * (width - 2 * edge), 1)
 
-    colour = f"var(--{comparison.verdict}, {_COLOURS[comparison.verdict]})"
-    parts = [f'<line x1="{edge}" x2="{width - edge}" y1="74" y2="74" stroke="{_SOFT}"/>']
+    colour = drawing.VERDICTS[comparison.verdict]
+    parts = [f'<line x1="{edge}" x2="{width - edge}" y1="{_AXIS}" y2="{_AXIS}" stroke="{SOFT}"/>']
     if comparison.margin is not None:
         left, right = x(-comparison.margin), x(comparison.margin)
-        parts.append(
-            f'<rect x="{left}" y="14" width="{round(right - left, 1)}" height="60" fill="{_LINE}"/>'
-            f"{_text((left + right) / 2, 10, 'too small to matter', edge, width)}"
-        )
-    parts.append(f'<line x1="{x(0)}" x2="{x(0)}" y1="14" y2="74" stroke="{_TEXT}" stroke-dasharray="4 4"/>')
-    if (interval := comparison.interval) is not None:
-        parts.append(
-            f'<line x1="{x(interval.low)}" x2="{x(interval.high)}" y1="48" y2="48" stroke="{colour}"'
-            ' stroke-width="8" stroke-linecap="round" stroke-opacity=".55"/>'
-        )
-    at = x(comparison.difference)
+        words = "too small to matter"
+        size = f'width="{round(right - left, 1)}" height="{_AXIS - _TOP}"'
+        parts.append(f'<rect x="{left}" y="{_TOP}" {size} fill="{LINE}"/>')
+        middle = drawing.kept_inside((left + right) / 2, words, 0, width)
+        parts.append(words_at(middle, 13, words, text_anchor="middle"))
     shown = text.format_number(comparison.difference, sign=True)
-    parts.append(f'<circle cx="{at}" cy="48" r="8" fill="{colour}"/>')
+    at, zero = x(comparison.difference), x(0.0)
+    middle = drawing.kept_inside(at, shown, edge / 2, width - edge / 2, _BOLD * _NUMBER)
+    is_covered = abs(zero - middle) < drawing.width_of(shown, _BOLD * _NUMBER) / 2 + 2
     parts.append(
-        _text(at, 32, shown, edge, width, f'font-size="16" font-weight="700" fill="{colour}" {_HALO}')
+        f'<line x1="{zero}" x2="{zero}" y1="{_MIDDLE - 10 if is_covered else _TOP}" y2="{_AXIS}"'
+        f' stroke="{TEXT}" stroke-dasharray="4 4"/>'
+    )
+    if (interval := drawn_interval(comparison)) is None:
+        inside = drawing.kept_inside(at, "no interval", 0, width)
+        parts.append(words_at(inside, 68, "no interval", text_anchor="middle"))
+    else:
+        ends = x(interval[0]), x(interval[1])
+        bounds = _bounds_of_size(comparison)
+        strokes = [(ends, 8)] if bounds is None else [(ends, 3), ((x(bounds[0]), x(bounds[1])), 8)]
+        parts += [
+            f'<line x1="{left}" x2="{right}" y1="{_MIDDLE}" y2="{_MIDDLE}" stroke="{colour}"'
+            f' stroke-width="{stroke}" stroke-linecap="round" stroke-opacity=".55"/>'
+            for (left, right), stroke in strokes
+        ]
+        parts += [
+            f'<path d="M{end} {_MIDDLE - 9}l{sign * 14} 9l{-sign * 14} 9z" fill="{colour}"/>'
+            for end, sign, value in ((ends[0], -1, interval[0]), (ends[1], 1, interval[1]))
+            if math.isinf(value)
+        ]
+    parts.append(f'<circle cx="{at}" cy="{_MIDDLE}" r="8" fill="{colour}"/>')
+    parts.append(
+        words_at(middle, 32, shown, text_anchor="middle", font_size=_NUMBER, font_weight=700, fill=colour)
     )
     for tick in ticks:
-        parts.append(f'<line x1="{x(tick)}" x2="{x(tick)}" y1="74" y2="79" stroke="{_SOFT}"/>')
-        parts.append(_text(x(tick), 94, _tick(tick, ticks), 0, width))
-    sides = ("candidate better", "baseline better")
-    left_side, right_side = sides[::-1] if comparison.statistic.greater_is_better else sides
-    parts.append(f'<text x="{edge}" y="114" fill="{_SOFT}">← {left_side}</text>')
-    parts.append(f'<text x="{width - edge}" y="114" fill="{_SOFT}" text-anchor="end">{right_side} →</text>')
-    return (
-        f'<svg viewBox="0 0 {width} 120" width="100%" role="img" aria-label="{escape(_label(comparison))}"'
-        f' font-family="system-ui, sans-serif" font-size="12">{"".join(parts)}</svg>'
-    )
+        parts.append(f'<line x1="{x(tick)}" x2="{x(tick)}" y1="{_AXIS}" y2="{_AXIS + 5}" stroke="{SOFT}"/>')
+        parts.append(words_at(x(tick), 94, drawing.tick_label(tick, ticks), text_anchor="middle"))
+    left_side, right_side = sides(comparison, _ROOM_NARROW if narrow else _ROOM)
+    parts.append(words_at(edge / 3, 114, f"← {left_side} better"))
+    parts.append(words_at(width - edge / 3, 114, f"{right_side} better →", text_anchor="end"))
+    return "".join(parts)
 
 
-_HALO = 'paint-order="stroke" stroke="var(--card, #ffffff)" stroke-width="4"'  # keeps the zero line off text
-_TEXT, _SOFT, _LINE = "var(--text, #16191d)", "var(--soft, #59616b)", "var(--line, #dfe2e6)"
+def _bounds_of_size(comparison: Comparison) -> tuple[float, float] | None:
+    """Return the interval that is held against the margin, each end at level alpha; None without one."""
+    if comparison.margin is None or isinstance(comparison.size.basis, str):
+        return None
+    return comparison.size.low, comparison.size.high
 
 
-def _text(x: float, y: int, words: str, edge: int, width: int, style: str = f'fill="{_SOFT}"') -> str:
-    """Return a text centred at `x`, but kept inside the drawing."""
-    half = 3.6 * len(words) * (1.35 if "font-size" in style else 1.0)
-    inside = round(min(max(x, edge + half), width - edge - half), 1) if 2 * half < width - 2 * edge else x
-    return f'<text x="{inside}" y="{y}" text-anchor="middle" {style}>{escape(words)}</text>'
+def sides(comparison: Comparison, room: int) -> tuple[str, str]:
+    """Return the names of the runs that are better on the left and on the right of 0.
+
+    Together they have at most `room` characters; roles stand for names that cannot be told apart then.
+    """
+    names = comparison.baseline_name, comparison.candidate_name
+    baseline, candidate = (_UNPRINTABLE.sub("\ufffd", " ".join(name.split())) for name in names)
+    if len(baseline) + len(candidate) > room:
+        baseline, candidate = _without_common_start(baseline, candidate)
+    baseline = text.shorten(baseline, max(room // 2, room - len(candidate)))
+    candidate = text.shorten(candidate, room - len(baseline))
+    if baseline == candidate or not (baseline and candidate):
+        baseline, candidate = "baseline", "candidate"
+    return (baseline, candidate) if comparison.statistic.greater_is_better else (candidate, baseline)
 
 
-def _range(comparison: Comparison) -> tuple[float, float]:
+def _without_common_start(first: str, second: str) -> tuple[str, str]:
+    """Replace the words that two names begin with by an ellipsis."""
+    shared = os.path.commonprefix([first, second])  # noqa: RUF071 - names are no paths
+    start = max(shared.rfind(separator) for separator in " -_./:") + 1
+    return (f"…{first[start:]}", f"…{second[start:]}") if start > 1 else (first, second)
+
+
+def drawn_interval(comparison: Comparison) -> tuple[float, float] | None:
+    """Return the ends of the interval; infinite on the open side of a one-sided one, whatever its limit."""
+    interval = comparison.interval
+    if interval is None:
+        return None
+    low = -math.inf if interval.alternative == "less" else interval.low
+    return low, math.inf if interval.alternative == "greater" else interval.high
+
+
+def axis_range(comparison: Comparison) -> tuple[float, float]:
+    """Return a range with 0, the difference, the finite ends of its interval, the margin, and some room."""
     values = [0.0, comparison.difference]
-    if comparison.interval is not None:
-        values += [end for end in (comparison.interval.low, comparison.interval.high) if math.isfinite(end)]
+    values += filter(math.isfinite, drawn_interval(comparison) or ())
     if comparison.margin is not None:
         values += [-comparison.margin, comparison.margin]
     low, high = min(values), max(values)
@@ -98,21 +152,8 @@ def _range(comparison: Comparison) -> tuple[float, float]:
     return low - room, high + room
 
 
-def _ticks(low: float, high: float, most: int) -> Iterator[float]:
-    """Yield the multiples of 1, 2 or 5 times a power of ten inside the range, at most `most` + 1."""
-    power = 10.0 ** math.floor(math.log10((high - low) / most))
-    step = next(s * power for s in (1, 2, 5, 10, 20) if (high - low) / (s * power) <= most)
-    for i in range(math.ceil(low / step), math.floor(high / step) + 1):
-        yield i * step
-
-
-def _tick(value: float, ticks: list[float]) -> str:
-    step = ticks[1] - ticks[0] if len(ticks) > 1 else 1.0
-    digits = max(0, -math.floor(math.log10(step) + 1e-9))
-    return "0" if abs(value) < step / 2 else f"{value:+.{digits}f}".replace("-", "−")
-
-
-def _label(comparison: Comparison) -> str:
+def label(comparison: Comparison) -> str:
+    """Return what the bar shows, in words."""
     found = f"difference {text.format_number(comparison.difference, sign=True)}"
     if comparison.interval is not None:
         found += f", {text.confidence(comparison.interval)} {text.ends(comparison.interval)}"

@@ -1,4 +1,4 @@
-"""Result of a comparison in two plain sentences: the size of the difference, and its chance."""
+"""Result of a comparison in two plain sentences: the size of the difference, and what it shows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ _SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def plain_words(comparison: Comparison) -> str:
-    """Describe the size of the difference, and how often interchangeable runs would differ as much.
+    """Describe the size of the difference, and how often chance would show as much.
+
+    For an equivalence, that is how often a difference as large as the margin would look as small as this one.
 
     Examples
     --------
@@ -19,7 +21,9 @@ def plain_words(comparison: Comparison) -> str:
     'The candidate gets 3 more of every 100 examples right. If the two runs were interchangeable, a
     difference at least this large would come up about once in 300 comparisons.'
     """
-    return f"{_size(comparison)} {_chance(comparison)}"
+    if comparison.verdict == "equivalent":
+        return f"{_size(comparison)} {_smallness(comparison)}"
+    return _size(comparison) if comparison.difference == 0 else f"{_size(comparison)} {_chance(comparison)}"
 
 
 def _size(comparison: Comparison) -> str:
@@ -47,11 +51,24 @@ def _chance(comparison: Comparison) -> str:
     if comparison.test.alternative != "two-sided":
         far = f"at least this {'high' if comparison.test.alternative == 'greater' else 'low'}"
     often = how_often(comparison.test.log10_pvalue)
-    return f"If the two runs were interchangeable, a difference {far} would come up {often}."
+    if comparison.method == "bracket":
+        often = f"at most {often}"
+    half = ", with equal differences counted half" if comparison.test.mid_p else ""
+    return f"If the two runs were interchangeable, a difference {far} would come up {often}{half}."
 
 
-def how_often(log10_pvalue: float) -> str:
-    """Return how often an event of this probability occurs, in words."""
+def _smallness(comparison: Comparison) -> str:
+    found, margin = comparison.equivalence, comparison.margin
+    if found is None or margin is None:
+        return _chance(comparison)
+    often = how_often(math.log10(found.pvalue), is_bound=found.is_bound)
+    return f"If they really differed by {margin:g} or more, results this close would come up {often}."
+
+
+def how_often(log10_pvalue: float, *, is_bound: bool = False) -> str:
+    """Return how often an event of this probability, or of a smaller one, occurs, in words."""
+    if is_bound and log10_pvalue >= -6.0:
+        return f"less than once in {math.floor(10.0**-log10_pvalue * (1 + 1e-9)):,} comparisons"
     if log10_pvalue < -6.0:
         return f"less than once in 10{str(math.floor(-log10_pvalue)).translate(_SUPERSCRIPTS)} comparisons"
     p = 10.0**log10_pvalue

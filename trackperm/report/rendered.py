@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from trackperm.comparison import Comparison
 from trackperm.errors import CapacityError
-from trackperm.report import charts, description, discordant_examples, page, text
+from trackperm.report import description, discordant_examples, page, picture, text
+from trackperm.report.null_distribution import pmf_curves
 from trackperm.trackers.publication import Chart, Table
 
 
@@ -19,28 +20,24 @@ class RenderedComparison:
     ----------
     comparison : Comparison
         The comparison.
-    name : str
-        Title of its run.
     baseline_name, candidate_name : str
         Names of the runs, short enough for tags.
-    verdict, short_verdict : str
-        Marker and verdict, ``▲ better``; marker and p-value, ``▲ p=0.0033``.
+    verdict : str
+        Marker and verdict, ``▲ better``.
     tables : mapping of str to Table
         Tables by name: results, discordant examples, and second opinions if there are any.
     charts : mapping of str to Chart
         The null distribution as curves, unless it is too large.
     files : mapping of str to bytes
-        Page and picture by artifact path.
+        Page and pictures by artifact path.
     remarks : tuple of str
         Sentences about what is cut or not drawn.
     """
 
     comparison: Comparison
-    name: str
     baseline_name: str
     candidate_name: str
     verdict: str
-    short_verdict: str
     tables: Mapping[str, Table]
     charts: Mapping[str, Chart]
     files: Mapping[str, bytes]
@@ -64,7 +61,11 @@ def render_comparison(comparison: Comparison) -> RenderedComparison:
     tables = {"results": _results(comparison), "discordant": viewable}
     if comparison.second_opinions:
         tables["second_opinions"] = _second_opinions(comparison)
-    files = {"trackperm_report.html": page.html(comparison).encode()}
+    files = {
+        "trackperm_report.html": page.html(comparison).encode(),
+        "verdict.svg": picture.picture(comparison).encode(),
+        "verdict.png": picture.png(comparison),
+    }
     curves: dict[str, Chart] = {}
     remarks = []
     if len(viewable.rows) < comparison.n_discordant:
@@ -75,17 +76,14 @@ def render_comparison(comparison: Comparison) -> RenderedComparison:
             f" {whole} are in trackperm/discordant.parquet"
         )
     try:
-        files["pmf.png"] = charts.png(charts.pmf_chart(comparison))
         curves["null_distribution"] = _null_distribution(comparison)
     except CapacityError as error:
         remarks.append(f"chart: not drawn; {error.message}")
     return RenderedComparison(
         comparison,
-        name=f"{comparison.title}: {candidate_name} vs {baseline_name}",
         baseline_name=baseline_name,
         candidate_name=candidate_name,
         verdict=f"{comparison.marker} {comparison.verdict}",
-        short_verdict=f"{comparison.marker} {text.short_pvalue(comparison)}",
         tables=tables,
         charts=curves,
         files=files,
@@ -105,6 +103,7 @@ def _results(comparison: Comparison) -> Table:
         "difference": comparison.difference,
         "p_value": comparison.format_pvalue(),
         "adjusted_p": None if comparison.corrected is None else comparison.corrected.format_pvalue(),
+        "equivalence_p": text.equivalence(comparison) or None,
         "interval": None if comparison.interval is None else text.ends(comparison.interval),
         "verdict": f"{comparison.marker} {comparison.verdict}",
         "certainty": text.how_certain(comparison),
@@ -124,7 +123,7 @@ def _second_opinions(comparison: Comparison) -> Table:
 
 
 def _null_distribution(comparison: Comparison) -> Chart:
-    points = charts.pmf_curves(comparison)
+    points = pmf_curves(comparison)
     table = Table(tuple(points[0]), [tuple(point.values()) for point in points])
     statistic = text.shorten(comparison.statistic.name, 40)
     title = f"null distribution of {statistic}, {text.pvalue(comparison)}"

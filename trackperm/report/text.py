@@ -11,6 +11,7 @@ from trackperm.comparison import Comparison
 from trackperm.exact import PermutationTest
 from trackperm.exact.engines.monte_carlo import exact_interval
 from trackperm.exact.intervals import Interval
+from trackperm.exact.result import Relation
 from trackperm.pairing.checks.pairing_warnings import shared_input
 from trackperm.statistic import Statistic
 
@@ -35,7 +36,7 @@ def lines(comparison: Comparison) -> list[str]:
         found.append(f"{confidence(interval)} {ends(interval)}")
     return [
         "   ".join((statistic_title(comparison), *found)),
-        f"{shown}  {facts}   {comparison.marker} {comparison.decision}",
+        f"{shown}  {facts}   {comparison.marker} {comparison.decision.sentence(equivalence(comparison))}",
         f"scope: {scope(comparison)}",
         *notes(comparison),
         *opinions(comparison),
@@ -73,20 +74,32 @@ def pvalue_name(test: PermutationTest) -> str:
 
 
 def pvalue(comparison: Comparison, digits: int = 3) -> str:
-    """Return the p-value with its name; ≈ marks Monte Carlo."""
-    equals = "≈" if comparison.method == "monte-carlo" else "="
-    return f"{pvalue_name(comparison.test)} {equals} {comparison.format_pvalue(digits)}"
+    """Return the p-value with its name; ≈ marks Monte Carlo, and ≤ tilted sampling."""
+    test = comparison.test
+    return f"{pvalue_name(test)} {test.relation} {comparison.format_pvalue(digits)}"
 
 
-def short_pvalue(comparison: Comparison) -> str:
-    """Return the p-value for a tag, adjusted if corrected, and marked if drawn or uncorrected."""
+def bare_pvalue(comparison: Comparison) -> str:
+    """Return the p-value without its name, after ≈ or ≤ if it is from random swaps."""
+    return _signed(comparison.test.relation, comparison.format_pvalue())
+
+
+def _signed(sign: Relation, pvalue: str) -> str:
+    return pvalue if sign == "=" else f"{sign} {pvalue}"
+
+
+def adjusted_pvalue(comparison: Comparison) -> str:
+    """Return the adjusted p-value of a corrected comparison, after ≈ or ≤ if it depends on random swaps."""
     found = comparison.corrected
-    if found is None:
-        written = pvalue(comparison, 2).replace(" ", "")
-    else:
-        written = f"adj. p{'≈' if found.is_drawn else '='}{found.format_pvalue(2, comparison.alpha)}"
-    drawn = comparison.method == "monte-carlo" if found is None else found.is_drawn
-    return f"{written}{' MC' * drawn}{' uncorrected' * (comparison.n_uncorrected is not None)}"
+    return "" if found is None else _signed(found.relation, found.format_pvalue(level=comparison.alpha))
+
+
+def equivalence(comparison: Comparison) -> str:
+    """Return the p-value of the equivalence within the margin, which no correction changes; empty if none."""
+    if comparison.equivalence is None:
+        return ""
+    alone = comparison.corrected is not None or comparison.n_uncorrected is not None
+    return f"{comparison.equivalence}{', uncorrected' * alone}"
 
 
 def certainty(test: PermutationTest) -> str:
@@ -100,13 +113,19 @@ def certainty(test: PermutationTest) -> str:
 def how_certain(comparison: Comparison) -> str:
     """Return the certainty of a comparison's p-value, and whether its level is asymptotic."""
     found = certainty(comparison.test)
-    return found if comparison.pairing.asymptotic is None else f"{found} for these means, level asymptotic"
+    if comparison.pairing.asymptotic is None:
+        return found
+    of = "means" if comparison.statistic.pair_term is None else "ranks"
+    return f"{found} for these {of}, level asymptotic"
 
 
 def _certified(test: PermutationTest) -> str:
     if test.method == "monte-carlo":
         low, high = test.interval
         return f"Monte Carlo of {test.n_samples} swaps, 99 % interval {low:.3g} to {high:.3g}"
+    if test.method == "tilted":
+        about = "no estimate: too few draws are as extreme" if test.estimate is None else str(test.estimate)
+        return f"valid (tilted sampling, {test.n_samples:,} draws); {about}"
     if test.error_bound <= EXACT_WITHIN:
         return "exact"
     if test.method == "bracket":
@@ -152,8 +171,7 @@ def correction(comparison: Comparison) -> str:
         return f"uncorrected: one of {comparison.n_uncorrected} tests"
     if found is None:
         return ""
-    adjusted = f"{'≈ ' * found.is_drawn}{found.format_pvalue(level=comparison.alpha)}"
-    return f"adjusted {adjusted}: {found.title} over {found.n_tests} tests"
+    return f"adjusted {adjusted_pvalue(comparison)}: {found.title} over {found.n_tests} tests"
 
 
 def examples(comparison: Comparison) -> str:
@@ -198,6 +216,11 @@ def notes(comparison: Comparison) -> list[str]:
         found.append("paired by position: nothing proves that the rows are the same examples")
     if test.ties == "100 digits":
         found.append("ties by 100 digits: irrational values that agree in 100 digits count as ties")
+    if comparison.statistic.function is not None:
+        found.append(
+            f"Python function: logs do not contain `{comparison.statistic.function.text}`, so that `trackperm"
+            " verify` cannot recompute the result"
+        )
     if test.ties == "approximate":
         found.append("ties approximate: values within a rounding band of the observed one count as ties")
     if test.mid_p:
@@ -208,6 +231,8 @@ def notes(comparison: Comparison) -> list[str]:
         found.append(f"Monte Carlo: {test.why}")
         if least_drawn(comparison) >= comparison.alpha:
             found.append(f"no verdict possible: {test.n_samples} swaps are too few; increase `--samples`")
+    if test.method == "tilted":
+        found.append(f"tilted sampling: {test.why}")
     if comparison.interval_unavailable is not None:
         found.append(f"no interval: {comparison.interval_unavailable}")
     if comparison.n_discordant > 0 and not is_within_reach(comparison):
@@ -258,7 +283,7 @@ def _changed(comparison: Comparison) -> str | None:
 
 def _cases(comparison: Comparison) -> str:
     """Return the results of the worst and the best case, and whether they agree."""
-    name = f"{pvalue_name(comparison.test)} {'≈' if comparison.method == 'monte-carlo' else '='}"
+    name = f"{pvalue_name(comparison.test)} {comparison.test.relation}"
     cases = ", ".join(
         f"{case.missing} case {format_number(case.difference, sign=True)} ({name} {case.pvalue:.3g},"
         f" {case.verdict})"
@@ -273,9 +298,10 @@ def smallest_p_sentence(comparison: Comparison) -> str:
     exponent = test.log10_smallest_pvalue
     number, noun = comparison.n_discordant, _unit(comparison)
     found = f"with {number} discordant {noun if number == 1 else noun + 's'}"
-    if test.n_samples is not None and exponent < -math.log10(test.n_samples + 1):
-        exponent = -math.log10(test.n_samples + 1)  # the observed outcome counts as one of the swaps
-        found += f" and {test.n_samples} random swaps"
+    drawn = test.n_samples if test.method == "monte-carlo" else None
+    if drawn is not None and exponent < -math.log10(drawn + 1):
+        exponent = -math.log10(drawn + 1)  # the observed outcome counts as one of the swaps
+        found += f" and {drawn} random swaps"
     least = f"{10.0**exponent:.3g}" if exponent > -300 else f"1e{math.floor(exponent)}"
     return f"{found} no {pvalue_name(test)} is below {least}"
 
@@ -290,7 +316,7 @@ def headline(comparison: Comparison) -> str:
     baseline, candidate = shorten(comparison.baseline_name), shorten(comparison.candidate_name)
     statistic = comparison.title
     among = correction(comparison)
-    drawn = ", Monte Carlo" if comparison.method == "monte-carlo" else ""
+    drawn = {"monte-carlo": ", Monte Carlo", "tilted": ", tilted sampling"}.get(comparison.method, "")
     found = f"({pvalue(comparison)}{drawn}{among and f', {among}'})"
     if comparison.verdict == "undecided":
         sought = one_sided_claim(comparison)
@@ -299,12 +325,13 @@ def headline(comparison: Comparison) -> str:
             shown = f"{candidate} and {baseline} are not shown to differ"
         return f"Undecided: {shown} by {statistic} {found}"
     if comparison.verdict == "equivalent":
-        return (
-            f"{candidate} and {baseline} are equivalent within {comparison.margin:g} by {statistic} {found}"
-        )
+        within = f"{comparison.margin:g} by {statistic} ({equivalence(comparison)} for equivalence)"
+        return f"{candidate} and {baseline} are equivalent within {within}"
     note = "" if comparison.statistic.greater_is_better else ", where lower is better"
-    size = f", and equivalent within {comparison.margin:g}" if comparison.decision.equivalent else ""
-    return f"{candidate} is {comparison.verdict} than {baseline} by {statistic}{note}{size} {found}"
+    size = ""
+    if comparison.equivalence is not None:
+        size = f", and equivalent within {comparison.margin:g} ({equivalence(comparison)} for equivalence)"
+    return f"{candidate} is {comparison.verdict} than {baseline} by {statistic}{note} {found}{size}"
 
 
 def one_sided_claim(comparison: Comparison) -> str | None:
@@ -326,7 +353,7 @@ def least_drawn(comparison: Comparison) -> float:
     It is the upper end if none of the requested random swaps is extreme.
     """
     drawn = comparison.test.n_samples
-    if drawn is None:
+    if drawn is None or comparison.method != "monte-carlo":
         return 0.0
     # drawing stops early if the p-value is large
     return exact_interval(0, int(comparison.options.get("n_samples", drawn)), stopped=False)[1]

@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import secrets
-import subprocess
-import sys
 from collections.abc import Callable
-from functools import cache
 from importlib import resources
 from pathlib import PurePosixPath
-from threading import Lock
 
 from flask import Flask, Response, abort, request
 
 from trackperm.report.templating import environment
 from trackperm.version import __version__
 
-_STATIC = resources.files("trackperm.server") / "static"
-_VEGA = "vega.js"
-_TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
-_BUNDLE_SECONDS = 120.0
-_WRITE_PROGRAM = (
-    "import sys; from trackperm.report import charts; sys.stdout.buffer.write(charts.program().encode())"
+_FOLDERS = (
+    resources.files("trackperm.server") / "static",
+    resources.files("trackperm.report") / "templates",  # styles of charts that reports have as well
 )
+_TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 
-STATIC_NAMES = (*sorted(file.name for file in _STATIC.iterdir() if file.is_file()), _VEGA)
-"""Names of the files below ``/trackperm/static/``; the last one is built at its first request."""
+_FILES = {
+    file.name: file
+    for folder in _FOLDERS
+    for file in folder.iterdir()
+    if PurePosixPath(file.name).suffix in _TYPES
+}
+
+STATIC_NAMES = tuple(sorted(_FILES))
+"""Names of the files below ``/trackperm/static/``."""
 
 
 def register(app: Flask, prefix: str) -> None:
@@ -78,39 +78,10 @@ def policy(nonce: str) -> str:
 def _static(name: str) -> Response:
     if name not in STATIC_NAMES:
         abort(404)
-    body = _program() if name == _VEGA else (_STATIC / name).read_bytes()
-    response = Response(mimetype=_TYPES[PurePosixPath(name).suffix])
-    if name == _VEGA and "gzip" in request.headers.get("Accept-Encoding", ""):
-        body = _packed_program()
-        response.headers["Content-Encoding"] = "gzip"
-    response.data = body
+    body = _FILES[name].read_bytes()
+    response = Response(body, mimetype=_TYPES[PurePosixPath(name).suffix])
     response.set_etag(hashlib.sha256(body).hexdigest()[:32])
     response.headers["Cache-Control"] = "no-cache"  # browsers keep it, and ask whether it has changed
-    response.headers["Vary"] = "Accept-Encoding"
     response.headers["X-Content-Type-Options"] = "nosniff"
     response.make_conditional(request)
     return response
-
-
-_building = Lock()
-
-
-def _program() -> bytes:
-    with _building:
-        return _built_program()
-
-
-@cache
-def _built_program() -> bytes:
-    """Bundle the program of charts in another process, which frees the memory of its JavaScript engine."""
-    done = subprocess.run(  # noqa: S603 - our own code
-        [sys.executable, "-c", _WRITE_PROGRAM], capture_output=True, timeout=_BUNDLE_SECONDS, check=False
-    )
-    if done.returncode:
-        abort(503)
-    return done.stdout
-
-
-@cache
-def _packed_program() -> bytes:
-    return gzip.compress(_program(), mtime=0)

@@ -2,6 +2,7 @@
 
 from trackperm.statistic.definition import Outcome, Statistic
 from trackperm.statistic.expressions.frames import OUT_OF_RANGE
+from trackperm.statistic.function import from_function
 from trackperm.statistic.load import builtin_names, load_statistic, read_statistic
 from trackperm.statistic.schema import json_schema
 from trackperm.tables.column_types import ColumnType
@@ -12,6 +13,7 @@ __all__ = [
     "Outcome",
     "Statistic",
     "builtin_names",
+    "from_function",
     "json_schema",
     "load_statistic",
     "read_statistic",

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from fractions import Fraction
 
+from trackperm.errors import InputError
 from trackperm.exact import RationalStatistic, RealStatistic
 from trackperm.statistic.declared_parts import (
     check_classes,
@@ -36,7 +37,8 @@ from trackperm.statistic.expressions.tree import (
     transform,
 )
 from trackperm.statistic.expressions.units import in_units, with_units
-from trackperm.statistic.schema import Contrast, LongSpec, ShortSpec
+from trackperm.statistic.pair_term import SHARE
+from trackperm.statistic.schema import Contrast, LongSpec, PairSpec, ShortSpec, form
 from trackperm.statistic.symmetry import require_antisymmetry
 
 
@@ -57,6 +59,8 @@ def compile_statistic(
     InputError, InputTypeError
         If what the caller sets does not suit the spec.
     """
+    if form(entries.document) is PairSpec:
+        return _compile_pairs(entries, name, known_strata)
     document, checked = entries.document, entries.checked(name)
     name, spec, counts = checked.name, checked.spec, checked.counts
     parameters, undefined, resolution = checked.parameters, checked.undefined, checked.resolution
@@ -142,6 +146,70 @@ def compile_statistic(
         _worst=worst,
         _best=best,
         _source=document,
+    )
+
+
+def _compile_pairs(entries: Entries, name: str, known_strata: Collection[str] | None) -> Statistic:
+    """Compile a spec of pairs: its score is a sum of the shares of examples, which their pairs determine."""
+    checked = entries.checked_pairs(name)
+    name, spec, term = checked.name, checked.spec, checked.term
+    if spec.repeats not in (None, "rows"):
+        raise InputError(
+            f"`{name}` compares pairs of examples, so that several rows of one example cannot be combined by"
+            f" `{spec.repeats}`",
+            hint="`--unit row` takes each row as an example; or keep one row for each example.",
+        )
+    counts = {SHARE: term.merged}
+    columns = entries.columns(counts, spec, name)
+    weights = weights_of(entries.document, spec, name, known_strata, ())
+    share = replace(term.term, tree=Name(0, 0, SHARE))
+    score = weighted_mean(share, weights) if weights else share
+    require_moderate_size(share, len(weights))
+    names = in_parts(counts, weights)
+    units = {total: checked.units.get(total, Fraction(1)) for total in names}
+    g, h = _contrast_of(score, dict.fromkeys(names, share), "difference")
+    scaled_g, compiled = _compiled(
+        g, h, {f"{side}.{total}": units[total] for side in "uv" for total in names} | units, None
+    )
+    part_score = exact_function(share, (SHARE,), None)
+    return Statistic(
+        name=name,
+        description=" ".join(spec.description.split()),
+        alternative=spec.alternative,
+        greater_is_better=spec.greater_is_better,
+        count_names=(SHARE,),
+        columns=columns,
+        used_columns=tuple(dict.fromkeys(columns[used] for used in term.names)),
+        parameters=checked.parameters,
+        set_parameters=frozenset(checked.parameters)
+        if entries.set_parameters is None
+        else entries.set_parameters,
+        resolution=checked.units,
+        g_names=tuple(scaled_g),
+        h=compiled,
+        score=exact_function(with_units(score, units), names, None),
+        part_score=part_score,
+        contrast="difference",
+        repeats=spec.repeats,
+        cluster=spec.cluster,
+        strata=spec.strata,
+        class_column=None,
+        classes=(),
+        predicts_classes=False,
+        weights=weights,
+        slices=tuple(dict.fromkeys(spec.slices)),
+        undefined=None,
+        ranges={},
+        pair_term=term,
+        _counts=counts,
+        _g={f"{side}.{SHARE}": replace(share, tree=Name(0, 0, SHARE, side)) for side in "uv"},
+        _scaled_g=scaled_g,
+        _h=h,
+        _score=share,
+        _missing={},
+        _worst={},
+        _best={},
+        _source=entries.document,
     )
 
 

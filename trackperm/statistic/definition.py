@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from trackperm.choices import Alternative, RepeatsInSpec
 from trackperm.errors import InputError, SpecError
 from trackperm.exact import RationalStatistic, RealStatistic
 from trackperm.exact.differences import linearised
+from trackperm.exact.engines.lattice.statistic import Statistic as ExactStatistic
 from trackperm.exact.scores.resolution import format_unit
 from trackperm.messages import did_you_mean, listed
 from trackperm.statistic.counter_columns import (
@@ -33,6 +34,7 @@ from trackperm.statistic.expressions.functions import NARWHALS, FrameExpression,
 from trackperm.statistic.expressions.parts import has_totals, in_parts
 from trackperm.statistic.expressions.tree import Expression, Name, Node, transform
 from trackperm.statistic.expressions.types import Checker
+from trackperm.statistic.pair_term import SCORE, PairTerm
 from trackperm.statistic.schema import Contrast
 from trackperm.tables.column_types import ColumnType
 
@@ -56,6 +58,32 @@ Integers = npt.NDArray[np.int64]
 
 Outcome = Literal["missing", "worst", "best"]
 """Value that replaces a missing prediction."""
+
+
+class ScoreOfPython(Protocol):
+    """Score that is a Python function; :class:`~trackperm.statistic.function.ScoreFunction` is one."""
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """The function."""
+
+    @property
+    def undefined(self) -> float | None:
+        """Value where the function has none."""
+
+    @property
+    def text(self) -> str:
+        """The call of the function, such as ``f(tp, incorrect)``."""
+
+    @property
+    def digest(self) -> str | None:
+        """Digest of the source of the function."""
+
+    def __call__(self, totals: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Return the scores at totals, shape (..., p); NaN where they are undefined."""
+
+    def number(self, totals: Sequence[int]) -> float:
+        """Return the score at one point; raise UndefinedError if it has none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,12 +114,12 @@ class Statistic:
         units gives a mapping.
     g_names : tuple of str
         Names of the integers of a pair, whose sums are the arguments of h.
-    h : RationalStatistic or RealStatistic
-        Rational where h consists of ``+ - * /`` and integer powers alone. Its value is in the units of the
-        spec, whatever the units of its arguments.
-    score : RationalStatistic, RealStatistic or None
+    h : RationalStatistic, RealStatistic or callable
+        Rational where h consists of ``+ - * /`` and integer powers alone, and a callable where the score is a
+        Python function. Its value is in the units of the spec, whatever the units of its arguments.
+    score : RationalStatistic, RealStatistic, ScoreOfPython or None
         Value of one run, from the totals of its counts; None in the long form.
-    part_score : RationalStatistic, RealStatistic or None
+    part_score : RationalStatistic, RealStatistic, ScoreOfPython or None
         Value of one run on one stratum or class; the score where there are no such parts.
     contrast : {'difference', 'log ratio'}
         How h compares the scores of two runs.
@@ -113,10 +141,17 @@ class Statistic:
         Least and greatest allowed value of columns, by the names that counts use.
     slices : tuple of str
         Columns whose values define slices, which are compared separately as well.
+    pair_term : PairTerm or None
+        What pairs of examples count, if the score is a mean over pairs. The count is then the share of an
+        example in the score of a run: the baseline's score is divided equally among the examples, and the
+        shares of an example in both runs differ by what exchanging its outputs changes in the difference of
+        scores, halved. Its units follow from the data; they are by part if there are strata.
     chosen : str
         Reason for the choice of the statistic, where the user named none, such as ``the log's own metric``.
     found : tuple of str
         Columns that were found in the data because the user named none.
+    function : ScoreOfPython or None
+        The Python function that is the score; None if the spec defines the score.
     """
 
     name: str
@@ -130,9 +165,9 @@ class Statistic:
     set_parameters: frozenset[str]
     resolution: Units | Fraction
     g_names: tuple[str, ...]
-    h: RationalStatistic | RealStatistic = field(repr=False)
-    score: RationalStatistic | RealStatistic | None = field(repr=False)
-    part_score: RationalStatistic | RealStatistic | None = field(repr=False)
+    h: ExactStatistic = field(repr=False)
+    score: RationalStatistic | RealStatistic | ScoreOfPython | None = field(repr=False)
+    part_score: RationalStatistic | RealStatistic | ScoreOfPython | None = field(repr=False)
     contrast: Contrast
     repeats: RepeatsInSpec | None
     cluster: str | None
@@ -153,8 +188,10 @@ class Statistic:
     _worst: Mapping[str, Expression] = field(repr=False)
     _best: Mapping[str, Expression] = field(repr=False)
     _source: Document = field(repr=False)
+    pair_term: PairTerm | None = None
     chosen: str = ""
     found: tuple[str, ...] = ()
+    function: ScoreOfPython | None = field(default=None, repr=False)
 
     def counts(
         self,
@@ -190,6 +227,8 @@ class Statistic:
 
     def computed_decimals(self, types: Mapping[str, ColumnType]) -> tuple[str, ...]:
         """Return the decimal columns from which counts are computed, not only read or compared."""
+        if ColumnType.DECIMAL not in types.values():
+            return ()
         checker = self._checker(types, decimals=True)
         found = [
             self._read_columns[node.full]
@@ -199,6 +238,29 @@ class Statistic:
             for node in expression.names
         ]
         return tuple(dict.fromkeys(name for name in found if types[name] is ColumnType.DECIMAL))
+
+    @property
+    def example_columns(self) -> tuple[str, ...]:
+        """Columns besides the label that belong to the examples, so that they agree in both runs."""
+        if self.pair_term is None:
+            return ()
+        return tuple(self.columns[name] for name in self.pair_term.names if name not in (SCORE, "label"))
+
+    def checked_pairs(self, types: Mapping[str, ColumnType]) -> PairTerm:
+        """Return the term of pairs, checked against the types of columns.
+
+        It raises SpecError if types do not match, as in text compared with a number.
+        """
+        assert self.pair_term is not None  # noqa: S101
+
+        def column_type(expression: Expression, node: Name) -> ColumnType:
+            column = self.columns[node.name]
+            if column not in types:
+                raise _no_column(expression, node, column, types)
+            return types[column]
+
+        self.pair_term.check(column_type, lambda name: self.columns.get(name.rpartition(".")[2], name))
+        return self.pair_term
 
     @property
     def has_several_rows(self) -> bool:
@@ -256,6 +318,12 @@ class Statistic:
         raises InputError if the spec does not define the `outcome` and it cannot be derived, and SpecError if
         types do not match.
         """
+        if self.pair_term is not None:
+            raise InputError(
+                f"`{self.name}` compares the scores of pairs of examples, and a missing score cannot be"
+                " compared",
+                hint="`--missing drop` excludes such examples.",
+            )
         if not self.counts_missing:
             raise InputError(
                 f"the statistic `{self.name}` does not define the counts of a missing prediction",
@@ -365,12 +433,16 @@ class Statistic:
     def lacking(self, columns: Collection[str]) -> list[SpecError]:
         """Return an error for each name in counts whose column is not in `columns`."""
         expressions = [*self._counts.values(), *self._substitutes]
+        read_columns = self._read_columns
+        if self.pair_term is not None:
+            expressions = [*self.pair_term.expressions]
+            read_columns = {name.full: self.columns[name.name] for each in expressions for name in each.names}
         known = {CLASS_COLUMN, *columns}
         names = [(expression, node) for expression in expressions for node in expression.names]
         return [
-            _no_column(expression, node, self._read_columns[node.full], columns)
+            _no_column(expression, node, read_columns[node.full], columns)
             for expression, node in names
-            if self._read_columns.get(node.full, CLASS_COLUMN) not in known
+            if read_columns.get(node.full, CLASS_COLUMN) not in known
         ]
 
     def _checker(self, types: Mapping[str, ColumnType], *, decimals: bool) -> Checker:
@@ -432,9 +504,7 @@ class Statistic:
         trees = {name: expression.tree for name, expression in self._scaled_g.items()}
         return {name: tree.full for name, tree in trees.items() if isinstance(tree, Name)}
 
-    def tested(
-        self, observed: Integers, swapped: Integers, multiplicities: Integers
-    ) -> RationalStatistic | RealStatistic:
+    def tested(self, observed: Integers, swapped: Integers, multiplicities: Integers) -> ExactStatistic:
         """Return h for g of these pairs, simplified to a linear function where it is one.
 
         Arguments that no exchange changes are replaced by their totals. A mean then becomes linear; the mean
@@ -477,7 +547,11 @@ class Statistic:
             "counts": _written(self._counts),
             **{key: value for key, value in optional.items() if value},
         }
-        if self._score is not None and (
+        if self.pair_term is not None:
+            return dump(self._document_of_pairs(self.pair_term, optional))
+        if self.function is not None:
+            data |= {"function": self.function.text, "source_digest": self.function.digest}
+        elif self._score is not None and (
             self.strata is not None or self.has_classes or self.contrast != "difference"
         ):
             data |= {"score": _plain(str(self._score)), "contrast": self.contrast}
@@ -489,6 +563,26 @@ class Statistic:
         data["greater_is_better"] = self.greater_is_better
         return dump(data)
 
+    def _document_of_pairs(self, term: PairTerm, optional: Mapping[str, Any]) -> dict[str, Any]:
+        conditions = {"left": term.left, "right": term.right, "term": term.term}
+        pairs: dict[str, Any] = {key: str(each) for key, each in conditions.items() if each is not None}
+        written = {
+            "name": self.name,
+            **{
+                key: optional[key]
+                for key in ("parameters", "columns", "repeats", "cluster", "slices", "strata")
+            },
+            "weights": optional["weights"],
+            "pairs": {**pairs, "scale": term.scale},
+            "resolution": None if term.resolution is None else format_unit(term.resolution),
+            "units": optional["resolution"],
+        }
+        return {
+            **{key: value for key, value in written.items() if value},
+            "alternative": self.alternative,
+            "greater_is_better": self.greater_is_better,
+        }
+
     @property
     def _class_columns(self) -> str | None:
         return f"{self.class_column},prediction" if self.predicts_classes else self.class_column
@@ -496,6 +590,8 @@ class Statistic:
     @property
     def score_text(self) -> str | None:
         """Score as an expression of the counts; None in the long form."""
+        if self.function is not None:
+            return self.function.text
         return None if self._score is None else str(self._score)
 
     def _reads(self, name: str | None) -> bool:

@@ -19,6 +19,7 @@ from trackperm.statistic.direction import direction_word
 from trackperm.statistic.document import Document
 from trackperm.statistic.expressions.parts import first_not_additive
 from trackperm.statistic.expressions.tree import (
+    EXAMPLES,
     MAX_NAME,
     RESERVED,
     Binary,
@@ -29,7 +30,8 @@ from trackperm.statistic.expressions.tree import (
     children,
 )
 from trackperm.statistic.expressions.types import MAX_INTEGER, Checker, NameType, literal_type
-from trackperm.statistic.schema import LongSpec, ShortSpec, validate
+from trackperm.statistic.pair_term import PairTerm, by_order
+from trackperm.statistic.schema import LongSpec, PairSpec, ShortSpec, validate
 from trackperm.tables.column_types import ColumnType
 
 _ROLES = ("id", "prediction", "label")
@@ -64,6 +66,17 @@ class CheckedEntries:
     resolution: Fraction | dict[str, Fraction]
 
 
+@dataclass(frozen=True)
+class CheckedPairs:
+    """Entries of a spec of pairs that passed the checks of single entries."""
+
+    name: str
+    spec: PairSpec
+    parameters: dict[str, ParameterValue]
+    term: PairTerm
+    units: dict[str, Fraction]
+
+
 @dataclass
 class Entries:
     """Entries of a spec, with the parameters, columns and groups that the caller sets in their place."""
@@ -75,6 +88,7 @@ class Entries:
     overriding_resolution: Resolution | Mapping[str, Resolution] | None = None
     set_parameters: frozenset[str] | None = None  # None: all, as in a spec that is not built in
     errors: list[TrackpermError] | None = None  # errors that are collected; None: the first one is raised
+    units: Mapping[str, Fraction] | None = None  # units of the shares in a score of pairs
 
     @property
     def has_classes(self) -> bool:
@@ -88,17 +102,10 @@ class Entries:
     def checked(self, name: str) -> CheckedEntries:
         """Parse all entries and check each by itself; collected errors hide no others."""
         document = self.document
-        groups = {key: value for key, value in self.overriding_groups.items() if value is not None}
-        spec = validate(document).model_copy(update=groups)
+        spec = self.spec()
+        assert not isinstance(spec, PairSpec)  # noqa: S101
         is_long = isinstance(spec, LongSpec)
-        if spec.name is not None:
-            name = spec.name
-            with self._attempt():
-                if not re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", name):
-                    hint = "a name has up to 64 letters, digits, `_`, `-` and `.`."
-                    raise document.error(f"the name `{name}` cannot be used", ("name",), hint=hint)
-        with self._attempt():
-            self._check_direction(name)
+        name = self._name(spec, name)
         parameters = self._parameters(spec, name)
         undefined = None
         with self._attempt():
@@ -136,13 +143,70 @@ class Entries:
             name, spec, parameters, undefined, counts, g, value, missing, worst, best, resolution
         )
 
+    def spec(self) -> ShortSpec | LongSpec | PairSpec:
+        """Return the entries of the spec by their keys, with the groups that the caller sets."""
+        groups = {key: value for key, value in self.overriding_groups.items() if value is not None}
+        return validate(self.document).model_copy(update=groups)
+
+    def checked_pairs(self, name: str) -> CheckedPairs:
+        """Parse the entries of a spec of pairs and check each by itself; collected errors hide no others."""
+        document, spec = self.document, self.spec()
+        assert isinstance(spec, PairSpec)  # noqa: S101
+        name = self._name(spec, name)
+        parameters = self._parameters(spec, name)
+        found = {}
+        for key in ("left", "right", "term"):
+            if getattr(spec.pairs, key) is not None:
+                with self._attempt():
+                    parsed = Expression.parse(document.passage(("pairs", key)), EXAMPLES)
+                    found[key] = parsed.bind(parameters)
+        self._check_parameters(parameters, found.values(), name)
+        resolution = None
+        with self._attempt():
+            resolution = self._resolution_of_pairs(name)
+        units = self.units
+        if units is None:
+            units = {key: self._written_resolution(("units", key)) for key in spec.units}
+        if self.errors or "term" not in found:
+            raise self.errors[0] if self.errors else document.error("`term` is missing", ("pairs",))
+        term = PairTerm(found.get("left"), found.get("right"), found["term"], spec.pairs.scale, resolution)
+        term.check(lambda _expression, _name: None, str, self._attempt)
+        with self._attempt():
+            if resolution is not None and by_order(term):
+                hint = "only what is computed from the scores themselves is rounded."
+                raise term.term.error(term.term.tree, "a term of comparisons has no `resolution`", hint=hint)
+        if self.errors:
+            raise self.errors[0]
+        return CheckedPairs(name, spec, parameters, term, dict(units))
+
+    def _resolution_of_pairs(self, name: str) -> Fraction | None:
+        given = self.overriding_resolution
+        if isinstance(given, Mapping):
+            hint = "`--resolution 0.001`, for example, rounds what a pair counts."
+            raise InputError(f"`{name}` has one resolution, not one for each count", hint=hint)
+        if given is not None:
+            return read_resolution(given)
+        return self._written_resolution(("resolution",)) if "resolution" in self.document.data else None
+
+    def _name(self, spec: ShortSpec | LongSpec | PairSpec, name: str) -> str:
+        """Return the name of the statistic, checked; `name` is its name if it has none of its own."""
+        if spec.name is not None:
+            name = spec.name
+            with self._attempt():
+                if not re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", name):
+                    hint = "a name has up to 64 letters, digits, `_`, `-` and `.`."
+                    raise self.document.error(f"the name `{name}` cannot be used", ("name",), hint=hint)
+        with self._attempt():
+            self._check_direction(name)
+        return name
+
     def _check_direction(self, name: str) -> None:
         """Refuse a spec that is named like an error and does not say whether greater is better."""
         data = self.document.data
         word = direction_word(name)
         if word is None or "greater_is_better" in data:
             return
-        path = next((key,) for key in ("name", "score", "h", "counts") if key in data)
+        path = next((key,) for key in ("name", "score", "h", "counts", "pairs") if key in data)
         raise self.document.error(
             f"`{name}` needs the key `greater_is_better`, as a lower `{word}` may be better",
             path,
@@ -151,7 +215,7 @@ class Entries:
             " really is better.",
         )
 
-    def _parameters(self, spec: ShortSpec | LongSpec, name: str) -> dict[str, ParameterValue]:
+    def _parameters(self, spec: ShortSpec | LongSpec | PairSpec, name: str) -> dict[str, ParameterValue]:
         """Return the values of the parameters, with the caller's in place of the defaults."""
         values: dict[str, ParameterValue] = {}
         for key, value in spec.parameters.items():
@@ -335,7 +399,7 @@ class Entries:
         Checker(False, _known(g, hint), "value").result(h, "h")
 
     def columns(
-        self, counts: Mapping[str, Expression], spec: ShortSpec | LongSpec, name: str
+        self, counts: Mapping[str, Expression], spec: ShortSpec | LongSpec | PairSpec, name: str
     ) -> dict[str, str]:
         """Return the column of every name in the spec, and of ``id`` and ``label``."""
         named = {

@@ -47,9 +47,9 @@ class EngineForecast:
             )
         rank = f"{self.kind}, rank {self.rank}" + (f" for each `{self.each}`" if self.each else "")
         if self.each or self.rank > MOST_REDUCED:
-            return f"{rank}: exact (enumerate or lattice) where few examples differ, else Monte Carlo"
+            return f"{rank}: exact (enumerate or lattice) where few examples differ, else tilted sampling"
         if self.rank > 2:
-            return f"{rank}: exact (enumerate or lattice) where it fits the memory, else Monte Carlo"
+            return f"{rank}: exact (enumerate or lattice) within two seconds, else tilted sampling"
         return f"{rank}: exact (enumerate or lattice), whichever is cheaper"
 
 

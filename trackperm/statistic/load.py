@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from fractions import Fraction
 from functools import cache
 from pathlib import Path
 
@@ -16,11 +17,17 @@ from trackperm.statistic.compile import compile_statistic
 from trackperm.statistic.definition import ClassValue, Statistic
 from trackperm.statistic.document import Document
 from trackperm.statistic.entries import Entries
+from trackperm.statistic.function import with_function
 
 BUILTIN = Path(__file__).parent / "builtin"
 
 TEMPLATE = Path(__file__).parent / "template.yaml"
 """A commented spec, as a template for new ones."""
+
+FUNCTION_HINT = (
+    'a function needs counts: `trackperm.statistic.from_function(f, {"tp": "prediction & label", ...})`.'
+)
+"""Hint for a Python function in place of a statistic."""
 
 
 @cache
@@ -39,6 +46,7 @@ def load_statistic(
     cluster: str | None = None,
     strata: Collection[str] | None = None,
     classes: Collection[ClassValue] | None = None,
+    units: Mapping[str, Fraction] | None = None,
 ) -> Statistic:
     """Load and compile a statistic.
 
@@ -63,6 +71,8 @@ def load_statistic(
         Strata in the data, where the spec names their column.
     classes : collection of str, int or bool, optional
         Classes in the data, where the spec names their column.
+    units : mapping of str to Fraction, optional
+        Units of the shares of examples in a score over pairs, by `total_names`; the data determine them.
 
     Raises
     ------
@@ -87,7 +97,14 @@ def load_statistic(
     if isinstance(source, str) and source in builtin_names():
         source = _builtin(source)
     if isinstance(source, Statistic):
-        changes = (None if repeats == source.repeats else repeats, cluster, resolution, strata, classes)
+        changes = (
+            None if repeats == source.repeats else repeats,
+            cluster,
+            resolution,
+            strata,
+            classes,
+            units,
+        )
         has_columns = columns.items() <= source.columns.items()
         if not parameters and has_columns and all(change is None for change in changes):
             return source
@@ -97,14 +114,17 @@ def load_statistic(
         kept = {key: column for key, column in source.columns.items() if key != replaced}
         set_ = source.set_parameters | parameters.keys()
         parameters, columns = {**source.parameters, **parameters}, {**kept, **columns}
-        resolution = source.resolution if resolution is None else resolution
-        chosen, found = source.chosen, source.found
+        own = source.resolution if source.pair_term is None else source.pair_term.resolution
+        resolution = own if resolution is None else resolution
+        chosen, found, function = source.chosen, source.found, source.function
     else:
         document, name = _read(source)
-        set_, chosen, found = None, "", ()
+        set_, chosen, found, function = None, "", (), None
     groups = {"repeats": repeats, "cluster": cluster}
-    entries = Entries(document, parameters, columns, groups, resolution, set_)
+    entries = Entries(document, parameters, columns, groups, resolution, set_, units=units)
     statistic = compile_statistic(entries, name, known_strata=strata, known_classes=classes)
+    if function is not None:
+        statistic = with_function(statistic, function.function, function.undefined)
     return replace(statistic, chosen=chosen, found=found)
 
 
@@ -144,7 +164,10 @@ def _builtin(name: str) -> Statistic:
 
 def _read(source: str | Path) -> tuple[Document, str]:
     if not isinstance(source, str | Path):
-        raise InputTypeError(f"a statistic is a name, a path or a `Statistic`, not `{type(source).__name__}`")
+        raise InputTypeError(
+            f"the statistic is of type `{type(source).__name__}`; expected a name, a path or a `Statistic`",
+            hint=FUNCTION_HINT if callable(source) else None,
+        )
     path = Path(source)
     if isinstance(source, str) and path.suffix.lower() not in (".yaml", ".yml"):
         builtins = builtin_names()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, WithJsonSchema
 from pydantic_core import PydanticCustomError
@@ -13,6 +13,11 @@ from trackperm.statistic.document import Document
 
 VERSION = 1
 """Version of the spec language."""
+
+_NOT_WITH_PAIRS = (
+    *("counts", "score", "contrast", "g", "h"),
+    *("missing", "worst", "best", "classes", "undefined", "ranges"),
+)
 
 Contrast = Literal["difference", "log ratio"]
 
@@ -64,7 +69,7 @@ Range = Annotated[
 ]
 
 
-class _Spec(BaseModel):
+class _Common(BaseModel):
     model_config = ConfigDict(
         extra="forbid",
         strict=True,
@@ -90,6 +95,34 @@ class _Spec(BaseModel):
 
     columns: dict[str, str] = Field({}, description="Columns of the data, by their names in this spec.")
 
+    cluster: str | None = Field(
+        None, description="Column whose groups of examples are exchanged between the runs as a whole."
+    )
+
+    strata: str | None = Field(
+        None,
+        description="Column whose groups of examples are scored separately; the score is the weighted mean "
+        "of their scores.",
+    )
+
+    slices: list[str] = Field(
+        [],
+        description="Columns whose values define slices: parts of the examples that are compared "
+        "separately as well. All tests of the statistic are then corrected for multiplicity.",
+    )
+
+    weights: dict[str, Number] = Field({}, description="Weight of every stratum or class; equal by default.")
+
+    alternative: Alternative = Field("two-sided", description="Which values of the statistic are extreme.")
+
+    greater_is_better: bool = Field(
+        True,
+        description="Whether a greater value is a better candidate. It is required where the name is "
+        "that of an error, as in `val_loss`, `rmse`, `latency`.",
+    )
+
+
+class _Spec(_Common):
     missing: dict[str, Expression] = Field(
         {}, description="Value of every count for a missing prediction: an expression in `label`."
     )
@@ -124,16 +157,6 @@ class _Spec(BaseModel):
         "themselves, and `rows` takes each row as an example.",
     )
 
-    cluster: str | None = Field(
-        None, description="Column whose groups of examples are exchanged between the runs as a whole."
-    )
-
-    strata: str | None = Field(
-        None,
-        description="Column whose groups of examples are scored separately; the score is the weighted mean "
-        "of their scores.",
-    )
-
     classes: Classes = Field(
         None,
         description="Column, usually `label`, whose values are the classes, or a list of them. In counts, "
@@ -142,27 +165,11 @@ class _Spec(BaseModel):
         "as in `columns: {kind: class}`.",
     )
 
-    slices: list[str] = Field(
-        [],
-        description="Columns whose values define slices: parts of the examples that are compared "
-        "separately as well. All tests of the statistic are then corrected for multiplicity.",
-    )
-
-    weights: dict[str, Number] = Field({}, description="Weight of every stratum or class; equal by default.")
-
     resolution: Resolution = Field(
         None, description="Number to whose multiples decimal counts are rounded: one, or one for each count."
     )
 
     undefined: Expression = Field(None, description="Value of 0/0, a number.")
-
-    alternative: Alternative = Field("two-sided", description="Which values of the statistic are extreme.")
-
-    greater_is_better: bool = Field(
-        True,
-        description="Whether a greater value is a better candidate. It is required where the name is "
-        "that of an error, as in `val_loss`, `rmse`, `latency`.",
-    )
 
 
 class ShortSpec(_Spec):
@@ -197,13 +204,63 @@ class LongSpec(_Spec):
     h: Expression = Field(description="The statistic, from the sums of g.")
 
 
-def validate(document: Document) -> ShortSpec | LongSpec:
-    """Check the shape of a spec: the long form where it has `g` or `h`, else the short form."""
+class Pairs(BaseModel):
+    """Pairs of examples, and what each counts."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, title="Pairs", defer_build=True)
+
+    left: Expression = Field(
+        None,
+        description="Condition on the left example of a pair, from its columns except the score; all "
+        "examples by default.",
+    )
+
+    right: Expression = Field(
+        None,
+        description="Condition on the right example of a pair, from its columns except the score, and "
+        "from those of the left example as `left.NAME`; all examples by default.",
+    )
+
+    term: Expression = Field(
+        description="What a pair counts, from the columns of both examples as `left.NAME` and `right.NAME`; "
+        "`score` is the score of the run.",
+    )
+
+    scale: Literal["ranks", "raw"] = Field(
+        "ranks",
+        description="Scores that are exchanged: `ranks` within each run, whose scores need not be on one "
+        "scale, or `raw` scores.",
+    )
+
+
+class PairSpec(_Common):
+    """Form for pairs: the score is the mean of a term over pairs of examples."""
+
+    classes: ClassVar[None] = None
+
+    repeats: Literal["rows"] | None = Field(
+        None, description="`rows` takes each row as an example; rows of one example cannot be combined."
+    )
+
+    pairs: Pairs = Field(description="Pairs of examples that are compared, and what each of them counts.")
+
+    resolution: Number = Field(
+        None,
+        description="Number to whose multiples the terms of pairs are rounded, if they are not integers.",
+    )
+
+    units: dict[str, Number] = Field(
+        {}, description="Units of the shares of examples in the score, as the data determined them."
+    )
+
+
+def validate(document: Document) -> ShortSpec | LongSpec | PairSpec:
+    """Check the shape of a spec: that of pairs if it has `pairs`, the long form if it has `g` or `h`."""
     return document.validate(form(document))
 
 
-def form(document: Document) -> type[ShortSpec] | type[LongSpec]:
-    """Return the form of a spec, which its keys determine; refuse another version, or keys of both forms."""
+def form(document: Document) -> type[ShortSpec] | type[LongSpec] | type[PairSpec]:
+    """Return the form of a spec, which its keys determine; refuse another version, or keys of two forms."""
     keys = document.data
     version = keys.get("version", VERSION)
     if type(version) is not int or version != VERSION:
@@ -213,6 +270,12 @@ def form(document: Document) -> type[ShortSpec] | type[LongSpec]:
             ("version",),
             hint=f"write `version: {VERSION}`, or install a newer trackperm.",
         )
+    if "pairs" in keys:
+        for key in _NOT_WITH_PAIRS:
+            if key in keys:
+                hint = "with `pairs`, the score is the mean of `term` over all pairs; there are no counts."
+                raise document.error(f"`{key}` cannot be used with `pairs`", (key,), key=True, hint=hint)
+        return PairSpec
     long = next((key for key in keys if key in ("g", "h")), None)
     if long is None:
         return ShortSpec
@@ -234,7 +297,7 @@ def json_schema() -> dict[str, Any]:
     >>> json_schema()["title"]
     'trackperm statistic'
     """
-    form: Any = ShortSpec | LongSpec
+    form: Any = ShortSpec | LongSpec | PairSpec
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "trackperm statistic",

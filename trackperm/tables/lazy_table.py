@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import narwhals as nw
@@ -53,6 +53,10 @@ class LazyTable(ABC):
     @abstractmethod
     def read(self, names: Iterable[str]) -> nw.DataFrame[Any]:
         """Read the columns `names` into memory, all at once."""
+
+    def renamed(self, names: Mapping[str, str]) -> LazyTable | nw.DataFrame[Any]:
+        """Keep the columns that are keys of `names`, under new names; by default they are read."""
+        return self.read(names).rename(dict(names))
 
     def slices(self, names: Iterable[str], size: int) -> Iterator[pl.DataFrame]:
         """Yield the columns `names`, `size` rows at a time; by default all rows are read at once."""

@@ -90,6 +90,11 @@ class Query(LazyTable):
         kept = self._anonymous.filter(nw.col(self._place(name)).is_in(values.to_list()))
         return replace(self, lazy=_called(kept, list(self.schema)))
 
+    def renamed(self, names: Mapping[str, str]) -> Query:
+        """Keep the columns that are keys of `names`, under new names."""
+        kept = self._anonymous.select(list(map(self._place, names)))
+        return Query(_called(kept, list(names.values())), self.origin)
+
     def read(self, names: Iterable[str]) -> nw.DataFrame[Any]:
         """Read the columns `names` into memory, all at once.
 

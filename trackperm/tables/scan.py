@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -83,6 +83,16 @@ class Scan(LazyTable):
     def among(self, name: str, values: pl.Series) -> Scan:
         """Keep the rows whose value in the column `name` is one of `values`, which are of its type."""
         return replace(self, lazy=self.lazy.filter(pl.col(name).is_in(values.implode())), parquet=())
+
+    def renamed(self, names: Mapping[str, str]) -> Scan:
+        """Keep the columns that are keys of `names`, under new names."""
+        held, before = self.held, {new: old for old, new in names.items()}
+        return replace(
+            self,
+            lazy=self.lazy.select(pl.col(old).alias(new) for old, new in names.items()),
+            parquet=(),
+            held=None if held is None else lambda wanted: held([before[name] for name in wanted]),
+        )
 
     def read(self, names: Iterable[str]) -> nw.DataFrame[Any]:
         """Read the columns `names`, all at once.

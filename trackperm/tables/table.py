@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from importlib.util import find_spec
 from typing import Any
 
 import narwhals as nw
+import numpy as np
 import polars as pl
 
 from trackperm.errors import InputError, InputTypeError, MissingDependencyError, SourceError
@@ -81,6 +83,9 @@ class ExampleTable:
             ) from error
         except nw.exceptions.DuplicateError as error:
             raise InputError(f"`{origin}` has columns of the same name: {error}") from error
+        unusable: dict[str, str] = {}
+        if isinstance(table, nw.DataFrame) and table.implementation.is_pandas() and not _has_pyarrow():
+            table, unusable = _without_pyarrow(table, origin)
         ordered = isinstance(table, nw.DataFrame) or table.implementation.is_polars()
         data = Query(table, origin) if isinstance(table, nw.LazyFrame) else table
         for name in data.schema:
@@ -89,7 +94,7 @@ class ExampleTable:
                     f"`{origin}` has a column named {name!r}, which is not text",
                     hint="rename the columns, as in `frame.columns = ['id', 'prediction', 'label']`.",
                 )
-        found = cls(data, origin, ordered=ordered)
+        found = cls(data, origin, ordered=ordered, unusable=unusable)
         require_plain_names(found)
         return found
 
@@ -238,6 +243,13 @@ class ExampleTable:
         return self.data.n_rows if isinstance(self.data, LazyTable) else len(self.data)
 
 
+def holds_values(given: object) -> bool:
+    """Whether an argument is an array, a series, a list, a tuple or a mapping, and no data frame."""
+    if isinstance(given, list | tuple | Mapping) or nw.dependencies.is_into_series(given):
+        return True
+    return hasattr(given, "__array__") and hasattr(given, "shape") and not hasattr(given, "columns")
+
+
 def require_plain_names(table: ExampleTable) -> None:
     """Refuse names of columns that polars reads as patterns for several columns.
 
@@ -276,6 +288,8 @@ def id_columns(id_: str, tables: Collection[ExampleTable]) -> tuple[str, ...]:
 def to_polars(series: nw.Series[Any], where: str) -> pl.Series:
     """Convert a column to polars; `where` is its name in messages."""
     try:
+        if series.implementation.is_pandas() and not _has_pyarrow():
+            return _of_pandas(series)
         return series.to_polars()
     except ImportError as error:
         raise MissingDependencyError(
@@ -285,3 +299,29 @@ def to_polars(series: nw.Series[Any], where: str) -> pl.Series:
         raise InputTypeError(
             f"{where} mixes values of several types: {error}", hint="give every value the same type."
         ) from error
+
+
+def _has_pyarrow() -> bool:
+    """Whether PyArrow is installed, by which polars converts text of pandas."""
+    return find_spec("pyarrow") is not None
+
+
+def _of_pandas(series: nw.Series[Any]) -> pl.Series:
+    """Convert a column of pandas without PyArrow: text, dates and nullable types value by value."""
+    native = series.to_native()
+    if native.dtype.kind in "biuf" and isinstance(native.dtype, np.dtype):
+        return pl.Series(series.name, native.to_numpy())
+    values = native.astype(object).where(native.notna(), None)
+    return pl.Series(series.name, values.tolist(), strict=True)
+
+
+def _without_pyarrow(table: nw.DataFrame[Any], origin: str) -> tuple[nw.DataFrame[Any], dict[str, str]]:
+    """Convert a data frame of pandas to polars; return also the columns without a type, and why."""
+    columns, unusable = [], {}
+    for series in table.iter_columns():
+        try:
+            columns.append(to_polars(series, f"column `{series.name}` of `{origin}`"))
+        except InputTypeError:
+            unusable[series.name] = "mixes values of several types"
+            columns.append(pl.Series(series.name, [None] * len(series)))
+    return nw.from_native(named_frame(columns), eager_only=True), unusable

@@ -31,6 +31,12 @@ CREATED_TAG = "trackperm.created"
 MAX_ROWS = 1_000
 """Rows of a table that the pages of every tracker show quickly; MLflow's take 50 kB of memory per row."""
 
+RunTags = Mapping[str, str | float]
+"""Short values for a compared run, by name: text, and scores as numbers, by which tables of runs are sorted.
+
+Numbers are metrics in MLflow, which has a separate table of them, and entries of the summary in W&B.
+"""
+
 _BEGINNING = timedelta(seconds=60)  # one request writes CREATED_TAG; slow servers answer within a minute
 
 
@@ -99,13 +105,13 @@ class Publication:
         Markdown, short enough to be read at a glance.
     baseline, candidate : TrackedRun or None
         The compared runs; None for a run that is not in a tracker.
-    candidate_tags, baseline_tags : mapping of str to str
+    candidate_tags, baseline_tags : RunTags
         Short tags for the compared runs, which become columns of the runs table.
     charts : mapping of str to Chart
         Charts by name, for trackers that draw them.
     kind : {'comparison', 'leaderboard'}
         Kind of the publication.
-    entrants : sequence of (TrackedRun, mapping of str to str)
+    entrants : sequence of (TrackedRun, RunTags)
         Runs of a leaderboard that are in a tracker, with the tags that each gets under ``--tag-runs``.
     """
 
@@ -118,11 +124,11 @@ class Publication:
     description: str
     baseline: TrackedRun | None = None
     candidate: TrackedRun | None = None
-    candidate_tags: Mapping[str, str] = field(default_factory=dict)
-    baseline_tags: Mapping[str, str] = field(default_factory=dict)
+    candidate_tags: RunTags = field(default_factory=dict)
+    baseline_tags: RunTags = field(default_factory=dict)
     charts: Mapping[str, Chart] = field(default_factory=dict)
     kind: str = COMPARISON
-    entrants: Sequence[tuple[TrackedRun, Mapping[str, str]]] = ()
+    entrants: Sequence[tuple[TrackedRun, RunTags]] = ()
 
     def check(self) -> None:
         """Refuse content that no tracker can store.
@@ -154,7 +160,7 @@ class Publication:
         """Run beside which it is logged by default: the candidate, or the first of a leaderboard's runs."""
         return self.entrants[0][0] if self.entrants else self.candidate
 
-    def run_tags(self, scheme: str) -> list[tuple[TrackedRun, Mapping[str, str]]]:
+    def run_tags(self, scheme: str) -> list[tuple[TrackedRun, RunTags]]:
         """List the runs that ``--tag-runs`` tags, with their tags.
 
         Raise InputError if one of them is not in the tracker `scheme`.
@@ -245,6 +251,13 @@ class LoggedComparison:
         """Number of comparisons: 1, or the number of pairs of a leaderboard."""
         written = self.tags.get(PAIRS_TAG, "") if self.kind == LEADERBOARD else ""
         return max(int(written), 1) if written.isdecimal() else 1
+
+
+def score_tag(statistic: str, score: float | None) -> dict[str, str | float]:
+    """Return the tag of a run's score by a statistic; empty if it has none that trackers can store."""
+    if score is None or not math.isfinite(score):
+        return {}
+    return {f"sig.{statistic}.score": float(score)}
 
 
 def logged_by_trackperm(reference: object, kind: str) -> InputError:

@@ -100,6 +100,7 @@ CASES: dict[str, Callable[[Path], Comparison]] = {
         *frames(), spec(p, "g: {x: u.right - v.right}\nh: x\nalternative: greater")
     ),
     "monte carlo": lambda _: accuracy(12, 5, method="monte-carlo", n_samples=2000, seed=11),
+    "tilted": lambda _: trackperm.compare(*frames(), "macro_f1", method="tilted", n_samples=2000, seed=7),
     "stopped": lambda _: accuracy(12, 5, method="monte-carlo", n_samples=2000, seed=3, exceedances=20),
     "bounds": lambda _: trackperm.compare(*gaps("prediction"), "accuracy", missing="bounds"),
     "by position": lambda _: trackperm.compare(*frames(), "accuracy", by_position=True),

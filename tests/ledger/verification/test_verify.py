@@ -73,6 +73,9 @@ class TestInPython:
         found = trackperm.verify(run_of, **options)
         assert found.matches
         assert trackperm.verify(str(run_of.reference), **options) == found
+        assert trackperm.verify(f"mlflow:digits/{run_of.name}", **options) == found
+        with pytest.raises(InputError, match="experiment `digits` has no comparison called `new`"):
+            trackperm.verify("mlflow:digits/new", **options)
         again = trackperm.verify(run_of, from_runs=True, artifact=("old.parquet", "new.parquet"), **options)
         assert again.matches
         assert len(again.checks) > len(found.checks)

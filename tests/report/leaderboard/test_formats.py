@@ -37,12 +37,13 @@ def printed(*arguments: str) -> str:
 
 def test_the_ranking(runs: list[str]) -> None:
     lines = printed(*runs).splitlines()
-    assert lines[0] == "accuracy: 3 runs on 80 examples, all pairs, 3 comparisons"
-    rows = [line.split() for line in lines if line.strip()[:1].isdigit()]
+    assert lines[0] == "2 of 3 runs cannot be told from the best"
+    assert lines[1] == "accuracy: 3 runs on 80 examples, all pairs, 3 comparisons"
+    rows = [line.split() for line in lines[3:] if line.strip()[:1].isdigit()]
     assert [row[:2] for row in rows] == [["1", "first.csv"], ["2", "second.csv"], ["3", "third.csv"]]
     assert [row[-2:] for row in rows] == [["a", "1-2"], ["a", "1-2"], ["b", "3"]]
-    assert rows[1][rows[1].index("≈") + 1] == "0.5"
-    assert "▼" in rows[2]
+    assert rows[1][-5:-2] == ["≈", "undecided", "0.5"]
+    assert rows[2][-5:-3] == ["▼", "worse"]
 
 
 @pytest.mark.parametrize("format_", NAMES)
@@ -73,11 +74,13 @@ def test_csv_and_json_are_read_back(runs: list[str]) -> None:
 
 def test_files_are_written_in_the_format_of_their_names(runs: list[str], tmp_path: Path) -> None:
     files = [
-        tmp_path / f"board{suffix}" for suffix in (".md", ".html", ".tex", ".csv", ".json", ".png", ".txt")
+        tmp_path / f"board{suffix}"
+        for suffix in (".md", ".html", ".tex", ".csv", ".json", ".png", ".svg", ".txt")
     ]
     printed(*runs, *(part for file in files for part in ("-o", str(file))))
     contents = {file.suffix: file.read_bytes() for file in files}
     assert contents[".png"].startswith(b"\x89PNG")
+    assert contents[".svg"].startswith(b"<svg ")
     assert b"\\toprule" in contents[".tex"]
     assert contents[".html"].startswith(b"<!DOCTYPE html>")
     assert b"default-src 'none'" in contents[".html"]

@@ -60,6 +60,16 @@ def test_search(path: Path, search: str, found: str) -> None:
     assert (page.total, page.matching) == (4, len(found))
 
 
+def test_both_values_of_a_pair_are_kept_and_found(tmp_path: Path) -> None:
+    rows = [("a", ("Fish", "OWL")), ("b", (None, 3)), ("c", "same")]
+    write_changed_examples(tmp_path / "flips", ("id", "prediction"), rows, None)
+    page = read_changed_examples(tmp_path / "flips", offset=0, limit=10)
+    assert page.rows == [["a", ["Fish", "OWL"]], ["b", [None, 3]], ["c", "same"]]
+    for search, found in (("owl", "a"), ("fish", "a"), ("3", "b"), ("none", "")):
+        matching = read_changed_examples(tmp_path / "flips", offset=0, limit=10, search=search)
+        assert [row[0] for row in matching.rows] == list(found)
+
+
 def test_directions(path: Path) -> None:
     assert ids(read_changed_examples(path, offset=0, limit=10, direction="better")) == ["a", "d"]
     assert ids(read_changed_examples(path, offset=0, limit=10, direction="better", search="100")) == ["d"]

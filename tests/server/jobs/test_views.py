@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from itertools import pairwise
 from unittest.mock import Mock
+from xml.etree import ElementTree as ET
 
 import polars as pl
 import pytest
@@ -13,8 +14,9 @@ from support.comparisons import accuracy, answers
 
 import trackperm
 from trackperm.errors import CapacityError
-from trackperm.report import charts
 from trackperm.report.changed_examples import changed_examples
+from trackperm.report.null_distribution import Bars
+from trackperm.report.plain_words import plain_words
 from trackperm.server.jobs import views
 
 ATTACK = "<script>alert(1)</script>"
@@ -42,8 +44,12 @@ def test_comparison():
     assert view["comparison"] == strict(comparison.to_dict())
     assert view["logged"] is None
     assert view["baseline"] == {"name": "baseline", "id": None, "experiment_id": None, "url": None}
-    assert "title" not in view["chart"]["spec"]
-    assert view["chart"]["caption"].startswith("The bars show")
+    assert view["words"] == plain_words(comparison)
+    labels = {ET.fromstring(drawing).attrib["aria-label"] for drawing in view["bars"]}
+    assert labels == {"difference +0.4706, 95% CI [+0.1674, +0.6931]"}
+    assert all(ET.fromstring(drawing).tag.endswith("svg") for drawing in view["null"]["drawings"])
+    assert view["null"]["caption"].startswith("The bars show")
+    assert len(json.dumps(view)) < 60_000
 
 
 def test_texts_of_runs_are_left_as_they_are():
@@ -52,21 +58,43 @@ def test_texts_of_runs_are_left_as_they_are():
     view = views.comparison_view(named)
     assert view["candidate"]["name"] == ATTACK
     assert ATTACK in view["headline"]
+    for drawing in (*view["bars"], *view["null"]["drawings"]):
+        assert ATTACK not in drawing
+        assert "script" not in {each.tag.rpartition("}")[2] for each in ET.fromstring(drawing).iter()}
 
 
 def test_a_distribution_that_is_too_large_is_not_drawn(monkeypatch):
-    monkeypatch.setattr(charts, "pmf_chart", Mock(side_effect=CapacityError("too large")))
-    assert views.comparison_view(accuracy(3, 1))["chart"] == {"refusal": "too large"}
+    monkeypatch.setattr(Bars, "of", Mock(side_effect=CapacityError("too large")))
+    shown = views.comparison_view(accuracy(3, 1))["null"]
+    assert shown == {"drawings": ["", ""], "caption": "", "refusal": "too large"}
 
 
 def test_every_changed_example_has_its_direction():
     changed = changed_examples(accuracy(20, 4, both=10, neither=3))
-    assert changed.columns == (
-        *("change", "id", "label", "baseline.prediction", "candidate.prediction"),
-        *("baseline.correct", "candidate.correct"),
-    )
+    assert changed.columns == ("change", "id", "label", "prediction")
     assert [row[0] for row in changed.rows] == ["better"] * 20 + ["worse"] * 4
-    assert changed.rows[0] == ("better", "dev-0000", "yes", "no", "yes", 0, 1)
+    assert changed.rows[0] == ("better", "dev-0000", "yes", ("no", "yes"))
+
+
+def test_a_count_that_says_more_than_the_direction_is_kept():
+    ids, label = [f"x{i}" for i in range(6)], ["a b c"] * 6
+    runs = [
+        pl.DataFrame({"id": ids, "label": label, "prediction": words})
+        for words in (["a b c"] * 3 + ["x y z"] * 3, ["a b x"] * 3 + ["a y z"] * 3)
+    ]
+    changed = changed_examples(trackperm.compare(*runs, "word_error_rate"))
+    assert changed.columns == ("change", "id", "label", "prediction", "errors")
+    assert changed.rows[0][-1] == (0, 1)
+    assert changed.rows[-1][-1] == (3, 2)
+
+
+def test_a_value_that_stays_is_shown_once_and_a_taken_name_is_told_apart():
+    ids = [f"x{i}" for i in range(4)]
+    frame = pl.DataFrame({"id": ids, "prediction": [1, 1, 0, 0], "label": [1, 1, 1, 1]})
+    changed = changed_examples(trackperm.compare(frame, frame.with_columns(prediction=1), "f1"), most=1)
+    values = dict(zip(changed.columns, changed.rows[0], strict=True))
+    assert values["prediction"] == (0, 1)
+    assert len(changed.rows) == 1
 
 
 def test_less_may_be_better():
@@ -111,7 +139,7 @@ def test_long_texts_are_whole_and_large_integers_are_text():
     candidate = baseline.with_columns(prediction=pl.Series(["c", "b"]))
     (row,) = changed_examples(trackperm.compare(baseline, candidate, "accuracy")).rows
     assert str(2**53 + 1) in row
-    assert long in row
+    assert (long, "c") in row
     strict(row)
 
 
@@ -123,29 +151,34 @@ def test_leaderboard():
     scores = [row["sort"][names.index("accuracy")] for row in view["rows"]]
     assert all(a >= b for a, b in pairwise(scores))
     assert scores == [row.score for row in found.rows]
-    assert view["rows"][0]["verdict"] == "reference"
+    assert [row["verdict"] for row in view["rows"]] == ["best", "undecided", "undecided", "worse"]
+    assert view["finding"] == "3 of 4 runs cannot be told from the best"
+    assert [run["name"] for run in view["chart"]["runs"]] == [row.name for row in found.rows]
     assert view["board"] == strict(found.to_dict())
     assert view["markdown"] == trackperm.report.render(found, "markdown").decode()
     assert view["latex"] == trackperm.report.render(found, "latex").decode()
 
 
-def test_matrix_is_of_all_pairs_and_antisymmetric():
+def test_pairs_below_the_diagonal_are_those_of_the_leaderboard():
     found = board()
-    matrix = views.leaderboard_view(found)["matrix"]
-    opposite = {"better": "worse", "worse": "better", "undecided": "undecided"}
-    for i, first in enumerate(matrix["names"]):
-        assert matrix["cells"][i][i] is None
-        for j, second in enumerate(matrix["names"]):
-            if i != j:
-                cell, mirrored = matrix["cells"][i][j], matrix["cells"][j][i]
-                assert cell["p"] == mirrored["p"]
-                assert cell["verdict"] == opposite[mirrored["verdict"]]
-                scores = {row.name: row.score for row in found.rows}
-                assert float(cell["difference"]) == pytest.approx(scores[first] - scores[second], abs=1e-4)
-                assert cell["difference"] != "-0.0000"
+    pairs = strict(views.leaderboard_view(found)["pairs"])
+    assert pairs["heat"] is None
+    assert [len(row) for row in pairs["below"]] == [0, 1, 2, 3]
+    for pair in found.pairs:
+        verdict, difference, p = pairs["below"][pair.candidate][pair.baseline]
+        assert verdict == pair.verdict
+        assert float(difference) == pytest.approx(pair.difference, abs=1e-4)
+        assert float(p) == pytest.approx(pair.adjusted, rel=0.01)
 
 
-def test_a_leaderboard_with_a_baseline_has_no_matrix():
+def test_many_runs_have_a_heat_map():
+    found = trackperm.leaderboard([answers([i % (k + 2) != 0 for i in range(60)]) for k in range(12)])
+    pairs = strict(views.leaderboard_view(found)["pairs"])
+    assert pairs["heat"]["n"] == 12
+    assert pairs["heat"]["paths"].keys() == {"better", "worse", "undecided"}
+
+
+def test_a_leaderboard_with_a_baseline_has_no_pairs():
     view = views.leaderboard_view(board(baseline=answers([True] * 60)))
-    assert view["matrix"] is None
-    assert sum(row["verdict"] == "reference" for row in view["rows"]) == 1
+    assert view["pairs"] is None
+    assert sum(row["verdict"] == "baseline" for row in view["rows"]) == 1

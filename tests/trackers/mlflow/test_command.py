@@ -53,9 +53,9 @@ def test_compares_logs_and_logs_nothing_twice(mlflow_server: MlflowServer, tmp_p
     assert f"/runs/{logged.info.run_id}" in first.stderr
     assert logged.data.metrics["accuracy/p_value"] == pytest.approx(result["pvalue"], rel=1e-13)
     assert logged.data.metrics["accuracy/n_discordant"] == BETTER + WORSE
-    assert store.get(candidate_id).data.tags["sig.accuracy"].startswith("▲ p=0.0033")
+    assert store.get(candidate_id).data.tags["sig.accuracy"] == "accuracy 0.7915 ▲ p=0.0033"
     assert len(store.table(logged.info.run_id, "discordant.json")["data"]) == BETTER + WORSE
-    assert store.artifacts(logged.info.run_id)["pmf.png"].startswith(b"\x89PNG")
+    assert store.artifacts(logged.info.run_id)["verdict.png"].startswith(b"\x89PNG")
 
     second = call_trackperm(tmp_path, *command, "--format", "json", env=env)
     assert second.returncode == 0, second.stderr

@@ -56,9 +56,10 @@ class TestPublishing:
             {"tags": {"trackperm.baseline": "x" * 8001}},
             {"description": "x" * 8001},
             {"candidate_tags": {"sig.p(acc)": "x"}},
+            {"candidate_tags": {"sig.p(acc).score": 0.5}},
             {"candidate_tags": {"sig.accuracy": "x" * 8001}},
         ],
-        ids=["metric name", "long tag", "long description", "tag name", "long candidate tag"],
+        ids=["metric name", "long tag", "long description", "tag name", "score name", "long candidate tag"],
     )
     def test_what_mlflow_would_cut_or_refuse_is_refused_first(
         self, sqlite_store: MlflowStore, experiment: str, changes: dict[str, object]
@@ -196,7 +197,8 @@ class TestCrashes:
 
         for step in range(n_writes):
             wanted = publication(candidate, key=f"{step + 1:08x}")
-            wanted = dataclasses.replace(wanted, candidate_tags={"sig.f1": f"▲ p=0.{step}"})
+            tags = {"sig.f1": f"f1 0.5000 ▲ p=0.{step}", "sig.f1.score": step / 100}
+            wanted = dataclasses.replace(wanted, candidate_tags=tags)
             proxy.writes.clear()
             proxy.fate = lambda method, path, step=step: (
                 "pass" if len(proxy.writes) <= step else fate if is_write(method, path) else "cut"

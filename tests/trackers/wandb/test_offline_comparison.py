@@ -97,7 +97,9 @@ class TestOfflineFirst:
     ):
         published = open_tracker("wandb").publish(publication(None), folders.container("digits"), alert=True)
         sync(Path(published.run.reference.locator), empty, tmp_path)
-        assert [alert["title"] for alert in empty.state.alerts] == ["▼ worse: f1: forest vs logistic"]
+        assert [alert["title"] for alert in empty.state.alerts] == [
+            "▼ forest loses to logistic in f1, p 0.003"
+        ]
 
 
 class TestOfflineReadBack:

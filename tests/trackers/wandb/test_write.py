@@ -137,7 +137,7 @@ class TestWhatIsWritten:
         for _ in range(2):
             tracker.publish(publication(candidate), alert=True)
         (alert,) = standin.state.alerts[before:]
-        assert alert["title"] == "▼ worse: f1: forest vs logistic"
+        assert alert["title"] == "▼ forest loses to logistic in f1, p 0.003"
 
     def test_nothing_is_left_of_what_an_earlier_version_wrote(
         self, standin: Standin, projects: WandbProjects, project: str, candidate: TrackedRun

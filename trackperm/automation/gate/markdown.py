@@ -14,6 +14,8 @@ from trackperm.comparison import Comparison
 from trackperm.report import text
 from trackperm.report.changed_examples import WORSE, directions
 from trackperm.report.description import explanation
+from trackperm.report.plain_words import plain_words
+from trackperm.report.text_bar import text_bar
 from trackperm.trackers.references import TrackedRun
 
 _SIGNS = {"pass": "✅", "fail": "❌", "undecided": "⚠️", "no baseline": "✅", "error": "❌"}
@@ -58,6 +60,7 @@ def _body(report: GateReport) -> Iterator[str]:
     if report.findings:
         rows = _rows(report)
         yield _reasons(report)
+        yield _picture(rows[0])
         yield _table(rows[:_MOST_ROWS])
         if len(rows) > _MOST_ROWS:
             yield f"and {len(rows) - _MOST_ROWS} more with the same or a better outcome."
@@ -94,6 +97,13 @@ def _reasons(report: GateReport) -> str:
     return f"Every comparison shows that the candidate is at most {report.policy.margin:g} worse."
 
 
+def _picture(row: Row) -> str:
+    """Return the worst comparison in plain words and as a bar of characters."""
+    finding, comparison, _ = row
+    bar = "\n".join(text_bar(comparison))
+    return f"{_code(finding.title)}: {_prose(plain_words(comparison))}\n\n```text\n{bar}\n```"
+
+
 def _table(rows: Sequence[Row]) -> str:
     lines = [
         "| | statistic | baseline | candidate | difference | interval | p | verdict |",
@@ -119,15 +129,17 @@ def _table(rows: Sequence[Row]) -> str:
 
 
 def _pvalue(comparison: Comparison) -> str:
-    found = comparison.format_pvalue()
-    if comparison.method == "monte-carlo":
-        found = f"≈ {found} (Monte Carlo)"
+    if comparison.verdict == "equivalent":
+        return f"{text.equivalence(comparison).removeprefix('p = ')} (equivalence)"
+    found = text.bare_pvalue(comparison)
+    drawn = {"monte-carlo": "Monte Carlo", "tilted": "tilted sampling"}.get(comparison.method)
+    if drawn is not None:
+        found += f" ({drawn})"
     if comparison.n_uncorrected is not None:
         return f"{found} (uncorrected)"
     if comparison.corrected is None:
         return found
-    adjusted = comparison.corrected.format_pvalue(level=comparison.alpha)
-    return f"{found} (adjusted {'≈ ' * comparison.corrected.is_drawn}{adjusted})"
+    return f"{found} (adjusted {text.adjusted_pvalue(comparison)})"
 
 
 def _folded(rows: Sequence[Row]) -> Iterator[str]:

@@ -127,9 +127,9 @@ def _smallest_corrected(comparisons: Sequence[Comparison]) -> list[float]:
     if rule is None or len(smallest) != rule.n_tests:
         return smallest
     if rule.method == TARONE_HOLM.name:
-        # the correction does not know the smallest value of a Monte Carlo p-value
+        # the correction does not know the smallest value of a p-value from random swaps
         known = [
-            -math.inf if text.least_drawn(each) else least
+            least if each.test.relation == "=" else -math.inf
             for each, least in zip(comparisons, smallest, strict=True)
         ]
         return [float(each) for each in tarone_holm_log10(smallest, known)]
@@ -156,7 +156,8 @@ def _regression(comparison: Comparison, smallest: float) -> Finding:
     if sign == "better":
         return Finding(title, "pass", f"the candidate is better ({numbers})")
     if comparison.verdict == "equivalent":
-        return Finding(title, "pass", f"equivalent within {comparison.margin:g} ({numbers})")
+        shown = f"{text.equivalence(comparison)} for equivalence; {numbers}"
+        return Finding(title, "pass", f"equivalent within {comparison.margin:g} ({shown})")
     if comparison.depends_on_missing:
         return Finding(title, "undecided", _OPEN)
     lack = _lack(comparison, smallest)

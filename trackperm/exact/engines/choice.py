@@ -10,8 +10,12 @@ from trackperm.choices import Method
 from trackperm.errors import CapacityError, InputError
 from trackperm.messages import listed
 
-PATIENCE = 60.0
-"""Estimated seconds beyond which `auto` skips an exact engine: a minute is as long as a user waits."""
+PATIENCE = 2.0
+"""Estimated seconds beyond which `auto` skips an exact engine, where swaps can be drawn with tilted coins."""
+
+LONGEST = 60.0
+"""Estimated seconds beyond which `auto` skips an exact engine in any case: a minute is as long as a user
+waits."""
 
 
 Tails = TypeVar("Tails")
@@ -51,16 +55,18 @@ class Engine(Generic[Tails]):
         return self.refusal
 
 
-def run_cheapest(engines: Sequence[Engine[Tails]], memory_budget: int) -> tuple[Tails, Engine[Tails]]:
-    """Run the cheapest engine that can run; if it gives up, the next one.
+def run_cheapest(
+    engines: Sequence[Engine[Tails]], memory_budget: int, *, patience: float = LONGEST
+) -> tuple[Tails, Engine[Tails]]:
+    """Run the cheapest engine that can run within `patience` seconds; if it gives up, the next one.
 
     If all fail, the CapacityError lists the obstacle of each.
     """
     obstacles = []
     for engine in sorted(engines, key=lambda engine: engine.seconds):
         obstacle = engine.obstacle(memory_budget)
-        if obstacle is None and engine.seconds > PATIENCE:
-            obstacle = f"it would take about {engine.seconds:.0f} s"
+        if obstacle is None and engine.seconds > patience:
+            obstacle = f"it would take about {engine.seconds:.0f} s: `--method {engine.name}` waits"
         if obstacle is None:
             try:
                 return engine.run(), engine

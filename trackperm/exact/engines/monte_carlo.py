@@ -195,15 +195,20 @@ def tally(chunks: Iterable[Membership], n_samples: int, exceedances: int | None)
             inside = inside[: exceedances - extreme]
             counted = counted[: inside[-1] + 1]
         if (counted == UNDEFINED).any():
-            raise UndefinedStatisticError(
-                "the statistic is undefined after some swaps of outputs: it divides by 0 there",
-                hint="declare the value of 0/0 with `undefined`; a non-zero number over 0 has no value.",
-            )
+            raise undefined_after_swaps()
         drawn += counted.size
         extreme += inside.size
         if extreme == exceedances:
             break
     return drawn, extreme
+
+
+def undefined_after_swaps() -> UndefinedStatisticError:
+    """Return the error for a drawn swap after which the statistic is undefined."""
+    return UndefinedStatisticError(
+        "the statistic is undefined after some swaps of outputs: it divides by 0 there",
+        hint="declare the value of 0/0 with `undefined`; a non-zero number over 0 has no value.",
+    )
 
 
 def valid_pvalue(extreme: int, drawn: int, *, stopped: bool) -> float:

@@ -2,7 +2,7 @@
 
 from trackperm.exact.intervals.additive import AdditiveScores, additive_scores, strata_of_rows
 from trackperm.exact.intervals.bootstrap import bootstrap_interval
-from trackperm.exact.intervals.coverage import why_not_resampled, why_not_shifted
+from trackperm.exact.intervals.coverage import why_not_resampled, why_not_scored, why_not_shifted
 from trackperm.exact.intervals.effect_size import EffectSizes, effect_sizes, odds_interval
 from trackperm.exact.intervals.interval import Interval, IntervalMethod, Relation
 from trackperm.exact.intervals.paired_proportions import (
@@ -10,6 +10,7 @@ from trackperm.exact.intervals.paired_proportions import (
     mcnemar_pvalue,
     paired_proportions_interval,
 )
+from trackperm.exact.intervals.score import score_interval
 from trackperm.exact.intervals.shift import shift_interval
 
 __all__ = [
@@ -25,8 +26,10 @@ __all__ = [
     "mcnemar_pvalue",
     "odds_interval",
     "paired_proportions_interval",
+    "score_interval",
     "shift_interval",
     "strata_of_rows",
     "why_not_resampled",
+    "why_not_scored",
     "why_not_shifted",
 ]

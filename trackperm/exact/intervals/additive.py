@@ -62,6 +62,15 @@ class AdditiveScores:
         return bool((self.weights == self.weights[0]).all())
 
     @property
+    def ratios(self) -> tuple[Fraction, Fraction]:
+        """The least and the greatest m_k / w_k."""
+        moves, weights = self.moves.tolist(), self.weights.tolist()
+        if self.equally_weighted:
+            return Fraction(min(moves), weights[0]), Fraction(max(moves), weights[0])
+        ratios = [Fraction(m, w) for m, w in zip(moves, weights, strict=True)]
+        return min(ratios), max(ratios)
+
+    @property
     def n_rows(self) -> int:
         """Number of rows, counted with multiplicity."""
         return int(self.multiplicities.sum())

@@ -2,15 +2,16 @@ r"""Rules under which intervals from observed outcomes have nearly their nominal
 
 Resampling, and shifts of the scores, ignore outcomes that no example showed. If few examples distinguish the
 runs, or few of them have most of the weight, unseen outcomes matter, and the interval is too short. With 50
-examples and 5 % positives, 30 % of the 95 % intervals for a difference of F1 miss; one that never leaves an
-observed tie is [0, 0]. An interval is shown, and may decide equivalence, if
+examples and 5 % positives, 30 % of the 95 % bootstrap intervals for a difference of F1 miss; one that never
+leaves an observed tie is [0, 0]. An interval is shown, and may decide equivalence, if
 
 1. enough examples distinguish the runs. With e_n the change of the statistic by swapping example n alone,
 
        n_eff = (sum_n e_n^2)^2 / sum_n e_n^4
 
    is the number of examples with e_n != 0 if these are of one size, and less if few of them have most of the
-   weight. It has to be at least 20 for resampling, and 12 for shifts;
+   weight. It has to be at least 20 for resampling, 12 for shifts, and 5.5 for score intervals, whose laws
+   have outcomes that were not seen; beyond the quantile of 95 %, 5.5 (z / 1.96)^4;
 2. for resampling, n_eff is at least z^4 / 1.6, with z the normal quantile of the level on either side. The
    probability beyond an end is wrong by a factor of about exp(z^4 / (6 n_eff)), found by enumeration of
    differences of two Poisson counts, and stays below 1.3. Below 0.9 % a side this requires n_eff > 20;
@@ -50,6 +51,10 @@ FEWEST_RESAMPLED = 20.0
 FEWEST_SHIFTED = 12.0
 """Smallest effective number of examples for shifts, which are exact for symmetric differences."""
 
+FEWEST_SCORED = 5.5
+"""Smallest effective number of examples for score intervals at 95 %: no p-value of 5 examples is below 5 %,
+and 6 examples weigh as much as slightly fewer equal ones."""
+
 TAIL = 1.6
 """Divisor of z^4 in rule 2: exp(1.6 / 6) = 1.3 is the accepted error of a tail probability."""
 
@@ -78,6 +83,22 @@ def why_not_resampled(
     z = _quantile(alpha, alternative)
     needed = max(FEWEST_RESAMPLED, z**4 / TAIL)
     return _too_few(effects, counts, needed, unit, "a resampled interval")
+
+
+def why_not_scored(
+    observed: IntArray,
+    swapped: IntArray,
+    h: Statistic,
+    multiplicities: IntArray,
+    *,
+    alpha: float = 0.05,
+    alternative: Alternative = "two-sided",
+    unit: str = "example",
+) -> str | None:
+    """Return the reason against a score interval; None if its coverage is nearly nominal."""
+    effects, counts = swap_effects(observed, swapped, h, multiplicities)
+    beyond = max(_quantile(alpha, alternative) / float(-ndtri(0.025)), 1.0)
+    return _too_few(effects, counts, FEWEST_SCORED * beyond**4, unit, "a score interval")
 
 
 def why_not_shifted(

@@ -9,7 +9,7 @@ from typing import Literal, get_args
 
 from trackperm.choices import Alternative, require_choice, require_level
 
-IntervalMethod = Literal["paired proportions", "shift", "bootstrap BCa", "Clopper-Pearson"]
+IntervalMethod = Literal["paired proportions", "shift", "score", "bootstrap BCa", "Clopper-Pearson"]
 
 Relation = Literal["agrees", "may disagree"]
 
@@ -50,7 +50,7 @@ class Interval:
     @property
     def approximate(self) -> bool:
         """Whether the confidence is asymptotic only."""
-        return self.method == "bootstrap BCa"
+        return self.method in ("score", "bootstrap BCa")
 
     @property
     def bounded(self) -> bool:

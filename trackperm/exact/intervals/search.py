@@ -97,9 +97,9 @@ def lower_end(rows: AdditiveScores, tau: float, memory_budget: int) -> End:
     tail = ShiftedTail(rows, math.log(tau), memory_budget)
     mean, deviation = spread(rows)
     target = float(ndtri_exp(math.log(tau)))
-    ratios = [Fraction(int(m), int(w)) for m, w in zip(rows.moves, rows.weights, strict=True)]
+    least, greatest = rows.ratios
     # Below every subset mean only the empty set counts; at the greatest one all subsets do.
-    low, high = previous_fraction(min(ratios), order), max(ratios)
+    low, high = previous_fraction(least, order), greatest
     guess, slope = _first_guess(rows, float(mean), deviation, target)
     unit = Fraction(deviation)
     doubt, step, misses, rounded_low, rounded_high = 1e-3, 0.0, 0, False, False

@@ -146,9 +146,9 @@ def _lower_end(rows: AdditiveScores, tau: float, memory_budget: int) -> tuple[fl
     excess = max(int(m).bit_length() for m in rows.moves) - MOST_BITS
     if excess > 0:
         rows = replace(rows, moves=rows.moves >> excess, unit=rows.unit * 2**excess)
-    ratios = {Fraction(int(m), int(w)) for m, w in zip(rows.moves, rows.weights, strict=True)}
-    if len(ratios) == 1:
-        return float(ratios.pop() * rows.unit), NOTE
+    least, greatest = rows.ratios
+    if least == greatest:
+        return float(least * rows.unit), NOTE
     if n_configurations(rows.multiplicities) <= LISTABLE:
         return float(_listed_end(rows, tau) * rows.unit), NOTE
     end = lower_end(rows, tau, memory_budget)

@@ -8,7 +8,7 @@ integers are too large, steps are rounded, and the remainder is bounded (`linear
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
@@ -73,6 +73,7 @@ class ShiftedTail:
     rows: AdditiveScores
     log_level: float
     memory_budget: int
+    _spacings: list[int] = field(default_factory=lambda: [1], init=False, repr=False)
 
     def seconds(self, shift: Fraction) -> float:
         """Estimate the time of a p-value; infinite if steps would be rounded for it."""
@@ -93,9 +94,11 @@ class ShiftedTail:
         if self._seconds(shift, law, limit) <= QUICK:
             (tail,) = exact_tails(law, [limit], self.memory_budget)
             return _bound(tail, is_rounded=False)
-        spacing = sufficient_spacing(law, limit, WIDTH)
+        # Shifts of one search are close, so half of the last spacing is tried first: a plan takes long too.
+        spacing = max(sufficient_spacing(law, limit, WIDTH), self._spacings[-1] // 2)
         while spacing <= law.root and self._seconds(shift, law, limit, spacing) > QUICK_ROUNDED:
             spacing *= 2
+        self._spacings.append(spacing)
         tail = bracket_tail(
             law,
             limit,

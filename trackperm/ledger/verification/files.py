@@ -19,7 +19,6 @@ from trackperm.comparison import (
 )
 from trackperm.errors import InputError, TrackpermError
 from trackperm.exact import CountTable, TestOptions
-from trackperm.exact.options import N_SAMPLES
 from trackperm.ledger.verification.damaged_parquet import read_damaged_parquet
 from trackperm.pairing import PairingReport
 from trackperm.statistic import Statistic, document, read_statistic
@@ -66,6 +65,8 @@ def read_spec(content: bytes, data: Mapping[str, Any]) -> Statistic:
 
     A wrong score is noticed, because it gives the spec another document than the logged one.
     """
+    if (function := logged_function(content)) is not None:
+        raise InputError(f"the statistic is the Python function `{function}`, which logs do not contain")
     statistic = read_statistic(content, SPEC)
     score = data.get("score")
     if statistic.score is not None or score is None:
@@ -73,6 +74,23 @@ def read_spec(content: bytes, data: Mapping[str, Any]) -> Statistic:
     long = document.Document.parse(content, SPEC).data
     short = {name: value for name, value in long.items() if name not in ("g", "h")} | {"score": str(score)}
     return read_statistic(document.dump(short), f"{SPEC} with the score of {RESULT}")
+
+
+def columns_of_spec(files: Mapping[str, bytes]) -> Mapping[str, str]:
+    """Return the columns of a logged spec by name; empty if the spec cannot be read."""
+    try:
+        return read_spec(files[SPEC], read_result(files)).columns
+    except UNREADABLE:
+        return {}
+
+
+def logged_function(content: bytes) -> str | None:
+    """Return the call of the Python function that is the score of a logged spec; None if there is none."""
+    try:
+        found = document.Document.parse(content, SPEC).data.get("function")
+    except UNREADABLE:
+        return None
+    return None if found is None else str(found)
 
 
 def read_count_table(content: bytes, statistic: Statistic) -> CountTable:
@@ -94,17 +112,19 @@ def read_count_table(content: bytes, statistic: Statistic) -> CountTable:
 
 def options_of_test(options: Mapping[str, str]) -> TestOptions:
     """Parse the options of a test from the options of a comparison, which are text."""
-    exceedances = options.get("exceedances", "None")
+    n_samples, exceedances = options.get("n_samples"), options.get("exceedances", "None")
     alternative: Any = options["alternative"]
     method: Any = options["method"]
+    interval: Any = options.get("interval", "auto")
     return TestOptions(
         alternative=alternative,
         alpha=float(options["alpha"]),
         mid_p=options.get("mid_p") == "true",
         method=method,
-        n_samples=int(options.get("n_samples", N_SAMPLES)),
+        n_samples=None if n_samples is None else int(n_samples),
         seed=int(options.get("seed", 0)),
         exceedances=None if exceedances == "None" else int(exceedances),
+        interval=interval,
     )
 
 

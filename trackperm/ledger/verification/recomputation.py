@@ -21,6 +21,7 @@ from trackperm.ledger.verification.files import (
     RESULT,
     SPEC,
     UNREADABLE,
+    logged_function,
     of_family,
     options_of_test,
     read_count_table,
@@ -46,6 +47,7 @@ _EXACT = (
     "n_better",
     "n_worse",
     "n_samples",
+    "relation",
     "method",
     "ties",
     "verdict",
@@ -71,7 +73,8 @@ _OF_PAIRING = (
 def verify_files(files: Mapping[str, bytes], logged: LoggedComparison | None = None) -> Verification:
     """Recompute a comparison from its count table and spec, and compare tags and metrics of `logged`.
 
-    `files` has the files below ``trackperm/`` by path. An InputError names a missing one.
+    `files` has the files below ``trackperm/`` by path. An InputError names a missing one, or the Python
+    function that is the score, which logs do not contain.
     """
     for path in (RESULT, SPEC, COUNTS):
         if path not in files:
@@ -81,6 +84,7 @@ def verify_files(files: Mapping[str, bytes], logged: LoggedComparison | None = N
                 if path == COUNTS
                 else "name the folder that contains `comparison.json`, or the run that trackperm logged.",
             )
+    _require_spec(files[SPEC])
     try:
         data = read_result(files)
     except UNREADABLE as error:
@@ -114,6 +118,16 @@ def verify_files(files: Mapping[str, bytes], logged: LoggedComparison | None = N
     return Verification(tuple(checks), (*notes, *_of_versions(data, again)))
 
 
+def _require_spec(content: bytes) -> None:
+    """Refuse a statistic that is a Python function, which cannot be computed from its log."""
+    if (function := logged_function(content)) is not None:
+        raise InputError(
+            f"the statistic is the Python function `{function}`, which logs do not contain, so that the"
+            " comparison cannot be recomputed from its log",
+            hint="repeat it with `trackperm.compare` and the function; `count_table.parquet` has the counts.",
+        )
+
+
 def verify_from_runs(files: Mapping[str, bytes], baseline: RunData, candidate: RunData) -> Verification:
     """Compare the runs again with the logged options, and check the result; the count table may be missing.
 
@@ -125,6 +139,7 @@ def verify_from_runs(files: Mapping[str, bytes], baseline: RunData, candidate: R
     for path in (RESULT, SPEC):
         if path not in files:
             raise InputError(f"`{path}` is missing; it is needed to compare the runs again")
+    _require_spec(files[SPEC])
     try:
         data = read_result(files)
         statistic = read_spec(files[SPEC], data)
@@ -191,6 +206,7 @@ def _of_result(data: Mapping[str, Any], again: Comparison) -> Iterator[Check]:
         yield Check.close(f"{name} end of p", end, test.interval[i], tolerance)
     for name in _NUMBERS:
         yield Check.close(name, data.get(name), fresh[name])
+    yield from _of_estimate(data.get("estimate"), fresh["estimate"])
     yield from _of_interval(data, again)
     yield from _of_opinions(data, again)
     for name in _EXACT:
@@ -202,6 +218,15 @@ def _of_result(data: Mapping[str, Any], again: Comparison) -> Iterator[Check]:
         weaker = max(again.cases, key=lambda case: case.pvalue)
         yield Check.close("p-value of the weaker case", weaker.pvalue, again.pvalue, tolerance)
         yield Check.close("difference of the weaker case", weaker.difference, again.difference)
+
+
+def _of_estimate(logged: object, fresh: Mapping[str, float] | None) -> Iterator[Check]:
+    """Check the estimate beside a valid p-value, if there is one."""
+    if fresh is None or not isinstance(logged, Mapping):
+        yield Check.equal("estimate of p", logged, fresh)
+        return
+    for name, value in fresh.items():
+        yield Check.close(f"estimate of p, {name}", logged.get(name), value)
 
 
 def _of_interval(data: Mapping[str, Any], again: Comparison) -> Iterator[Check]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
-from trackperm.comparison import load_run, reference_answers
+from trackperm.comparison import load_runs, reference_answers
 from trackperm.errors import InputError, SourceError
 from trackperm.ledger.verification.checks import Check, Verification
-from trackperm.ledger.verification.files import COUNTS, run_references
+from trackperm.ledger.verification.files import COUNTS, columns_of_spec, run_references
 from trackperm.ledger.verification.recomputation import verify_files, verify_from_runs
 from trackperm.trackers.opened import opened
 from trackperm.trackers.publication import COMPARISON, LoggedComparison
@@ -18,8 +19,10 @@ def verify(
     comparison: str | Path | TrackedRun,
     *,
     from_runs: bool = False,
-    artifact: str | tuple[str | None, str | None] | None = None,
+    artifact: str | tuple[str, str] | None = None,
     labels: str | Path | None = None,
+    baseline_columns: Mapping[str, str] | None = None,
+    candidate_columns: Mapping[str, str] | None = None,
     tracking_uri: str | None = None,
 ) -> Verification:
     """Recompute a logged comparison from its counts and spec, and check every logged number.
@@ -38,6 +41,8 @@ def verify(
         With `from_runs`, artifact path of the predictions in both runs, or one path per run.
     labels : str or Path, optional
         With `from_runs`, file of the reference answers, if they are not in the runs.
+    baseline_columns, candidate_columns : mapping, optional
+        With `from_runs`, column names of one run, as for :func:`trackperm.compare`.
     tracking_uri : str, optional
         Tracking server or store; by default as the tracker decides.
 
@@ -64,8 +69,12 @@ def verify(
     >>> trackperm.verify(".").matches
     True
     """
-    if not from_runs and (artifact or labels):
-        raise InputError("`--artifact` and `--labels` need `--from-runs`", hint="add `--from-runs`.")
+    own_columns = baseline_columns or {}, candidate_columns or {}
+    if not from_runs and (artifact or labels or any(own_columns)):
+        raise InputError(
+            "`--artifact`, `--labels`, `--baseline-column` and `--candidate-column` need `--from-runs`",
+            hint="add `--from-runs`.",
+        )
     try:
         files, logged = _files(comparison, tracking_uri)
     except SourceError as error:  # the tracker itself noticed that the files were changed
@@ -73,7 +82,16 @@ def verify(
     found = [verify_files(files, logged)] if COUNTS in files or not from_runs else []
     if from_runs:
         own = comparison.tracking_uri if isinstance(comparison, TrackedRun) else None
-        found.append(_from_runs(files, artifact, labels, own or tracking_uri))
+        references = reference_answers(labels, {}, by_position=False)
+        baseline, candidate = load_runs(
+            *run_references(files),
+            artifact=artifact,
+            references=references,
+            tracking_uri=own or tracking_uri,
+            columns=columns_of_spec(files),
+            own_columns=own_columns,
+        )
+        found.append(verify_from_runs(files, baseline, candidate))
     # predictions check more than counts do, so the notes of the last verification apply
     return Verification(tuple(check for each in found for check in each.checks), found[-1].notes)
 
@@ -99,18 +117,3 @@ def _files(
             hint="compute it again by `trackperm leaderboard`, or one of its pairs by `trackperm compare`.",
         )
     return tracker.files(logged.run), logged
-
-
-def _from_runs(
-    files: dict[str, bytes],
-    artifact: str | tuple[str | None, str | None] | None,
-    labels: str | Path | None,
-    tracking_uri: str | None,
-) -> Verification:
-    paths = artifact if isinstance(artifact, tuple) else (artifact, artifact)
-    references = reference_answers(labels, {}, by_position=False)
-    baseline, candidate = (
-        load_run(run, role, artifact=path, references=references, tracking_uri=tracking_uri)
-        for run, role, path in zip(run_references(files), ("baseline", "candidate"), paths, strict=True)
-    )
-    return verify_from_runs(files, baseline, candidate)

@@ -7,15 +7,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from trackperm.comparison.verdict import MARKERS
+from trackperm.comparison.verdict import MARKERS, Sign
 from trackperm.leaderboards import Leaderboard, Pair, Row
-from trackperm.report.text import EXACT_WITHIN, direction, ends, format_number, one_sided
+from trackperm.report.text import EXACT_WITHIN, direction, ends, format_number, one_sided, shorten
 
 STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 """Stars of adjusted p-values below each level."""
 
 DAGGER = "†"
 """Mark of an interval that contains 0 although its row is decided."""
+
+MOST_GROUPS = 10
+"""Groups that letters show; the possible ranks of more are easier to read."""
+
+_IN_HEADLINE = 60
+"""Characters of a name in the headline."""
 
 SCOPE = "these runs on these examples; not other seeds, prompts or test sets"
 
@@ -39,14 +45,15 @@ class Cells:
     numeric: tuple[bool, ...]
 
 
-def cells(board: Leaderboard, *, stars: bool = False) -> Cells:
+def cells(board: Leaderboard, *, stars: bool = False, names: Sequence[str] | None = None) -> Cells:
     """Return all rows: rank, run, score, difference, interval, verdict, adjusted p, group, possible ranks.
 
-    Empty columns are left out.
+    Empty columns are left out, and so are groups if they are too many to read. `names` are shown in place of
+    the names of the runs.
     """
     columns = {
         "rank": [f"{row.rank}" for row in board.rows],
-        "run": [row.name for row in board.rows],
+        "run": [row.name for row in board.rows] if names is None else list(names),
         board.statistic.name: [format_number(row.score) for row in board.rows],
         "difference": [
             "" if row.pair is None else format_number(row.pair.difference, sign=True) for row in board.rows
@@ -57,7 +64,7 @@ def cells(board: Leaderboard, *, stars: bool = False) -> Cells:
             "" if row.pair is None else adjusted(board, row.pair) + (star(row.pair) if stars else "")
             for row in board.rows
         ],
-        "group": [row.letters or "" for row in board.rows],
+        "group": [row.letters or "" for row in board.rows] if shows_groups(board) else [],
         "possible ranks": [ranks(row) for row in board.rows],
     }
     kept = {name: values for name, values in columns.items() if any(values)}
@@ -82,24 +89,37 @@ def interval(row: Row) -> str:
 
 
 def verdict(board: Leaderboard, place: int) -> str:
-    """Return the marker of a row, or the role of the run that others are compared with."""
+    """Return the verdict of a row with its marker, or the role of the run that others are compared with."""
+    pair = board.rows[place].pair
+    return role(board, place) if pair is None else f"{MARKERS[pair.verdict]} {pair.verdict}"
+
+
+def role(board: Leaderboard, place: int) -> str:
+    """Return the verdict of a row, or ``best`` or ``baseline`` for the run that others are compared with."""
     pair = board.rows[place].pair
     if pair is not None:
-        return MARKERS[pair.verdict]
+        return pair.verdict
     return "best" if board.baseline is None else "baseline"
 
 
+def shows_groups(board: Leaderboard) -> bool:
+    """Return whether letters show the groups: at most :data:`MOST_GROUPS`, or nothing else shows them."""
+    letters = set("".join(row.letters or "" for row in board.rows)) - {" "}
+    return len(letters) <= MOST_GROUPS or all(row.ranks is None for row in board.rows)
+
+
 def adjusted(board: Leaderboard, pair: Pair, digits: int = 3) -> str:
-    """Return the adjusted p-value, never rounded to 0 or across alpha, and marked if by Monte Carlo."""
+    """Return the adjusted p-value, never rounded to 0 or across alpha, and marked if from random swaps."""
     corrected = replace(pair.test, pvalue=pair.adjusted, log10_pvalue=pair.log10_adjusted)
     found = corrected.format_pvalue(digits, board.alpha)
-    return f"≈{found} MC" if board.is_drawn(pair) else found
+    return {"≈": f"≈{found} MC", "≤": f"≤{found}", "=": found}[board.relation(pair)]
 
 
 def certainty(board: Leaderboard, pair: Pair) -> str:
     """Return the certainty of an adjusted p-value in a word or two."""
-    if board.is_drawn(pair):
-        return "Monte Carlo"
+    relation = board.relation(pair)
+    if relation != "=":
+        return "Monte Carlo" if relation == "≈" else "valid"
     return "exact" if pair.test.error_bound <= EXACT_WITHIN else "certified upper end"
 
 
@@ -114,6 +134,71 @@ def ranks(row: Row) -> str:
         return ""
     low, high = row.ranks
     return f"{low}" if low == high else f"{low}-{high}"
+
+
+def finding(board: Leaderboard) -> str:
+    """Return what the leaderboard shows, as a headline: the runs that are told from the best, or baseline."""
+    return _finding_of_all(board) if board.baseline is None else _finding_against_baseline(board)
+
+
+def _finding_of_all(board: Leaderboard) -> str:
+    n, open_ = len(board.rows), _n_rows(board, "undecided")
+    best = _in_headline(board.rows[0])
+    if n == 2:
+        other = _in_headline(board.rows[1])
+        return f"{best} and {other} cannot be told apart" if open_ else f"{best} is better than {other}"
+    if not open_:
+        return f"{best} is better than all {n - 1} others"
+    if open_ == n - 1:
+        return f"None of {n} runs can be told from the best"
+    return f"{open_ + 1} of {n} runs cannot be told from the best"
+
+
+def _finding_against_baseline(board: Leaderboard) -> str:
+    better, worse, open_ = (_n_rows(board, verdict) for verdict in ("better", "worse", "undecided"))
+    n = len(board.rows) - 1
+    shown = {"two-sided": "different from", "greater": "better than", "less": "worse than"}
+    if not board.statistic.greater_is_better:
+        shown |= {"greater": "worse than", "less": "better than"}
+    if n == 1:
+        (other,) = (_in_headline(row) for row in board.rows if row.pair is not None)
+        if open_:
+            return f"{other} is not shown to be {shown[board.alternative]} the baseline"
+        return f"{other} is {'better' if better else 'worse'} than the baseline"
+    if open_ == n:
+        return f"None of {n} runs is shown to be {shown[board.alternative]} the baseline"
+    counts = [f"{k} {_are(k)} {word}" for k, word in ((worse, "worse"), (open_, "undecided")) if k]
+    first = f"{better} of {n} runs {_are(better)}" if better else f"None of {n} runs is shown to be"
+    return ", ".join([f"{first} better than the baseline", *counts])
+
+
+def lead(board: Leaderboard) -> str:
+    """Return who is first, and what an undecided difference means, as a sentence without a full stop."""
+    statistic = f"{board.statistic.name}{direction(board.statistic)}"
+    if board.baseline is None:
+        ties = sum(row.rank == 1 for row in board.rows) - 1
+        others = f" and {ties} other{'s' if ties > 1 else ''}" if ties else ""
+        score = format_number(board.rows[0].score)
+        found = f"the best {statistic} is {score}, of {' '.join(board.rows[0].name.split())}{others}"
+    else:
+        row = board.rows[board.baseline]
+        name = " ".join(row.name.split())
+        found = f"the baseline {name} has {statistic} {format_number(row.score)}, rank {row.rank}"
+    if not _n_rows(board, "undecided"):
+        return found
+    return f"{found}; an undecided run is neither shown to differ from it nor shown to equal it"
+
+
+def _in_headline(row: Row) -> str:
+    return shorten(" ".join(row.name.split()), _IN_HEADLINE)
+
+
+def _n_rows(board: Leaderboard, verdict: Sign) -> int:
+    return sum(row.pair is not None and row.pair.verdict == verdict for row in board.rows)
+
+
+def _are(n: int) -> str:
+    return "is" if n == 1 else "are"
 
 
 def summary(board: Leaderboard) -> str:
@@ -135,15 +220,14 @@ def method(board: Leaderboard) -> str:
         "FDR": "the expected share of false ones among the verdicts",
     }[rule.controls]
     methods = Counter(pair.test.method for pair in board.pairs)
-    uncertain = [
-        pair
-        for pair in board.pairs
-        if pair.test.method == "monte-carlo" or pair.test.error_bound > EXACT_WITHIN
-    ]
-    n_exact, others = len(board.pairs) - len(uncertain), len(uncertain) - methods["monte-carlo"]
+    uncertain = [pair for pair in board.pairs if pair.test.error_bound > EXACT_WITHIN]
+    n_exact = len(board.pairs) - len(uncertain)
+    others = len(uncertain) - methods["monte-carlo"] - methods["tilted"]
     found = [f"{n_exact} exact" if uncertain else "exact"] if n_exact else []
     if methods["monte-carlo"]:
         found.append(f"{methods['monte-carlo']} by Monte Carlo (upper ends of the 99 % intervals)")
+    if methods["tilted"]:
+        found.append(f"{methods['tilted']} valid by tilted sampling")
     if others:
         found.append(f"{others} by certified upper ends")
     return (
@@ -157,7 +241,7 @@ def legend(board: Leaderboard) -> list[str]:
     """Return sentences about the meaning of the columns."""
     other = "the best run" if board.baseline is None else "the baseline"
     sentences = [f"▲ better, ▼ worse than {other}; ≈ undecided, which does not prove equality"]
-    if board.baseline is None:
+    if board.baseline is None and shows_groups(board):
         sentences.append("two runs share a letter exactly if they are not shown to differ")
     if any(row.ranks is not None for row in board.rows):
         sentences.append(

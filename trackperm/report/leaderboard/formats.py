@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping
 from trackperm.errors import InputError
 from trackperm.leaderboards import Leaderboard
 from trackperm.messages import listed
-from trackperm.report import charts
-from trackperm.report.leaderboard import chart, page, tables, text
+from trackperm.report.leaderboard import page, picture, tables, text
 
 Renderer = Callable[[Leaderboard, bool], bytes]
 
@@ -19,7 +18,8 @@ FORMATS: Mapping[str, Renderer] = {
     "latex": lambda board, stars: tables.latex(board, stars=stars).encode(),
     "csv": lambda board, _: tables.rows_csv(board).encode(),
     "json": lambda board, _: (board.to_json() + "\n").encode(),
-    "png": lambda board, _: charts.png(chart.chart(board)),
+    "svg": lambda board, _: picture.svg(board).encode(),
+    "png": lambda board, _: picture.png(board),
 }
 """Renderers by format; the second argument adds stars."""
 
@@ -34,7 +34,7 @@ def render(board: Leaderboard, format_: str, *, stars: bool = False) -> bytes:
     ----------
     board : Leaderboard
         Result of :func:`trackperm.leaderboard`.
-    format_ : {'text', 'markdown', 'html', 'latex', 'csv', 'json', 'png'}
+    format_ : {'text', 'markdown', 'html', 'latex', 'csv', 'json', 'svg', 'png'}
         Format; all but PNG are text in UTF-8.
     stars : bool
         Whether adjusted p-values have stars: one below 0.05, two below 0.01, three below 0.001.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from trackperm.leaderboards import Leaderboard, Pair
+from trackperm.leaderboards import Leaderboard
 from trackperm.report.leaderboard import cells, text
 from trackperm.report.leaderboard.formats import render
 from trackperm.report.text import shorten
@@ -38,9 +38,6 @@ class RenderedLeaderboard:
         Tables of runs and pairs by name, cut to :data:`MAX_ROWS` rows.
     files : mapping of str to bytes
         Files by artifact path.
-    short_verdicts : list of str or None
-        Marker and adjusted p-value of each row, ``▲ adj. p=0.0033``; None for the run that others are
-        compared with.
     """
 
     board: Leaderboard
@@ -48,7 +45,6 @@ class RenderedLeaderboard:
     summary: str
     tables: Mapping[str, Table]
     files: Mapping[str, bytes]
-    short_verdicts: list[str | None]
 
     def markdown(self, remarks: Sequence[str]) -> str:
         """Return the whole leaderboard in Markdown, with remarks."""
@@ -70,7 +66,6 @@ def render_leaderboard(board: Leaderboard) -> RenderedLeaderboard:
         summary=cells.summary(board),
         tables={"board": _board(board), "pairs": _smallest_pairs(board)},
         files={path: render(board, format_) for path, format_ in FILES.items()},
-        short_verdicts=[None if row.pair is None else _short_verdict(board, row.pair) for row in board.rows],
     )
 
 
@@ -107,7 +102,7 @@ def _smallest_pairs(board: Leaderboard) -> Table:
                 board.rows[pair.candidate].name,
                 board.rows[pair.baseline].name,
                 pair.difference,
-                f"{'≈' * (pair.test.method == 'monte-carlo')}{pair.test.format_pvalue(3)}",
+                f"{pair.test.relation.strip('=')}{pair.test.format_pvalue(3)}",
                 cells.adjusted(board, pair),
                 f"{pair.marker} {pair.verdict}",
                 pair.test.n_discordant,
@@ -116,8 +111,3 @@ def _smallest_pairs(board: Leaderboard) -> Table:
             for pair in chosen
         ],
     )
-
-
-def _short_verdict(board: Leaderboard, pair: Pair) -> str:
-    adjusted = cells.adjusted(board, pair, 2)
-    return f"{pair.marker} adj. p{adjusted if adjusted.startswith('≈') else f'={adjusted}'}"

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from trackperm.leaderboards import Leaderboard
 from trackperm.report.leaderboard import cells as parts
+from trackperm.report.leaderboard.names import short_names
 from trackperm.report.text import aligned, escape_markdown, shorten
 
 _NAME = 60
@@ -13,15 +14,18 @@ _REASON = 300
 
 
 def lines(board: Leaderboard, *, stars: bool = False) -> list[str]:
-    """Render `board` as lines: a summary, the table, then notes."""
-    table = parts.cells(board, stars=stars)
-    rows = [table.header, *(tuple(shorten(cell, _NAME) for cell in row) for row in table.rows)]
+    """Render `board` as lines: the finding, a summary, the table, then notes."""
+    names = short_names([row.name for row in board.rows])
+    table = parts.cells(board, stars=stars, names=names.on_one_line(_NAME))
+    rows = [table.header, *table.rows]
     return [
+        parts.finding(board),
         parts.summary(board),
         parts.method(board),
         "",
         *aligned(rows, right={i for i, numeric in enumerate(table.numeric) if numeric}),
         "",
+        *([] if names.sentence is None else [names.sentence]),
         *parts.legend(board),
         f"scope: {parts.SCOPE}",
         *parts.notes(board),
@@ -34,10 +38,12 @@ def markdown(board: Leaderboard, *, stars: bool = False, remarks: Sequence[str] 
 
     Every row of the table, and every excluded run, is one line.
     """
-    table = parts.cells(board, stars=stars)
+    names = short_names([row.name for row in board.rows])
+    table = parts.cells(board, stars=stars, names=names.names)
     rule = "|".join("--:" if numeric else ":--" for numeric in table.numeric)
     blocks = [
-        f"**{escape_markdown(parts.summary(board))}**",
+        f"**{escape_markdown(parts.finding(board))}**",
+        escape_markdown(parts.summary(board)),
         "\n".join(
             [
                 f"| {' | '.join(map(escape_markdown, table.header))} |",
@@ -49,6 +55,7 @@ def markdown(board: Leaderboard, *, stars: bool = False, remarks: Sequence[str] 
             f"- {escape_markdown(sentence)}"
             for sentence in (
                 parts.method(board),
+                *([] if names.sentence is None else [names.sentence]),
                 *parts.legend(board),
                 f"scope: {parts.SCOPE}",
                 *parts.notes(board),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,6 +45,7 @@ def write_changed_examples(
 ) -> None:
     """Write all changed examples to a new SQLite file, in the order in which they are shown.
 
+    A cell is a value, or a pair of the values of both runs.
     `direction` is the name of the column with ``better`` or ``worse``, if any.
     """
     place = None if direction is None else list(columns).index(direction)
@@ -61,13 +62,20 @@ def write_changed_examples(
             (
                 (
                     None if place is None else row[place],
-                    "\n".join(str(cell) for cell in row if cell is not None).casefold(),
+                    "\n".join(_texts(row)).casefold(),
                     json.dumps(row, ensure_ascii=False, allow_nan=False),
                 )
                 for row in rows
             ),
         )
         table.commit()
+
+
+def _texts(row: Sequence[Any]) -> Iterator[str]:
+    """Yield the texts of a row in which a search looks."""
+    for cell in row:
+        values = cell if isinstance(cell, tuple) else (cell,)
+        yield from (str(value) for value in values if value is not None)
 
 
 def read_changed_examples(

@@ -103,7 +103,7 @@ def _logged(result: Comparison | Leaderboard, steps: Steps) -> tuple[Published |
 
 def _write_changed(comparison: Comparison, path: Path) -> None:
     changed = changed_examples(comparison)
-    direction = DIRECTION if DIRECTION in changed.columns[:1] else None
+    direction = DIRECTION if changed.directed else None
     write_changed_examples(path, changed.columns, changed.rows, direction)
 
 

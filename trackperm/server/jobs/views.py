@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from typing import Any
 
 from trackperm.comparison import Comparison
-from trackperm.errors import CapacityError, MissingDependencyError
 from trackperm.leaderboards import Leaderboard, Row
-from trackperm.report import charts, description, page, text
 from trackperm.report.leaderboard import cells as leaderboard_cells
-from trackperm.report.leaderboard import chart as leaderboard_chart
-from trackperm.report.leaderboard import page as leaderboard_page
 from trackperm.report.leaderboard import tables as leaderboard_tables
 from trackperm.report.leaderboard import text as leaderboard_text
+from trackperm.report.leaderboard.chart_layout import chart_layout
+from trackperm.report.leaderboard.pairs import MOST_IN_TABLE, cells_of_pairs, has_pairs, heat_map
+from trackperm.report.view import ComparisonView
 from trackperm.trackers.publication import Published
 from trackperm.trackers.references import TrackedRun
 
@@ -22,8 +22,10 @@ from trackperm.trackers.references import TrackedRun
 def comparison_view(comparison: Comparison, logged: Published | None = None) -> dict[str, Any]:
     """Return the JSON values of a comparison's page, without the changed examples, which it reads bit by bit.
 
-    `logged` is the run that holds the result, if it was logged.
+    Drawings are SVG in which all texts are escaped. `logged` is the run that holds the result, if it was
+    logged.
     """
+    view = ComparisonView.of(comparison)
     return {
         "kind": "compare",
         "baseline": run_view(comparison.baseline_name, comparison.baseline_run),
@@ -31,14 +33,20 @@ def comparison_view(comparison: Comparison, logged: Published | None = None) -> 
         "statistic": comparison.title,
         "marker": comparison.marker,
         "verdict": comparison.verdict,
-        "headline": text.headline(comparison),
-        "facts": [list(fact) for fact in page.facts(comparison)],
-        "scope": text.scope(comparison),
-        "notes": text.notes(comparison),
-        "chart": _pmf(comparison),
-        "explanation": description.explanation(comparison),
-        "pairing": list(comparison.pairing.lines()),
-        "signature": comparison.signature,
+        "headline": view.headline,
+        "words": view.words,
+        "bars": [view.bar, view.narrow_bar],
+        "facts": [list(fact) for fact in view.facts],
+        "scope": view.scope,
+        "notes": view.notes,
+        "null": {
+            "drawings": [view.null, view.narrow_null],
+            "caption": view.caption,
+            "refusal": view.refusal,
+        },
+        "explanation": view.explanation,
+        "pairing": view.pairing,
+        "signature": view.signature,
         "flips": {
             "total": comparison.n_discordant,
             "better": comparison.n_better,
@@ -55,6 +63,8 @@ def leaderboard_view(board: Leaderboard, logged: Published | None = None) -> dic
     return {
         "kind": "leaderboard",
         "statistic": board.statistic.name,
+        "finding": leaderboard_cells.finding(board),
+        "lead": leaderboard_cells.lead(board),
         "summary": leaderboard_cells.summary(board),
         "method": leaderboard_cells.method(board),
         "scope": leaderboard_cells.SCOPE,
@@ -71,12 +81,12 @@ def leaderboard_view(board: Leaderboard, logged: Published | None = None) -> dic
                 **run_view(row.name, row.data.run),
                 "cells": list(cells),
                 "sort": [_order(board, name, row) for name in table.header],
-                "verdict": "reference" if row.pair is None else row.pair.verdict,
+                "verdict": leaderboard_cells.role(board, place),
             }
-            for row, cells in zip(board.rows, table.rows, strict=True)
+            for place, (row, cells) in enumerate(zip(board.rows, table.rows, strict=True))
         ],
-        "matrix": leaderboard_page.matrix(board),
-        "chart": _differences(board),
+        "chart": asdict(chart_layout(board)),
+        "pairs": _pairs(board),
         "markdown": leaderboard_text.markdown(board),
         "latex": leaderboard_tables.latex(board),
         "board": board.to_dict(),
@@ -106,26 +116,18 @@ def _logged(published: Published | None) -> dict[str, Any] | None:
     }
 
 
-def _pmf(comparison: Comparison) -> dict[str, Any]:
-    """Describe the chart of the null distribution, or the reason why it is not drawn."""
-    try:
-        drawn = charts.described(charts.pmf_chart(comparison))
-    except (CapacityError, MissingDependencyError) as error:
-        return {"refusal": error.message}
-    del drawn["spec"]["title"]  # the page has its own headline
-    return {**drawn, "caption": page.caption(comparison)}
+def _pairs(board: Leaderboard) -> dict[str, Any] | None:
+    """Return the pairs below the diagonal, and a heat map if they are too many for a table.
 
-
-def _differences(board: Leaderboard) -> dict[str, Any]:
-    try:
-        drawn = charts.described(leaderboard_chart.chart(board))
-    except MissingDependencyError as error:
-        return {"refusal": error.message}
-    del drawn["spec"]["title"]
-    drawn["spec"]["height"] = leaderboard_chart.STEP * min(len(board.rows), leaderboard_chart.MOST_ROWS)
-    other = "the best run" if board.baseline is None else "the baseline"
-    bars = f"its {leaderboard_cells.interval_name(board)}"
-    return {**drawn, "caption": f"The difference between every run and {other}, with {bars}."}
+    A pair is the verdict on the lower run of the leaderboard, its difference and the adjusted p-value.
+    """
+    if not has_pairs(board):
+        return None
+    below = [
+        [[cell.verdict, cell.difference, cell.p] for cell in row[:place] if cell is not None]
+        for place, row in enumerate(cells_of_pairs(board))
+    ]
+    return {"below": below, "heat": None if len(board.rows) <= MOST_IN_TABLE else asdict(heat_map(board))}
 
 
 _NUMBERS: Mapping[str, Callable[[Row], float | None]] = {

@@ -1,4 +1,4 @@
-// The button on MLflow's own Compare pages. It reads the address alone, and does nothing where it knows none.
+// The bar with a button above MLflow's own Compare pages. It reads the address alone, and does nothing where it knows none.
 
 (() => {
   "use strict";
@@ -33,7 +33,7 @@
       sheet.replaceSync(STYLE);
       root.adoptedStyleSheets = [sheet];
       root.append(document.createElement("a"));
-      document.body.append(shown);
+      document.body.prepend(shown);
     }
     const link = shown.shadowRoot.querySelector("a");
     const two = runs.length === 2;
@@ -42,12 +42,19 @@
   }
 
   const STYLE = `
-    a { position: fixed; left: 50%; bottom: 24px; transform: translateX(-50%); z-index: 1000; padding: 9px 16px; border-radius: 4px;
-        background: #0e538b; color: #fff; font: 600 13px/20px system-ui, sans-serif; text-decoration: none;
-        box-shadow: 0 2px 8px rgb(0 0 0 / 25%); }
+    :host { display: flex; flex: none; justify-content: center; padding: 6px; }
+    a { padding: 5px 16px; border-radius: 4px; background: #0e538b; color: #fff;
+        font: 600 13px/20px system-ui, sans-serif; text-decoration: none; }
     a:hover { background: #04355d; }
     a:focus-visible { outline: 2px solid #0e538b; outline-offset: 2px; }
-    @media print { a { display: none; } }`;
+    @media print { :host { display: none; } }`;
+
+  // a bar above MLflow's page, which gets the height that is left, so that nothing is covered
+  const room = new CSSStyleSheet();
+  room.replaceSync(`
+    body:has(> #trackperm-button) { display: flex; flex-direction: column; height: 100vh; }
+    body:has(> #trackperm-button) > #root { flex: 1 1 0; min-height: 0; width: 100%; }`);
+  document.adoptedStyleSheets = [...document.adoptedStyleSheets, room];
 
   function look() {
     try {

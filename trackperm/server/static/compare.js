@@ -1,10 +1,9 @@
 // The page that compares two runs.
 
 import * as address from "./address.js";
-import { draw } from "./chart.js";
 import * as choices from "./choices.js";
 import { copies } from "./clipboard.js";
-import { choose, element, lines, list, options, part } from "./elements.js";
+import { choose, drawings, element, list, options, part, whole } from "./elements.js";
 import * as flips from "./flips.js";
 import { arrived, follow, logging, problem } from "./outcome.js";
 import { after, Refusal, run, runPage } from "./server.js";
@@ -33,24 +32,32 @@ function show({ job, result }, asked) {
   const headline = part("headline");
   headline.className = result.verdict;
   headline.querySelector(".marker").textContent = result.marker;
-  headline.querySelector(".words").textContent = result.headline;
+  headline.querySelector(".words").replaceChildren(...whole(result.headline));
+  part("words").replaceChildren(...whole(result.words));
+  drawings(part("bar"), result.bars);
   part("scope").textContent = `Scope: ${result.scope}.`;
   part("facts").replaceChildren(...result.facts.map(([name, value, detail]) => element(
-    "div", {}, element("dt", {}, name), element("dd", {}, value),
+    "div", {}, element("dt", {}, name), element("dd", {}, ...unbroken(value)),
     ...(detail ? [element("dd", { class: "small" }, ...source(name, detail, result))] : []))));
   list(part("notes"), result.notes);
-  part("explanation").replaceChildren(...lines("p", result.explanation));
-  part("pairing").replaceChildren(...lines("li", result.pairing));
+  if (result.null.refusal) part("null").replaceChildren(element("p", {}, `Not drawn: ${result.null.refusal}.`));
+  else drawings(part("null"), result.null.drawings);
+  part("caption").replaceChildren(...whole(result.null.caption));
+  part("explanation").replaceChildren(...result.explanation.map((text) => element("p", {}, ...whole(text))));
+  part("pairing").replaceChildren(...result.pairing.map((text) => element("li", {}, ...whole(text))));
   part("signature").textContent = result.signature;
   arrived(`${result.marker} ${result.headline}`, asked);
-  draw(result.chart);
   flips.show(job, result.flips);
 }
+
+/** A value breaks between its numbers, never inside one. */
+const unbroken = (value) => value.split(" ").flatMap((word, i) => [
+  ...(i ? [" "] : []), element("span", { class: "whole" }, word)]);
 
 /** The two scores name their runs: with a link where MLflow has a page of it. */
 function source(name, detail, result) {
   const page = name === "baseline" || name === "candidate" ? runPage(result[name]) : null;
-  return page ? [element("a", { href: page }, result[name].name)] : [detail];
+  return page ? [element("a", { href: page }, result[name].name)] : whole(detail);
 }
 
 /** Offer a run under its name. */

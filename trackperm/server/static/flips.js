@@ -16,7 +16,7 @@ export function show(id, flips) {
   const sides = flips.better === null ? "" : `: the candidate is better on ${flips.better}, worse on ${flips.worse}`;
   part("flips-summary").textContent = flips.total === 0
     ? "The counts of the two runs are the same on every example."
-    : `The counts of the two runs differ on ${flips.total}${sides}.`;
+    : `The counts of the two runs differ on ${flips.total}${sides}. The baseline's value stands before the arrow, the candidate's behind it.`;
   part("directions").hidden = flips.better === null;
   part("flip-filter").reset();
   head.replaceChildren();
@@ -48,7 +48,7 @@ async function load(start) {
 }
 
 function render({ columns, rows, matching }) {
-  const numeric = columns.map((_, i) => rows.some((row) => typeof row[i] === "number"));
+  const numeric = columns.map((_, i) => rows.every((row) => row[i] === null || typeof row[i] === "number"));
   const hidden = columns.map((name, i) => name === "change" && i === 0);
   head.replaceChildren(element("tr", {}, ...columns.map((name, i) => element(
     "th", { scope: "col", class: numeric[i] ? "number" : null }, name))));
@@ -72,11 +72,20 @@ function direction(word) {
   return element("td", { class: `change ${MARKERS[word] ? word : ""}` }, marker, ` ${word}`);
 }
 
+/** A value, or the values of baseline and candidate where they differ. */
 function cell(value, numeric) {
-  const text = value === null ? "" : String(value);
-  if (text.length <= LONG) return element("td", { class: numeric ? "number" : text.length > WIDE || text.includes("\n") ? "long" : null }, text);
+  const texts = (Array.isArray(value) ? value : [value]).map((each) => (each === null ? "" : String(each)));
+  const wide = texts.some((text) => text.length > WIDE || text.includes("\n"));
+  const shown = texts.map(folded);
+  if (texts.length === 2) shown.splice(1, 0, element("span", { class: "to" }, wide ? "\n→ " : " → "));
+  return element("td", { class: numeric ? "number" : wide ? "long" : null }, ...shown);
+}
+
+/** A long text is cut, and unfolds. */
+function folded(text) {
+  if (text.length <= LONG) return text;
   const start = element("summary", {}, element("span", {}, `${text.slice(0, LONG)}… `), "all");
-  return element("td", { class: "long" }, element("details", {}, start, text));
+  return element("details", {}, start, text);
 }
 
 part("flip-filter").addEventListener("submit", (event) => { event.preventDefault(); load(0); });

@@ -1,12 +1,12 @@
 // The page that ranks runs.
 
 import * as address from "./address.js";
-import { draw } from "./chart.js";
+import * as board from "./board.js";
 import * as choices from "./choices.js";
 import { copies } from "./clipboard.js";
 import { choose, element, lines, list, options, part } from "./elements.js";
-import * as matrix from "./matrix.js";
 import { arrived, follow, logging, problem } from "./outcome.js";
+import * as pairs from "./pairs.js";
 import { after, Refusal, run, runPage } from "./server.js";
 import { sortable } from "./sorting.js";
 
@@ -34,33 +34,40 @@ const field = () => (runs.length ? { runs } : { experiment });
 
 function show(found, asked) {
   result = found;
-  part("headline").textContent = found.summary;
-  part("method").textContent = `${found.method}. Scope: ${found.scope}.`;
+  part("headline").textContent = found.finding;
+  part("lead").textContent = sentence(found.lead);
+  part("summary").textContent = `${found.summary}.`;
+  part("method").textContent = `${sentence(found.method)} ${sentence(`scope: ${found.scope}`)}`;
+  part("remarks").replaceChildren(...lines("p", found.chart.remarks.map(sentence)));
   table(found);
   part("legend").replaceChildren(...lines("li", found.legend));
   list(part("notes"), found.notes);
   list(part("incomplete"), found.incomplete.map(([name, reason]) => `${name}: ${reason}`));
   part("signature").textContent = found.signature;
   offer(found.rows.filter(({ id }) => id));
-  matrix.show(found.matrix, found.rows, comparison);
-  arrived(found.summary, asked);
-  draw(found.chart);
+  board.show(found.chart, (place) => runPage(found.rows[place]));
+  pairs.show(found.pairs, found.chart.runs, (i, j) => comparison(found.rows[i].id, found.rows[j].id));
+  arrived(found.finding, asked);
 }
 
-function table({ columns, rows }) {
+const sentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}.`;
+
+function table({ columns, rows, chart }) {
   const [head] = part("board").getElementsByTagName("thead"), [content] = part("board").getElementsByTagName("tbody");
   const verdict = columns.findIndex(({ name }) => name === "verdict"), run = columns.findIndex(({ name }) => name === "run");
-  content.replaceChildren(...rows.map((row) => element("tr", { class: row.verdict }, ...row.cells.map((text, i) => {
-    if (i === run) return element("td", { class: "name" }, link(row, text));
-    if (i === verdict) return element("td", { class: "verdict" }, ...words(text, row.verdict));
+  content.replaceChildren(...rows.map((row, place) => element("tr", { class: row.verdict }, ...row.cells.map((text, i) => {
+    if (i === run) return element("td", { class: "name", title: text }, link(row, chart.runs[place].label));
+    if (i === verdict) return element("td", { class: "verdict" }, ...words(text));
     return element("td", { class: columns[i].numeric ? "number" : null }, text);
   }))));
   sortable(head, content, columns, rows);
 }
 
-/** A marker is read aloud as its word. */
-const words = (text, verdict) => (verdict === "reference" ? [text]
-  : [element("span", { "aria-hidden": "true" }, text), ` ${verdict}`]);
+/** A verdict whose marker is not read aloud. */
+function words(text) {
+  const [marker, word] = text.split(" ");
+  return word ? [element("span", { "aria-hidden": "true" }, marker), ` ${word}`] : [text];
+}
 
 function link(row, text) {
   const page = runPage(row);

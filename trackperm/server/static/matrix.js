@@ -1,44 +1,45 @@
-// All pairs of runs as a matrix: one stop of the Tab key, within which arrow keys move.
+// All pairs of runs as a table: one stop of the Tab key, within which arrow keys move.
 
 import { element, part } from "./elements.js";
 
-const table = part("matrix"), detail = part("pair-detail"), untouched = detail.textContent;
+const table = part("matrix");
 const MOVES = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 let links = [];
 
-/** Show the matrix; `page` returns the address of the comparison of two runs. */
-export function show(matrix, rows, page) {
-  part("pairs").hidden = matrix === null;
-  detail.textContent = untouched;
-  if (matrix === null) return;
+/** Show the table; `pair` returns what was found of two places. */
+export function show(runs, pair) {
   const [head] = table.getElementsByTagName("thead"), [body] = table.getElementsByTagName("tbody");
-  const { names, cells } = matrix;
-  links = cells.map((row, i) => row.map((cell, j) => cell && link(cell, names[i], names[j], page(rows[i].id, rows[j].id))));
-  head.replaceChildren(element("tr", {}, element("td", {}), ...names.map((name) => element("th", { scope: "col", title: name }, name))));
-  body.replaceChildren(...cells.map((row, i) => element(
-    "tr", {}, element("th", { scope: "row", title: names[i] }, names[i]),
-    ...row.map((cell, j) => element("td", { class: cell?.verdict }, ...(cell ? [links[i][j]] : []))))));
+  const found = runs.map((run, i) => runs.map((other, j) => (i === j ? null : pair(i, j))));
+  links = found.map((row) => row.map((each) => each && link(each)));
+  head.replaceChildren(element(
+    "tr", {}, element("td", {}), ...runs.map(({ rank, name }) => element("th", { scope: "col", title: name }, String(rank)))));
+  body.replaceChildren(...runs.map(({ rank, name, label }, i) => element(
+    "tr", {}, element("th", { scope: "row", title: name }, `${rank} ${label}`),
+    ...links[i].map((each, j) => element("td", { class: found[i][j]?.verdict }, ...(each ? [each] : []))))));
   links.flat().find(Boolean).tabIndex = 0;
 }
 
-function link({ marker, verdict, p, difference }, first, second, href) {
-  const words = `${first} against ${second}: ${verdict}, difference ${difference}, adjusted p = ${p}`;
-  const made = element("a", { href, tabindex: "-1", "aria-label": words }, marker);
-  for (const event of ["focus", "pointerenter"]) {
-    made.addEventListener(event, () => { detail.textContent = `${marker} ${words}`; });
-  }
+function link({ marker, verdict, p, words, page, tell }) {
+  const made = element(
+    "a", { href: page, tabindex: "-1", "aria-label": words }, `${marker} ${verdict}`, element("small", {}, p));
+  for (const event of ["focus", "pointerenter"]) made.addEventListener(event, tell);
   return made;
 }
 
-table.addEventListener("keydown", (event) => {
-  const move = MOVES[event.key];
-  if (!move) return;
+/** The cell that an arrow key leads to, over the diagonal; null at the edge and for other keys. */
+export function move(event, i, j, n) {
+  const step = MOVES[event.key];
+  if (!step) return null;
   event.preventDefault();
-  let i = links.findIndex((row) => row.includes(event.target));
-  let j = links[i].indexOf(event.target);
-  do [i, j] = [i + move[0], j + move[1]]; while (links[i]?.[j] === null); // over the diagonal
-  const next = links[i]?.[j];
-  if (!next) return;
+  do [i, j] = [i + step[0], j + step[1]]; while (i === j);
+  return Math.min(i, j) >= 0 && Math.max(i, j) < n ? [i, j] : null;
+}
+
+table.addEventListener("keydown", (event) => {
+  const i = links.findIndex((row) => row.includes(event.target));
+  const place = i < 0 ? null : move(event, i, links[i].indexOf(event.target), links.length);
+  if (!place) return;
+  const next = links[place[0]][place[1]];
   event.target.tabIndex = -1;
   next.tabIndex = 0;
   next.focus();

@@ -278,6 +278,8 @@ class _Compiler:
             return self.product(left, right)
         if node.operator in ("//", "%"):
             return self.division(node.operator, left, right)
+        if node.operator == "/":
+            return self.quotient(left, right)
         values = operator.add if node.operator == "+" else operator.sub
         if left.type is ColumnType.DECIMAL:
             return _joined(values(left.values, right.values), left.type, 0, left, right)
@@ -292,6 +294,14 @@ class _Compiler:
         for _ in range(exponent - 1):
             result = self.product(result, base)
         return result
+
+    def quotient(self, left: _Part, right: _Part) -> _Part:
+        left, right = self.decimal(left), self.decimal(right)
+        zero = right.values == self.functions.lit(0.0, self.functions.Float64)
+        one = self.functions.lit(1.0, self.functions.Float64)
+        divisor = self.functions.when(zero).then(one).otherwise(right.values)
+        part = _joined(left.values / divisor, ColumnType.DECIMAL, 0, left, right)
+        return replace(part, valid=_both(part.valid, ~zero))
 
     def division(self, sign: str, left: _Part, right: _Part) -> _Part:
         left, right = self.limited(left, OUT_OF_RANGE), self.limited(right, _LARGEST_DIVISOR)

@@ -29,6 +29,13 @@ MAX_DEPTH = 100
 IRRATIONAL = {"sqrt": (1, 1), "log": (1, 1), "exp": (1, 1)}
 FUNCTIONS = {"abs": (1, 1), "min": (2, 64), "max": (2, 64), "where": (3, 3), "total": (1, 1)} | IRRATIONAL
 _ARITIES = FUNCTIONS | {name: counter.arity for name, counter in COUNTERS.items()}
+
+Prefixes = Mapping[str, str]
+"""The two prefixes of names, with what they stand for."""
+
+RUNS: Prefixes = {"u": "candidate", "v": "baseline"}
+EXAMPLES: Prefixes = {"left": "left example of a pair", "right": "right example"}
+
 RESERVED = frozenset({"and", "or", "not"})
 COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {
     "==": operator.eq,
@@ -58,7 +65,7 @@ class Literal(Node):
 
 @dataclass(frozen=True)
 class Name(Node):
-    """A name, with its prefix ``u`` or ``v`` in `scope`."""
+    """A name, with its prefix in `scope`: ``u`` or ``v``, in pairs ``left`` or ``right``."""
 
     name: str
     scope: str = ""
@@ -140,9 +147,9 @@ class Expression:
     passage: Passage
 
     @classmethod
-    def parse(cls, passage: Passage) -> Expression:
+    def parse(cls, passage: Passage, prefixes: Prefixes = RUNS) -> Expression:
         """Parse the text of `passage`; the SpecError of a mistake shows its place."""
-        return cls(_Parser(passage).parse(), passage)
+        return cls(_Parser(passage, prefixes).parse(), passage)
 
     def error(self, node: Node, message: str, *, hint: str | None = None) -> SpecError:
         """Return an error that points at `node`."""
@@ -218,8 +225,9 @@ _PREFIX = {"not": _NOT, "-": _SIGN, "+": _SIGN, "~": _SIGN}
 class _Parser:
     """Parser for one passage, used once: ``_Parser(passage).parse()``."""
 
-    def __init__(self, passage: Passage) -> None:
+    def __init__(self, passage: Passage, prefixes: Prefixes) -> None:
         self.passage = passage
+        self.prefixes = prefixes
         if len(passage.text) > MAX_LENGTH:
             self.fail(f"an expression of more than {MAX_LENGTH} characters", 0, len(passage.text))
         self.tokens = list(self.tokenize(passage.text))
@@ -344,8 +352,9 @@ class _Parser:
 
     def name(self, token: _Token) -> Name:
         scope, _, name = token.text.rpartition(".")
-        if scope not in ("", "u", "v"):
-            hint = "the only prefixes of names are `u.` (candidate) and `v.` (baseline)."
+        if scope and scope not in self.prefixes:
+            (first, of_first), (second, of_second) = self.prefixes.items()
+            hint = f"the only prefixes of names are `{first}.` ({of_first}) and `{second}.` ({of_second})."
             self.fail(f"unknown prefix `{scope}.`", token.start, token.start + len(scope) + 1, hint)
         if len(name) > MAX_NAME:
             hint = "`columns:` gives a column another name."

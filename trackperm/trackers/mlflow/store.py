@@ -22,7 +22,7 @@ from mlflow import MlflowClient
 from mlflow.entities import Experiment, Run
 from mlflow.exceptions import MlflowException
 
-from trackperm.errors import InputError, TrackpermError
+from trackperm.errors import InputError, NotConfiguredError, TrackpermError
 from trackperm.messages import did_you_mean, without_credentials, without_secrets
 from trackperm.storage import is_full, no_room_for_temporary_files
 from trackperm.trackers.environment import environment
@@ -68,7 +68,7 @@ class Store:
 
     def __init__(self, tracking_uri: str | None = None) -> None:
         if not tracking_uri and not mlflow.is_tracking_uri_set():  # type: ignore[no-untyped-call]
-            raise InputError(
+            raise NotConfiguredError(
                 "no MLflow store is configured, and trackperm does not create one",
                 hint="name it with `--tracking-uri`, such as `--tracking-uri http://127.0.0.1:5000`, "
                 "or set `MLFLOW_TRACKING_URI`.",

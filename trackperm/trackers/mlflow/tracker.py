@@ -200,8 +200,8 @@ class MlflowTracker:
         return stored_statistics(self._store, experiment_id)
 
     def comparison(self, locator: str) -> LoggedComparison:
-        """Find the comparison or leaderboard whose run has the id `locator`."""
-        run = self._identified(locator)
+        """Find the comparison or leaderboard with this run id, or ``<experiment>/<name>``."""
+        run = self._named(locator, comparisons=True) if "/" in locator else self._identified(locator)
         if not is_comparison(run) or run.info.lifecycle_stage != "active":
             raise InputError(
                 f"run `mlflow:{locator}` is {'a deleted' if is_comparison(run) else 'not a'} comparison",
@@ -231,6 +231,12 @@ class MlflowTracker:
         """Return the name of the experiment that holds `run`."""
         with self._store.calls(f"looking up experiment {run.container}") as client:
             return str(client.get_experiment(run.container).name)
+
+    def status(self) -> str:
+        """Return the store that answers, with the number of its experiments, up to a page of them."""
+        with self._store.calls("listing experiments") as client:
+            n = len(client.search_experiments(max_results=_PAGE))
+        return f"MLflow {mlflow.__version__} at `{self._store.label}` answers; experiments: {n}"
 
     def history(self) -> MlflowHistory:
         """Return the history of the store: past runs and registered models."""
@@ -264,7 +270,8 @@ class MlflowTracker:
         references = sorted({f"`mlflow:{experiments[run.info.experiment_id]}/{name}`" for run in runs})
         return f"Did you mean {' or '.join(references[:_SHOWN])}?"
 
-    def _named(self, locator: str) -> Run:
+    def _named(self, locator: str, *, comparisons: bool = False) -> Run:
+        """Find the only run of that experiment and name, or else the only comparison."""
         parts = locator.split("/")
         splits = [("/".join(parts[:i]), "/".join(parts[i:])) for i in range(len(parts) - 1, 0, -1)]
         splits = [(experiment, name) for experiment, name in splits if experiment and name]
@@ -275,13 +282,13 @@ class MlflowTracker:
             )
         known = [split for split in splits if self._store.experiment(split[0]) is not None]
         experiment, name = (known or splits)[0]
-        runs = [run for split in known or splits for run in self._called(*split)]
+        runs = [run for split in known or splits for run in self._called(*split, comparisons=comparisons)]
         if len(runs) == 1:
             return runs[0]
         if not runs:
-            there = self._run_names(self._store.experiment_id(experiment))
+            there = self._run_names(self._store.experiment_id(experiment), comparisons=comparisons)
             raise InputError(
-                f"experiment `{experiment}` has no run called `{name}`",
+                f"experiment `{experiment}` has no {'comparison' if comparisons else 'run'} called `{name}`",
                 hint=did_you_mean(name, there).strip() or _NAMED_BY if there else "the experiment is empty.",
             )
         lines = [
@@ -290,15 +297,16 @@ class MlflowTracker:
             for run in runs
         ]
         raise InputError(
-            f"{len(runs)} runs of experiment `{experiment}` are called `{name}`:\n\n{listing(lines)}",
+            f"{len(runs)} {'comparisons' if comparisons else 'runs'} of experiment `{experiment}` are called"
+            f" `{name}`:\n\n{listing(lines)}",
             hint="name one by its id.",
         )
 
-    def _called(self, experiment: str, name: str) -> list[Run]:
-        return self._runs_called(name, [self._store.experiment_id(experiment)])
+    def _called(self, experiment: str, name: str, *, comparisons: bool) -> list[Run]:
+        return self._runs_called(name, [self._store.experiment_id(experiment)], comparisons=comparisons)
 
-    def _runs_called(self, name: str, experiment_ids: list[str]) -> list[Run]:
-        """List the active runs of that name, newest first, without comparisons."""
+    def _runs_called(self, name: str, experiment_ids: list[str], *, comparisons: bool = False) -> list[Run]:
+        """List the active runs of that name, newest first, without comparisons, or only these."""
         quote = next((mark for mark in "'\"`" if mark not in name), None)
         if quote is None:
             raise InputError(
@@ -306,9 +314,9 @@ class MlflowTracker:
             )
         wanted = f"attributes.run_name = {quote}{name}{quote}"
         runs = self._store.search(f"looking up runs called `{name}`", experiment_ids, wanted)
-        return [run for run in runs if run.info.run_name == name and not is_comparison(run)]
+        return [run for run in runs if run.info.run_name == name and is_comparison(run) == comparisons]
 
-    def _run_names(self, experiment_id: str) -> list[str]:
+    def _run_names(self, experiment_id: str, *, comparisons: bool) -> list[str]:
         with self._store.calls("listing runs") as client:
             runs = client.search_runs([experiment_id], max_results=_PAGE)
-        return [run.info.run_name for run in runs if not is_comparison(run)]
+        return [run.info.run_name for run in runs if is_comparison(run) == comparisons]

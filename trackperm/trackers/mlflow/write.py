@@ -34,6 +34,7 @@ from trackperm.trackers.publication import (
     TEST_SET_TAG,
     Publication,
     Published,
+    RunTags,
     is_safe_path,
     now,
 )
@@ -78,7 +79,7 @@ def write_comparison(
     page as well, which replaces that of an earlier one.
     """
     content = _content(publication)
-    run_tags: list[tuple[TrackedRun, Mapping[str, str]]] = []
+    run_tags: list[tuple[TrackedRun, RunTags]] = []
     if tag_runs:
         run_tags = publication.run_tags("mlflow")
     elif candidate is not None and candidate.container == experiment_id:
@@ -161,10 +162,10 @@ def _check_name(kind: str, name: str) -> None:
         )
 
 
-def _check_tags(tags: Mapping[str, str]) -> None:
+def _check_tags(tags: RunTags) -> None:
     for name, value in tags.items():
-        _check_name("tag", name)
-        if len(value) > _MAX_VALUE:
+        _check_name("tag" if isinstance(value, str) else "metric", name)
+        if isinstance(value, str) and len(value) > _MAX_VALUE:
             raise InputError(f"tag `{name}` has {len(value):,} characters; MLflow stores {_MAX_VALUE:,}")
 
 
@@ -228,10 +229,16 @@ def _write(client: MlflowClient, run: Run, content: _Content) -> None:
             file.parent.mkdir()
             file.write_bytes(data)
             client.log_artifact(run_id, str(file), posixpath.dirname(path) or None)
+    points = _new_points(client, run_id, content.metrics)
+    for start in range(0, len(points), _METRICS_PER_REQUEST):
+        client.log_batch(run_id, metrics=points[start : start + _METRICS_PER_REQUEST])
+    _tag(client, run_id, content.tags)
+
+
+def _new_points(client: MlflowClient, run_id: str, metrics: Mapping[str, float]) -> list[Metric]:
+    """Return the metrics that a run lacks or holds with other values, with times after all that it holds."""
     held = client.get_run(run_id).data
-    stale = {
-        name: value for name, value in content.metrics.items() if not _same(held.metrics.get(name), value)
-    }
+    stale = {name: value for name, value in metrics.items() if not _same(held.metrics.get(name), value)}
     # MLflow takes the larger of two values with one timestamp for the latest, and clocks differ.
     past = [
         point.timestamp
@@ -240,17 +247,17 @@ def _write(client: MlflowClient, run: Run, content: _Content) -> None:
         for point in client.get_metric_history(run_id, name)
     ]
     timestamp = max([int(time.time() * 1000), *(moment + 1 for moment in past)])
-    points = [Metric(name, float(value), timestamp, 0) for name, value in stale.items()]
-    for start in range(0, len(points), _METRICS_PER_REQUEST):
-        client.log_batch(run_id, metrics=points[start : start + _METRICS_PER_REQUEST])
-    _tag(client, run_id, content.tags)
+    return [Metric(name, float(value), timestamp, 0) for name, value in stale.items()]
 
 
-def _tag(client: MlflowClient, run_id: str, tags: Mapping[str, str]) -> None:
-    """Set `tags` in one request, unless all are set; the run's status and times stay."""
-    if tags.items() <= client.get_run(run_id).data.tags.items():
+def _tag(client: MlflowClient, run_id: str, values: RunTags) -> None:
+    """Set tags and log numbers as metrics in one request, unless all are there; status and times stay."""
+    tags = {name: value for name, value in values.items() if isinstance(value, str)}
+    scores = {name: value for name, value in values.items() if not isinstance(value, str)}
+    points = _new_points(client, run_id, scores) if scores else []
+    if not points and tags.items() <= client.get_run(run_id).data.tags.items():
         return
-    client.log_batch(run_id, tags=[RunTag(name, value) for name, value in tags.items()])
+    client.log_batch(run_id, metrics=points, tags=[RunTag(name, value) for name, value in tags.items()])
     kept = client.get_run(run_id).data.tags
     if lost := sorted(name for name, value in tags.items() if kept.get(name) != value):
         raise TrackerError(

@@ -19,7 +19,7 @@ from typing import Any
 import requests
 import wandb
 
-from trackperm.errors import TrackerError, TrackpermError
+from trackperm.errors import NotConfiguredError, TrackerError, TrackpermError
 from trackperm.messages import without_credentials, without_secrets
 from trackperm.storage import is_full, no_room_for_temporary_files
 from trackperm.trackers.failures import Advice, causes, missing_library
@@ -50,6 +50,13 @@ _ADVICE = Advice(
 )
 
 
+def _netrc_files() -> list[Path]:
+    """Return the files in which `wandb login` and requests look for an API key."""
+    if named := os.environ.get("NETRC"):
+        return [Path(named)]
+    return [Path("~/.netrc").expanduser(), Path("~/_netrc").expanduser()]
+
+
 class Store:
     """W&B server at `base_url`, or as wandb decides, by ``WANDB_BASE_URL`` and its settings."""
 
@@ -77,6 +84,21 @@ class Store:
         """Address of the API, without credentials."""
         url = self._base_url or os.environ.get("WANDB_BASE_URL") or wandb.setup().settings.base_url
         return without_credentials(url).rstrip("/")
+
+    def status(self) -> str:
+        """Return the server and the user whose API key it accepts.
+
+        Raise NotConfiguredError, without a request, if no API key is configured.
+        """
+        # The address is asked for last, as wandb starts a process of its own to tell it.
+        has_key = bool(os.environ.get("WANDB_API_KEY")) or (
+            any(file.exists() for file in _netrc_files())
+            and requests.utils.get_netrc_auth(self.base_url) is not None
+        )
+        if not has_key:
+            raise NotConfiguredError("no API key of W&B is configured", hint=_ADVICE.credentials)
+        with self.calls("looking up the user") as api:
+            return f"wandb {wandb.__version__} at `{self.base_url}` answers to `{api.viewer.username}`"
 
     @contextmanager
     def calls(self, doing: str, *, writes: bool = False) -> Iterator[wandb.Api]:

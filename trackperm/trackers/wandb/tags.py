@@ -6,9 +6,10 @@ therefore changed, and their summary is read just before and checked after.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from trackperm.errors import InputError, TrackerError
+from trackperm.trackers.publication import RunTags
 from trackperm.trackers.references import TrackedRun
 from trackperm.trackers.wandb.artifacts import is_artifact
 from trackperm.trackers.wandb.offline import is_offline_run
@@ -38,7 +39,7 @@ def require_taggable(store: Store, runs: Sequence[TrackedRun]) -> None:
             )
 
 
-def tag_run(store: Store, run: TrackedRun, tags: Mapping[str, str]) -> None:
+def tag_run(store: Store, run: TrackedRun, tags: RunTags) -> None:
     """Add `tags` to the summary of a finished run.
 
     Raise TrackerError if the run's summary is not as expected afterwards.

@@ -163,6 +163,10 @@ class WandbTracker:
             return Path(home.reference.locator).parent
         return home.container
 
+    def status(self) -> str:
+        """Return the server and the user, if an API key is configured; otherwise nothing is contacted."""
+        return self._store.status()
+
     def comparison(self, locator: str) -> LoggedComparison:
         """Find the comparison or leaderboard at ``<entity>/<project>/<run id>``, or in a folder."""
         if _is_offline(locator):

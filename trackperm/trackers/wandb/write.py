@@ -176,7 +176,7 @@ def _alert(run: Any, publication: Publication) -> None:
     verdict = publication.tags.get("trackperm.verdict", "")
     if verdict.endswith("worse"):
         run.alert(
-            title=f"{verdict}: {publication.name}",
+            title=f"{verdict.partition(' ')[0]} {publication.name}",
             text=publication.description,
             level="WARN",
         )

@@ -160,15 +160,19 @@ class LatticeStatistic:
             raise InputError(f"the observed value of the statistic is {value}; expected a finite number")
         return value
 
+    @cached_property
+    def _steps(self) -> list[list[tuple[int, int]]]:
+        """Axes on which each count depends, with its steps: entries of the basis that are not 0."""
+        return [[(axis, step) for axis, step in enumerate(row) if step] for row in self.lattice.basis]
+
     def values(self, points: Sequence[npt.NDArray[Any]]) -> FloatArray:
         """Return t at lattice points, given as r broadcastable coordinate arrays, in floating point."""
         shape = np.broadcast_shapes(*(axis.shape for axis in points))
         totals = np.empty((*shape, len(self.histogram.origin)))
-        for i, (start, row) in enumerate(zip(self.histogram.origin, self.lattice.basis, strict=True)):
+        for i, (start, steps) in enumerate(zip(self.histogram.origin, self._steps, strict=True)):
             totals[..., i] = start
-            for x, step in zip(points, row, strict=True):
-                if step:
-                    totals[..., i] += x * float(step)
+            for axis, step in steps:
+                totals[..., i] += points[axis] * float(step)
         return values_at(self.h, totals)
 
     def totals(self, points: Sequence[IntArray]) -> list[npt.NDArray[Any]]:
@@ -176,12 +180,12 @@ class LatticeStatistic:
         reach = [int(np.abs(axis).max(initial=0)) for axis in points]
         shape = np.broadcast_shapes(*(axis.shape for axis in points))
         found = []
-        for start, row in zip(self.histogram.origin, self.lattice.basis, strict=True):
-            size = abs(start) + sum(abs(step) * r for step, r in zip(row, reach, strict=True))
+        for start, steps in zip(self.histogram.origin, self._steps, strict=True):
+            size = abs(start) + sum(abs(step) * reach[axis] for axis, step in steps)
             total = np.full(shape, start, dtype=np.int64 if size <= LARGEST else object)
-            for x, step in zip(points, row, strict=True):
-                if step:
-                    total += x * step if total.dtype == np.int64 else x.astype(object) * step
+            for axis, step in steps:
+                x = points[axis]
+                total += x * step if total.dtype == np.int64 else x.astype(object) * step
             found.append(total)
         return found
 
@@ -213,6 +217,13 @@ class LatticeStatistic:
         units = [tuple(int(i == j) for j in range(numerator.n_variables)) for i in range(rank)]
         constant = numerator.coefficient(*[0] * numerator.n_variables)
         return Fraction(constant, divisor), tuple(Fraction(numerator.coefficient(*u), divisor) for u in units)
+
+    @cached_property
+    def is_quadratic_in_rows(self) -> bool:
+        """Whether t is a quotient of polynomials of degree at most 2 in the last coordinate."""
+        if self.local is None:
+            return False
+        return all(exponents[-1] <= 2 for part in self.local.quotient for exponents in part.terms)
 
     def check_antisymmetric(self, total: Sequence[int], rng: np.random.Generator) -> None:
         """Refuse a statistic that exchanging all pairs does not negate: t(E - x) = -t(x).

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import math
+import re
 import subprocess
 import sys
 from dataclasses import replace
+from xml.etree import ElementTree as ET
 
 import numpy as np
 import polars as pl
@@ -11,14 +13,12 @@ import pytest
 from support.comparisons import accuracy
 
 import trackperm
-from trackperm.errors import MissingDependencyError
 from trackperm.exact import NullDistribution
-from trackperm.report import charts
+from trackperm.report.null_distribution import Bars, null_drawing, pmf_curves
 
 
 def bars(comparison):
-    spec = charts.pmf_chart(comparison).to_dict()
-    return spec["datasets"][spec["layer"][1]["data"]["name"]]
+    return Bars.of(comparison.null_distribution).rows(comparison.test)
 
 
 def with_null(comparison, values, mass):
@@ -115,35 +115,68 @@ def test_identical_runs_have_a_chart():
     assert row["mass"] == 1.0
 
 
-def test_png():
-    image = charts.png(charts.pmf_chart(accuracy(12, 3, both=10)))
-    assert image.startswith(b"\x89PNG\r\n")
-    width, height = (int.from_bytes(image[at : at + 4], "big") for at in (16, 20))
-    assert width >= 1200
-    assert height >= 500
+@pytest.mark.parametrize("narrow", [False, True])
+@pytest.mark.parametrize("alternative", ["two-sided", "less", "greater"])
+def test_the_drawing_is_bounded_and_inside(narrow, alternative):
+    large = null_drawing(accuracy(30_000, 29_900, alternative=alternative), narrow=narrow)
+    assert len(large.encode()) < 12_000
+    drawing = ET.fromstring(large)
+    width, height = map(float, drawing.attrib["viewBox"].split()[2:])
+    for path in drawing.iterfind("{*}path"):
+        numbers = [
+            (axis, float(value)) for axis, value in re.findall(r"([MVH ])(-?[\d.]+)", path.attrib["d"])
+        ]
+        assert all(0 <= value <= (width if axis in "MH" else height) for axis, value in numbers)
+    for each in drawing.iterfind("{*}rect"):
+        assert 0 <= float(each.attrib["x"]) <= float(each.attrib["x"]) + float(each.attrib["width"]) <= width
 
 
-def test_the_program_cannot_end_its_script_element():
-    program = charts.program().lower()
-    assert "</script" not in program
-    assert "<!--" not in program
+def test_the_areas_of_the_outlines_are_the_masses():
+    comparison = accuracy(30, 20, both=50)
+    drawing = ET.fromstring(null_drawing(comparison))
+    areas = [area(path.attrib["d"]) for path in drawing.iterfind("{*}path")]
+    assert areas[1] / sum(areas) == pytest.approx(comparison.pvalue, abs=0.005)
 
 
-@pytest.mark.parametrize(("module", "library"), [("altair", "altair"), ("vl_convert", "vl-convert-python")])
-def test_missing_library(monkeypatch, module, library):
-    comparison = accuracy(12, 3, both=10)
-    monkeypatch.setitem(sys.modules, module, None)
-    charts.program.cache_clear()
-    with pytest.raises(MissingDependencyError, match=f"need `{library}`") as caught:
-        charts.embedded(charts.pmf_chart(comparison))
-    assert caught.value.hint == "pip install 'trackperm[plots]'"
+def area(path):
+    total, x, base, top = 0.0, 0.0, 0.0, 0.0
+    for command, values in re.findall(r"([MVH])([^MVHz]+)", path):
+        if command == "M":
+            x, base = map(float, values.split())
+        elif command == "V":
+            top = float(values)
+        else:
+            total += (float(values) - x) * (base - top)
+            x = float(values)
+    return total
 
 
-def test_only_charts_load_altair():
+def test_observed_value_and_ticks_are_said():
+    drawing = null_drawing(accuracy(30, 20, both=50))
+    texts = [each.text for each in ET.fromstring(drawing).iterfind("{*}text")]
+    assert "observed +0.1000" in texts
+    assert "0" in texts
+    assert texts[-1] == "difference in accuracy (candidate minus baseline)"
+    assert (
+        ET.fromstring(drawing).attrib["aria-label"].startswith("Null distribution of the statistic accuracy")
+    )
+
+
+def test_curves_have_the_same_bars():
+    comparison = accuracy(30, 20, both=50)
+    points = pmf_curves(comparison)
+    extreme = math.fsum(
+        point["probability"] for point in points if point["curve"].startswith("at least as extreme")
+    )
+    assert extreme == pytest.approx(comparison.pvalue, abs=1e-4)
+    assert {point["value"] for point in points if point["curve"] == "observed"} == {comparison.difference}
+
+
+def test_only_pictures_load_vl_convert():
     code = (
-        "import sys, trackperm, trackperm.report, trackperm.report.text;"
-        "import trackperm.ledger.comparison_publication;"
-        "sys.exit(' '.join(m for m in ('altair', 'vl_convert', 'mlflow', 'wandb') if m in sys.modules) or 0)"
+        "import sys, trackperm, trackperm.report, trackperm.report.text, trackperm.report.page;"
+        "import trackperm.ledger.comparison_publication, trackperm.report.presented;"
+        "sys.exit(' '.join(m for m in ('vl_convert', 'mlflow', 'wandb') if m in sys.modules) or 0)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")

@@ -1,148 +1,111 @@
-"""The null distribution as a chart: PNG for trackers, interactive and self-contained HTML for reading.
-
-Altair and vl-convert are the optional extra ``plots``; nothing else in trackperm imports them.
-"""
+"""Null distribution of a comparison: bars that add up to the p-value, as SVG and as points of curves."""
 
 from __future__ import annotations
 
-import importlib.util
-import io
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from trackperm.comparison import Comparison
-from trackperm.errors import MissingDependencyError
 from trackperm.exact import NullDistribution, PermutationTest
 from trackperm.exact.null_distribution import DIGITS
-from trackperm.report.text import format_number, how_certain, pvalue, shorten
-
-if TYPE_CHECKING:
-    import altair as alt
+from trackperm.report import drawing, text
+from trackperm.report.drawing import EXTREME, SOFT, TEXT, USUAL, words_at
 
 _Floats = npt.NDArray[np.float64]
 _Integers = npt.NDArray[np.int64]
 
-_MAX_BARS = 320  # two pixels each on a chart of 640 pixels
+MOST_BARS = 320
+"""Bars of a drawing, which has two or three units for each."""
+
 _INVISIBLE = 1e-5  # share of the mass beyond each end of the axis, less than a pixel of any bar
 _LESS_EXTREME, _EXTREME = "less extreme than observed", "at least as extreme as observed"
-_BLUE, _VERMILION = "#7f9fbf", "#d55e00"  # distinguishable with every kind of colour blindness
 
-LIGHT: dict[str, Any] = {
-    "background": "#ffffff",
-    "axis": {"labelColor": "#444", "titleColor": "#222", "gridColor": "#e6e6e6", "domainColor": "#888"},
-    "legend": {"labelColor": "#222"},
-    "title": {"color": "#111", "subtitleColor": "#444"},
-    "view": {"stroke": None},
-    "style": {"observed": {"color": "#111"}},
-}
-"""Vega-Lite configuration for a light page and for PNG."""
+WIDTH, NARROW, HEIGHT = 880, 340, 280
+"""Sizes of the drawing in units: wide, for a phone, and its height."""
 
-DARK: dict[str, Any] = {
-    "background": "transparent",
-    "axis": {"labelColor": "#bbb", "titleColor": "#ddd", "gridColor": "#3a3f46", "domainColor": "#777"},
-    "legend": {"labelColor": "#ddd"},
-    "title": {"color": "#eee", "subtitleColor": "#bbb"},
-    "view": {"stroke": None},
-    "style": {"observed": {"color": "#fff"}},
-}
-"""Vega-Lite configuration for a dark page."""
+_TOP, _AXIS, _EDGE = 24, 230, 14  # height of the highest bar, of the axis; and what is left at both ends
 
 
-def pmf_chart(comparison: Comparison) -> alt.LayerChart:
-    """Draw the null distribution with the observed value and the region that the p-value sums.
+def null_drawing(comparison: Comparison, *, narrow: bool = False) -> str:
+    """Draw the null distribution with the observed value and the region that the p-value sums, as SVG.
 
-    The chart has a few hundred bars, whatever the size of the support. A bar with values on both sides of the
-    observed one has two parts; the masses of the extreme parts add up to the p-value, within the
+    The drawing has a few hundred bars, whatever the size of the support. A bar with values on both sides of
+    the observed one has two parts; the masses of the extreme parts add up to the p-value, within the
     `mass_error_bound` of the null distribution.
 
     Raises
     ------
-    MissingDependencyError
-        If altair is not installed.
     CapacityError
         If the null distribution does not fit the memory budget of the test.
     """
-    require("altair", "altair")
-    import altair as alt
+    width = NARROW if narrow else WIDTH
+    label = (
+        f"Null distribution of the statistic {text.shorten(comparison.statistic.name, 40)}, observed"
+        f" {text.format_number(comparison.test.observed, sign=True)}, {text.pvalue(comparison)}"
+    )
+    return drawing.svg(width, HEIGHT, label, null_parts(comparison, width))
 
-    test, statistic = comparison.test, comparison.statistic.name
-    bars = _Bars.of(test.null_distribution)
-    rows = bars.rows(test)
+
+def null_parts(comparison: Comparison, width: int) -> str:
+    """Return the elements of the null distribution, for a drawing of that width."""
+    test, narrow = comparison.test, width < WIDTH
+    bars = Bars.of(test.null_distribution, MOST_BARS // 2 if narrow else MOST_BARS)
     low, high = bars.domain(test)
-    title = shorten(statistic, 40)
+    rows = [row for row in bars.rows(test) if row["to"] > low and row["from"] < high]
+    highest = max(row["top"] for row in rows)
+
+    def x(value: float) -> float:
+        share = (min(max(value, low), high) - low) / (high - low)
+        return round(_EDGE + float(share) * (width - 2 * _EDGE), 1)
+
+    def y(mass: float) -> float:
+        return round(_AXIS - float(mass / highest) * (_AXIS - _TOP), 1)
+
+    parts = [
+        f'<rect x="{x(region["from"])}" y="{_TOP}" width="{round(x(region["to"]) - x(region["from"]), 1)}"'
+        f' height="{_AXIS - _TOP}" fill="{EXTREME}" fill-opacity=".1"/>'
+        for region in _region(test, low, high)
+        if region["to"] > region["from"]
+    ]
+    for name, ink in ((_LESS_EXTREME, USUAL), (_EXTREME, EXTREME)):
+        outline = _outline([row for row in rows if row["region"] == name], x, y)
+        parts.append(f'<path d="{outline}" fill="{ink}"/>')
+    parts.append(f'<line x1="{_EDGE}" x2="{width - _EDGE}" y1="{_AXIS}" y2="{_AXIS}" stroke="{SOFT}"/>')
+    ticks = drawing.ticks_between(low, high, 4 if narrow else 8)
+    for tick in ticks:
+        parts.append(f'<line x1="{x(tick)}" x2="{x(tick)}" y1="{_AXIS}" y2="{_AXIS + 5}" stroke="{SOFT}"/>')
+        words = drawing.tick_label(tick, ticks)
+        middle = drawing.kept_inside(x(tick), words, 0, width)
+        parts.append(words_at(middle, _AXIS + 20, words, text_anchor="middle"))
+    at = x(test.observed)
+    parts.append(
+        f'<line x1="{at}" x2="{at}" y1="{_TOP - 6}" y2="{_AXIS}" stroke="{TEXT}" stroke-width="2"'
+        ' stroke-dasharray="6 3"/>'
+    )
+    observed = f"observed {text.format_number(test.observed, sign=True)}"
+    middle = drawing.kept_inside(at, observed, 0, width, size=14)  # bold letters are wider
+    parts.append(words_at(middle, 13, observed, text_anchor="middle", fill=TEXT, font_weight=700))
+    title = text.shorten(comparison.statistic.name, 20 if narrow else 40)
     if comparison.candidate_score is not None:
-        title = f"difference in {title} (candidate minus baseline)"
+        title = f"difference in {title}" + ("" if narrow else " (candidate minus baseline)")
+    parts.append(words_at(width / 2, _AXIS + 42, title, text_anchor="middle"))
+    return "".join(parts)
 
-    region = (
-        alt.Chart(alt.InlineData(values=_region(test, low, high)))
-        .mark_rect(color=_VERMILION, opacity=0.08, clip=True)
-        .encode(x="from:Q", x2="to:Q")
-    )
-    mass = (
-        alt.Chart(alt.InlineData(values=rows))
-        .mark_bar(clip=True)
-        .encode(
-            x=alt.X("from:Q", title=title)
-            .scale(domain=[low, high], nice=False, zero=False)
-            .axis(tickCount=8, labelOverlap=True),
-            x2="to:Q",
-            y=alt.Y("top:Q", title="probability").scale(
-                domain=[0, 1.15 * max(row["top"] for row in rows)], nice=False
-            ),
-            y2="base:Q",
-            color=alt.Color(
-                "region:N",
-                scale=alt.Scale(domain=[_LESS_EXTREME, _EXTREME], range=[_BLUE, _VERMILION]),
-                legend=alt.Legend(title=None, orient="top", labelLimit=0),
-            ),
-            tooltip=[
-                alt.Tooltip("value:N", title="value"),
-                alt.Tooltip("mass:Q", title="probability", format=".4g"),
-                alt.Tooltip("region:N", title="region"),
-            ],
-        )
-        .add_params(
-            alt.selection_interval(name="zoom", bind="scales", encodings=["x"], zoom="wheel![event.shiftKey]")
-        )
-    )
-    label = f"observed {format_number(test.observed, sign=True)}"
-    observed = alt.Chart(alt.InlineData(values=[{"observed": test.observed, "label": label}]))
-    rule = observed.mark_rule(style="observed", strokeDash=[6, 3], strokeWidth=2, clip=True).encode(
-        x="observed:Q"
-    )
-    right_half = test.observed > (low + high) / 2
-    text = observed.mark_text(
-        style="observed",
-        align="right" if right_half else "left",
-        dx=-6 if right_half else 6,
-        baseline="top",
-        fontSize=12,
-        fontWeight="bold",
-        clip=True,
-    ).encode(x="observed:Q", y=alt.value(4), text="label:N")
 
-    names = [shorten(name, 40) for name in (comparison.candidate_name, comparison.baseline_name, statistic)]
-    written = pvalue(comparison)
-    chart: alt.LayerChart = (
-        alt.layer(region, mass, rule, text)
-        .properties(
-            width=640,
-            height=300,
-            description=f"Null distribution of the statistic {names[2]}, {label}, {written}",
-            title=alt.TitleParams(
-                "{} against {} by {}".format(*names),
-                subtitle=f"{written} ({how_certain(comparison)}, {test.alternative}); "
-                "the bars show the distribution under random exchanges",
-                anchor="start",
-            ),
-        )
-        .configure(**LIGHT)
-    )
-    return chart
+def _outline(rows: list[dict[str, Any]], x: Callable[[float], float], y: Callable[[float], float]) -> str:
+    """Return a path: one outline of all neighbouring bars on the axis, and one of every other bar."""
+    path, close, end = "", "", None
+    for row in sorted(rows, key=lambda row: (row["base"] > 0.0, row["from"])):
+        left, right, base = x(row["from"]), x(row["to"]), y(row["base"])
+        if left != end or row["base"] > 0.0:
+            path += f"{close}M{left:g} {base:g}"
+        path += f"V{y(row['top']):g}H{right:g}"
+        close, end = f"V{base:g}z", right
+    return path + close
 
 
 def pmf_curves(comparison: Comparison) -> list[dict[str, Any]]:
@@ -150,10 +113,10 @@ def pmf_curves(comparison: Comparison) -> list[dict[str, Any]]:
 
     Each part of a bar has ``value`` (its middle on the axis), ``probability`` (its mass), ``curve`` (its
     region), and ``from``, ``to``, ``base`` and ``top`` (its corners). The curve ``observed`` has two points
-    at the observed value. Errors are those of :func:`pmf_chart`.
+    at the observed value. Errors are those of :func:`null_drawing`.
     """
     test = comparison.test
-    bars = _Bars.of(test.null_distribution)
+    bars = Bars.of(test.null_distribution)
     low, high = bars.domain(test)
     points = []
     for row in bars.rows(test):
@@ -171,42 +134,8 @@ def pmf_curves(comparison: Comparison) -> list[dict[str, Any]]:
     return points
 
 
-def png(chart: alt.LayerChart) -> bytes:
-    """Render `chart` as PNG, at twice the screen resolution, without a browser or network."""
-    require("vl_convert", "vl-convert-python")
-    buffer = io.BytesIO()
-    chart.save(buffer, format="png", scale_factor=2)
-    return buffer.getvalue()
-
-
-def embedded(chart: alt.LayerChart) -> dict[str, Any]:
-    """Return the values of :func:`described` and the program of charts, for a page that needs no network."""
-    return {**described(chart), "program": program()}
-
-
-def described(chart: alt.LayerChart) -> dict[str, Any]:
-    """Return `chart` as JSON values: its spec, as wide as its container, and the dark configuration."""
-    # tests validate every chart against the schema; that takes as long as all other work on it
-    return {"spec": chart.properties(width="container").to_dict(validate=False), "dark": DARK}
-
-
-@cache
-def program() -> str:
-    """Return Vega, Vega-Lite and Vega-Embed from vl-convert as one script, ``window.vegaEmbed``.
-
-    Raises
-    ------
-    MissingDependencyError
-        If vl-convert is not installed.
-    """
-    require("vl_convert", "vl-convert-python")
-    import vl_convert
-
-    return str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
-
-
 @dataclass(frozen=True)
-class _Bars:
+class Bars:
     """Bars of a null distribution; every value belongs to one bar.
 
     Attributes
@@ -228,14 +157,15 @@ class _Bars:
     visible: slice
 
     @classmethod
-    def of(cls, null: NullDistribution) -> _Bars:
+    def of(cls, null: NullDistribution, most: int = MOST_BARS) -> Bars:
+        """Group the values into at most `most` visible bars."""
         visible = _visible(null.mass)
         values = null.values[visible]
         gaps = np.diff(values)
         if gaps.size and np.allclose(gaps, gaps[0], rtol=1e-3, atol=0.0):  # an even lattice
-            size = -(-values.size // _MAX_BARS)  # values per bar
+            size = -(-values.size // most)  # values per bar
             bar = (np.arange(null.values.size) - visible.start) // size
-            bar = np.clip(bar, -_MAX_BARS, (values.size - 1) // size + _MAX_BARS)
+            bar = np.clip(bar, -most, (values.size - 1) // size + most)
             bar -= bar[0]
             first = np.flatnonzero(np.diff(bar, prepend=-1))
             last = np.append(first[1:], bar.size) - 1
@@ -245,9 +175,9 @@ class _Bars:
             half = (values[-1] - values[0]) / 400 or 0.01
             bar = np.clip(np.arange(null.values.size) - visible.start, 0, values.size - 1)
             return cls(null, values - half, values + half, bar, visible)
-        edges = _smooth_edges(values, null.mass[visible])
+        edges = _smooth_edges(values, null.mass[visible], most)
         width = edges[1] - edges[0]
-        beyond = width * np.arange(1, _MAX_BARS + 1)
+        beyond = width * np.arange(1, most + 1)
         edges = np.concatenate([edges[0] - beyond[::-1], edges, edges[-1] + beyond])
         bar = np.clip(np.searchsorted(edges, null.values, side="right") - 1, 0, edges.size - 2)
         return cls(null, edges[:-1], edges[1:], bar, visible)
@@ -298,7 +228,7 @@ def _visible(mass: _Floats) -> slice:
     return slice(first, mass.size - beyond)
 
 
-def _smooth_edges(values: _Floats, mass: _Floats) -> _Floats:
+def _smooth_edges(values: _Floats, mass: _Floats, most: int) -> _Floats:
     """Bin an irregular support as finely as possible without ripples, which bunched values cause.
 
     The number of bins is odd, so that 0 is the middle of a bin and a symmetric distribution looks symmetric.
@@ -306,7 +236,7 @@ def _smooth_edges(values: _Floats, mass: _Floats) -> _Floats:
     margin = 1e-9 * (values[-1] - values[0])
     ends = (float(values[0] - margin), float(values[-1] + margin))
     ripples = []
-    for n_bins in range(_MAX_BARS // 2 - 1, 20, -8):
+    for n_bins in range(most // 2 - 1, 20, -8):
         binned, edges = np.histogram(values, bins=n_bins, range=ends, weights=mass)
         variation = float(np.abs(np.diff(binned, prepend=0.0, append=0.0)).sum() / binned.max())
         ripples.append((variation, n_bins, edges))
@@ -333,11 +263,3 @@ def _region(test: PermutationTest, low: float, high: float) -> list[dict[str, fl
     if test.alternative == "less":
         return [{"from": low, "to": test.observed}]
     return [{"from": test.observed, "to": high}]
-
-
-def require(module: str, library: str) -> None:
-    """Raise MissingDependencyError if `module` of `library` is not installed."""
-    if importlib.util.find_spec(module) is None:
-        raise MissingDependencyError(
-            f"charts need `{library}`, which is not installed", hint="pip install 'trackperm[plots]'"
-        )

@@ -1,0 +1,281 @@
+"""Comparisons by scores over pairs, against all swaps; and what is refused."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from support import pair_scores
+from support.budget import cases
+
+import trackperm
+from trackperm.comparison.second_opinions import DELONG
+from trackperm.errors import InputError, InputTypeError, PairingError
+from trackperm.statistic import Statistic, load_statistic, read_statistic
+from trackperm.statistic.load import BUILTIN
+
+NAMES = ("roc_auc", "kendall_tau", "somers_d", "concordance_index", "pairwise_accuracy")
+SCORES: dict[str, pair_scores.Score] = {
+    "roc_auc": pair_scores.roc_auc,
+    "kendall_tau": pair_scores.kendall_tau,
+    "somers_d": pair_scores.somers_d,
+    "concordance_index": pair_scores.concordance_index,
+    "pairwise_accuracy": pair_scores.pairwise_accuracy(Fraction(1, 5)),
+}
+
+
+def statistic(name: str, *keys: str, scale: str | None = None) -> Statistic:
+    text = (BUILTIN / f"{name}.yaml").read_text(encoding="utf-8").replace("tolerance: 0.0", "tolerance: 0.2")
+    if scale is not None and "scale:" not in text:
+        text += f"  scale: {scale}\n"
+    return read_statistic("\n".join([text, *keys]), f"{name}.yaml", name)
+
+
+def random_rows(
+    rng: np.random.Generator, name: str, n: int
+) -> tuple[dict[str, list[Any]], list[list[float]]]:
+    """Return examples with pairs of every kind in both strata, and scores of two systems with many ties."""
+    label = rng.integers(0, 2 if name == "roc_auc" else 4, n)
+    label[[0, 1, 2, 3]] = 0, 1, 1, 0
+    event = rng.integers(0, 2, n)
+    event[[0, 3]] = 1
+    rows = {"label": label.tolist(), "event": event.tolist(), "stratum": ["a", "a", "b", "b"]}
+    rows["stratum"] += rng.choice(["a", "b"], n - 4).tolist()
+    values = rng.choice([0.0, 0.1, 0.3, 0.5, 0.8], (2, n)).tolist()
+    return rows, values
+
+
+def frames(rows: dict[str, list[Any]], scores: list[list[float]], **more: list[Any]) -> list[pl.DataFrame]:
+    return [pl.DataFrame({"id": range(len(own)), **rows, **more, "score": own}) for own in scores]
+
+
+def assert_exact(found: trackperm.Comparison, truth: Fraction) -> None:
+    assert found.test.error_bound <= 1e-10
+    assert abs(found.pvalue - float(truth)) <= max(found.test.error_bound, 1e-15) * float(truth) + 1e-15
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_against_all_swaps(name: str) -> None:
+    rng = np.random.default_rng(NAMES.index(name))
+    for number in range(cases(20)):
+        n = int(rng.integers(4, 9))
+        rows, (baseline, candidate) = random_rows(rng, name, n)
+        scale = "raw" if name == "pairwise_accuracy" else ("ranks", "raw")[number % 2]
+        found = trackperm.compare(*frames(rows, [baseline, candidate]), statistic(name, scale=scale))
+        score = SCORES[name]
+        assert found.baseline_score == pytest.approx(float(score(baseline, rows)), abs=1e-14)
+        assert found.candidate_score == pytest.approx(float(score(candidate, rows)), abs=1e-14)
+        exchanged = [baseline, candidate]
+        if scale == "ranks":
+            exchanged = [pair_scores.midranks(each) for each in exchanged]
+        assert_exact(found, pair_scores.exact_pvalue(score, exchanged[1], exchanged[0], rows))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_strata_against_all_swaps(name: str) -> None:
+    rng = np.random.default_rng(10 + NAMES.index(name))
+    weights = {"a": Fraction(2), "b": Fraction(1)}
+    spec = statistic(name, "strata: stratum", "weights: {a: 2, b: 1}", scale="raw")
+    for _ in range(cases(6)):
+        rows, scores = random_rows(rng, name, int(rng.integers(4, 9)))
+        found = trackperm.compare(*frames(rows, scores), spec)
+        score = pair_scores.by_stratum(SCORES[name], weights)
+        assert found.candidate_score == pytest.approx(float(score(scores[1], rows)), abs=1e-14)
+        assert_exact(found, pair_scores.exact_pvalue(score, scores[1], scores[0], rows))
+
+
+def test_clusters_against_all_swaps_of_clusters() -> None:
+    rng = np.random.default_rng(20)
+    for _ in range(cases(6)):
+        rows, scores = random_rows(rng, "roc_auc", 9)
+        units = rng.integers(0, 5, 9).tolist()
+        found = trackperm.compare(
+            *frames(rows, scores, user=units), statistic("roc_auc", "cluster: user", scale="raw")
+        )
+        truth = pair_scores.exact_pvalue(pair_scores.roc_auc, scores[1], scores[0], rows, units)
+        assert_exact(found, truth)
+
+
+def test_pairs_within_groups_are_pooled() -> None:
+    spec = read_statistic(
+        "pairs:\n  left: label == 1\n  right: (label == 0) & (stratum == left.stratum)\n"
+        "  term: (left.score > right.score) + (left.score == right.score) / 2\n  scale: raw\n",
+        "x.yaml",
+        "grouped",
+    )
+
+    def score(scores: Any, rows: Any) -> Fraction:
+        label, group, n = rows["label"], rows["stratum"], range(len(scores))
+        return pair_scores.mean(
+            [
+                Fraction(1 + (scores[i] > scores[j]) - (scores[i] < scores[j]), 2)
+                for i in n
+                for j in n
+                if label[i] == 1 and label[j] == 0 and group[i] == group[j]
+            ]
+        )
+
+    rng = np.random.default_rng(21)
+    for _ in range(cases(6)):
+        rows, scores = random_rows(rng, "roc_auc", 8)
+        found = trackperm.compare(*frames(rows, scores), spec)
+        assert found.candidate_score == pytest.approx(float(score(scores[1], rows)))
+        assert_exact(found, pair_scores.exact_pvalue(score, scores[1], scores[0], rows))
+
+
+@pytest.mark.parametrize("scale", ["ranks", "raw"])
+def test_bounds_hold_against_polynomials(scale: str) -> None:
+    """A thousand tests of 12 to 40 examples: the law of the sum is a product of integer polynomials."""
+    import flint
+
+    rng = np.random.default_rng(30)
+    spec = statistic("roc_auc", scale=scale)
+    for _ in range(cases(500)):
+        n = int(rng.integers(12, 40))
+        rows, scores = random_rows(rng, "roc_auc", n)
+        found = trackperm.compare(*frames(rows, scores), spec)
+        table = found.count_table
+        weights = np.repeat(table.candidate[:, 0] - table.baseline[:, 0], table.multiplicities)
+        sizes = np.abs(weights[weights != 0]).tolist()
+        product = flint.fmpz_poly([1])
+        for size in sizes:
+            product *= flint.fmpz_poly([1, *[0] * (size - 1), 1])
+        observed, total = abs(int(weights.sum())), sum(sizes)
+        extreme = sum(int(product[k]) for k in range(product.degree() + 1) if abs(2 * k - total) >= observed)
+        assert_exact(found, Fraction(extreme, 2 ** len(sizes)))
+
+
+def test_order_of_runs_and_rows_does_not_matter() -> None:
+    rng = np.random.default_rng(40)
+    for name in NAMES:
+        baseline, candidate = frames(*random_rows(rng, name, 60))
+        one = trackperm.compare(baseline, candidate, name)
+        other = trackperm.compare(candidate.sample(60, seed=1, shuffle=True), baseline, name)
+        assert other.difference == pytest.approx(-one.difference)
+        assert other.pvalue == pytest.approx(one.pvalue, rel=1e-9)
+        assert trackperm.compare(baseline, baseline, name).pvalue == 1.0
+
+
+def test_ranks_have_an_asymptotic_level_and_raw_scores_do_not() -> None:
+    both = frames(*random_rows(np.random.default_rng(41), "roc_auc", 60))
+    ranks, raw = (trackperm.compare(*both, statistic("roc_auc", scale=scale)) for scale in ("ranks", "raw"))
+    assert "mid-ranks within each run" in str(ranks.pairing.asymptotic)
+    assert raw.pairing.asymptotic is None
+    assert "ranks of the scores within each run" in ranks.null_hypothesis
+    # Ranks do not change if the scores of one run are on another scale.
+    scaled = both[0].with_columns(score=3.0 * pl.col("score") - 7.0)
+    assert trackperm.compare(scaled, both[1], "roc_auc").pvalue == ranks.pvalue
+    assert trackperm.compare(scaled, both[1], statistic("roc_auc", scale="raw")).pvalue != raw.pvalue
+
+
+def test_no_interval_and_no_equivalence_by_the_number_of_changed_examples() -> None:
+    baseline, _ = frames(*random_rows(np.random.default_rng(42), "roc_auc", 200))
+    changed = baseline.with_columns(
+        score=pl.when(pl.col("id") == 5).then(pl.col("score") + 5).otherwise(pl.col("score"))
+    )
+    found = trackperm.compare(baseline, changed, statistic("roc_auc", scale="raw"), margin=0.2)
+    assert found.n_discordant < 200
+    assert found.interval is None
+    assert "pairs share examples" in str(found.interval_unavailable)
+    assert found.verdict == "undecided"
+
+
+def test_second_opinion_is_delongs_test() -> None:
+    both = frames(*random_rows(np.random.default_rng(43), "roc_auc", 90))
+    (found,) = trackperm.compare(*both, "roc_auc").with_second_opinions().second_opinions
+    psi = []
+    for each in both:
+        label, score = each["label"].to_numpy() == 1, each["score"].to_numpy()
+        a, b = score[label][:, None], score[~label][None]
+        psi.append((a > b) + (a == b) / 2)
+    difference = psi[1] - psi[0]
+    variance = sum(difference.mean(axis=axis).var(ddof=1) / difference.shape[1 - axis] for axis in (0, 1))
+    from scipy import stats
+
+    assert found.name == DELONG
+    assert found.pvalue == pytest.approx(2 * stats.norm.sf(abs(difference.mean()) / variance**0.5))
+    clustered = trackperm.compare(*both, statistic("roc_auc", "cluster: stratum"))
+    (found,) = clustered.with_second_opinions().second_opinions
+    assert found.pvalue is None
+
+
+def test_one_class_only() -> None:
+    both = [
+        each.with_columns(label=1) for each in frames(*random_rows(np.random.default_rng(44), "roc_auc", 9))
+    ]
+    with pytest.raises(InputError) as caught:
+        trackperm.compare(*both, "roc_auc")
+    assert (
+        "`roc_auc` has no pairs: no two of its 9 examples are a left and a right one" in caught.value.message
+    )
+    assert "`left: label == positive` and `right: label != positive`" in caught.value.message
+    assert "`positive` is 1" in str(caught.value.hint)
+    mixed = frames(*random_rows(np.random.default_rng(44), "roc_auc", 9))
+    mixed = [
+        each.with_columns(label=pl.when(pl.col("stratum") == "b").then(1).otherwise(pl.col("label")))
+        for each in mixed
+    ]
+    with pytest.raises(InputError, match="has no pairs in the stratum 'b'"):
+        trackperm.compare(*mixed, statistic("roc_auc", "strata: stratum"))
+
+
+@pytest.mark.parametrize("value", [float("inf"), -float("inf"), float("nan")])
+def test_scores_that_are_not_finite(value: float) -> None:
+    baseline, candidate = frames(*random_rows(np.random.default_rng(45), "roc_auc", 9))
+    broken = candidate.with_columns(score=pl.when(pl.col("id") == 6).then(value).otherwise(pl.col("score")))
+    expected = "has no value in|have no value in" if value != value else "`score` of `candidate` has"
+    " infinite values"
+    with pytest.raises((InputError, InputTypeError), match=expected):
+        trackperm.compare(baseline, broken, "roc_auc")
+
+
+def test_values_that_define_pairs_have_to_agree() -> None:
+    baseline, candidate = frames(*random_rows(np.random.default_rng(46), "concordance_index", 9))
+    with pytest.raises(PairingError, match="`event` differs between the runs on 9 of 9 examples"):
+        trackperm.compare(baseline, candidate.with_columns(event=1 - pl.col("event")), "concordance_index")
+
+
+@pytest.mark.parametrize("missing", ["wrong", "worst", "best", "bounds"])
+def test_missing_scores_have_no_place_in_pairs(missing: Any) -> None:
+    baseline, candidate = frames(*random_rows(np.random.default_rng(47), "roc_auc", 9))
+    with pytest.raises(InputError, match="a missing score cannot be compared"):
+        trackperm.compare(baseline, candidate[:7], "roc_auc", missing=missing)
+    dropped = trackperm.compare(baseline, candidate[:7], "roc_auc", missing="drop")
+    assert dropped.pvalue == trackperm.compare(baseline[:7], candidate[:7], "roc_auc").pvalue
+
+
+def test_slices_are_compared_on_their_own_pairs() -> None:
+    baseline, candidate = frames(*random_rows(np.random.default_rng(48), "roc_auc", 60))
+    found = trackperm.compare(baseline, candidate, "roc_auc", slices=["stratum"])
+    parts = [each.filter(pl.col("stratum") == "a") for each in (baseline, candidate)]
+    assert found[1].pvalue == trackperm.compare(*parts, "roc_auc").pvalue
+
+
+def test_leaderboard_tests_every_pair_of_runs() -> None:
+    rows, scores = random_rows(np.random.default_rng(49), "roc_auc", 60)
+    third = np.random.default_rng(50).normal(size=60).tolist()
+    runs = dict(zip("abc", frames(rows, [*scores, third]), strict=True))
+    for spec in ("roc_auc", statistic("roc_auc", "strata: stratum")):
+        board = trackperm.leaderboard(runs, spec)
+        assert len(board.pairs) == 3
+        for pair in board.pairs:
+            candidate, baseline = (board.rows[place].name for place in (pair.candidate, pair.baseline))
+            one = trackperm.compare(runs[baseline], runs[candidate], spec)
+            assert pair.test.pvalue == one.pvalue
+            assert board.rows[pair.candidate].score == pytest.approx(one.candidate_score)
+        assert any(note.startswith("asymptotic: ") for note in board.notes)
+        assert not any(row.clones for row in board.rows)
+    with pytest.raises(InputError, match="which has pairs"):
+        trackperm.leaderboard(runs, "roc_auc", missing="drop")
+
+
+def test_units_are_those_of_the_data() -> None:
+    rows, scores = random_rows(np.random.default_rng(51), "roc_auc", 30)
+    found = trackperm.compare(*frames(rows, scores), "roc_auc")
+    n_pairs = rows["label"].count(1) * rows["label"].count(0)
+    assert found.statistic.resolution == {"share": Fraction(1, 4 * n_pairs)}
+    assert read_statistic(found.statistic.document(), "x").resolution == found.statistic.resolution
+    assert load_statistic(found.statistic, cluster="stratum").resolution == {}

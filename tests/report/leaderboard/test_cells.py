@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import pytest
+from support.boards import of_scores, sweep
+
+import trackperm
+from trackperm.leaderboards import Leaderboard
+from trackperm.report.leaderboard import cells
+from trackperm.report.leaderboard.text import lines, markdown
+
+
+@pytest.mark.parametrize(
+    ("board", "finding"),
+    [
+        (of_scores(180, 60), "m0 is better than m1"),
+        (of_scores(180, 179), "m0 and m1 cannot be told apart"),
+        (of_scores(180, 60, 50), "m0 is better than all 2 others"),
+        (of_scores(180, 179, 178), "None of 3 runs can be told from the best"),
+        (of_scores(180, 179, 60, 50), "2 of 4 runs cannot be told from the best"),
+        (of_scores(20, 140, statistic="error_rate"), "m1 is better than m0"),
+        (of_scores(100, 180, baseline="m0"), "m1 is better than the baseline"),
+        (of_scores(100, 101, baseline="m0"), "m1 is not shown to be different from the baseline"),
+        (
+            of_scores(100, 101, baseline="m0", alternative="greater"),
+            "m1 is not shown to be better than the baseline",
+        ),
+        (
+            of_scores(100, 101, statistic="error_rate", baseline="m0", alternative="less"),
+            "m1 is not shown to be better than the baseline",
+        ),
+        (
+            of_scores(100, 180, 170, 101, 20, baseline="m0"),
+            "2 of 4 runs are better than the baseline, 1 is worse, 1 is undecided",
+        ),
+        (
+            of_scores(100, 99, 20, baseline="m0"),
+            "None of 2 runs is shown to be better than the baseline, 1 is worse, 1 is undecided",
+        ),
+        (of_scores(100, 99, 101, baseline="m0"), "None of 2 runs is shown to be different from the baseline"),
+    ],
+)
+def test_the_finding_counts_the_verdicts(board: Leaderboard, finding: str) -> None:
+    assert cells.finding(board) == finding
+    assert lines(board)[0] == finding
+    assert markdown(board).startswith(f"**{finding}**\n")
+
+
+def test_the_lead_names_all_that_are_first_and_never_calls_undecided_runs_equal() -> None:
+    tied = of_scores(180, 180, 179, 60)
+    assert cells.lead(tied).startswith("the best accuracy is 0.9000, of m0 and 1 other; ")
+    assert cells.lead(tied).endswith("is neither shown to differ from it nor shown to equal it")
+    assert cells.lead(of_scores(180, 60, 50)) == "the best accuracy is 0.9000, of m0"
+    lower = cells.lead(of_scores(20, 140, 150, statistic="error_rate"))
+    assert lower == "the best error_rate (lower is better) is 0.2500, of m2"
+    against = cells.lead(of_scores(100, 180, 20, baseline="m0"))
+    assert against == "the baseline m0 has accuracy 0.5000, rank 2"
+
+
+def test_ten_groups_have_letters_and_more_have_ranks() -> None:
+    few, many, by = sweep(8), sweep(40), sweep(40, correction="by")
+    assert {"group", "possible ranks"} < set(cells.cells(few).header)
+    assert "group" not in cells.cells(many).header
+    assert "possible ranks" in cells.cells(many).header
+    assert not any("share a letter" in sentence for sentence in cells.legend(many))
+    assert not any("letters go on" in note for note in cells.notes(many))
+    # without control of all verdicts at once there are no ranks, so that letters stay
+    assert "group" in cells.cells(by).header
+    assert "possible ranks" not in cells.cells(by).header
+    assert all(row.letters for row in many.rows)
+
+
+def test_names_are_short_in_text_and_whole_in_numbers() -> None:
+    board = sweep(40)
+    text = "\n".join(lines(board))
+    assert text.count("roberta-large-") == 1
+    assert "every name begins with `roberta-large-`" in text
+    for row in trackperm.report.render(board, "csv").decode().splitlines()[1:]:
+        assert "roberta-large-lr" in row
+
+
+def test_no_marker_is_without_its_word() -> None:
+    for board in (sweep(40), sweep(40, baseline=12)):
+        table = cells.cells(board)
+        words = {row[table.header.index("verdict")] for row in table.rows}
+        assert words <= {"▲ better", "▼ worse", "≈ undecided", "best", "baseline"}

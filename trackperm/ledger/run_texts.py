@@ -1,0 +1,162 @@
+"""Texts of logged results in a table of runs: names of comparisons, and verdicts of the compared runs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from trackperm.comparison import Comparison
+from trackperm.comparison.verdict import Conclusion
+from trackperm.leaderboards import Leaderboard, Pair
+from trackperm.report.leaderboard import cells
+from trackperm.report.text import EXACT_WITHIN, equivalence, format_number, one_sided_claim, pvalue_name
+
+_LONGEST = 128
+"""Characters of a name that W&B stores; MLflow stores 250."""
+
+_STATISTIC = 32
+_LEAST = 16  # characters that remain of a run's name
+
+_WORDS = {"MC": "Monte Carlo"}
+_VERBS: dict[Conclusion, str] = {
+    "better": "beats",
+    "worse": "loses to",
+    "undecided": "cannot be told from",
+    "equivalent": "is equivalent to",
+}
+
+
+@dataclass(frozen=True)
+class _PValue:
+    """p-value as text, with all that qualifies it.
+
+    Attributes
+    ----------
+    name : str
+        ``p``, ``mid-p`` or ``adj. p``.
+    relation : {'=', '≈', '≤'}
+        ≈ for Monte Carlo, ≤ for tilted sampling and other upper bounds.
+    value : str
+        Two significant digits, or more if they are needed to show the verdict.
+    remarks : tuple of str
+        Such as ``MC``, ``one-sided``, ``uncorrected`` and ``asymptotic``.
+    """
+
+    name: str
+    relation: str
+    value: str
+    remarks: tuple[str, ...]
+
+    def short(self) -> str:
+        """Return the form of a table: ``p≈0.0033 MC``."""
+        return " ".join([f"{self.name}{self.relation}{self.value}", *self.remarks])
+
+    def spoken(self) -> str:
+        """Return the form of a sentence: ``p ≈ 0.0033 (Monte Carlo)``."""
+        relation = "" if self.relation == "=" else f"{self.relation} "
+        remarks = ", ".join(_WORDS.get(remark, remark) for remark in self.remarks)
+        name = self.name.replace("adj.", "adjusted")
+        return f"{name} {relation}{self.value}{remarks and f' ({remarks})'}"
+
+
+def comparison_name(comparison: Comparison) -> str:
+    """Return the verdict of a comparison as a sentence of at most 128 characters, with its p-value.
+
+    Names of runs are cut in the middle if they are long. The p-value of an equivalence is that of the
+    equivalence.
+    """
+    verdict = comparison.decision
+    verb, claim = _VERBS[verdict.word], one_sided_claim(comparison)
+    if verdict.word == "undecided" and claim is not None:
+        verb = f"is not shown to be {claim} than"
+    within = f" within {comparison.margin:g}" if verdict.word == "equivalent" else ""
+    shown = f", {_pvalue(comparison).spoken()}"
+    if verdict.word == "equivalent":
+        shown = f", {equivalence(comparison).replace(' = ', ' ')}"
+    if verdict.depends_on_missing:
+        shown = ": it depends on missing predictions"
+    rest = f"{within} in {_in_the_middle(_plain(comparison.title), _STATISTIC)}{shown}"
+    names = [_plain(name) for name in (comparison.candidate_name, comparison.baseline_name)]
+    candidate, baseline = _fitting(names, _LONGEST - len(f" {verb} {rest}"))
+    return f"{candidate} {verb} {baseline}{rest}"
+
+
+def comparison_cell(comparison: Comparison) -> str:
+    """Return score and verdict of the candidate: ``f1 0.9577 ▲ p=0.0019``.
+
+    ``↓`` after the name of the statistic means that lower is better. Without scores of its own, the run is
+    shown with the difference, ``Δ+0.0120``.
+    """
+    score = comparison.candidate_score
+    shown = f"Δ{format_number(comparison.difference, sign=True)}" if score is None else format_number(score)
+    verdict = comparison.decision
+    because = _pvalue(comparison).short()
+    if verdict.depends_on_missing:
+        because = "depends on missing predictions"
+    elif verdict.word == "equivalent":
+        because = f"within {comparison.margin:g}"
+    name = _name(comparison.statistic.name, is_lower_better=not comparison.statistic.greater_is_better)
+    return f"{name} {shown} {verdict.marker} {because}"
+
+
+def leaderboard_cell(board: Leaderboard, score: float, pair: Pair) -> str:
+    """Return score and verdict of a run of a leaderboard: ``f1 0.9577 ▲ adj. p=0.0019``."""
+    adjusted = cells.adjusted(board, pair, 2)
+    if adjusted[0] not in "≈≤":
+        adjusted = f"{'=' if pair.test.error_bound <= EXACT_WITHIN else '≤'}{adjusted}"
+    name = _name(board.statistic.name, is_lower_better=not board.statistic.greater_is_better)
+    return f"{name} {format_number(score)} {pair.marker} adj. p{adjusted}{_side(pair.test.alternative)}"
+
+
+def _name(statistic: str, *, is_lower_better: bool) -> str:
+    return f"{_in_the_middle(statistic, _STATISTIC)}{' ↓' * is_lower_better}"
+
+
+def _side(alternative: str) -> str:
+    return "" if alternative == "two-sided" else " one-sided"
+
+
+def _pvalue(comparison: Comparison) -> _PValue:
+    """Return the p-value, adjusted if it was corrected, with two digits."""
+    test, corrected = comparison.test, comparison.corrected
+    sign = test.relation if corrected is None else corrected.relation
+    is_drawn = sign == "≈"
+    is_bound = sign == "≤" or comparison.method == "bracket" or not test.error_bound < 1.0
+    if corrected is None:
+        name, value = pvalue_name(test), comparison.format_pvalue(2)
+    else:  # a correction takes the upper ends of p-values
+        name, value = "adj. p", corrected.format_pvalue(2, comparison.alpha)
+        is_bound = sign == "≤" or test.error_bound > EXACT_WITHIN
+    remarks = {
+        "MC": is_drawn,
+        f"±{100.0 * test.error_bound:.2g}%": not is_drawn
+        and not is_bound
+        and EXACT_WITHIN < test.error_bound < math.inf,
+        _side(test.alternative).strip(): test.alternative != "two-sided",
+        "mid-p": corrected is not None and test.mid_p,
+        "asymptotic": comparison.pairing.asymptotic is not None,
+        "uncorrected": comparison.n_uncorrected is not None,
+    }
+    relation = "≈" if is_drawn else "≤" if is_bound else "="
+    return _PValue(name, relation, value, tuple(word for word, holds in remarks.items() if holds))
+
+
+def _plain(text: str) -> str:
+    """Return a name on one line, without characters that change how the rest is shown."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split()) or "unnamed"
+
+
+def _fitting(names: list[str], room: int) -> list[str]:
+    """Cut two names so that both fit into `room` characters; a short one leaves its room to the other."""
+    first, second = map(len, names)
+    half = max(room // 2, _LEAST)
+    limits = (max(half, room - second), max(half, room - first))
+    return [_in_the_middle(name, limit) for name, limit in zip(names, limits, strict=True)]
+
+
+def _in_the_middle(text: str, limit: int) -> str:
+    """Cut `text` to at most `limit` characters; names that share a beginning differ at their ends."""
+    if len(text) <= limit:
+        return text
+    tail = (limit - 1) // 2
+    return f"{text[: limit - 1 - tail]}…{text[-tail:]}"

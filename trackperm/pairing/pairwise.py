@@ -1,0 +1,175 @@
+"""Shares of examples in scores over pairs of examples, computed in memory from the scores of both runs.
+
+All examples are read: about 100 bytes for each, and about 500 while pairs that depend on two values are
+counted. The baseline's score is divided equally among the examples of its stratum, so that the table of
+counts has one row for each distinct weight, and its totals are the scores of both runs.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from trackperm.errors import InputError
+from trackperm.exact.pairwise import PairSums
+from trackperm.pairing.engines.base import Frame, Types
+from trackperm.pairing.engines.in_memory import InMemory
+from trackperm.pairing.joined import SIDES, SIZE, JoinedRows, count_of, of
+from trackperm.statistic import Statistic, load_statistic
+from trackperm.statistic.pair_term import SCORE, SHARE, PairTerm, example_column, score_column
+
+RANKS = (
+    "scores are replaced by their mid-ranks within each run, which are exchanged: p is computed exactly, but"
+    " its level holds only for many examples; `scale: raw` is exact if scores themselves are exchangeable"
+)
+
+Integers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class PairedShares:
+    """Examples of two runs with their shares in the scores.
+
+    Attributes
+    ----------
+    rows : JoinedRows
+        The rows in the test, in memory.
+    frame : narwhals.LazyFrame
+        The same rows, with the shares as counts.
+    statistic : Statistic
+        The statistic, with the units of the shares and the weights of the strata.
+    standard_error : float or None
+        Standard error of the difference of both scores for independent examples, to first order; see
+        :meth:`~trackperm.exact.pairwise.PairSums.standard_error`.
+    """
+
+    rows: JoinedRows
+    frame: Frame
+    statistic: Statistic
+    standard_error: float | None
+
+
+def shares_of_pairs(rows: JoinedRows, statistic: Statistic, types: Types) -> PairedShares:
+    """Compute the shares of all examples that are in the test.
+
+    Raises
+    ------
+    InputError
+        If a stratum has no pairs, or sums may reach 2^62.
+    SpecError
+        If types of columns do not suit the term, or its pairs are too many to be compared one by one.
+    """
+    term = statistic.checked_pairs(types)
+    local = _in_memory(rows)
+    frame = local.engine.collected(local.rows)
+    if not len(frame):
+        raise InputError(f"`{statistic.name}` has no examples, and so no pairs")
+    names, strata = _strata(local)
+    values = _values(local, statistic, term)
+    sums, unit, kinds = term.sums(values, statistic.columns, types, strata)
+    n_pairs = np.zeros(max(1, len(names)), dtype=np.int64)
+    np.add.at(n_pairs, strata, sums.partners)
+    _require_pairs(statistic, term, names, n_pairs, len(frame))
+    parts = {name: i for i, name in enumerate(names)} or {"": 0}
+    units = {f"{SHARE}[{name}]" if names else SHARE: unit / 2 / int(n_pairs[i]) for name, i in parts.items()}
+    statistic = load_statistic(statistic, strata=names or None, units=units)
+    baseline = np.zeros(len(frame), dtype=np.int64)
+    for i in range(len(n_pairs)):
+        own = strata == i
+        baseline[own] = _divided(2 * int(sums.baseline[own].sum()), sums.weights[own])
+    counts = [
+        pl.Series(count_of(side, SHARE), share)
+        for side, share in zip(SIDES, (baseline, baseline + sums.weights), strict=True)
+    ]
+    error = None if statistic.cluster else _standard_error(sums, unit, kinds, strata, n_pairs, statistic)
+    return PairedShares(local, local.engine.local(frame.with_columns(counts)), statistic, error)
+
+
+def _in_memory(rows: JoinedRows) -> JoinedRows:
+    """Collect the rows in the test, ordered by key."""
+    found = rows.engine.collected(rows.rows_in_test)
+    if SIZE not in found.columns:
+        found = found.with_columns(pl.lit(1, pl.Int64).alias(SIZE))
+    engine = InMemory()
+    frame = engine.local(found.sort(rows.keys))
+    return replace(rows, engine=engine, rows=frame, frame=frame)
+
+
+def _strata(rows: JoinedRows) -> tuple[list[str], Integers]:
+    """Return the names of the strata in order, and the number of each row's; no names without strata."""
+    engine, column = rows.engine, rows.columns.strata
+    if column is None:
+        return [], np.zeros(len(engine.collected(rows.rows)), dtype=np.int64)
+    text = rows.example(column).cast(rows.functions.String)
+    texts = engine.collected(rows.rows.select(text.alias(column)))[column]
+    names = texts.unique().sort().to_list()
+    numbers = texts.replace_strict(names, list(range(len(names))), return_dtype=pl.Int64)
+    return names, numbers.to_numpy()
+
+
+def _values(rows: JoinedRows, statistic: Statistic, term: PairTerm) -> pl.DataFrame:
+    """Return the values of the examples and the scores of both runs, as :meth:`PairTerm.sums` reads them."""
+    f = rows.functions
+    score = statistic.columns[SCORE]
+    names = [statistic.columns[name] for name in term.names if name != SCORE]
+    return rows.engine.collected(
+        rows.rows.select(
+            *(f.col(of(side, score)).alias(score_column(side)) for side in SIDES),
+            *(rows.example(name).alias(example_column(name)) for name in dict.fromkeys(names)),
+        )
+    )
+
+
+def _require_pairs(
+    statistic: Statistic, term: PairTerm, names: list[str], n_pairs: Integers, n_examples: int
+) -> None:
+    """Refuse strata without pairs."""
+    empty = np.flatnonzero(n_pairs == 0)
+    if not empty.size:
+        return
+    of_stratum = f" in the stratum {names[empty[0]]!r}" if names else ""
+    conditions = {"left": term.left, "right": term.right}
+    written = " and ".join(f"`{key}: {each}`" for key, each in conditions.items() if each is not None)
+    given = ", ".join(f"`{name}` is {value!r}" for name, value in statistic.parameters.items())
+    raise InputError(
+        f"`{statistic.name}` has no pairs{of_stratum}: no two of its {n_examples} examples are a left and a"
+        f" right"
+        " one" + (f" by {written}" if written else ""),
+        hint="the examples need both kinds"
+        + (f"; {given}." if given else ", such as two classes of labels."),
+    )
+
+
+def _divided(total: int, weights: Integers) -> Integers:
+    """Divide a total into integers that differ by at most 1; examples of the least weights get the rest.
+
+    In this order, at most one weight occurs with two shares.
+    """
+    share, rest = divmod(total, weights.size)
+    found = np.full(weights.size, share, dtype=np.int64)
+    found[np.argsort(weights, kind="stable")[:rest]] += 1
+    return found
+
+
+def _standard_error(
+    sums: PairSums, unit: Fraction, kinds: Integers, strata: Integers, n_pairs: Integers, statistic: Statistic
+) -> float | None:
+    """Return the standard error of the weighted mean of the strata's differences."""
+    weights = [float(weight) for weight in statistic.weights.values()] or [1.0]
+    variance = 0.0
+    for i, weight in enumerate(weights):
+        own = strata == i
+        error = (
+            sums.of_part(own).standard_error(unit, kinds[own])
+            if len(n_pairs) > 1
+            else (sums.standard_error(unit, kinds))
+        )
+        if error is None:
+            return None
+        variance += (weight / sum(weights) * error) ** 2
+    return math.sqrt(variance)

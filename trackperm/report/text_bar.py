@@ -1,0 +1,53 @@
+"""Effect bar in characters, for Markdown that shows no pictures."""
+
+from __future__ import annotations
+
+from trackperm.comparison import Comparison
+from trackperm.report import text
+from trackperm.report.effect_bar import axis_range, drawn_interval, sides
+
+WIDTH = 60
+"""Columns: the description of a run in MLflow, and a comment on a phone, show as many."""
+
+_ROOM = WIDTH - len("←  better  better →") - 1
+
+
+def text_bar(comparison: Comparison) -> list[str]:
+    """Draw the difference, its interval, zero and the margin in three lines of at most 60 characters.
+
+    ``●`` is the difference, ``━`` its interval, ``░`` the margin on both sides of zero, which is ``┼``, or
+    ``╂`` where the interval covers it.
+    """
+    low, high = axis_range(comparison)
+
+    def column(value: float) -> int:
+        return round((min(max(value, low), high) - low) / (high - low) * (WIDTH - 1))
+
+    axis = ["─"] * WIDTH
+    if comparison.margin is not None:
+        for i in range(column(-comparison.margin), column(comparison.margin) + 1):
+            axis[i] = "░"
+    axis[column(0.0)] = "┼"
+    if (interval := drawn_interval(comparison)) is not None:
+        for i in range(column(interval[0]), column(interval[1]) + 1):
+            axis[i] = "━"
+        if interval[0] <= 0.0 <= interval[1]:
+            axis[column(0.0)] = "╂"
+    axis[column(comparison.difference)] = "●"
+
+    numbers = [" "] * WIDTH
+    _put(numbers, column(0.0), "0")
+    _put(numbers, column(comparison.difference), text.format_number(comparison.difference, sign=True))
+    left, right = (f"{name} better" for name in sides(comparison, _ROOM))
+    between = WIDTH - len(left) - len(right) - 4
+    return ["".join(numbers).rstrip(), "".join(axis), f"← {left}{' ' * between}{right} →"]
+
+
+def _put(line: list[str], column: int, words: str) -> None:
+    """Write words around a column, in place of what is there."""
+    start = min(max(column - len(words) // 2, 0), len(line) - len(words))
+    if start > 0:
+        line[start - 1] = " "
+    line[start : start + len(words)] = words
+    if start + len(words) < len(line):
+        line[start + len(words)] = " "

@@ -1,0 +1,223 @@
+"""Texts, drawings and table of a comparison, the same on all pages and in notebooks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from html import escape
+
+from trackperm.comparison import Comparison
+from trackperm.comparison.second_opinions import SecondOpinion
+from trackperm.comparison.verdict import MARKERS
+from trackperm.errors import CapacityError
+from trackperm.report import description, text
+from trackperm.report.changed_examples import BETTER, CHANGED, WORSE, changed_examples
+from trackperm.report.discordant_examples import Cell
+from trackperm.report.effect_bar import effect_bar
+from trackperm.report.null_distribution import null_drawing
+from trackperm.report.plain_words import plain_words
+
+_MARKERS = {BETTER: MARKERS["better"], WORSE: MARKERS["worse"], CHANGED: "·"}
+MOST_ROWS = 1_000
+"""Rows of the table of changed examples, if its bytes allow."""
+
+_MARKUP = 30  # bytes of markup around a cell
+
+
+@dataclass(frozen=True)
+class ChangedRows:
+    """First rows of the changed examples.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        Names of the columns.
+    rows : list of tuple
+        Rows; a cell with another value in each run is a pair.
+    total : int
+        Number of all changed examples.
+    directed : bool
+        Whether the first column is the direction of the change.
+    """
+
+    columns: tuple[str, ...]
+    rows: list[tuple[Cell | tuple[Cell, Cell], ...]]
+    total: int
+    directed: bool
+
+    @property
+    def numeric(self) -> list[bool]:
+        """Whether each column has numbers alone, and no pairs."""
+        return [
+            all(isinstance(cell, int | float) for cell in column) for column in zip(*self.rows, strict=True)
+        ]
+
+    @property
+    def markers(self) -> Mapping[str, str]:
+        """Symbol of each direction."""
+        return _MARKERS
+
+
+@dataclass(frozen=True)
+class ComparisonView:
+    """Everything that a page shows of a comparison.
+
+    Attributes
+    ----------
+    marker, verdict, headline, words, scope : str
+        The verdict as a symbol, a word, a headline and plain words; the scope of the test.
+    bar, narrow_bar : str
+        Effect bars as SVG, for a screen and for a phone.
+    facts : list of (str, str, str)
+        Name, value and small print of every number.
+    notes, explanation, pairing : list of str
+        Caveats; sentences on what was tested; sentences on how rows were paired.
+    null, narrow_null, caption : str
+        Null distributions as SVG and their caption; empty if it is too large to draw.
+    refusal : str
+        Reason why the null distribution is not drawn; empty if it is.
+    second_opinions : tuple of SecondOpinion
+        Results of other tests.
+    signature : str
+        Settings that reproduce the p-value.
+    """
+
+    marker: str
+    verdict: str
+    headline: str
+    words: str
+    scope: str
+    bar: str
+    narrow_bar: str
+    facts: list[tuple[str, str, str]]
+    notes: list[str]
+    explanation: list[str]
+    pairing: list[str]
+    null: str
+    narrow_null: str
+    caption: str
+    refusal: str
+    second_opinions: tuple[SecondOpinion, ...]
+    signature: str
+
+    @classmethod
+    def of(cls, comparison: Comparison) -> ComparisonView:
+        """Collect all parts."""
+        null = narrow_null = refusal = ""
+        try:
+            null, narrow_null = null_drawing(comparison), null_drawing(comparison, narrow=True)
+        except CapacityError as error:
+            refusal = error.message
+        return cls(
+            marker=comparison.marker,
+            verdict=comparison.verdict,
+            headline=text.headline(comparison),
+            words=plain_words(comparison),
+            scope=text.scope(comparison),
+            bar=effect_bar(comparison),
+            narrow_bar=effect_bar(comparison, narrow=True),
+            facts=facts(comparison),
+            notes=text.notes(comparison),
+            explanation=description.explanation(comparison),
+            pairing=list(comparison.pairing.lines()),
+            null=null,
+            narrow_null=narrow_null,
+            caption=caption(comparison) if null else "",
+            refusal=refusal,
+            second_opinions=comparison.second_opinions,
+            signature=comparison.signature,
+        )
+
+
+def changed_rows(comparison: Comparison, n_bytes: int) -> ChangedRows:
+    """Return as many of the first changed examples, with long texts cut, as fit `n_bytes` of HTML."""
+    found = changed_examples(comparison, MOST_ROWS)
+    rows: list[tuple[Cell | tuple[Cell, Cell], ...]] = []
+    for row in found.rows:
+        cut = tuple(_cut(cell) for cell in row)
+        n_bytes -= sum(_MARKUP + len(escape(str(cell)).encode(errors="replace")) for cell in cut)
+        if n_bytes < 0:
+            break
+        rows.append(cut)
+    return ChangedRows(found.columns, rows, comparison.n_discordant, found.directed)
+
+
+def _cut(cell: Cell | tuple[Cell, Cell]) -> Cell | tuple[Cell, Cell]:
+    if isinstance(cell, tuple):
+        first, second = (text.shorten(each, 500) if isinstance(each, str) else each for each in cell)
+        return first, second
+    return text.shorten(cell, 500) if isinstance(cell, str) else cell
+
+
+def facts(comparison: Comparison) -> list[tuple[str, str, str]]:
+    """Return name, value and small print of every number at the top of the page."""
+    details = {
+        "baseline": _source(comparison.baseline_name, comparison.baseline),
+        "candidate": _source(comparison.candidate_name, comparison.candidate),
+        "difference": f"candidate minus baseline{text.direction(comparison.statistic)}",
+        "observed": text.direction(comparison.statistic).strip(),
+    }
+    test = comparison.test
+    certainty = text.how_certain(comparison)
+    if 0 < test.error_bound < 1:
+        certainty += f", relative error at most {test.error_bound:.1g}"
+    return [
+        *((name, value, details.get(name, "")) for name, value in text.scores(comparison)),
+        *_equivalence(comparison),
+        (
+            f"{text.pvalue_name(test)}-value{' of a difference' * (comparison.equivalence is not None)}",
+            text.bare_pvalue(comparison),
+            f"{certainty}, {test.alternative}",
+        ),
+        *_correction(comparison),
+        *_interval(comparison),
+        ("examples", f"{test.n_examples}", text.discordance(comparison)),
+    ]
+
+
+def _equivalence(comparison: Comparison) -> list[tuple[str, str, str]]:
+    if comparison.equivalence is None:
+        return []
+    value = text.equivalence(comparison).removeprefix("p ").removeprefix("= ").split(",")[0]
+    return [("p-value of equivalence", value, f"both one-sided tests, margin {comparison.margin:g}")]
+
+
+def _correction(comparison: Comparison) -> list[tuple[str, str, str]]:
+    found = comparison.corrected
+    if comparison.n_uncorrected is not None:
+        return [("correction", "none", text.correction(comparison))]
+    if found is None:
+        return []
+    detail = f"{found.title} over {found.n_tests} tests; {found.controls} under {found.valid_under}"
+    return [("adjusted p-value", text.adjusted_pvalue(comparison), detail)]
+
+
+def _interval(comparison: Comparison) -> list[tuple[str, str, str]]:
+    found = comparison.interval
+    if found is None:
+        return []
+    return [(text.confidence(found), text.ends(found), f"{found.method}, {found.relation} with the test")]
+
+
+def caption(comparison: Comparison) -> str:
+    """Return the caption of the null distribution: what it shows, and where the p-value is in it."""
+    return (
+        "The bars show the distribution of the statistic under random exchanges of the two runs' outputs; "
+        f"{_sum(comparison)}."
+    )
+
+
+def _sum(comparison: Comparison) -> str:
+    pvalue, error = comparison.pvalue, comparison.null_distribution.mass_error_bound
+    if comparison.test.mid_p:
+        return "of the orange region, values equal to the observed one count half in the mid-p-value"
+    if pvalue <= error or comparison.error_bound >= 1:
+        return "the p-value is the probability of the orange region"
+    error += comparison.error_bound * pvalue
+    within = f", within 1e{math.ceil(math.log10(error))}" if error else ""
+    return f"the orange parts add up to the p-value{within}"
+
+
+def _source(name: str, origin: str) -> str:
+    return text.shorten(name if name == origin else f"{name} ({origin})")
