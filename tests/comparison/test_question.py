@@ -192,7 +192,7 @@ class TestNamedMetrics:
 
     def test_mean_of_a_column(self) -> None:
         found = trackperm.compare(self.FRAME, self.FRAME, metric="rmse")
-        assert (found.statistic.name, found.statistic.greater_is_better) == ("rmse", False)
+        assert (found.statistic.name, found.statistic.greater_is_better) == ("mean_rmse", False)
         assert found.baseline_score == pytest.approx(0.15)
         assert found.statistic.chosen == ""
 
@@ -202,7 +202,7 @@ class TestNamedMetrics:
             asked(frame, frame, metrics=("toxicity",))
         scores = frame.rename({"toxicity": "score.toxicity", "rmse": "score.rmse"})
         statistic = the_one(scores, scores)
-        assert (statistic.name, statistic.greater_is_better) == ("rmse", False)
+        assert (statistic.name, statistic.greater_is_better) == ("mean_rmse", False)
         assert "whether greater values are better: `toxicity`" in statistic.found[0]
 
     def test_the_mean_of_an_error(self) -> None:
@@ -215,7 +215,7 @@ class TestNamedMetrics:
 
     def test_several(self) -> None:
         found = trackperm.compare(self.FRAME, self.FRAME, metric=["f1", "rmse"])
-        assert [each.statistic.name for each in found] == ["mean_f1", "rmse"]
+        assert [each.statistic.name for each in found] == ["mean_f1", "mean_rmse"]
 
     @pytest.mark.parametrize(
         ("metric", "problem"),

@@ -16,6 +16,7 @@ from trackperm.errors import InputError, SpecError
 from trackperm.exact import RationalStatistic
 from trackperm.statistic import ColumnType, Statistic, builtin_names, load_statistic
 from trackperm.statistic.definition import CLASS_COLUMN
+from trackperm.statistic.direction import lower_is_better_by_name
 from trackperm.statistic.expressions.types import literal_type
 
 SCORES = {
@@ -57,8 +58,8 @@ def test_every_one_is_described_and_two_sided(name: str) -> None:
     assert statistic.name == name
     assert len(statistic.description) > 30
     assert statistic.alternative == "two-sided"
-    assert statistic.greater_is_better == (not name.endswith("error_rate"))
-    assert statistic.g_names == tuple(f"{side}.{count}" for side in "uv" for count in statistic.count_names)
+    assert statistic.greater_is_better != lower_is_better_by_name(name)
+    assert statistic.g_names == tuple(f"{side}.{count}" for side in "uv" for count in statistic.total_names)
 
 
 @pytest.mark.parametrize("name", DEFINITIONS)

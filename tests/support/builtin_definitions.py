@@ -74,18 +74,34 @@ def balanced_accuracy(rows: Rows) -> Fraction:
     )
 
 
-def macro_f1(rows: Rows) -> Fraction:
-    """The mean over the classes of the labels."""
-    found = []
-    for label in {row["label"] for row in rows}:
-        renamed = [{name: int(row[name] == label) for name in ("prediction", "label")} for row in rows]
-        found.append(f_beta(Fraction(1))(renamed) or 0)
-    return Fraction(sum(found), len(found))
+def over_labels(score: Callable[[Rows], Score], *, weighted: bool = False) -> Callable[[Rows], Score]:
+    """The mean over the classes of the labels: None if all are 0/0, or weighted by the number of labels."""
+
+    def mean(rows: Rows) -> Score:
+        total, weights, is_known = Fraction(0), 0, weighted
+        for label in {row["label"] for row in rows}:
+            weight = sum(row["label"] == label for row in rows) if weighted else 1
+            renamed = [{name: int(row[name] == label) for name in ("prediction", "label")} for row in rows]
+            found = score(renamed)
+            is_known = is_known or found is not None
+            total, weights = total + weight * Fraction(found or 0), weights + weight
+        return total / weights if is_known else None
+
+    return mean
 
 
-def macro_f1_of_labels(rows: Rows) -> float:
-    labels = sorted({row["label"] for row in rows})
-    return of_classes(metrics.f1_score, average="macro", labels=labels, zero_division=0)(rows)
+def macro_f1(rows: Rows) -> Score:
+    return over_labels(f_beta(Fraction(1)))(rows)
+
+
+def of_labels(metric: Callable[..., float], average: str) -> Callable[[Rows], float]:
+    """Ask for the mean over the classes of the labels."""
+
+    def oracle(rows: Rows) -> float:
+        labels = sorted({row["label"] for row in rows})
+        return of_classes(metric, average=average, labels=labels, zero_division=0)(rows)
+
+    return oracle
 
 
 def is_right(row: Row) -> bool:
@@ -126,14 +142,6 @@ def mcc(rows: Rows) -> Score:
         context.prec = 60
         root = Decimal((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)).sqrt()
         return None if root == 0 else (tp * tn - fp * fn) / root
-
-
-def cohen_kappa(rows: Rows) -> Score:
-    tp, fp, fn, tn = confusion(rows)
-    n = len(rows)
-    observed = Fraction(tp + tn, n)
-    expected = Fraction((tp + fp) * (tp + fn) + (tn + fp) * (tn + fn), n * n)
-    return ratio(observed - expected, 1 - expected)
 
 
 def pooled_f1(rows: Rows) -> Score:
@@ -277,7 +285,28 @@ DEFINITIONS = {
     "balanced_accuracy": Definition(
         balanced_accuracy, of_classes(metrics.balanced_accuracy_score), **CLASSES, missing=no_class
     ),
-    "macro_f1": Definition(macro_f1, macro_f1_of_labels, **CLASSES, missing=no_class),
+    "macro_f1": Definition(macro_f1, of_labels(metrics.f1_score, "macro"), **CLASSES, missing=no_class),
+    "macro_precision": Definition(
+        over_labels(precision), of_labels(metrics.precision_score, "macro"), **CLASSES, missing=no_class
+    ),
+    "macro_recall": Definition(
+        balanced_accuracy, of_labels(metrics.recall_score, "macro"), **CLASSES, missing=no_class
+    ),
+    "weighted_precision": Definition(
+        over_labels(precision, weighted=True),
+        of_labels(metrics.precision_score, "weighted"),
+        **CLASSES,
+        missing=no_class,
+    ),
+    "weighted_recall": Definition(
+        share(is_right), of_labels(metrics.recall_score, "weighted"), **CLASSES, missing=no_class
+    ),
+    "weighted_f1": Definition(
+        over_labels(f_beta(Fraction(1)), weighted=True),
+        of_labels(metrics.f1_score, "weighted"),
+        **CLASSES,
+        missing=no_class,
+    ),
     "precision": Definition(
         precision, of_positive(metrics.precision_score, zero_division=0), **CLASSES, missing=no_class
     ),
@@ -301,7 +330,6 @@ DEFINITIONS = {
         jaccard, of_positive(metrics.jaccard_score, zero_division=0), **CLASSES, missing=no_class
     ),
     "mcc": Definition(mcc, of_positive(metrics.matthews_corrcoef), **CLASSES, missing=wrong),
-    "cohen_kappa": Definition(cohen_kappa, of_positive(metrics.cohen_kappa_score), **CLASSES, missing=wrong),
     "micro_f1": Definition(pooled_f1, micro_f1_of_classes, own={"tp": range(4), "incorrect": range(4)}),
     "bracket_precision": Definition(
         lambda rows: ratio(sum(r["matched"] for r in rows), sum(r["test"] for r in rows)),

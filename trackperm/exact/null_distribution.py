@@ -65,6 +65,14 @@ class NullDistribution:
         pvalues[order] = cumulated[last_of_size]
         return pvalues
 
+    def transformed(self, function: Callable[[FloatArray], FloatArray]) -> NullDistribution:
+        """Return the distribution of a strictly increasing function of the values."""
+        values, error = function(self.values), self.value_error_bound
+        if error:
+            moved = [np.abs(function(self.values + shift) - values) for shift in (-error, error)]
+            error = float(np.nanmax(moved, initial=0.0))
+        return NullDistribution(values, self.mass, self.mass_error_bound, error)
+
 
 def null_distribution(
     law: SwapDistribution, values: Callable[[Sequence[IntArray]], FloatArray], memory_budget: int

@@ -24,7 +24,7 @@ import numpy.typing as npt
 from trackperm.choices import Alternative, Method
 from trackperm.errors import CapacityError, InputError
 from trackperm.exact.counts import LARGEST, DifferenceHistogram, n_configurations, signed_differences
-from trackperm.exact.distributions.characteristic import SwapDistribution
+from trackperm.exact.distributions.characteristic import FloatArray, SwapDistribution
 from trackperm.exact.distributions.pmf import BYTES_PER_CELL, LOG_WINDOW, plan_window
 from trackperm.exact.distributions.tilt import EMPTY, TailMass, share_of_swaps
 from trackperm.exact.engines.choice import LONGEST, PATIENCE, Engine, run_cheapest, run_named
@@ -34,6 +34,7 @@ from trackperm.exact.engines.lattice.rows import BYTES_PER_INTERVAL
 from trackperm.exact.engines.lattice.statistic import LatticeStatistic, Statistic, not_antisymmetric
 from trackperm.exact.engines.lattice.tail import region_tail
 from trackperm.exact.engines.linear.tails import EXACT_IN_FLOATS, LinearStatistic, UpperRay, linear_tails
+from trackperm.exact.functions.monotone import direction_along
 from trackperm.exact.functions.rational import RationalStatistic
 from trackperm.exact.functions.real import RealStatistic
 from trackperm.exact.null_distribution import linear_distribution, null_distribution
@@ -344,6 +345,9 @@ def _lattice_test(histogram: DifferenceHistogram, h: Statistic, options: TestOpt
         return _affine_test(linear, histogram, options)
     if options.two_sided:
         statistic.check_antisymmetric(law.total, np.random.default_rng(0))
+    direction = _direction(h, statistic, law)
+    if direction is not None:
+        return _monotone_test(statistic, law, direction, options)
     fields = ResultFields(
         observed=statistic.observed,
         ties=lambda: statistic.ties,
@@ -397,6 +401,42 @@ def _lattice_test(histogram: DifferenceHistogram, h: Statistic, options: TestOpt
         mass, engine = run(engines, options.memory_budget)
         found = replace(found, interior=mass, method=engine.name, why=engine.why)
     return computed_result(found, options, fields)
+
+
+def _direction(h: Statistic, statistic: LatticeStatistic, law: SwapDistribution) -> int | None:
+    """Return 1 or -1 if an irrational h provably rises or falls strictly along a lattice of rank 1."""
+    if not isinstance(h, RealStatistic) or law.rank != 1:
+        return None
+    ((low, high),) = law.support
+    lines = [
+        (start, row[0])
+        for start, row in zip(statistic.histogram.origin, statistic.lattice.basis, strict=True)
+    ]
+    return direction_along(h, lines, low, high)
+
+
+def _monotone_test(
+    statistic: LatticeStatistic, law: SwapDistribution, direction: int, options: TestOptions
+) -> PermutationTest:
+    """Test a strictly monotone function of one sum by that sum: the same swaps are extreme.
+
+    The mean of the sum has the value 0 if h is antisymmetric, so |h| rises with the distance from it.
+    """
+    observed = Fraction(direction * (2 * statistic.observed_point[0] - law.total[0]), 2)
+    histogram, slope = statistic.histogram, [Fraction(direction)]
+    linear = _linear_statistic(histogram, statistic.lattice.coordinates, slope, observed)
+    test = _affine_test(linear, histogram, options)
+
+    def values(sums: FloatArray) -> FloatArray:
+        return statistic.values([direction * sums + law.total[0] / 2])
+
+    return replace(
+        test,
+        observed=statistic.observed,
+        n_better=None,
+        n_worse=None,
+        _distribution=lambda: linear_distribution(linear, options.memory_budget).transformed(values),
+    )
 
 
 def _rank(lattice: Lattice) -> int:

@@ -118,10 +118,12 @@ def pair_all(
     require_choice("missing", missing, get_args(MissingOfMany), hint=of_two if is_of_two else "")
     if missing != "error" and (
         statistic.has_classes
+        or statistic.looks_up_labels
         or statistic.pair_term is not None
         or (missing == "drop" and statistic.cluster is not None)
     ):
         has = "classes" if statistic.has_classes else "clusters" if statistic.cluster is not None else "pairs"
+        has = "counts of all labels" if statistic.looks_up_labels else has
         raise InputError(
             f"`--missing {missing}` is not supported in leaderboards by `{statistic.name}`, which has {has}",
             hint="exclude such runs by `--missing error`.",
@@ -310,6 +312,8 @@ def _extended(
 def _require_one_reading(entries: Sequence[Entry]) -> None:
     """Refuse runs whose column types change how the counts of the reference run are read."""
     first = entries[0].pairing
+    if first.statistic.predicts_classes:
+        return  # sums over the classes depend on the pair, which is paired again
     for entry in entries[1:]:
         for name in first.counts.names:
             sides = [side_values(pairing, name, "baseline") for pairing in (first, entry.pairing)]

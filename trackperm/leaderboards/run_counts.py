@@ -173,7 +173,9 @@ class RunCounts:
         """
         names = self.statistic.total_names
         statistics = [entry.pairing.statistic for entry in self.entries]
-        if any(_units(each) or each.total_names != names for each in statistics):
+        if self.statistic.predicts_classes or any(
+            _units(each) or each.total_names != names for each in statistics
+        ):
             return None
         own: list[tuple[IntArray, IntArray]] = []
         for entry in self.entries:

@@ -137,7 +137,10 @@ def counted_by_class(
     classes: tuple[ClassValue, ...] = statistic.classes
     if columns.classes is not None:
         found = rows.in_test.select(rows.example(columns.classes).alias("class")).unique()
-        classes = tuple(engine.collected(found)["class"].sort().to_list())
+        known = set(engine.collected(found)["class"].to_list())
+        if statistic.predicts_classes:
+            known |= _predicted(rows, statistic, types)
+        classes = tuple(sorted(known))
         statistic = load_statistic(statistic, classes=classes)
     read = [name for name in columns.used if name in statistic.used_columns or name == columns.label]
 
@@ -214,22 +217,24 @@ def require_few(n: int, what: str, statistic: Statistic, n_classes: int) -> None
         )
 
 
+def _predicted(rows: JoinedRows, statistic: Statistic, types: Mapping[str, ColumnType]) -> set[ClassValue]:
+    """Return the predictions of both runs, if they have the type of the classes."""
+    column = statistic.columns.get("prediction")
+    if column is None or types[column] is not types[CLASS_COLUMN]:
+        return set()
+    found = [rows.engine.collected(rows.in_test.select(of(side, column)).unique()) for side in SIDES]
+    return {value for values in found for value in values.to_series().to_list()} - {None}
+
+
 def _predicted_alone(
     rows: JoinedRows, classes: tuple[ClassValue, ...], statistic: Statistic, types: Mapping[str, ColumnType]
 ) -> list[str]:
     """Note the classes that are predicted but are not labels, if the classes are taken from the labels."""
-    column = statistic.columns.get("prediction")
-    if statistic.class_column is None or column is None or types[column] is not types[CLASS_COLUMN]:
+    if statistic.class_column is None or statistic.predicts_classes:
         return []
-    predicted = {
-        value
-        for side in SIDES
-        for value in rows.engine.collected(rows.in_test.select(of(side, column)).unique())
-        .to_series()
-        .to_list()
-    }
-    others = sorted(predicted - {None} - set(classes))
+    others = sorted(_predicted(rows, statistic, types) - set(classes))
     if not others:
         return []
     names = ", ".join(map(shown, others[:_SHOWN])) + (" …" if len(others) > _SHOWN else "")
-    return [f"classes: {len(others)} that occur in predictions only are not in the mean ({names})"]
+    place = "sums" if statistic.adds_classes else "mean"
+    return [f"classes: {len(others)} that occur in predictions only are not in the {place} ({names})"]

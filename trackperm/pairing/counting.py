@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -16,14 +17,18 @@ import polars as pl
 
 from trackperm.errors import InputError, UncountableError
 from trackperm.exact import CountTable
+from trackperm.exact.scores.scaling import decimal_places
 from trackperm.pairing.checks.differences import shown
 from trackperm.pairing.engines.base import Engine, Frame, Types
 from trackperm.pairing.joined import COLUMN_OF, SIDES, SIZE, JoinedRows, count_columns, count_of, of
 from trackperm.pairing.keyed_run import KEY
 from trackperm.pairing.scaling import CountedRows, scaled
 from trackperm.statistic import OUT_OF_RANGE, Outcome, Statistic
+from trackperm.statistic.counters.base import LabelCounts
 from trackperm.statistic.definition import CLASS_COLUMN
+from trackperm.statistic.expressions.frames import Decimals
 from trackperm.statistic.expressions.functions import Functions
+from trackperm.tables.column_types import ColumnType
 
 STRATUM = "stratum"
 
@@ -43,11 +48,12 @@ def counted(
     outcomes: tuple[Outcome, Outcome] | None,
     *,
     units: Mapping[str, Fraction] | None = None,
+    labels: LabelCounts | None = None,
 ) -> CountedRows:
     """Count the outcomes of both runs on `frame`, the rows that are counted.
 
     `types` has the columns that the counts read; `outcomes` replace missing predictions of baseline and
-    candidate; `units` are known if `frame` is a part of the rows by which they were found.
+    candidate; `units` and `labels` are known if `frame` is a part of the rows by which they were found.
 
     Raises
     ------
@@ -56,7 +62,7 @@ def counted(
         prediction counts, or if the resolution of a count is too fine, or so coarse that no difference is
         left.
     """
-    frame, decimals = outcomes_of(rows, frame, statistic, types, outcomes)
+    frame, decimals = outcomes_of(rows, frame, statistic, types, outcomes, labels)
     if not decimals and not statistic.resolution:
         return CountedRows(frame, statistic, ())
     return scaled(rows.engine, frame, statistic, decimals, units)
@@ -68,16 +74,20 @@ def outcomes_of(
     statistic: Statistic,
     types: Types,
     outcomes: tuple[Outcome, Outcome] | None,
+    labels: LabelCounts | None = None,
 ) -> tuple[Frame, frozenset[str]]:
     """Count as :func:`counted` does, but do not scale decimals; also return the names of decimal counts."""
     f, taken = rows.functions, (None, None) if outcomes is None else outcomes
+    _require_ranges(rows, frame, statistic, types)
+    computed = statistic.computed_decimals(types)
+    frame = rows.engine.kept(frame) if computed else frame
     # Types are checked before counters are called.
     expressions = {
         count_of(side, name): expression
         for side, outcome in zip(SIDES, taken, strict=True)
-        for name, expression in _expressions(rows, statistic, types, side, outcome).items()
+        for name, expression in _expressions(rows, frame, statistic, types, side, outcome).items()
     }
-    frame = _with_counters(rows, frame, statistic, taken)
+    frame = _with_counters(rows, frame, statistic, taken, labels or label_counts(rows, statistic))
     frame = frame.with_columns(expression.alias(name) for name, expression in expressions.items())
     frame = rows.engine.kept(frame)
     schema = frame.collect_schema()
@@ -95,12 +105,26 @@ def outcomes_of(
     return frame, decimals
 
 
+def _decimals(rows: JoinedRows, frame: Frame, side: str, names: Iterable[str]) -> dict[str, Decimals]:
+    """Return those of one run's columns whose values, without nulls, are all decimals."""
+    found = {}
+    for name in names:
+        column = of(side, name)
+        values = rows.engine.collected(frame.select(column).unique())[column].drop_nulls().cast(pl.Float64)
+        digits = decimal_places(values.to_numpy())
+        if digits is not None:
+            largest = math.ceil(float(np.abs(values.to_numpy()).max()) * 10**digits) + 1
+            found[name] = Decimals(10**digits, largest)
+    return found
+
+
 def _expressions(
-    rows: JoinedRows, statistic: Statistic, types: Types, side: str, outcome: Outcome | None
+    rows: JoinedRows, frame: Frame, statistic: Statistic, types: Types, side: str, outcome: Outcome | None
 ) -> dict[str, nw.Expr]:
     """Return the expressions of the counts of one run; padding counts 0."""
     f = rows.functions
-    expressions = statistic.counts(types, COLUMN_OF[side], f)
+    decimals = _decimals(rows, frame, side, statistic.computed_decimals(types))
+    expressions = statistic.counts(types, COLUMN_OF[side], f, decimals)
     if outcome is not None:
         instead = statistic.missing_counts(types, outcome, COLUMN_OF[side], f)
         expressions = {
@@ -116,14 +140,29 @@ def _expressions(
     return expressions
 
 
+def label_counts(rows: JoinedRows, statistic: Statistic) -> LabelCounts | None:
+    """Count the examples in the test by label, if the statistic looks that up."""
+    if not statistic.looks_up_labels:
+        return None
+    f, name = rows.functions, str(rows.columns.label)
+    labels = rows.in_test.select(rows.example(name).alias("label"), SIZE)
+    sizes = labels.group_by("label").agg(f.col(SIZE).sum().cast(f.Int64).alias("n"))
+    found = rows.engine.collected(sizes).sort("label")
+    return LabelCounts(name, found["label"], found["n"].to_numpy())
+
+
 def _with_counters(
-    rows: JoinedRows, frame: Frame, statistic: Statistic, outcomes: Sequence[Outcome | None]
+    rows: JoinedRows,
+    frame: Frame,
+    statistic: Statistic,
+    outcomes: Sequence[Outcome | None],
+    labels: LabelCounts | None,
 ) -> Frame:
     """Add the columns of counters, which are computed in batches of rows."""
     if not statistic.has_counters:
         return frame
     counters = [
-        _Counters(statistic, side, run.origin, outcome, rows.columns.names, rows.columns.of_runs)
+        _Counters(statistic, side, run.origin, outcome, rows.columns.names, rows.columns.of_runs, labels)
         for side, run, outcome in zip(SIDES, rows.runs, outcomes, strict=True)
     ]
     return rows.engine.mapped(frame, partial(_counted, counters=counters))
@@ -147,6 +186,8 @@ class _Counters:
         Outcome that replaces missing predictions; None where they are not counted.
     names, of_runs : tuple of str
         Columns that were read, and columns that the statistic reads from each run.
+    labels : LabelCounts or None
+        Labels of the test, if counters look them up.
     """
 
     statistic: Statistic
@@ -155,6 +196,7 @@ class _Counters:
     outcome: Outcome | None
     names: tuple[str, ...]
     of_runs: tuple[str, ...]
+    labels: LabelCounts | None
 
     def count(self, batch: pl.DataFrame) -> list[pl.Series]:
         """Return the counters of rows; rows without a prediction are counted as `outcome`."""
@@ -182,7 +224,7 @@ class _Counters:
 
     def _of_part(self, part: pl.DataFrame, missing: Outcome | None, keys: pl.Series) -> list[pl.Series]:
         try:
-            counted = self.statistic.with_counters(part, missing=missing)
+            counted = self.statistic.with_counters(part, missing=missing, labels=self.labels)
         except UncountableError as error:
             raise InputError(
                 f"`{self.statistic.name}` cannot be counted on example {shown(keys[error.row])} of"
@@ -190,6 +232,27 @@ class _Counters:
                 hint=error.hint,
             ) from None
         return counted.select(pl.exclude(part.columns)).get_columns()
+
+
+def _require_ranges(rows: JoinedRows, frame: Frame, statistic: Statistic, types: Types) -> None:
+    """Refuse values outside the ranges that the statistic declares."""
+    f = rows.functions
+    for name, (low, high) in statistic.ranges.items():
+        column = statistic.columns[name]
+        if types[column] not in (ColumnType.INTEGER, ColumnType.DECIMAL):
+            continue  # booleans are 0 and 1, and text is refused with the counts that compute with it
+        for side, run in zip(SIDES, rows.runs, strict=True):
+            value = f.col(of(side, column)).cast(f.Float64)
+            outside = ((value < float(low)) | (value > float(high))).fill_null(False)
+            first = rows.first(outside, 1, of(side, column), frame=frame)
+            if len(first):
+                key, found = first.row(0)
+                raise InputError(
+                    f"`{column}` of `{run.origin}` is {found} on example {shown(key)}; `{statistic.name}`"
+                    f" needs numbers from {low} to {high}",
+                    hint=f"convert other scores, such as logits or percentages, first; `--column {name}=NAME`"
+                    " names another column.",
+                )
 
 
 def _require_known(rows: JoinedRows, frame: Frame, statistic: Statistic, decimals: Iterable[str]) -> None:

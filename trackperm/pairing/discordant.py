@@ -11,7 +11,7 @@ import narwhals as nw
 import polars as pl
 
 from trackperm.pairing.classes import counted_by_class
-from trackperm.pairing.counting import DIFFERS, STRATUM, counted, differ, discordant_rows
+from trackperm.pairing.counting import DIFFERS, STRATUM, counted, differ, discordant_rows, label_counts
 from trackperm.pairing.engines.base import Types
 from trackperm.pairing.engines.in_memory import InMemory
 from trackperm.pairing.joined import IN_TEST, SIDES, SIZE, JoinedRows, of
@@ -50,8 +50,9 @@ def few_discordant_rows(
     if statistic.has_classes:
         frame, _ = counted_by_class(local, statistic, types, outcomes)
     else:
+        labels = label_counts(rows, statistic)
         units = statistic.resolution if isinstance(statistic.resolution, Mapping) else {}
-        frame = counted(local, few, statistic, types, outcomes, units=units).frame
+        frame = counted(local, few, statistic, types, outcomes, units=units, labels=labels).frame
         frame = frame.with_columns(differ(in_memory.functions, statistic).alias(DIFFERS))
     if columns.strata is not None:
         frame = frame.with_columns(

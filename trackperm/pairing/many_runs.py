@@ -106,6 +106,7 @@ def pair_many(
     if (
         by_position
         or is_grouped
+        or statistic.looks_up_labels
         or statistic.pair_term is not None
         or missing in OUTCOMES
         or not len(reference)
@@ -123,6 +124,8 @@ def pair_many(
         except (InputError, InputTypeError):
             continue
         own, frame = map(engine.collected, typed)
+        if statistic.computed_decimals(types):
+            continue  # whether columns are decimals depends on each run
         group = next((group for group in groups if group.takes(columns, types, own)), None)
         if group is None:
             group = _Group(engine, reference, own, columns, types, statistic, missing)

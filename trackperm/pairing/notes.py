@@ -52,11 +52,14 @@ def design(rows: JoinedRows, frame: Frame, statistic: Statistic) -> list[str]:
     if statistic.weights:
         noun, column = ("classes", columns.classes) if statistic.has_classes else ("strata", columns.strata)
         equal = len(set(statistic.weights.values())) == 1
-        notes.append(
-            f"{noun}: the mean of the scores of {len(statistic.weights)} {noun}"
-            f"{'' if column is None else f' (`{column}`)'},"
-            f" weighted {'equally' if equal else 'as the statistic says'}"
-        )
+        of_column = "" if column is None else f" (`{column}`)"
+        if statistic.adds_classes:
+            notes.append(f"classes: the score adds up counts of {len(statistic.weights)} classes{of_column}")
+        else:
+            notes.append(
+                f"{noun}: the mean of the scores of {len(statistic.weights)} {noun}{of_column},"
+                f" weighted {'equally' if equal else 'as the statistic says'}"
+            )
     if statistic.repeats == "rows" and columns.cluster is None:
         notes.append(
             f"look: unit: each row of `{columns.id}` counts as an example, as requested; rows of one"

@@ -11,13 +11,23 @@ from trackperm.exact import RationalStatistic, RealStatistic
 from trackperm.statistic.declared_parts import (
     check_classes,
     classes_of,
+    columns_of_classes,
+    ranges_of,
     require_moderate_size,
+    require_no_groups,
     weights_of,
 )
 from trackperm.statistic.definition import CLASS, ClassValue, ParameterValue, Statistic
 from trackperm.statistic.entries import Entries
 from trackperm.statistic.expressions.exact_functions import exact_function
-from trackperm.statistic.expressions.parts import in_part, in_parts, weighted_mean
+from trackperm.statistic.expressions.parts import (
+    has_totals,
+    in_part,
+    in_parts,
+    over_classes,
+    weighted_mean,
+    without_totals,
+)
 from trackperm.statistic.expressions.tree import (
     Binary,
     Call,
@@ -58,12 +68,14 @@ def compile_statistic(
     g, h, score = checked.g, checked.value, None
     if isinstance(spec, ShortSpec):
         score = checked.value
-        g, h = _contrast_of(score, counts, spec.contrast)
+        g, h = _contrast_of(without_totals(score), counts, spec.contrast)
     entries.check_groups(spec, g)
     if entries.has_classes:
-        check_classes(document, spec, counts)
+        check_classes(document, spec, counts, checked.value)
+    require_no_groups(document, spec, counts)
     columns = entries.columns(counts, spec, name)
     used = [columns[name] for name in entries.names_of_columns(counts)]
+    ranges = ranges_of(document, entries.names_of_columns(counts))
     units = dict.fromkeys(counts, Fraction(1))
     if not isinstance(resolution, Fraction):
         units |= resolution
@@ -83,8 +95,11 @@ def compile_statistic(
     classes = classes_of(document, spec, known_classes)
     weights = weights_of(document, spec, name, known_strata, classes)
     require_moderate_size(h if score is None else score, len(weights))
-    names, total = tuple(counts), score
-    part_score = None if score is None else exact_function(with_units(score, units), names, undefined)
+    names, total = tuple(counts), None if score is None else without_totals(score)
+    part_score = None if total is None else exact_function(with_units(total, units), names, undefined)
+    adds_classes = score is not None and has_totals(score)
+    if adds_classes:
+        part_score = None
     if weights:
         names = in_parts(counts, weights)
         units = dict(zip(names, [*units.values()] * len(weights), strict=True))
@@ -93,7 +108,7 @@ def compile_statistic(
             parted = dict(zip(in_parts(g, weights), of_parts, strict=True))
             scaled_g, compiled = _compiled(parted, weighted_mean(h, weights), units, undefined)
         elif score is not None:
-            total = weighted_mean(score, weights)
+            total = over_classes(score, weights) if adds_classes else weighted_mean(score, weights)
             parted, contrast = _contrast_of(total, dict.fromkeys(names, total), spec.contrast)
             scaled_g, compiled = _compiled(parted, contrast, units, undefined)
     return Statistic(
@@ -115,11 +130,13 @@ def compile_statistic(
         repeats=spec.repeats,
         cluster=spec.cluster,
         strata=spec.strata,
-        class_column=spec.classes if isinstance(spec.classes, str) else None,
+        class_column=columns_of_classes(spec.classes)[0],
+        predicts_classes=columns_of_classes(spec.classes)[1],
         classes=classes,
         weights=weights,
         slices=tuple(dict.fromkeys(spec.slices)),
         undefined=undefined,
+        ranges=ranges,
         _counts=counts,
         _g=g,
         _scaled_g=scaled_g,
@@ -178,9 +195,11 @@ def _compile_pairs(entries: Entries, name: str, known_strata: Collection[str] | 
         strata=spec.strata,
         class_column=None,
         classes=(),
+        predicts_classes=False,
         weights=weights,
         slices=tuple(dict.fromkeys(spec.slices)),
         undefined=None,
+        ranges={},
         pair_term=term,
         _counts=counts,
         _g={f"{side}.{SHARE}": replace(share, tree=Name(0, 0, SHARE, side)) for side in "uv"},

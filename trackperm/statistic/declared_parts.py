@@ -7,10 +7,11 @@ from collections.abc import Collection, Mapping
 from fractions import Fraction
 
 from trackperm.errors import InputError
-from trackperm.messages import kind
+from trackperm.messages import did_you_mean, kind, listed
+from trackperm.statistic.counter_columns import look_up_labels
 from trackperm.statistic.definition import CLASS, ClassValue, class_text
 from trackperm.statistic.document import Document
-from trackperm.statistic.expressions.parts import MAX_PARTS
+from trackperm.statistic.expressions.parts import MAX_PARTS, has_totals, outside_totals
 from trackperm.statistic.expressions.tree import Expression, size
 from trackperm.statistic.expressions.types import literal_type
 from trackperm.statistic.schema import LongSpec, PairSpec, ShortSpec
@@ -91,7 +92,39 @@ def weights_of(
     return {key: written[key] for key in parts}
 
 
-def exact_number(document: Document, path: tuple[str, ...]) -> Fraction:
+def columns_of_classes(classes: object) -> tuple[str | None, bool]:
+    """Return the column whose values are the classes, and whether predictions are classes as well.
+
+    These are written as `label` and `label,prediction`; the column is None for a list of classes.
+    """
+    if not isinstance(classes, str):
+        return None, False
+    name, comma, other = classes.partition(",")
+    return (name.strip(), True) if comma and other.strip() == "prediction" else (classes, False)
+
+
+def ranges_of(document: Document, names: Collection[str]) -> dict[str, tuple[Fraction, Fraction]]:
+    """Return the least and the greatest value of each column that has a range.
+
+    `names` are those that the counts read. It raises SpecError for another name, and for a range that is not
+    two numbers in ascending order.
+    """
+    found = {}
+    for name, ends in document.data.get("ranges", {}).items():
+        if name not in names:
+            hint = f"the counts read {listed(sorted(names))}.{did_you_mean(name, names)}"
+            raise document.error(f"the counts use no name `{name}`", ("ranges", name), key=True, hint=hint)
+        hint = "write the least and the greatest value, as in `[0, 1]`."
+        if len(ends) != 2:
+            raise document.error(f"a range of {len(ends)} numbers", ("ranges", name), hint=hint)
+        low, high = (exact_number(document, ("ranges", name, i)) for i in range(2))
+        if low > high:
+            raise document.error(f"a range from {low} to {high}", ("ranges", name), hint=hint)
+        found[name] = low, high
+    return found
+
+
+def exact_number(document: Document, path: tuple[str | int, ...]) -> Fraction:
     """Return the exact value of a number as it is written, such as ``0.1`` or ``1/3``."""
     text = document.passage(path).text
     if re.fullmatch(r"[-+]?(\d{1,50}(/0*[1-9]\d{0,50})?|\d{0,50}\.\d{1,50})", text, re.ASCII):
@@ -107,8 +140,38 @@ def require_moderate_size(expression: Expression, n_parts: int) -> None:
         raise expression.error(expression.tree, f"too long for a mean of {n_parts} parts", hint=hint)
 
 
-def check_classes(document: Document, spec: ShortSpec | LongSpec, counts: Mapping[str, Expression]) -> None:
-    """Check that a count reads `class`, that nothing else has this name, and that there are no strata."""
+def require_no_groups(
+    document: Document, spec: ShortSpec | LongSpec, counts: Mapping[str, Expression]
+) -> None:
+    """Refuse counts that look up all labels with strata or classes, or with several rows of an example."""
+    if not look_up_labels(counts.values()):
+        return
+    for key in ("strata", "classes", "repeats"):
+        if getattr(spec, key) not in (None, "rows"):
+            path = (key,) if key in document.data else ()
+            raise document.error(
+                f"`{key}` cannot be used with counts that look up the labels of all examples",
+                path,
+                key=bool(path),
+                hint="`label_count` and `label_distance` look them up.",
+            )
+
+
+def check_classes(
+    document: Document, spec: ShortSpec | LongSpec, counts: Mapping[str, Expression], score: Expression
+) -> None:
+    """Check that a count reads `class`, that nothing else has this name, and that there are no strata.
+
+    Counts of one class cannot be used in the score beside sums over classes.
+    """
+    adds_classes = has_totals(score)
+    for node in outside_totals(score.tree) if adds_classes else ():
+        if any(name.full == CLASS for name in counts[node.full].names):
+            hint = f"write `total({node.full})` for the sum over all classes."
+            raise score.error(node, f"`{node.full}` is the count of one class", hint=hint)
+    if adds_classes and spec.weights:
+        hint = "multiply by weights inside of `total`."
+        raise document.error("`weights` cannot be used with `total`", ("weights",), key=True, hint=hint)
     if spec.strata is not None:
         hint = "a score is a mean over strata or over classes, not over both."
         raise document.error("`classes` cannot be used with `strata`", ("classes",), key=True, hint=hint)

@@ -19,13 +19,19 @@ from trackperm.exact.differences import linearised
 from trackperm.exact.engines.lattice.statistic import Statistic as ExactStatistic
 from trackperm.exact.scores.resolution import format_unit
 from trackperm.messages import did_you_mean, listed
-from trackperm.statistic.counter_columns import columns_of_counters, with_counters
+from trackperm.statistic.counter_columns import (
+    has_counters,
+    look_up_labels,
+    text_columns_of_counters,
+    with_counters,
+)
+from trackperm.statistic.counters.base import LabelCounts
 from trackperm.statistic.document import Document, dump
 from trackperm.statistic.expressions.arrays import integers
 from trackperm.statistic.expressions.equality import Equality
-from trackperm.statistic.expressions.frames import count_expression
+from trackperm.statistic.expressions.frames import Decimals, count_expression
 from trackperm.statistic.expressions.functions import NARWHALS, FrameExpression, Functions
-from trackperm.statistic.expressions.parts import in_parts
+from trackperm.statistic.expressions.parts import has_totals, in_parts
 from trackperm.statistic.expressions.tree import Expression, Name, Node, transform
 from trackperm.statistic.expressions.types import Checker
 from trackperm.statistic.pair_term import SCORE, PairTerm
@@ -126,9 +132,13 @@ class Statistic:
         Name, in `columns`, of the column whose values are the classes.
     classes : tuple of str, int or bool
         Classes in ascending order; empty as long as they are unknown.
+    predicts_classes : bool
+        Whether the predictions of both runs are classes as well as the values of `class_column`.
     weights : mapping of str to Fraction
         Weight of every stratum or class, by its text; empty as long as these are unknown. Arguments of
         `pairs`, `h` and `score` are the counts of each part: `total_names`.
+    ranges : mapping of str to (Fraction, Fraction)
+        Least and greatest allowed value of columns, by the names that counts use.
     slices : tuple of str
         Columns whose values define slices, which are compared separately as well.
     pair_term : PairTerm or None
@@ -164,9 +174,11 @@ class Statistic:
     strata: str | None
     class_column: str | None
     classes: tuple[ClassValue, ...]
+    predicts_classes: bool
     weights: Mapping[str, Fraction]
     slices: tuple[str, ...]
     undefined: Fraction | None = field(repr=False)
+    ranges: Mapping[str, tuple[Fraction, Fraction]]
     _counts: Mapping[str, Expression] = field(repr=False)
     _g: Mapping[str, Expression] = field(repr=False)
     _scaled_g: Mapping[str, Expression] = field(repr=False)
@@ -186,6 +198,7 @@ class Statistic:
         types: Mapping[str, ColumnType],
         located: Callable[[str], str] = str,
         functions: Functions = NARWHALS,
+        decimals: Mapping[str, Decimals] | None = None,
     ) -> dict[str, FrameExpression]:
         """Return the data frame expression of every count, of type int64, or float64 for decimals.
 
@@ -201,13 +214,30 @@ class Statistic:
             Maps the name of a column, or of a counter's column, to the column that is read.
         functions : Functions
             Builder of the expressions.
+        decimals : mapping of str to Decimals, optional
+            Columns whose values are decimals; expressions of these are computed without rounding errors.
 
         Raises
         ------
         SpecError
             If types do not match, as in text compared with a number; the message shows the place in the spec.
         """
-        return dict(_count_expressions(self, tuple(types.items()), located, functions))
+        known = tuple((decimals or {}).items())
+        return dict(_count_expressions(self, tuple(types.items()), located, functions, known))
+
+    def computed_decimals(self, types: Mapping[str, ColumnType]) -> tuple[str, ...]:
+        """Return the decimal columns from which counts are computed, not only read or compared."""
+        if ColumnType.DECIMAL not in types.values():
+            return ()
+        checker = self._checker(types, decimals=True)
+        found = [
+            self._read_columns[node.full]
+            for name, expression in self._counts.items()
+            if not isinstance(expression.tree, Name)
+            and checker.result(expression, f"the count `{name}`") is ColumnType.DECIMAL
+            for node in expression.names
+        ]
+        return tuple(dict.fromkeys(name for name in found if types[name] is ColumnType.DECIMAL))
 
     @property
     def example_columns(self) -> tuple[str, ...]:
@@ -241,6 +271,11 @@ class Statistic:
     def has_classes(self) -> bool:
         """Whether the score is a mean over classes."""
         return bool(self.classes) or self.class_column is not None
+
+    @property
+    def adds_classes(self) -> bool:
+        """Whether the score adds up counts of classes, and is not the mean of their scores."""
+        return self._score is not None and has_totals(self._score)
 
     @cached_property
     def tells_classes(self) -> bool:
@@ -304,7 +339,7 @@ class Statistic:
                 " every count; not every statistic has one.",
             )
         what = f"the {outcome} count"
-        return self._compiled(substitute, what, types, located, functions, decimals=False)
+        return self._compiled(substitute, what, types, located, functions)
 
     def _compiled(
         self,
@@ -313,16 +348,18 @@ class Statistic:
         types: Mapping[str, ColumnType],
         located: Callable[[str], str],
         functions: Functions,
-        *,
-        decimals: bool,
+        decimals: Mapping[str, Decimals] | None = None,
     ) -> dict[str, FrameExpression]:
-        """Check and compile an expression for every count; `what` begins its name in messages."""
-        checker = self._checker(types, decimals=decimals)
+        """Check and compile an expression for every count; `what` begins its name in messages.
+
+        Counts may be decimals if `decimals`, the columns of decimals, are given.
+        """
+        checker = self._checker(types, decimals=decimals is not None)
         compiled = {}
         for name in self.count_names:
             checker.result(expressions[name], f"{what} `{name}`")
             compiled[name] = count_expression(
-                expressions[name], self._read_columns, types, located, functions
+                expressions[name], self._read_columns, types, located, functions, decimals
             )
         return compiled
 
@@ -350,25 +387,32 @@ class Statistic:
 
     @cached_property
     def counter_columns(self) -> tuple[str, ...]:
-        """Columns that counters read."""
+        """Columns that counters of texts and lists read."""
         expressions = [*self._counts.values(), *self._substitutes]
-        names = columns_of_counters(expressions)
+        names = text_columns_of_counters(expressions)
         return tuple(self.columns[name] for name in names if name != CLASS or not self.has_classes)
 
     @cached_property
     def has_counters(self) -> bool:
         """Whether counts, or the counts of a missing prediction, call counters."""
-        return bool(self.counter_columns)
+        return has_counters([*self._counts.values(), *self._substitutes])
 
-    def with_counters(self, frame: pl.DataFrame, *, missing: Outcome | None = None) -> pl.DataFrame:
+    @cached_property
+    def looks_up_labels(self) -> bool:
+        """Whether counts depend on the labels of all examples in the test."""
+        return look_up_labels(self._counts.values())
+
+    def with_counters(
+        self, frame: pl.DataFrame, *, missing: Outcome | None = None, labels: LabelCounts | None = None
+    ) -> pl.DataFrame:
         """Add the columns of counters, which `counts` or, with `missing`, `missing_counts` read.
 
-        The columns of `frame` have the types with which the expressions were compiled. It raises
-        UncountableError if a counter refuses an example: lists of different lengths, a null in a list, an
-        invalid tag.
+        The columns of `frame` have the types with which the expressions were compiled; `labels` are needed if
+        `looks_up_labels`. It raises UncountableError if a counter refuses an example: lists of different
+        lengths, a null in a list, an invalid tag.
         """
         expressions = self._counts if missing is None else self._substitute(missing)
-        return with_counters(frame, expressions.values(), self._read_columns)
+        return with_counters(frame, expressions.values(), self._read_columns, labels)
 
     @cached_property
     def missing_reads_label(self) -> bool:
@@ -488,12 +532,15 @@ class Statistic:
             "missing": _written(self._missing),
             "worst": _written(self._worst),
             "best": _written(self._best),
+            "ranges": {name: [_plain(str(end)) for end in ends] for name, ends in self.ranges.items()},
             "repeats": self.repeats,
             "cluster": self.cluster,
             "slices": list(self.slices),
             "strata": self.strata,
-            "classes": list(self.classes) or self.class_column,
-            "weights": {name: _plain(str(weight)) for name, weight in self.weights.items()},
+            "classes": list(self.classes) or self._class_columns,
+            "weights": {}
+            if self.adds_classes
+            else {name: _plain(str(weight)) for name, weight in self.weights.items()},
         }
         data: dict[str, Any] = {
             "name": self.name,
@@ -537,6 +584,10 @@ class Statistic:
         }
 
     @property
+    def _class_columns(self) -> str | None:
+        return f"{self.class_column},prediction" if self.predicts_classes else self.class_column
+
+    @property
     def score_text(self) -> str | None:
         """Score as an expression of the counts; None in the long form."""
         if self.function is not None:
@@ -561,10 +612,11 @@ def _count_expressions(
     types: tuple[tuple[str, ColumnType], ...],
     located: Callable[[str], str],
     functions: Functions,
+    decimals: tuple[tuple[str, Decimals], ...],
 ) -> dict[str, FrameExpression]:
     """Compile the counts of :meth:`Statistic.counts`, once for the same types of columns."""
     counts = statistic._counts
-    return statistic._compiled(counts, "the count", dict(types), located, functions, decimals=True)
+    return statistic._compiled(counts, "the count", dict(types), located, functions, dict(decimals))
 
 
 def _written(expressions: Mapping[str, Expression]) -> dict[str, str | int]:

@@ -13,9 +13,7 @@ from fractions import Fraction
 from trackperm.errors import InputError, InputTypeError, TrackpermError
 from trackperm.exact.scores.resolution import Resolution, read_resolution
 from trackperm.messages import did_you_mean, kind, listed
-from trackperm.statistic.declared_parts import (
-    exact_number,
-)
+from trackperm.statistic.declared_parts import columns_of_classes, exact_number
 from trackperm.statistic.definition import ATTEMPTS, CLASS, ParameterValue
 from trackperm.statistic.direction import direction_word
 from trackperm.statistic.document import Document
@@ -384,7 +382,7 @@ class Entries:
 
     def _check_score(self, score: Expression, counts: Collection[str]) -> None:
         hint = f"the counts of this statistic are {', '.join(counts)}."
-        Checker(False, _known(counts, hint)).result(score, "the score")
+        Checker(False, _known(counts, hint), totals=self.has_classes).result(score, "the score")
 
     def _check_g(self, g: Mapping[str, Expression], counts: Collection[str], *, declared: bool) -> None:
         joint = [f"{side}.{name}" for side in "uv" for name in counts]
@@ -404,7 +402,11 @@ class Entries:
         self, counts: Mapping[str, Expression], spec: ShortSpec | LongSpec | PairSpec, name: str
     ) -> dict[str, str]:
         """Return the column of every name in the spec, and of ``id`` and ``label``."""
-        named = {"cluster": spec.cluster, "strata": spec.strata, "classes": spec.classes}
+        named = {
+            "cluster": spec.cluster,
+            "strata": spec.strata,
+            "classes": columns_of_classes(spec.classes)[0],
+        }
         groups = {key: value for key, value in named.items() if isinstance(value, str)}
         if "" in groups.values():
             path = next((key,) for key, value in groups.items() if not value)

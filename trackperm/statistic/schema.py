@@ -16,7 +16,7 @@ VERSION = 1
 
 _NOT_WITH_PAIRS = (
     *("counts", "score", "contrast", "g", "h"),
-    *("missing", "worst", "best", "classes", "undefined"),
+    *("missing", "worst", "best", "classes", "undefined", "ranges"),
 )
 
 Contrast = Literal["difference", "log ratio"]
@@ -61,6 +61,11 @@ Classes = Annotated[
             "uniqueItems": True,
         }
     ),
+]
+Range = Annotated[
+    object,
+    _one_of(list, expected="two numbers, as in `[0, 1]`"),
+    WithJsonSchema({"type": "array", "items": _SCALARS, "minItems": 2, "maxItems": 2}),
 ]
 
 
@@ -134,6 +139,12 @@ class _Spec(_Common):
         description="Value of every count for the best possible prediction: an expression in `label`. "
         "By default the counts with `label` in place of `prediction`, where they read nothing "
         "else of a run.",
+    )
+
+    ranges: dict[str, Range] = Field(
+        {},
+        description="Least and greatest value of columns of numbers, by their names in this spec, as in "
+        "`{probability: [0, 1]}`; an example with a value outside is refused.",
     )
 
     repeats: RepeatsInSpec | None = Field(

@@ -29,7 +29,7 @@ from trackperm.tables.table import ExampleTable
 OF_ONE_CLASS = tuple(
     name
     for name in builtin_names()
-    if (statistic := load_statistic(name)).has_positive and "prediction" in statistic.columns
+    if load_statistic(name).has_positive and "prediction" in load_statistic(name).used_columns
 )
 N = 120
 TEN = np.random.default_rng(1).integers(0, 10, N)

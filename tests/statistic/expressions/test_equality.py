@@ -10,16 +10,23 @@ CLASSES = {
     "accuracy",
     "balanced_accuracy",
     "cohen_kappa",
+    "ece",
     "error_rate",
     "exact_match",
     "f1",
     "f_beta",
     "jaccard",
     "macro_f1",
+    "macro_precision",
+    "macro_recall",
     "mcc",
+    "multiclass_mcc",
     "precision",
     "recall",
     "specificity",
+    "weighted_f1",
+    "weighted_precision",
+    "weighted_recall",
 }
 
 

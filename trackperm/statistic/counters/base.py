@@ -17,6 +17,9 @@ Integers = npt.NDArray[np.int64]
 
 TEXT = frozenset({ColumnType.TEXT})
 TEXTS = TEXT | {ColumnType.TEXT_LIST}
+NUMBERS = frozenset({ColumnType.DECIMAL, ColumnType.INTEGER})
+CLASSES = frozenset({ColumnType.TEXT, ColumnType.INTEGER, ColumnType.BOOLEAN})
+RANKS = frozenset({ColumnType.TEXT, ColumnType.INTEGER})
 ITEMS = TEXTS | {ColumnType.INTEGER_LIST}
 
 _WORD = r"[^\s\x1c-\x1f]+"  # the words that str.split() returns
@@ -29,7 +32,7 @@ class Counter:
     Attributes
     ----------
     function : callable
-        Function from one polars Series without nulls for each column (int64, text, or lists of these), and
+        Function from one polars Series without nulls for each column (int64, float64, text, or lists), and
         the choice if there is one, to an array of int64, or of float64 if `decimal`. Messages call a column
         by the name of its Series.
     columns : tuple of frozenset of ColumnType
@@ -38,17 +41,50 @@ class Counter:
         Allowed values of an optional last argument; the first is the default.
     decimal : bool
         Whether the values are decimals.
+    free : {ColumnType.TEXT, ColumnType.INTEGER} or None
+        Type of an optional last argument that may have any value: by default the empty text, or 0.
+    looks_up : bool
+        Whether the last column is the label, of which the function gets the distinct values with their
+        numbers of examples in the test, as :class:`LabelCounts`, in place of a Series.
     """
 
     function: Callable[..., npt.NDArray[Any]]
     columns: tuple[frozenset[ColumnType], ...]
     choices: tuple[str, ...] | tuple[int, ...] = ()
     decimal: bool = False
+    free: ColumnType | None = None
+    looks_up: bool = False
 
     @property
     def arity(self) -> tuple[int, int]:
         """Least and greatest number of arguments."""
-        return len(self.columns), len(self.columns) + bool(self.choices)
+        return len(self.columns), len(self.columns) + (bool(self.choices) or self.free is not None)
+
+    @property
+    def keeps_text(self) -> bool:
+        """Whether columns of untyped files that it reads stay text, although they look like numbers."""
+        return all(
+            ColumnType.TEXT in allowed and ColumnType.INTEGER not in allowed for allowed in self.columns
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class LabelCounts:
+    """Distinct labels of the examples in the test, with the number of examples of each.
+
+    Attributes
+    ----------
+    name : str
+        Column of the labels.
+    values : polars.Series
+        The labels.
+    sizes : ndarray of int64, shape (K,)
+        Number of examples of each.
+    """
+
+    name: str
+    values: pl.Series
+    sizes: Integers
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,11 @@ from trackperm.statistic.counters.base import Integers, Items, numbered
 ORDERS = (1, 2, 3, 4)
 """Allowed values of n; the first is the default."""
 
+CHARACTER_ORDERS = (1, 2, 3, 4, 5, 6)
+"""Allowed values of n for characters; the first is the default."""
+
+_CHARACTER = r"[^\s\x1c-\x1f]"  # all that Python's str.split() does not take for space
+
 _ROWS = 2**14
 """Rows that are counted at a time: sorting them stays in the processor's cache."""
 
@@ -31,6 +36,23 @@ def ngram_matches(prediction: pl.Series, label: pl.Series, order: int) -> Intege
         last = min(first + _ROWS, n_rows)
         counts[first:last] = _matches(predicted.part(first, last), actual.part(first, last), order)
     return counts
+
+
+def n_character_ngrams(column: pl.Series, order: int) -> Integers:
+    """Count the n-grams of characters, without spaces."""
+    return n_ngrams(_characters(column), order)
+
+
+def character_ngram_matches(prediction: pl.Series, label: pl.Series, order: int) -> Integers:
+    """Count the n-grams of characters, without spaces, that both texts have, with common repetitions.
+
+    These are the counts of chrF with one reference: Popović (2015).
+    """
+    return ngram_matches(_characters(prediction), _characters(label), order)
+
+
+def _characters(column: pl.Series) -> pl.Series:
+    return column.str.extract_all(_CHARACTER)
 
 
 def _matches(predicted: Items, actual: Items, order: int) -> Integers:

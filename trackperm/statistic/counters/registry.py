@@ -3,12 +3,29 @@
 from __future__ import annotations
 
 from trackperm.statistic.counters.answers import answer_f1, answer_matches, answer_overlap, n_answer_tokens
-from trackperm.statistic.counters.base import ITEMS, TEXT, TEXTS, Counter
+from trackperm.statistic.counters.base import CLASSES, ITEMS, NUMBERS, RANKS, TEXT, TEXTS, Counter
 from trackperm.statistic.counters.edits import character_edit_operations, edit_operations, n_characters
-from trackperm.statistic.counters.ngrams import ORDERS, n_ngrams, ngram_matches
+from trackperm.statistic.counters.labels import (
+    label_count,
+    label_distance,
+    label_distance_squares,
+    place,
+)
+from trackperm.statistic.counters.ngrams import (
+    CHARACTER_ORDERS,
+    ORDERS,
+    character_ngram_matches,
+    n_character_ngrams,
+    n_ngrams,
+    ngram_matches,
+)
+from trackperm.statistic.counters.probabilities import OUTCOMES, log_loss
+from trackperm.statistic.counters.rankings import ndcg, reciprocal_rank
 from trackperm.statistic.counters.sets import set_overlap, set_size, token_overlap
 from trackperm.statistic.counters.spans import SCHEMES, n_spans, span_tp
 from trackperm.statistic.counters.tokens import arc_matches, head_matches, n_tokens, token_matches
+from trackperm.statistic.counters.translations import translation_edits
+from trackperm.tables.column_types import ColumnType
 
 COUNTERS = {
     "n_tokens": Counter(n_tokens, (ITEMS,)),
@@ -30,5 +47,17 @@ COUNTERS = {
     "n_answer_tokens": Counter(n_answer_tokens, (TEXT,)),
     "answer_f1": Counter(answer_f1, (TEXT, TEXTS), decimal=True),
     "answer_matches": Counter(answer_matches, (TEXT, TEXTS)),
+    "label_count": Counter(label_count, (CLASSES, CLASSES), looks_up=True),
+    "place": Counter(place, (RANKS,), free=ColumnType.TEXT),
+    "label_distance": Counter(label_distance, (RANKS, RANKS), free=ColumnType.TEXT, looks_up=True),
+    "label_distance_squares": Counter(
+        label_distance_squares, (RANKS, RANKS), free=ColumnType.TEXT, looks_up=True
+    ),
+    "character_ngram_matches": Counter(character_ngram_matches, (TEXT, TEXT), CHARACTER_ORDERS),
+    "n_character_ngrams": Counter(n_character_ngrams, (TEXT,), CHARACTER_ORDERS),
+    "translation_edits": Counter(translation_edits, (TEXT, TEXT)),
+    "reciprocal_rank": Counter(reciprocal_rank, (ITEMS, ITEMS), free=ColumnType.INTEGER, decimal=True),
+    "ndcg": Counter(ndcg, (ITEMS, ITEMS), free=ColumnType.INTEGER, decimal=True),
+    "log_loss": Counter(log_loss, (NUMBERS,), OUTCOMES, decimal=True),
 }
 """All counters. Two columns of lists need the same type of items."""

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from trackperm.statistic.expressions.tree import Binary, Expression, Literal, Name, Node, children, written
+from trackperm.statistic.expressions.tree import (
+    Binary,
+    Call,
+    Expression,
+    Literal,
+    Name,
+    Node,
+    children,
+    written,
+)
 
 
 @dataclass(frozen=True)
@@ -54,6 +63,11 @@ def _partners(node: Node, name: str) -> Iterator[Node | None]:
                 yield other
             else:
                 yield from _partners(side, name)
+    elif isinstance(node, Call) and node.function == "label_count":  # counts the labels that equal a value
+        value, label = node.arguments
+        for side, other in ((value, label), (label, value)):
+            if isinstance(side, Name) and side.full == name:
+                yield other
     else:
         for child in children(node):
             yield from _partners(child, name)

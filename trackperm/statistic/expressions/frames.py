@@ -11,6 +11,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from trackperm.statistic.counters import COUNTERS
 from trackperm.statistic.expressions.functions import NARWHALS, FrameExpression, Functions
@@ -26,6 +27,7 @@ from trackperm.statistic.expressions.tree import (
     written,
 )
 from trackperm.statistic.expressions.types import constant_integer, literal_type
+from trackperm.statistic.expressions.units import in_units
 from trackperm.tables.column_types import ColumnType
 
 OUT_OF_RANGE = 2**62
@@ -56,6 +58,7 @@ def count_expression(
     types: Mapping[str, ColumnType],
     located: Callable[[str], str] = str,
     functions: Functions = NARWHALS,
+    decimals: Mapping[str, Decimals] | None = None,
 ) -> FrameExpression:
     """Compile a checked expression to a data frame expression of int64, or of float64 for decimals.
 
@@ -70,6 +73,9 @@ def count_expression(
         Maps the name of a column, or of a counter's column, to the column that is read.
     functions : Functions
         Functions that build the expression.
+    decimals : mapping of str to Decimals, optional
+        Columns whose values are decimals. A decimal expression of such columns alone is computed in integers
+        and rounded once, so that rounding errors of its parts, as in ``(0.3 - 0.1) ** 2``, do not matter.
 
     Raises
     ------
@@ -79,11 +85,62 @@ def count_expression(
     compiler = _Compiler(expression, columns, types, located, functions)
     part = compiler.compile(expression.tree)
     values = compiler.integer(part).values
-    if part.valid is None:
-        return values
     is_decimal = part.type is ColumnType.DECIMAL
-    invalid = functions.lit(float("nan"), functions.Float64) if is_decimal else compiler.whole(OUT_OF_RANGE)
-    return functions.when(part.valid).then(values).otherwise(invalid)
+    if part.valid is not None:
+        invalid = (
+            functions.lit(float("nan"), functions.Float64) if is_decimal else compiler.whole(OUT_OF_RANGE)
+        )
+        values = functions.when(part.valid).then(values).otherwise(invalid)
+    if not is_decimal or not decimals or isinstance(expression.tree, Name):
+        return values
+    return _rounded_once(expression, columns, types, located, functions, decimals, values)
+
+
+def _rounded_once(
+    expression: Expression,
+    columns: Mapping[str, str],
+    types: Mapping[str, ColumnType],
+    located: Callable[[str], str],
+    functions: Functions,
+    decimals: Mapping[str, Decimals],
+    in_floats: FrameExpression,
+) -> FrameExpression:
+    """Compute a decimal expression in integers, where all its decimal columns are decimals.
+
+    It is `in_floats` where integers leave 53 bits, and everywhere if a column is not of decimals.
+    """
+    read = {columns[node.full] for node in expression.names}
+    lacking = {name for name in read if types[name] is ColumnType.DECIMAL} - decimals.keys()
+    if lacking or any(isinstance(node, Call) and node.function in COUNTERS for node in expression.nodes):
+        return in_floats
+    scales = {name: decimals[name].scale for name in read & decimals.keys()}
+    whole, unit = in_units(expression, lambda node: Fraction(1, scales.get(columns[node.full], 1)))
+    compiler = _Compiler(whole, columns, types, located, functions, decimals)
+    part = compiler.limited(compiler.integer(compiler.compile(whole.tree)), _FLOAT_EXACT)
+    if part.type is not ColumnType.INTEGER or max(unit.numerator, unit.denominator) > _FLOAT_EXACT:
+        return in_floats
+    values = part.values.cast(functions.Float64)
+    if unit.numerator != 1:
+        values = values * functions.lit(float(unit.numerator), functions.Float64)
+    if unit.denominator != 1:
+        values = values / functions.lit(float(unit.denominator), functions.Float64)
+    return values if part.valid is None else functions.when(part.valid).then(values).otherwise(in_floats)
+
+
+@dataclass(frozen=True)
+class Decimals:
+    """Values of a column that are all decimals.
+
+    Attributes
+    ----------
+    scale : int
+        Power of ten of which all values are multiples of the inverse.
+    largest : int
+        Bound on the absolute value, in these multiples.
+    """
+
+    scale: int
+    largest: int
 
 
 def counter_column(call: Call) -> str:
@@ -119,7 +176,9 @@ class _Compiler:
         types: Mapping[str, ColumnType],
         located: Callable[[str], str],
         functions: Functions,
+        decimals: Mapping[str, Decimals] | None = None,
     ) -> None:
+        self.decimals = decimals or {}
         self.located = located
         self.functions = functions
         self.expression = expression
@@ -167,6 +226,11 @@ class _Compiler:
         values = self.functions.col(self.located(name))
         if found is ColumnType.TEXT:
             return _Part(values.cast(self.functions.String), found)
+        if found is ColumnType.DECIMAL and name in self.decimals:
+            decimals = self.decimals[name]
+            scaled = values.cast(self.functions.Float64) * self.functions.lit(float(decimals.scale))
+            whole = scaled.round(0).cast(self.functions.Int64)
+            return _Part(whole, ColumnType.INTEGER, decimals.largest)
         if found is ColumnType.DECIMAL:
             return _Part(values.cast(self.functions.Float64), found)
         whole = values.cast(self.functions.Int64)

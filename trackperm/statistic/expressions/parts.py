@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from trackperm.statistic.expressions.tree import Binary, Expression, Literal, Name, Node, Unary, transform
+from trackperm.statistic.expressions.tree import (
+    Binary,
+    Call,
+    Expression,
+    Literal,
+    Name,
+    Node,
+    Unary,
+    children,
+    transform,
+)
 
 MAX_PARTS = 500
 """Maximum number of strata or classes, as the engines' time grows with the number of counts."""
@@ -32,18 +42,68 @@ def weighted_mean(expression: Expression, weights: Mapping[str, Fraction]) -> Ex
     total = sum(weights.values(), Fraction(0))
     start, end = expression.tree.start, expression.tree.end
 
-    def joined(operator: str, left: Node, right: Node) -> Node:
-        return Binary(start, end, operator, left, right)
-
     terms = [
-        joined("*", in_part(expression, part).tree, Literal(start, end, weight / total))
+        Binary(start, end, "*", in_part(expression, part).tree, Literal(start, end, weight / total))
         for part, weight in weights.items()
     ]
-    while len(terms) > 1:  # adding pairs makes the depth logarithmic
+    return replace(expression, tree=_added(terms))
+
+
+def without_totals(expression: Expression) -> Expression:
+    """Return a score with sums over a single class."""
+
+    def inner(node: Node) -> Node:
+        return node.arguments[0] if isinstance(node, Call) and node.function == "total" else node
+
+    return replace(expression, tree=transform(expression.tree, inner))
+
+
+def has_totals(expression: Expression) -> bool:
+    """Return whether a score contains sums over classes."""
+    return any(isinstance(node, Call) and node.function == "total" for node in expression.nodes)
+
+
+def outside_totals(node: Node) -> Iterator[Name]:
+    """Yield the names in a score that are not in a sum over classes."""
+    if isinstance(node, Name):
+        yield node
+    elif not (isinstance(node, Call) and node.function == "total"):
+        for child in children(node):
+            yield from outside_totals(child)
+
+
+def over_classes(expression: Expression, parts: Iterable[str]) -> Expression:
+    """Return a score of sums over classes, as one expression of the counts of each class.
+
+    A count outside of the sums is the same in each class, and is read from the first.
+    """
+    parts = tuple(parts)
+
+    def expanded(node: Node) -> Node:
+        match node:
+            case Call(function="total", arguments=(argument,)):
+                inner = replace(expression, tree=argument)
+                return _added([in_part(inner, part).tree for part in parts])
+            case Name():
+                return replace(node, name=_within(node.name, parts[0]))
+            case Unary():
+                return replace(node, operand=expanded(node.operand))
+            case Binary():
+                return replace(node, left=expanded(node.left), right=expanded(node.right))
+            case Call():
+                return replace(node, arguments=tuple(map(expanded, node.arguments)))
+        return node
+
+    return replace(expression, tree=expanded(expression.tree))
+
+
+def _added(terms: Sequence[Node]) -> Node:
+    """Add terms in pairs, which makes the depth logarithmic."""
+    while len(terms) > 1:
         pairs = zip(terms[::2], terms[1::2], strict=False)
         odd = terms[-1:] if len(terms) % 2 else []
-        terms = [*(joined("+", left, right) for left, right in pairs), *odd]
-    return replace(expression, tree=terms[0])
+        terms = [*(Binary(left.start, left.end, "+", left, right) for left, right in pairs), *odd]
+    return terms[0]
 
 
 def first_not_additive(node: Node) -> Node | None:

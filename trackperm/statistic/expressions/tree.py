@@ -27,7 +27,7 @@ MAX_DEPTH = 100
 
 # Least and greatest number of arguments, by the name of the function.
 IRRATIONAL = {"sqrt": (1, 1), "log": (1, 1), "exp": (1, 1)}
-FUNCTIONS = {"abs": (1, 1), "min": (2, 64), "max": (2, 64), "where": (3, 3)} | IRRATIONAL
+FUNCTIONS = {"abs": (1, 1), "min": (2, 64), "max": (2, 64), "where": (3, 3), "total": (1, 1)} | IRRATIONAL
 _ARITIES = FUNCTIONS | {name: counter.arity for name, counter in COUNTERS.items()}
 
 Prefixes = Mapping[str, str]
@@ -113,6 +113,15 @@ def children(node: Node) -> tuple[Node, ...]:
     return ()
 
 
+def walk(node: Node) -> Iterator[Node]:
+    """Yield all parts of a tree, in the order of the text."""
+    pending = [node]
+    while pending:
+        part = pending.pop()
+        yield part
+        pending += reversed(children(part))
+
+
 def size(node: Node) -> int:
     """Return the number of nodes of a tree."""
     return 1 + sum(map(size, children(node)))
@@ -147,14 +156,14 @@ class Expression:
         return self.passage.error(message, node.start, node.end, hint=hint)
 
     @property
+    def nodes(self) -> Iterator[Node]:
+        """All parts of the expression, in the order of the text."""
+        return walk(self.tree)
+
+    @property
     def names(self) -> Iterator[Name]:
         """Names in the expression, in the order of the text."""
-        pending = [self.tree]
-        while pending:
-            node = pending.pop()
-            if isinstance(node, Name):
-                yield node
-            pending += reversed(children(node))
+        return (node for node in self.nodes if isinstance(node, Name))
 
     def bind(self, parameters: dict[str, int | float | str | bool]) -> Expression:
         """Replace the names of parameters by their values."""

@@ -20,6 +20,7 @@ from trackperm.statistic.expressions.tree import (
     Node,
     Unary,
     children,
+    walk,
     written,
 )
 from trackperm.tables.column_types import LISTS, ColumnType
@@ -68,6 +69,8 @@ class Checker:
         Returns the column of a name, where it differs from the name.
     decimals : bool
         Whether the result may be a decimal although `integers` is set.
+    totals : bool
+        Whether `total`, the sum over classes, may be used.
     """
 
     integers: bool
@@ -75,6 +78,7 @@ class Checker:
     noun: str = "count"
     column: Callable[[str], str] = str
     decimals: bool = False
+    totals: bool = False
 
     def result(self, expression: Expression, what: str) -> ColumnType | None:
         """Check a whole expression and return its type.
@@ -130,6 +134,14 @@ class Checker:
                 return self._where(expression, node)
             case Call() if node.function in COUNTERS:
                 return self._counter(expression, node)
+            case Call(function="total") if not self.totals:
+                hint = "it adds up the values of all classes, as in `score: total(tp) / n`."
+                raise expression.error(node, "`total` can only be used in `score`, with `classes`", hint=hint)
+            case Call(function="total"):
+                for inner in children(node.arguments[0]):
+                    if any(isinstance(part, Call) and part.function == "total" for part in walk(inner)):
+                        raise expression.error(node, "`total` cannot be used within `total`")
+                return self._number(expression, node, node.arguments)
             case Call():
                 if self.integers and node.function in IRRATIONAL:
                     hint = f"use `{node.function}` in `score` or `h`."
@@ -162,7 +174,12 @@ class Checker:
                 message = f"`{node.function}` takes {wanted}, not {self._named(argument, found)}"
                 raise expression.error(argument, message)
             types.append(found)
-        if ColumnType.INTEGER_LIST in types and len(set(types) - {None}) > 1:
+        if counter.looks_up and getattr(node.arguments[len(types) - 1], "full", "") != "label":
+            hint = "labels are the same in both runs, so that swaps keep their numbers."
+            message = f"`{node.function}` looks up values in `label` alone"
+            raise expression.error(node.arguments[len(types) - 1], message, hint=hint)
+        mixed = ColumnType.INTEGER_LIST in types or counter.looks_up
+        if mixed and len(set(types) - {None}) > 1:
             sides = [
                 self._named(argument, found)
                 for argument, found in zip(node.arguments, types, strict=False)
@@ -171,6 +188,12 @@ class Checker:
             raise expression.error(node, " is counted with ".join(sides), hint="both need the same type.")
         for choice in node.arguments[len(counter.columns) :]:
             value = choice.value if isinstance(choice, Literal) else None
+            if counter.free is not None:
+                if value is not None and literal_type(value) is counter.free:
+                    continue
+                wanted = "text" if counter.free is ColumnType.TEXT else "an integer"
+                other = self.describe(expression, choice)
+                raise expression.error(choice, f"`{node.function}` takes {wanted} here, not {other}")
             if (type(value), value) not in [(type(known), known) for known in counter.choices]:
                 hint = f"it takes {listed([repr(known) for known in counter.choices])}."
                 if isinstance(value, str):
