@@ -101,7 +101,7 @@ def test_module_and_script_are_the_same():
     ("words", "found"),
     [
         ("trackperm com", ["compare"]),
-        ("trackperm compare -s macro", ["macro_f1"]),
+        ("trackperm compare -s macro_f", ["macro_f1"]),
         ("trackperm gate --gi", ["--github"]),
     ],
 )

@@ -18,7 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from trackperm.exact.distributions.characteristic import SwapDistribution
-from trackperm.exact.engines.tilted_sampling import Mixture, Path, ladder, tilted_swaps
+from trackperm.exact.engines.tilted_draws import tilted_swaps
+from trackperm.exact.engines.tilted_sampling import Mixture, Path, ladder
 
 Floats = npt.NDArray[np.float64]
 Proposal = Callable[[SwapDistribution, Callable[[Floats], Floats], npt.NDArray[np.int64]], Mixture]

@@ -262,8 +262,8 @@ def compare(
     method : {'auto', 'binomial', 'enumerate', 'dp', 'lattice', 'bracket', 'tilted', 'monte-carlo'}
         Numerical engine.
     n_samples, seed : int
-        Number of random swaps of tilted sampling, by default 20,000, or of Monte Carlo, by default 100,000;
-        and their seed.
+        Number of random swaps of tilted sampling, by default 20,000 or fewer, or of Monte Carlo, by default
+        100,000; and their seed.
     exceedances : int, optional
         For Monte Carlo: the number of swaps at least as extreme as the observed one after which drawing stops
         early (by default, it does not).

@@ -159,7 +159,7 @@ def _logged_options(
         logged["margin"] = repr(margin)
     if options.interval != "auto":
         logged["interval"] = options.interval
-    if (n_drawn := n_requested(test.method, options)) is not None:
+    if (n_drawn := n_requested(test, options)) is not None:
         logged |= {"n_samples": str(n_drawn), "seed": str(options.seed)}
     if test.method == "monte-carlo":
         logged["exceedances"] = str(options.exceedances)

@@ -15,7 +15,7 @@ from trackperm.exact.distributions.characteristic import UNIT, FloatArray, SwapD
 from trackperm.exact.distributions.tilt import CERTAIN, EMPTY, TailMass
 from trackperm.exact.engines.lattice.statistic import LatticeStatistic, Ties
 from trackperm.exact.engines.monte_carlo import monte_carlo_tail
-from trackperm.exact.engines.tilted_sampling import N_DRAWS, tilted_tail
+from trackperm.exact.engines.tilted_sampling import draws_by_default, tilted_tail
 from trackperm.exact.null_distribution import NullDistribution
 from trackperm.exact.options import N_SAMPLES, TestOptions
 from trackperm.exact.result import PermutationTest, PValueEstimate
@@ -145,10 +145,10 @@ def computed_result(found: TailResult, options: TestOptions, fields: ResultField
     )
 
 
-def n_requested(method: MethodOfResult, options: TestOptions) -> int | None:
-    """Return the number of random swaps that were requested of a method; None for exact engines."""
-    by_default = {"monte-carlo": N_SAMPLES, "tilted": N_DRAWS}.get(method)
-    return None if by_default is None else options.draws(by_default)
+def n_requested(test: PermutationTest, options: TestOptions) -> int | None:
+    """Return the number of random swaps that were requested for a result; None for exact engines."""
+    # Monte Carlo may stop early.
+    return options.draws(N_SAMPLES) if test.method == "monte-carlo" else test.n_samples
 
 
 def drawn_result(
@@ -205,7 +205,7 @@ def tilted_result(
         observed if upper else -observed,
         point,
         reflect=reflect,
-        n_samples=options.draws(N_DRAWS),
+        n_samples=options.draws(draws_by_default(law)),
         seed=options.seed,
         memory_budget=options.memory_budget,
     )

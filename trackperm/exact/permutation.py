@@ -201,7 +201,8 @@ def structured_test(
     method : {'auto', 'enumerate', 'lattice', 'tilted', 'monte-carlo'}
         Numerical engine; for a linear h also ``binomial``, ``dp`` and ``bracket``, and not ``tilted``.
     n_samples, seed, exceedances : int
-        For Monte Carlo, as in :func:`difference_test`; ``tilted`` draws 20,000 swaps by default.
+        For Monte Carlo, as in :func:`difference_test`; ``tilted`` draws 20,000 swaps by default, and fewer of
+        many distinct examples.
     memory_budget : int
         Bytes that the test may allocate.
 

@@ -227,7 +227,7 @@ def leaderboard_of_runs(
     rows, letters_note = ranked_rows(counted, order, pairs, reference, rule, alpha, found)
     used = {"alternative": tested, "alpha": repr(alpha), "correction": rule.name, "missing": missing}
     used |= {"method": options.method}
-    numbers = {n_requested(pair.test.method, options) for pair in pairs} - {None}
+    numbers = {n_requested(pair.test, options) for pair in pairs} - {None}
     if numbers:
         used |= {"n_samples": listed(map(str, sorted(filter(None, numbers)))), "seed": str(options.seed)}
     return Leaderboard(

@@ -16,7 +16,8 @@ from trackperm.errors import CapacityError, InputError
 from trackperm.exact import PermutationTest, RationalStatistic, structured_test
 from trackperm.exact.counts import DifferenceHistogram
 from trackperm.exact.distributions.characteristic import SwapDistribution
-from trackperm.exact.engines.tilted_sampling import Mixture, Path, ladder, tilted_swaps
+from trackperm.exact.engines.tilted_draws import tilted_swaps
+from trackperm.exact.engines.tilted_sampling import Mixture, Path, ladder
 
 Counts = npt.NDArray[np.int64]
 

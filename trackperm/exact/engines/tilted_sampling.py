@@ -63,12 +63,19 @@ from trackperm.exact.distributions.characteristic import FloatArray, SwapDistrib
 from trackperm.exact.distributions.tilt import quantised
 from trackperm.exact.engines.linear.tails import EXACT_IN_FLOATS
 from trackperm.exact.engines.monte_carlo import LARGEST_COUNT, undefined_after_swaps
+from trackperm.exact.engines.tilted_draws import BLOCK_CELLS, TOSSED, tilted_swaps
 from trackperm.exact.types import INSIDE, UNDEFINED, IntArray, Region
 
 Points = TypeVar("Points", IntArray, FloatArray)
 
 N_DRAWS = 20_000
 """Draws by default, and as many again for the estimate: a standard error of 3 % at p = 1e-50."""
+
+FEWEST_DRAWS = 2_000
+"""Draws by default, however many rows are drawn: a standard error of 10 % far out."""
+
+MOST_COINS = 2**27
+"""Coins that are tossed by default if that leaves :data:`FEWEST_DRAWS`: about 3 seconds."""
 
 UNTILTED = 0.3
 """Share of draws with fair coins: weights are at most 3.4, and p = 0.05 has a standard error of 3 %."""
@@ -94,23 +101,6 @@ FEWEST = 10.0
 
 BLOCK = 4096
 """Draws per block, and fewer for many coordinates."""
-
-BLOCK_CELLS = 2**19
-"""Largest number of coordinates, or of rows drawn together, of a block: 4 MiB for each array."""
-
-TOSSED = 4
-"""Largest multiplicity that is tossed coin by coin, which is faster than a binomial draw."""
-
-LISTED = 256
-"""Largest multiplicity whose distribution function is listed, which is several times as fast as rejection."""
-
-CELLS = 256
-"""Equal parts of the unit interval for a first look-up: some 15 % of them contain a step."""
-
-_LOG_FACTORIALS = np.array([math.lgamma(n + 1.0) for n in range(LISTED + 1)])
-
-LARGEST_LOG = 700.0
-"""Largest exponent of a tilt's odds: beyond it, exp overflows."""
 
 
 @dataclass(frozen=True)
@@ -430,70 +420,10 @@ def tilted_tail(
     )
 
 
-def tilted_swaps(
-    law: SwapDistribution, tilt: FloatArray, size: int, generator: np.random.Generator
-) -> IntArray:
-    """Draw X under a tilt, shape (r, size); sums of at most 2^52 are exact in floats."""
-    slopes = np.clip(law.coordinates @ tilt, -LARGEST_LOG, LARGEST_LOG)
-    counts = law.multiplicities
-    sums = np.zeros((law.rank, size))
-    most = max(BLOCK_CELLS // (size + LISTED), 1)
-    for least, greatest, draw in (
-        (1, TOSSED, _by_coins),
-        (TOSSED + 1, LISTED, _by_lists),
-        (LISTED + 1, LARGEST_COUNT, _by_rejection),
-    ):
-        (chosen,) = np.nonzero((counts >= least) & (counts <= greatest))
-        for first in range(0, chosen.size, most):
-            rows = chosen[first : first + most]
-            heads = draw(counts[rows], slopes[rows], size, generator)
-            sums += law.coordinates[rows].T.astype(np.float64) @ heads
-    return sums.astype(np.int64)
-
-
-def _by_coins(counts: IntArray, slopes: FloatArray, size: int, generator: np.random.Generator) -> FloatArray:
-    """Draw binomial numbers, shape (n, size), of small counts with the odds exp(slopes)."""
-    chances = 1.0 / (1.0 + np.exp(-slopes))
-    heads = np.zeros((counts.size, size))
-    for coin in range(int(counts.max())):
-        rows = counts > coin
-        heads[rows] += generator.random((int(rows.sum()), size)) < chances[rows, None]
-    return heads
-
-
-def _by_rejection(
-    counts: IntArray, slopes: FloatArray, size: int, generator: np.random.Generator
-) -> FloatArray:
-    """Draw binomial numbers, shape (n, size), of large counts with the odds exp(slopes)."""
-    chances = 1.0 / (1.0 + np.exp(-slopes))
-    drawn = generator.binomial(counts[:, None], chances[:, None], size=(counts.size, size))
-    return np.asarray(drawn, dtype=np.float64)
-
-
-def _by_lists(counts: IntArray, slopes: FloatArray, size: int, generator: np.random.Generator) -> FloatArray:
-    """Draw binomial numbers, shape (n, size), by the inverse of their distribution function.
-
-    A uniform number is first looked up among :data:`CELLS` equal cells, most of which contain no step of the
-    function.
-    """
-    heads = np.arange(int(counts.max()) + 1)
-    tails = counts[:, None] - heads
-    logs = _LOG_FACTORIALS[counts[:, None]] - _LOG_FACTORIALS[heads] - _LOG_FACTORIALS[np.maximum(tails, 0)]
-    logs += heads * slopes[:, None] - (counts * np.logaddexp(0.0, slopes))[:, None]
-    below = np.cumsum(np.exp(np.where(tails >= 0, logs, -np.inf)), axis=1)
-    drawn = np.empty((counts.size, size))
-    uniform = np.empty(size)
-    for row, (count, steps) in enumerate(zip(counts.tolist(), below, strict=True)):
-        # The largest number has the rest, whatever the roundings.
-        steps = steps[:count]
-        in_cell = np.bincount(np.minimum(steps * CELLS, CELLS - 1).astype(np.intp), minlength=CELLS)
-        table = np.where(in_cell == 0, np.cumsum(in_cell), -1).astype(np.float64)
-        generator.random(out=uniform)
-        found = table.take((uniform * CELLS).astype(np.intp))
-        (open_,) = np.nonzero(found < 0.0)
-        found[open_] = np.searchsorted(steps, uniform[open_], side="right")
-        drawn[row] = found
-    return drawn
+def draws_by_default(law: SwapDistribution) -> int:
+    """Return the number of draws by default: fewer if many rows are drawn one by one."""
+    n_coins = int(np.minimum(law.multiplicities, TOSSED).sum())
+    return max(min(N_DRAWS, MOST_COINS // (2 * max(n_coins, 1))), FEWEST_DRAWS)
 
 
 def _check_size(law: SwapDistribution) -> None:
