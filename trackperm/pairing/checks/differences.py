@@ -312,7 +312,10 @@ def refuse_differences(
             hints.append("The inputs differ: evaluate both runs on the same data and prompts.")
         else:
             hints.append(
-                "Clusters, strata and classes belong to the examples and must be the same in both runs."
+                "Clusters, strata, classes and the columns that define pairs belong to the examples and"
+                " must be the same in both runs."
+                if columns.of_pairs
+                else "Clusters, strata and classes belong to the examples and must be the same in both runs."
             )
     if messages:
         refusal = PairingError if found.n_paired else DisjointError
