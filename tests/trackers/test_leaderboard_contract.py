@@ -171,7 +171,7 @@ def test_two_that_are_logged_at_once_keep_their_places(
         text = MlflowStore(store.tracking_uri).description(experiment)
         assert text.startswith("ours\n\n")
         assert all(
-            f"**{title}: 3 runs on 40" in text for title in ("accuracy", r"error\_rate (lower is better)")
+            f"\n{title}: 3 runs on 40" in text for title in ("accuracy", r"error\_rate (lower is better)")
         )
 
 

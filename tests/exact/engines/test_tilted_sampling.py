@@ -233,7 +233,7 @@ def test_against_ten_million_plain_draws() -> None:
     problem = strata(700, n_strata=3, seed=4, rates=(0.8, 0.752))
     found = tested(problem)
     plain = structured_test(*problem, method="monte-carlo", n_samples=10_000_000)
-    assert 2e-6 < plain.pvalue < 5e-5
+    assert 2e-6 < plain.pvalue < 5e-4
     assert found.estimate is not None
     low, high = plain.interval
     assert low * 0.95 < 10.0**found.estimate.log10 < high * 1.05

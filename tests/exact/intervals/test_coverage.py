@@ -238,7 +238,7 @@ def test_coverage_of_shown_intervals_of_f1(measured: Measured) -> None:
     assert np.mean(ruled) / n_sets < 0.055
 
 
-TWO_CLASSES = ("precision", "recall", "mcc", "cohen_kappa", "jaccard", "balanced_accuracy")
+TWO_CLASSES = ("precision", "recall", "mcc", "jaccard", "balanced_accuracy")
 KINDS = np.array(list(itertools.product((0, 1), repeat=3)))
 """Label, and whether the candidate and the baseline err."""
 

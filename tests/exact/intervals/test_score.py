@@ -15,6 +15,8 @@ from scipy.stats import binom
 from support.budget import Measured, cases
 from support.cases import F1
 
+import trackperm
+from trackperm.comparison.effect import interval_of as difference_interval
 from trackperm.exact import RationalStatistic
 from trackperm.exact.intervals import Interval, score, score_interval, why_not_scored
 from trackperm.pairing.pair import pair
@@ -61,6 +63,7 @@ def test_of_paired_proportions_it_is_tangos(b: int, c: int, n: int, monkeypatch:
     assert [found.low, found.high] == pytest.approx(tango_ends(b, c, n), abs=2e-6)
 
 
+@pytest.mark.filterwarnings("ignore:Values in x were outside bounds")  # of older SciPy
 def test_the_law_at_an_end_is_the_most_likely_one() -> None:
     """By a general optimiser: the least divergence from the data among laws with that difference of F1."""
     counts = {(TP, TP): 20, (TP, INCORRECT): 9, (INCORRECT, TP): 3, (INCORRECT, INCORRECT): 8}
@@ -197,9 +200,7 @@ OTHER_LAWS = [
 ]
 LAWS = {
     "f1": F1_LAWS,
-    **dict.fromkeys(
-        ["precision", "recall", "mcc", "cohen_kappa", "jaccard", "balanced_accuracy"], OTHER_LAWS
-    ),
+    **dict.fromkeys(["precision", "recall", "mcc", "jaccard", "balanced_accuracy"], OTHER_LAWS),
 }
 
 
@@ -242,3 +243,36 @@ def test_coverage_and_one_sided_errors(name: str, measured: Measured) -> None:
         assert missed[1:].max() <= binom.ppf(1.0 - 1e-3, n_sets, 0.065), title
         total += shares
     assert (total / len(LAWS[name]) < [0.06, 0.06, 0.06]).all()
+
+
+@pytest.mark.slow
+@pytest.mark.generated
+def test_coverage_of_kappa(measured: Measured) -> None:
+    """Its counts look up the labels of the data set, so that every data set is counted anew."""
+    cells = np.stack([KINDS[:, 0], KINDS[:, 0] ^ KINDS[:, 1], KINDS[:, 0] ^ KINDS[:, 2]])
+
+    def kappa(law: np.ndarray, run: int) -> float:
+        agreed = law @ (cells[0] == cells[run])
+        by_chance = sum((law @ (cells[0] == c)) * (law @ (cells[run] == c)) for c in (0, 1))
+        return float((agreed - by_chance) / (1 - by_chance))
+
+    rng, n_sets = np.random.default_rng(3), cases(100)
+    for title, law, n in OTHER_LAWS:
+        truth, missed = kappa(law, 1) - kappa(law, 2), np.zeros(3)
+        for drawn in rng.multinomial(n, law, n_sets):
+            label, candidate, baseline = (np.repeat(row, drawn) for row in cells)
+            runs = (
+                pl.DataFrame({"id": range(n), "label": label, "prediction": predicted})
+                for predicted in (baseline, candidate)
+            )
+            found = trackperm.compare(*runs, "cohen_kappa")
+            ends = [
+                difference_interval(found.statistic, found.count_table, alpha=alpha, alternative="two-sided")
+                for alpha in (0.05, 0.1)
+            ]
+            if all(isinstance(end, Interval) for end in ends):
+                wide, narrow = ends
+                missed += [truth not in wide, narrow.low > truth, narrow.high < truth]
+        measured(f"cohen_kappa, {title}: misses {missed / n_sets}")
+        assert missed[0] <= binom.ppf(1.0 - 1e-3, n_sets, 0.07), title
+        assert missed[1:].max() <= binom.ppf(1.0 - 1e-3, n_sets, 0.065), title
