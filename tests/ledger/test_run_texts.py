@@ -1,4 +1,4 @@
-"""What a table of runs says of a result: names of comparisons, and a cell with score and verdict."""
+"""Texts of logged results: names of comparisons, and the cell with score and verdict."""
 
 from __future__ import annotations
 

@@ -97,15 +97,19 @@ def test_without_positives_the_score_needs_a_value():
     assert found.difference == -1.0
 
 
+NO_FUNCTION: Any = "f1"
+NO_SPEC: Any = of_arrays
+
+
 @pytest.mark.parametrize(
     ("call", "error", "said"),
     [
-        (lambda: from_function("f1", COUNTS), InputTypeError, "`function` is a str"),  # type: ignore[arg-type]
+        (lambda: from_function(NO_FUNCTION, COUNTS), InputTypeError, "`function` is a str"),
         (lambda: from_function(of_arrays, {}), InputError, "`counts` is empty"),
         (lambda: from_function(of_arrays, {"tp": "label"}), InputTypeError, "the counts are `tp`"),
         (lambda: from_function(of_arrays, COUNTS | {"tp": "label +"}), SpecError, "tp"),
         (lambda: from_function(lambda n: n, {"n": "1"}, name="errors"), SpecError, "greater_is_better"),
-        (lambda: load_statistic(of_arrays), InputTypeError, "from_function"),  # type: ignore[arg-type]
+        (lambda: load_statistic(NO_SPEC), InputTypeError, "from_function"),
         (lambda: compared(lambda tp, incorrect: tp.missing), InputError, "failed at tp = .*AttributeError"),
         (lambda: compared(lambda tp, incorrect: "high"), InputError, "returned a str|expected a number"),
         (lambda: with_attempts(from_function(of_arrays, COUNTS)), InputError, "is a Python function"),

@@ -159,8 +159,8 @@ def probabilities(seed: int, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray
     rng = np.random.default_rng(seed)
     label = rng.integers(2, size=n)
     label[:2] = 0, 1
-    sides = (rng.integers(0, 8, size=n, endpoint=True) / 8 for _ in range(2))
-    return label, *sides  # type: ignore[return-value]
+    first, second = (rng.integers(0, 8, size=n, endpoint=True) / 8 for _ in range(2))
+    return label, first, second
 
 
 @pytest.mark.parametrize("seed", range(4))

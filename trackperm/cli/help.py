@@ -30,9 +30,9 @@ def context_settings() -> dict[str, Any]:
 class Command(TyperCommand):
     """Command whose help has its arguments by name, and its options in the sections that they declare."""
 
-    def collect_usage_pieces(self, ctx: Any) -> list[str]:  # noqa: ARG002
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Return the words of the usage line; optional arguments are in brackets."""
-        arguments = [each for each in self.params if each.param_type_name == "argument"]
+        arguments = [each for each in self.get_params(ctx) if each.param_type_name == "argument"]
         return [
             *([self.options_metavar] if self.options_metavar else []),
             *(_name(each) if each.required else f"[{_name(each)}]" for each in arguments),

@@ -196,8 +196,8 @@ def _paired(
     by_class: ClassCounts | None = None
     shares: PairedShares | None = None
     counted_rows, count_notes = rows, tuple[str, ...]()
-    if statistic.pair_term is not None:
-        shares = shares_of_pairs(rows, statistic, types)
+    if (term := statistic.pair_term) is not None:
+        shares = shares_of_pairs(rows, statistic, term, types)
         counted_rows, frame, statistic = shares.rows, shares.frame, shares.statistic
         engine = counted_rows.engine
     elif statistic.has_classes:

@@ -21,7 +21,9 @@ from trackperm.pairing.engines.base import Frame, Types
 from trackperm.pairing.engines.in_memory import InMemory
 from trackperm.pairing.joined import SIDES, SIZE, JoinedRows, count_of, of
 from trackperm.statistic import Statistic, load_statistic
-from trackperm.statistic.pair_term import SCORE, SHARE, PairTerm, example_column, score_column
+from trackperm.statistic.pair_columns import example_column, score_column
+from trackperm.statistic.pair_term import SHARE, PairTerm
+from trackperm.statistic.pair_trees import SCORE
 
 RANKS = (
     "scores are replaced by their mid-ranks within each run, which are exchanged: p is computed exactly, but"
@@ -54,8 +56,8 @@ class PairedShares:
     standard_error: float | None
 
 
-def shares_of_pairs(rows: JoinedRows, statistic: Statistic, types: Types) -> PairedShares:
-    """Compute the shares of all examples that are in the test.
+def shares_of_pairs(rows: JoinedRows, statistic: Statistic, term: PairTerm, types: Types) -> PairedShares:
+    """Compute the shares of all examples that are in the test, in pairs that count `term`.
 
     Raises
     ------
@@ -64,7 +66,7 @@ def shares_of_pairs(rows: JoinedRows, statistic: Statistic, types: Types) -> Pai
     SpecError
         If types of columns do not suit the term, or its pairs are too many to be compared one by one.
     """
-    term = statistic.checked_pairs(types)
+    statistic.check_pairs(term, types)
     local = _in_memory(rows)
     frame = local.engine.collected(local.rows)
     if not len(frame):

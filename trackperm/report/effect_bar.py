@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-import os
 import re
+from itertools import takewhile
 
 from trackperm.comparison import Comparison
 from trackperm.report import drawing, text
@@ -125,7 +125,8 @@ def sides(comparison: Comparison, room: int) -> tuple[str, str]:
 
 def _without_common_start(first: str, second: str) -> tuple[str, str]:
     """Replace the words that two names begin with by an ellipsis."""
-    shared = os.path.commonprefix([first, second])  # noqa: RUF071 - names are no paths
+    equal = takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False))
+    shared = "".join(letter for letter, _ in equal)
     start = max(shared.rfind(separator) for separator in " -_./:") + 1
     return (f"…{first[start:]}", f"…{second[start:]}") if start > 1 else (first, second)
 

@@ -34,7 +34,8 @@ from trackperm.statistic.expressions.functions import NARWHALS, FrameExpression,
 from trackperm.statistic.expressions.parts import has_totals, in_parts
 from trackperm.statistic.expressions.tree import Expression, Name, Node, transform
 from trackperm.statistic.expressions.types import Checker
-from trackperm.statistic.pair_term import SCORE, PairTerm
+from trackperm.statistic.pair_term import PairTerm
+from trackperm.statistic.pair_trees import SCORE
 from trackperm.statistic.schema import Contrast
 from trackperm.tables.column_types import ColumnType
 
@@ -246,12 +247,11 @@ class Statistic:
             return ()
         return tuple(self.columns[name] for name in self.pair_term.names if name not in (SCORE, "label"))
 
-    def checked_pairs(self, types: Mapping[str, ColumnType]) -> PairTerm:
-        """Return the term of pairs, checked against the types of columns.
+    def check_pairs(self, term: PairTerm, types: Mapping[str, ColumnType]) -> None:
+        """Check a term of pairs against the types of columns.
 
         It raises SpecError if types do not match, as in text compared with a number.
         """
-        assert self.pair_term is not None  # noqa: S101
 
         def column_type(expression: Expression, node: Name) -> ColumnType:
             column = self.columns[node.name]
@@ -259,8 +259,7 @@ class Statistic:
                 raise _no_column(expression, node, column, types)
             return types[column]
 
-        self.pair_term.check(column_type, lambda name: self.columns.get(name.rpartition(".")[2], name))
-        return self.pair_term
+        term.check(column_type, lambda name: self.columns.get(name.rpartition(".")[2], name))
 
     @property
     def has_several_rows(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -34,8 +35,8 @@ def f1_rows(counts: dict[tuple[tuple[int, int], tuple[int, int]], int]) -> tuple
     return observed, np.array([v + u for u, v in counts]), np.array(list(counts.values()))
 
 
-def interval_of(*table: np.ndarray, **options: object) -> Interval:
-    found = score_interval(table[0], table[1], F1, table[2], **options)  # type: ignore[arg-type]
+def interval_of(*table: np.ndarray, **options: Any) -> Interval:
+    found = score_interval(table[0], table[1], F1, table[2], **options)
     assert isinstance(found, Interval), found
     return found
 

@@ -269,7 +269,7 @@ def test_the_pages_of_mlflow_show_runs_with_their_verdicts_first(
         expect(page.get_by_text("2 matching runs")).to_be_visible()
         names = page.locator("[role=gridcell][col-id='attributes.`Run Name`']")
         tops = {
-            name.inner_text().strip().split()[-1]: name.bounding_box()["y"]  # type: ignore[index]
+            name.inner_text().strip().split()[-1]: name.evaluate("cell => cell.getBoundingClientRect().y")
             for name in names.all()
         }
         assert sorted(tops, key=lambda name: tops[name]) == ["forest", "logistic"]

@@ -34,7 +34,7 @@ so that exchanging the runs does not change p.
 The estimate. Half of all draws have one more tilt, that at which t(m) is the observed value. The estimate is
 the sum of the weights of all draws as extreme as the observed one, with the mixture of all draws as their
 density (the balance heuristic of Veach and Guibas 1995), which is unbiased. Its standard error is that of the
-two groups of draws. It is no valid p-value, since its proposal depends on the observed value.
+two groups of draws. The estimate is not a valid p-value, since its proposal depends on the observed value.
 
 Reproducibility. Draws come in blocks whose number and sizes are determined by the number of rows, of draws
 and of tilts. Block i has its own generator, the i-th child of the seed, so that threads do not matter.
