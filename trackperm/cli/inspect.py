@@ -328,8 +328,9 @@ def _tests(run: str, data: RunData, columns: Sequence[_Column], options: Sequenc
     data = replace(data, table=data.table.head(_TRIED))
     default, plain = _default(data, by_position=not candidates["id"] and "id" not in data.table.columns)
     found: dict[str, list[str]] = {}
+    ids = {} if _finds_ids(data) else {"id": name for name in candidates["id"][:1]}
     for name in builtin_names():
-        arguments = _arguments(data, load_statistic(name), candidates)
+        arguments = _arguments(data, load_statistic(name), candidates, ids)
         if arguments is not None:
             found[name] = arguments
     systems = _systems(run, data)
@@ -385,8 +386,20 @@ def _source(run: str) -> Source | None:
     return detect_format(SourceFile.opened(path)) if isinstance(path, Path) else None
 
 
+def _finds_ids(data: RunData) -> bool:
+    """Whether a comparison finds the column of ids by itself."""
+    from trackperm.comparison import Question
+    from trackperm.statistic import load_statistic
+
+    (adapted,) = Question((load_statistic("mean"),)).statistics_of([data.table, data.table])
+    return adapted.columns["id"] in data.table.columns
+
+
 def _arguments(
-    data: RunData, statistic: Statistic, candidates: Mapping[str, Sequence[str]]
+    data: RunData,
+    statistic: Statistic,
+    candidates: Mapping[str, Sequence[str]],
+    ids: Mapping[str, str],
 ) -> list[str] | None:
     """Find options with which a statistic can be tested on the run; None if it cannot."""
     table = data.table
@@ -397,10 +410,8 @@ def _arguments(
     }
     by_position = not candidates["id"] and "id" not in table.columns
     columns.pop("id", None)
-    ids = {} if by_position or "id" in table.columns else {"id": candidates["id"][0]}
-    choices = [{}, columns, ids, {**ids, **columns}]
     for missing in ("error", "drop"):
-        for named in (each for i, each in enumerate(choices) if each not in choices[:i]):
+        for named in (ids, {**ids, **columns}) if columns else (ids,):
             for positive in _positives(table, statistic, columns):
                 if _can_be_tested(data, statistic, named, by_position, missing, positive):
                     options = [
