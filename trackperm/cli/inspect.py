@@ -328,7 +328,7 @@ def _tests(run: str, data: RunData, columns: Sequence[_Column], options: Sequenc
     data = replace(data, table=data.table.head(_TRIED))
     default, plain = _default(data, by_position=not candidates["id"] and "id" not in data.table.columns)
     found: dict[str, list[str]] = {}
-    ids = {} if _finds_ids(data) else {"id": name for name in candidates["id"][:1]}
+    ids = {"id": candidates["id"][0]} if candidates["id"] and not _finds_ids(data) else {}
     for name in builtin_names():
         arguments = _arguments(data, load_statistic(name), candidates, ids)
         if arguments is not None:
