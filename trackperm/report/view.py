@@ -11,6 +11,7 @@ from trackperm.comparison import Comparison
 from trackperm.comparison.second_opinions import SecondOpinion
 from trackperm.comparison.verdict import MARKERS
 from trackperm.errors import CapacityError
+from trackperm.exact.power.equivalence import percent
 from trackperm.report import description, text
 from trackperm.report.changed_examples import BETTER, CHANGED, WORSE, changed_examples
 from trackperm.report.discordant_examples import Cell
@@ -177,10 +178,15 @@ def facts(comparison: Comparison) -> list[tuple[str, str, str]]:
 
 
 def _equivalence(comparison: Comparison) -> list[tuple[str, str, str]]:
-    if comparison.equivalence is None:
-        return []
-    value = text.equivalence(comparison).removeprefix("p ").removeprefix("= ").split(",")[0]
-    return [("p-value of equivalence", value, f"both one-sided tests, margin {comparison.margin:g}")]
+    found = []
+    if comparison.equivalence is not None:
+        value = text.equivalence(comparison).removeprefix("p ").removeprefix("= ").split(",")[0]
+        details = f"both one-sided tests, margin {comparison.margin:g}"
+        found.append(("p-value of equivalence", value, details))
+    if (power := comparison.equivalence_power) is not None:
+        details = f"if the true difference is 0; {percent(power.at_half)} if it is half the margin"
+        found.append(("power of equivalence", percent(power.at_zero), details))
+    return found
 
 
 def _correction(comparison: Comparison) -> list[tuple[str, str, str]]:
