@@ -157,7 +157,7 @@ def power(
     >>> round(plan.discordance, 3), plan.needed.first
     (0.135, 1229)
     >>> trackperm.power(margin=0.03, discordance=0.1).needed
-    948
+    1026
     """
     _require_one_source(baseline, discordance, experiment)
     if experiment is None and test_set is not None:

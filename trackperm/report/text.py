@@ -110,7 +110,7 @@ def equivalence_power(comparison: Comparison, power: EquivalencePower) -> str:
     """Return the power of equivalence, and what it means if equivalence is not shown."""
     if comparison.decision.equivalent or power.at_zero >= RARE:
         return str(power)
-    return f"{power}: so few examples would rarely show equivalence, even of equal runs"
+    return f"{power}; so few examples would rarely show equivalence, even of equal runs"
 
 
 def certainty(test: PermutationTest) -> str:

@@ -173,20 +173,25 @@ def facts(comparison: Comparison) -> list[tuple[str, str, str]]:
         ),
         *_correction(comparison),
         *_interval(comparison),
+        *_power(comparison),
         ("examples", f"{test.n_examples}", text.discordance(comparison)),
     ]
 
 
 def _equivalence(comparison: Comparison) -> list[tuple[str, str, str]]:
-    found = []
-    if comparison.equivalence is not None:
-        value = text.equivalence(comparison).removeprefix("p ").removeprefix("= ").split(",")[0]
-        details = f"both one-sided tests, margin {comparison.margin:g}"
-        found.append(("p-value of equivalence", value, details))
-    if (power := comparison.equivalence_power) is not None:
-        details = f"if the true difference is 0; {percent(power.at_half)} if it is half the margin"
-        found.append(("power of equivalence", percent(power.at_zero), details))
-    return found
+    if comparison.equivalence is None:
+        return []
+    value = text.equivalence(comparison).removeprefix("p ").removeprefix("= ").split(",")[0]
+    return [("p-value of equivalence", value, f"both one-sided tests, margin {comparison.margin:g}")]
+
+
+def _power(comparison: Comparison) -> list[tuple[str, str, str]]:
+    found = comparison.equivalence_power
+    if found is None:
+        return []
+    within = f"within {found.margin:g}, if the true difference is 0"
+    details = f"{within}; {percent(found.at_half)} if it is half the margin"
+    return [("power of equivalence", percent(found.at_zero), details)]
 
 
 def _correction(comparison: Comparison) -> list[tuple[str, str, str]]:
