@@ -17,12 +17,12 @@ from support.specs import load
 
 from trackperm.choices import EngineName
 from trackperm.errors import CapacityError, PairingError, TrackpermError
-from trackperm.pairing import discordant
-from trackperm.pairing.engines import choice
+from trackperm.pairing import Pairing, discordant
+from trackperm.pairing import pair as pair_module
 from trackperm.pairing.engines import spark as spark_engine
 from trackperm.pairing.engines.base import Engine
 from trackperm.pairing.joined import JoinedRows
-from trackperm.pairing.pair import Pairing, pair
+from trackperm.pairing.pair import pair
 from trackperm.pairing.pair import pair as pair_by
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.tables import read_examples
@@ -312,7 +312,7 @@ def test_temporary_files_that_cannot_be_written(
 
 def test_small_runs_are_paired_in_memory_and_large_ones_by_duckdb(monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(pair_by(*runs(), load_statistic("accuracy")), Pairing)
-    monkeypatch.setattr(choice, "MANY_ROWS", N)
+    monkeypatch.setattr(pair_module, "MANY_ROWS", N)
     assert not isinstance(pair_by(*runs(), load_statistic("accuracy")), Pairing)
 
 

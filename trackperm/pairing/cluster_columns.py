@@ -23,7 +23,7 @@ import numpy.typing as npt
 import polars as pl
 
 from trackperm.errors import InputTypeError
-from trackperm.pairing.keyed_run import KEY, keys_of
+from trackperm.pairing.joined import KEY, keys_of
 from trackperm.statistic import Statistic
 from trackperm.tables.column_names import (
     ATTEMPT,

@@ -11,7 +11,7 @@ from trackperm.pairing.checks.differences import (
     without_id,
 )
 from trackperm.pairing.engines.in_memory import InMemory
-from trackperm.pairing.keyed_run import keyed_run, require_id_types
+from trackperm.pairing.joined import keyed_run, require_id_types
 from trackperm.tables.table import ExampleTable, id_columns
 
 

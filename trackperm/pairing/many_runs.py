@@ -41,8 +41,19 @@ from trackperm.pairing.counting import outcomes_of
 from trackperm.pairing.digests import digests_of, with_sums
 from trackperm.pairing.engines.base import Frame, Types
 from trackperm.pairing.engines.in_memory import InMemory
-from trackperm.pairing.joined import IN_TEST, SIDES, JoinedRows, count_columns, count_of, with_key_hash
-from trackperm.pairing.keyed_run import KEY, KeyedRun, keyed_run, require_id_types, with_key
+from trackperm.pairing.joined import (
+    IN_TEST,
+    KEY,
+    SIDES,
+    JoinedRows,
+    KeyedRun,
+    count_columns,
+    count_of,
+    keyed_run,
+    require_id_types,
+    with_key,
+    with_key_hash,
+)
 from trackperm.pairing.notes import design, n_changed, rewritten_ids
 from trackperm.pairing.pair import reported
 from trackperm.pairing.paired_counts import PairedCounts
@@ -84,7 +95,7 @@ class PairedRun:
         return CountTable.from_counts(self.statistic.count_names, counts.candidate, counts.baseline)
 
     def by_unit(self) -> CountsByUnit:
-        """Return the counts of every example; see :meth:`trackperm.pairing.pair.Pairing.by_unit`."""
+        """Return the counts of every example; see :meth:`trackperm.pairing.Pairing.by_unit`."""
         return CountsByUnit.of(self.counts, None, self.statistic)
 
 

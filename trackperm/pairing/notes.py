@@ -10,9 +10,8 @@ import polars as pl
 from trackperm.choices import Missing
 from trackperm.errors import InputTypeError
 from trackperm.pairing.columns import PairedColumns
-from trackperm.pairing.engines import Frame, Types
-from trackperm.pairing.joined import IN_TEST, SIDES, JoinedRows
-from trackperm.pairing.keyed_run import KEY, keys_of
+from trackperm.pairing.engines.base import Frame, Types
+from trackperm.pairing.joined import IN_TEST, KEY, SIDES, JoinedRows, keys_of
 from trackperm.pairing.report import OUTCOMES
 from trackperm.statistic import Statistic
 from trackperm.tables.column_types import ColumnType, typed_columns

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Collection
+from dataclasses import replace
 from typing import get_args
 
 import numpy as np
-import polars as pl
 
 from trackperm.choices import EngineName, Missing, require_choice
 from trackperm.errors import InputError, PairingError
-from trackperm.exact import CountTable
 from trackperm.pairing.by_unit import CountsByUnit, by_unit
 from trackperm.pairing.checks.differences import (
     Differences,
@@ -27,9 +26,11 @@ from trackperm.pairing.columns import PairedColumns
 from trackperm.pairing.counting import DIFFERS, STRATUM, count_table, counted, differ, discordant_rows
 from trackperm.pairing.digests import Digests, digests
 from trackperm.pairing.discordant import few_discordant_rows
-from trackperm.pairing.engines import Engine, Frame, Types, engine_for
-from trackperm.pairing.joined import SIDES, JoinedRows, count_columns
-from trackperm.pairing.keyed_run import KEY, KeyedRun, keyed_runs
+from trackperm.pairing.engines.base import Engine, Frame, Types
+from trackperm.pairing.engines.duckdb import DuckDB
+from trackperm.pairing.engines.in_memory import InMemory
+from trackperm.pairing.engines.spark import Spark
+from trackperm.pairing.joined import KEY, SIDES, JoinedRows, KeyedRun, count_columns, keyed_runs
 from trackperm.pairing.notes import design, lacking_predictions, n_changed, predictions_missing, rewritten_ids
 from trackperm.pairing.paired_counts import PairedCounts
 from trackperm.pairing.pairwise import RANKS, PairedShares, shares_of_pairs
@@ -41,8 +42,13 @@ from trackperm.pairing.repeats import (
     unit_note,
 )
 from trackperm.pairing.report import OUTCOMES, PairingReport
+from trackperm.pairing.result import Pairing, PairingResult
 from trackperm.statistic import Statistic, load_statistic
+from trackperm.tables.query import Query
 from trackperm.tables.table import ExampleTable
+
+MANY_ROWS = 500_000
+"""Fewest rows of a run for which "auto" chooses DuckDB, which needs less memory than polars."""
 
 _SAMPLED = 2**16
 """Size of the sample of ids in which equal ids are sought, if the engine does not count them exactly.
@@ -51,62 +57,6 @@ A sample of m of n ids, of which k pairs are equal, contains none of these pairs
 exp(-k m^2 / n^2). Among 10^9 ids, 7 * 10^8 equal pairs, which a join turns into as many rows, are missed once
 in twenty times.
 """
-
-
-@dataclass(frozen=True, eq=False)
-class PairingResult:
-    """Result of pairing two runs.
-
-    Attributes
-    ----------
-    statistic : Statistic
-        The statistic, with the units of the counts and the weights of the strata or classes.
-    count_table : CountTable
-        The counts, grouped: a row is an exchangeable unit, and each stratum or class has its own columns.
-    report : PairingReport
-        Report on how the examples were paired.
-    discordant : polars.DataFrame
-        Examples with any count that differs between the runs, ordered by id. The columns are ``id``,
-        ``label`` if labels were checked, ``stratum`` if there are strata, then ``baseline.<name>`` and
-        ``candidate.<name>`` for every other column that the statistic reads and for every count, in the units
-        of the spec; if a column has the name of a count, only the count is included. Clusters, and examples
-        with several rows, have only the counts.
-    """
-
-    statistic: Statistic
-    count_table: CountTable
-    report: PairingReport
-    discordant: pl.DataFrame
-
-
-@dataclass(frozen=True, eq=False)
-class Pairing(PairingResult):
-    """Result of pairing two runs in memory, with the counts of every example.
-
-    Attributes
-    ----------
-    counts : PairedCounts
-        Counts of both runs by example or by cluster; a cluster in several strata has a row for each stratum.
-        Counts of several classes are added up.
-    strata : polars.Series or None
-        The stratum of every row of `counts`; None if the statistic has no strata.
-    by_class : CountsByUnit or None
-        The counts of every class; None if the statistic has no classes.
-    """
-
-    counts: PairedCounts
-    strata: pl.Series | None
-    by_class: CountsByUnit | None = None
-
-    def by_unit(self) -> CountsByUnit:
-        """Return the counts of every exchangeable unit: an example or a cluster.
-
-        Raises
-        ------
-        InputError
-            If the counts of all units in all strata would not fit in memory.
-        """
-        return self.by_class or CountsByUnit.of(self.counts, self.strata, self.statistic)
 
 
 def pair(
@@ -173,6 +123,27 @@ def pair_in_memory(
     found = pair(baseline, candidate, statistic, missing=missing, by_position=by_position, engine="polars")
     assert isinstance(found, Pairing)  # noqa: S101
     return found
+
+
+def engine_for(
+    name: EngineName, tables: tuple[ExampleTable, ExampleTable], columns: Collection[str]
+) -> Engine:
+    """Return the named engine, or for "auto" the engine that suits the tables.
+
+    With any name, rows are paired in memory if the type of a column can only be found from all of its values,
+    as that of Python objects.
+    """
+    if name == "auto":
+        name = _suiting(tables)
+    if name == "polars" or not all(table.has_representatives(columns) for table in tables):
+        return InMemory()
+    return Spark(tables) if name == "spark" else DuckDB()
+
+
+def _suiting(tables: tuple[ExampleTable, ExampleTable]) -> EngineName:
+    if any(isinstance(table.data, Query) and table.data.is_spark for table in tables):
+        return "spark"
+    return "duckdb" if max(map(len, tables)) >= MANY_ROWS else "polars"
 
 
 def _paired(

@@ -16,8 +16,7 @@ from trackperm.errors import DisjointError, PairingError
 from trackperm.messages import side_by_side
 from trackperm.pairing.columns import PairedColumns
 from trackperm.pairing.engines.base import Engine
-from trackperm.pairing.joined import IN_TEST, MATCHED, SIDES, JoinedRows, of
-from trackperm.pairing.keyed_run import KEY, KeyedRun
+from trackperm.pairing.joined import IN_TEST, KEY, MATCHED, SIDES, JoinedRows, KeyedRun, of
 
 _NORMAL_FORM = "normal_form"
 _SHOWN = 5

@@ -17,8 +17,7 @@ import polars as pl
 
 from trackperm.errors import InputTypeError
 from trackperm.pairing.columns import PairedColumns
-from trackperm.pairing.joined import SIDES, SIZE, JoinedRows, of
-from trackperm.pairing.keyed_run import KEY
+from trackperm.pairing.joined import KEY, SIDES, SIZE, JoinedRows, of
 from trackperm.pairing.row_hashes import hash_names, number_word
 from trackperm.tables.column_names import names_categories
 from trackperm.tables.column_types import LISTS, ColumnType, typed_columns
