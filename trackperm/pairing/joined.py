@@ -14,10 +14,9 @@ import polars as pl
 from trackperm.choices import Missing
 from trackperm.errors import PairingError
 from trackperm.pairing.columns import PairedColumns
-from trackperm.pairing.engines.base import Engine, Frame, Types
+from trackperm.pairing.engines.base import HALVES, Engine, Frame, Types
 from trackperm.pairing.internal_names import internal
 from trackperm.pairing.report import OUTCOMES
-from trackperm.pairing.row_hashes import hash_names
 from trackperm.statistic.expressions.functions import POLARS, Functions
 from trackperm.tables.column_types import LISTS, ColumnType
 from trackperm.tables.table import ExampleTable
@@ -33,6 +32,7 @@ IN_TEST = "in_test"
 MATCHED = "is_matched"
 SIZE = "n_grouped"
 KEY_HASH = "key_hash"
+HASHES_OF_KEY = tuple(f"{KEY_HASH}_{half}" for half in HALVES)
 
 _FEW = 2**13  # rows in memory up to which grouping equal rows takes longer than it saves
 _FIRST = 2**10  # rows that are read to judge whether rows repeat
@@ -274,7 +274,7 @@ class JoinedRows:
         beside : sequence of str
             Columns of the first run that are kept under their own names.
         """
-        kept = (by, *beside, *hash_names(KEY_HASH))
+        kept = (by, *beside, *HASHES_OF_KEY)
         frame = engine.kept(_full_join(engine.functions, [run.frame for run in runs], columns, kept))
         joined = cls(engine, runs, columns, types, missing, frame, frame)
         return replace(joined, rows=joined._with_status(frame), frame=joined._grouped(frame, by))
@@ -290,7 +290,7 @@ class JoinedRows:
             f.len().cast(f.Int64).alias(SIZE),
             f.col(KEY).min(),
             *(f.col(key).min() for key in keys),
-            *(f.col(half).sum().cast(f.Int64).alias(half) for half in hash_names(KEY_HASH)),
+            *(f.col(half).sum().cast(f.Int64).alias(half) for half in HASHES_OF_KEY),
         )
         return self.engine.kept(self._with_status(self.engine.kept(grouped)))
 

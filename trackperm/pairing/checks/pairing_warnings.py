@@ -17,8 +17,8 @@ import polars as pl
 
 from trackperm.errors import InputTypeError
 from trackperm.pairing.columns import PairedColumns
+from trackperm.pairing.digests import number_word
 from trackperm.pairing.joined import KEY, SIDES, SIZE, JoinedRows, of
-from trackperm.pairing.row_hashes import hash_names, number_word
 from trackperm.tables.column_names import names_categories
 from trackperm.tables.column_types import LISTS, ColumnType, typed_columns
 from trackperm.tables.table import ExampleTable, id_columns
@@ -168,7 +168,7 @@ def pairs_of_values(rows: JoinedRows, name: str, *by: str) -> pl.DataFrame:
                 for side in ("a", "b"):
                     pairs = number_word(f, pairs, side, rows.types[name], f"word_{side}")
                 pairs = rows.engine.with_row_hash(pairs, ["word_a", "word_b"], _HASH)
-                pairs = pairs.filter(f.col(hash_names(_HASH)[0]) % every == 0).select("a", "b", "n")
+                pairs = pairs.filter(f.col(f"{_HASH}_0") % every == 0).select("a", "b", "n")
     return rows.engine.collected(pairs)
 
 
