@@ -20,10 +20,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import get_args
 
-from trackperm.choices import Repeats, RepeatsInSpec, Unit, require_choice
+from trackperm.choices import Repeats, RepeatsInSpec, Unit
 from trackperm.comparison.accuracy_by_default import why_no_accuracy
 from trackperm.comparison.log_metrics import column_of_metric, mean_of_metric, metrics_of, own_metrics
 from trackperm.errors import InputError, InputTypeError
+from trackperm.exact.options import require_choice
 from trackperm.exact.scores.resolution import Resolution
 from trackperm.messages import listed
 from trackperm.pairing.checks.label_values import require_label_values

@@ -12,13 +12,12 @@ import narwhals as nw
 import polars as pl
 
 from trackperm.choices import Missing
-from trackperm.errors import PairingError
-from trackperm.pairing.columns import PairedColumns
+from trackperm.pairing.columns import PairedColumns, require_group_types, require_id_types
 from trackperm.pairing.engines.base import HALVES, Engine, Frame, Types
 from trackperm.pairing.internal_names import internal
 from trackperm.pairing.report import OUTCOMES
 from trackperm.statistic.expressions.functions import POLARS, Functions
-from trackperm.tables.column_types import LISTS, ColumnType
+from trackperm.tables.column_types import LISTS
 from trackperm.tables.table import ExampleTable
 
 KEY = "row_key"
@@ -79,7 +78,7 @@ def keyed_runs(
     """
     tables = baseline, candidate
     frames, types = engine.typed(tables, columns.names, (*columns.texts, *columns.ids))
-    _require_group_types(columns, types)
+    require_group_types(columns, types)
     require_id_types(columns.ids, types)
     first, second = (
         _keyed(engine, frame, table, columns) for frame, table in zip(frames, tables, strict=True)
@@ -148,25 +147,6 @@ def _part_of_key(f: Functions, name: str) -> nw.Expr:
     """Text of a column with its commas escaped, so that different values never make the same key."""
     text = f.col(internal(name)).cast(f.String)
     return text.str.replace_all("\\", "\\\\", literal=True).str.replace_all(",", "\\,", literal=True)
-
-
-def _require_group_types(columns: PairedColumns, types: Mapping[str, ColumnType]) -> None:
-    for name in columns.groups:
-        if types[name] not in (ColumnType.INTEGER, ColumnType.TEXT, ColumnType.BOOLEAN):
-            raise PairingError(
-                f"column `{name}` is {types[name].value}; clusters, strata and classes must be integers,"
-                " text or booleans"
-            )
-
-
-def require_id_types(ids: Sequence[str], types: Mapping[str, ColumnType]) -> None:
-    """Refuse ids that are neither integers nor text."""
-    for name in ids:
-        if types[name] not in (ColumnType.INTEGER, ColumnType.TEXT):
-            raise PairingError(
-                f"column `{name}` is {types[name].value}; ids must be integers or text",
-                hint="`--id NAME` names a column of integers or text.",
-            )
 
 
 def of(side: str, name: str) -> str:
@@ -371,6 +351,14 @@ class JoinedRows:
         columns = [KEY, *(of(side, name) for name in names)]
         return reduce(and_, (~self.functions.col(column).is_null() for column in columns))
 
+    def disagree(self, name: str) -> nw.Expr:
+        """Whether a column differs; in labels that are not read for counts, a null differs from a value."""
+        sides = [self.functions.col(of(side, name)) for side in SIDES]
+        differ = (sides[0] != sides[1]).fill_null(False)
+        if name == self.columns.label and name not in self.columns.used:
+            differ = differ | (sides[0].is_null() != sides[1].is_null())
+        return self.keyed("baseline") & self.keyed("candidate") & differ
+
     def n_rows(self, condition: nw.Expr) -> nw.Expr:
         """Count the rows on which a condition holds, as an expression over :attr:`frame`."""
         return (condition.cast(self.functions.Int64) * self.functions.col(SIZE)).sum()
@@ -417,6 +405,13 @@ class JoinedRows:
         """Return key and columns of the first rows, by their keys, on which a condition holds."""
         rows = (self.rows if frame is None else frame).filter(condition)
         return self.engine.collected(rows.sort(*self.keys).head(n).select(KEY, *names))
+
+
+def has_beyond_ascii(engine: Engine, run: KeyedRun) -> bool:
+    """Whether a key of a run is text with characters beyond ASCII."""
+    if run.frame.collect_schema()[KEY] != engine.functions.String:
+        return False
+    return len(engine.collected(engine.beyond_ascii(run.frame, KEY).select(KEY).head(1))) > 0
 
 
 def _full_join(

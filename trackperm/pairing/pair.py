@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import get_args
 
 import numpy as np
 
-from trackperm.choices import EngineName, Missing, require_choice
+from trackperm.choices import EngineName, Missing
 from trackperm.errors import InputError, PairingError
+from trackperm.exact.options import require_choice
 from trackperm.pairing.by_unit import CountsByUnit, by_unit
+from trackperm.pairing.changed_predictions import unread_changes
 from trackperm.pairing.checks.differences import (
-    Differences,
     differences,
     ids_of,
     refuse_differences,
@@ -20,9 +21,9 @@ from trackperm.pairing.checks.differences import (
     require_same_length,
     require_unique_ids,
 )
-from trackperm.pairing.checks.pairing_warnings import Evidence, other_ids, pairing_warnings
+from trackperm.pairing.checks.pairing_warnings import Evidence, fold_warnings, other_ids, pairing_warnings
 from trackperm.pairing.classes import KIND, ClassCounts, class_types, counted_by_class
-from trackperm.pairing.columns import PairedColumns
+from trackperm.pairing.columns import PairedColumns, rewritten_ids
 from trackperm.pairing.counting import DIFFERS, STRATUM, count_table, counted, differ, discordant_rows
 from trackperm.pairing.digests import Digests, digests
 from trackperm.pairing.discordant import few_discordant_rows
@@ -30,8 +31,18 @@ from trackperm.pairing.engines.base import Engine, Frame, Types
 from trackperm.pairing.engines.duckdb import DuckDB
 from trackperm.pairing.engines.in_memory import InMemory
 from trackperm.pairing.engines.spark import Spark
-from trackperm.pairing.joined import KEY, SIDES, JoinedRows, KeyedRun, count_columns, keyed_runs
-from trackperm.pairing.notes import design, lacking_predictions, n_changed, predictions_missing, rewritten_ids
+from trackperm.pairing.joined import (
+    IN_TEST,
+    KEY,
+    MATCHED,
+    SIDES,
+    JoinedRows,
+    KeyedRun,
+    count_columns,
+    has_beyond_ascii,
+    keyed_runs,
+)
+from trackperm.pairing.notes import design, missing_predictions
 from trackperm.pairing.paired_counts import PairedCounts
 from trackperm.pairing.pairwise import RANKS, PairedShares, shares_of_pairs
 from trackperm.pairing.repeats import (
@@ -41,7 +52,7 @@ from trackperm.pairing.repeats import (
     require_equal_rows,
     unit_note,
 )
-from trackperm.pairing.report import OUTCOMES, PairingReport
+from trackperm.pairing.report import OUTCOMES, ExampleCounts, PairingReport
 from trackperm.pairing.result import Pairing, PairingResult
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.tables.query import Query
@@ -160,8 +171,10 @@ def _paired(
     for outcome in outcomes or ():
         statistic.missing_counts(read_types, outcome)
     rows = _joined(engine, runs, columns, types, missing)
-    found = differences(rows)
-    refuse_differences(found, columns, missing, has_wrong=statistic.counts_missing)
+    counts = _example_counts(rows)
+    if not _are_acceptable(counts, runs, missing):
+        found = differences(rows, counts)
+        refuse_differences(found, columns, missing, has_wrong=statistic.counts_missing)
     has_strata = columns.strata is not None
 
     by_class: ClassCounts | None = None
@@ -199,17 +212,19 @@ def _paired(
     )
     if by_class is None:
         frame = frame.with_columns(differ(counted_rows.functions, statistic).alias(DIFFERS))
+    unit_rows = rows if columns.cluster is None else counted_rows
     notes = (
         *rewritten_ids(*tables, columns, types),
         *count_notes,
         *([] if numbers is None else [unit_note(numbers, columns)]),
-        *design(rows if columns.cluster is None else counted_rows, frame, statistic),
-        *predictions_missing(lacking_predictions(rows), missing),
+        *(design(unit_rows, frame, statistic) if _has_design(statistic, columns) else []),
+        *fold_warnings(unit_rows, frame),
+        *(missing_predictions(rows) if rows.counts_missing else []),
         *(other_ids(*tables, statistic.columns["id"]) if columns.id is None else []),
     )
     evidence = Evidence.of(rows)
     report = reported(
-        found,
+        counts,
         columns,
         missing,
         (*notes, *pairing_warnings(evidence, columns, types)),
@@ -279,8 +294,9 @@ def _joined(
         require_same_length(*runs)
     elif not columns.repeats and any(_some_repeat(engine, run) for run in runs):
         require_unique_ids([ids_of(engine, run, columns.ids) for run in runs], columns.id)
-    if columns.id is not None:
-        require_distinct_ids(engine, *runs, id_=columns.id)
+    for run in runs:
+        if columns.id is not None and has_beyond_ascii(engine, run):
+            require_distinct_ids(engine, run, columns.id)
     rows = JoinedRows.of(engine, runs, columns, types, missing)
     if columns.repeats:
         require_equal_rows(rows)
@@ -299,6 +315,52 @@ def _joined(
                 " file.",
             )
     return rows
+
+
+def _example_counts(rows: JoinedRows) -> ExampleCounts:
+    """Count the examples of two runs, in one query."""
+    columns, f, first = rows.columns, rows.functions, rows.is_first()
+    conditions = {"matched": f.col(MATCHED) & first, "paired": f.col(IN_TEST) & first}
+    for side in SIDES:
+        conditions[side] = (f.col(MATCHED) if rows.counts_missing else rows.keyed(side)) & first
+    conditions |= {f"disagreeing {name}": rows.disagree(name) for name in columns.agreeing}
+    n = rows.counted(**conditions)
+    n_keyed = tuple(n[side] for side in SIDES)
+    n_examples = tuple(
+        n_of_run + run.n_rows - run.n_keyed if columns.repeats else run.n_rows
+        for n_of_run, run in zip(n_keyed, rows.runs, strict=True)
+    )
+    n_disagreeing = {name: n[f"disagreeing {name}"] for name in columns.agreeing}
+    return ExampleCounts(n_examples, n_keyed, n["matched"], n["paired"], n_disagreeing)
+
+
+def _are_acceptable(counts: ExampleCounts, runs: Iterable[KeyedRun], missing: Missing) -> bool:
+    """Whether columns agree, and both runs have all examples with all values, or others are dropped."""
+    if any(counts.n_disagreeing.values()):
+        return False
+    if missing == "drop" and counts.n_paired:
+        return True
+    are_paired = {*counts.n_keyed, counts.n_matched} == {counts.n_paired}
+    return are_paired and all(run.n_keyed == run.n_rows for run in runs)
+
+
+def _has_design(statistic: Statistic, columns: PairedColumns) -> bool:
+    """Whether readers of the result need a note on clusters, strata, classes, single rows or a log ratio."""
+    is_plain = columns.cluster is None and not statistic.weights and statistic.repeats != "rows"
+    return not is_plain or statistic.contrast != "difference"
+
+
+def n_changed(rows: JoinedRows, statistic: Statistic, n_different: Mapping[str, int]) -> int | None:
+    """Count the rows in the test whose predictions differ; a prediction of only one run differs.
+
+    `n_different` has the number of rows in which the runs differ, by column that the statistic reads from
+    each run. None if predictions cannot be compared, or an example has several rows, whose predictions have
+    no partners.
+    """
+    name = statistic.columns.get("prediction", "prediction")
+    if rows.columns.repeats:
+        return None
+    return n_different[name] if name in n_different else unread_changes(rows, name)
 
 
 def _some_repeat(engine: Engine, run: KeyedRun) -> bool:
@@ -326,7 +388,7 @@ def require_usable(
 
 
 def reported(
-    found: Differences,
+    counts: ExampleCounts,
     columns: PairedColumns,
     missing: Missing,
     notes: tuple[str, ...],
@@ -334,13 +396,13 @@ def reported(
     n_changed: int | None,
 ) -> PairingReport:
     """Build the report of a successful pairing; `notes` follow the notes on columns."""
-    n_baseline, n_candidate = (run.n_rows for run in found.runs)
-    n_dropped = n_baseline + n_candidate - found.n_matched - found.n_paired
+    n_baseline, n_candidate = counts.n_examples
+    n_dropped = n_baseline + n_candidate - counts.n_matched - counts.n_paired
     return PairingReport(
         by="id" if columns.id else "position",
         n_baseline=n_baseline,
         n_candidate=n_candidate,
-        n_paired=found.n_paired,
+        n_paired=counts.n_paired,
         n_dropped=0 if missing in OUTCOMES else n_dropped,
         labels_checked=columns.label is not None,
         inputs_checked=columns.identity,
