@@ -21,7 +21,7 @@ independent errors between rows; and once: the omitted mass, and the null mass o
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -99,7 +99,7 @@ def plane_tail(
     law: SwapDistribution,
     first_tilt: FloatArray,
     log_tail: float,
-    region: Callable[[Sequence[int]], Region],
+    region: Region,
     reach: Reach,
     memory_budget: int,
 ) -> TailMass:
@@ -122,7 +122,7 @@ def plane_tail(
     n_rows = window.periods[0]
     if n_rows * BYTES_PER_INTERVAL > memory_budget:
         raise CapacityError(f"the region has {n_rows} rows, beyond the memory budget")
-    found = plane_region(region(first.reference), window, reach, memory_budget)
+    found = plane_region(region, window, reach, memory_budget)
     if found.inside.x.size > INTERVALS_PER_ROW * n_rows:
         raise CapacityError(f"the region has {found.inside.x.size} intervals in {n_rows} rows")
     log_beyond = log_outside(law, none, window)

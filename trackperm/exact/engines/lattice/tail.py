@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
@@ -37,7 +37,7 @@ def region_tail(
     law: SwapDistribution,
     statistic: LatticeStatistic,
     threshold: float,
-    region: Callable[[Sequence[int]], Region],
+    region: Region,
     *,
     upper: bool,
     memory_budget: int,
@@ -50,8 +50,8 @@ def region_tail(
         Distribution of X; the statistic, for the search of the dominating point.
     threshold : float
         Value of the statistic on the boundary of R.
-    region : callable
-        Function of a lattice point that returns R, prepared for points near it.
+    region : Region
+        R.
     upper, memory_budget
         Side of R; bytes that may be allocated.
 
