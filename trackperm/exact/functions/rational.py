@@ -223,9 +223,7 @@ class Quotient:
             numerator, denominator = a * d, b * c
             factors |= dict.fromkeys(p for p in (c, d) if not (p.is_constant and p.terms))
         common = math.gcd(numerator.content, denominator.content) or 1
-        return Quotient(
-            numerator.exact_quotient(common), denominator.exact_quotient(common), tuple(factors)
-        )
+        return Quotient(numerator.exact_quotient(common), denominator.exact_quotient(common), tuple(factors))
 
 
 Operation = Literal["variable", "constant", "+", "*", "/"]
@@ -334,9 +332,9 @@ class RationalStatistic(OperationTree):
             if value is None:
                 left, right = (found[id(operand)] for operand in part.operands)
                 # 0/x is 0 wherever x is nonzero, and its declared value elsewhere.
-                if part.undefined is not None and left.vanishes:
-                    if right.vanishes or (part.undefined == 0 and not right.factors):
-                        value = part.undefined
+                zero = part.undefined is not None and left.vanishes
+                if zero and (right.vanishes or (part.undefined == 0 and not right.factors)):
+                    value = part.undefined
             if value is None:
                 found[id(part)] = left.joined(part.operation, right)
             else:
