@@ -1,0 +1,7 @@
+"""Rank statistics: scores that are computed from whole columns, and again after every exchange of outputs."""
+
+from trackperm.exact.rank_statistics.examples import RankedExamples
+from trackperm.exact.rank_statistics.permutation import draws_by_default, rank_test_of
+from trackperm.exact.rank_statistics.registry import RANK_STATISTICS, scores_by_stratum
+
+__all__ = ["RANK_STATISTICS", "RankedExamples", "draws_by_default", "rank_test_of", "scores_by_stratum"]
