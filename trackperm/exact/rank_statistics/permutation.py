@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -64,6 +65,25 @@ def draws_by_default(n_examples: int) -> int:
     return max(min(N_SAMPLES, MOST_SLOTS // (2 * n_examples)), LEAST_DRAWN)
 
 
+def changes_by_coin(scores: MeanOverStrata, ranked: RankedExamples) -> FloatArray:
+    """Return half of what each coin alone changes in the difference of scores, shape (n_coins,)."""
+    if scores.linear is not None:
+        return scores.linear.moves.astype(np.float64) * scores.linear.scale
+    n_coins, size = ranked.n_coins, n_rows(scores.n_slots, CELLS)
+    observed = _differences(scores, ranked, np.zeros((1, n_coins), dtype=np.uint8))
+    changed = np.empty(n_coins)
+    for first in range(0, n_coins, size):
+        coins = np.arange(first, min(first + size, n_coins))
+        tosses = (coins[:, None] == np.arange(n_coins)).astype(np.uint8)
+        changed[coins] = _differences(scores, ranked, tosses)
+    return (observed - changed) / 2.0
+
+
+def _differences(scores: MeanOverStrata, ranked: RankedExamples, tosses: npt.NDArray[np.uint8]) -> FloatArray:
+    candidate, baseline = scores.scores(ranked.states(tosses))
+    return np.asarray(candidate - baseline)
+
+
 def rank_test_of(
     scores: MeanOverStrata, ranked: RankedExamples, options: TestOptions, *, n_units: int
 ) -> PermutationTest:
@@ -88,11 +108,7 @@ def rank_test_of(
         If the exchanges are too many to be listed, or one block of draws exceeds the memory budget.
     """
     n_coins, n_examples = ranked.n_coins, ranked.n
-
-    def differences(tosses: npt.NDArray[np.uint8]) -> FloatArray:
-        candidate, baseline = scores.scores(ranked.states(tosses))
-        return np.asarray(candidate - baseline)
-
+    differences = partial(_differences, scores, ranked)
     observed = float(differences(np.zeros((1, n_coins), dtype=np.uint8))[0])
     if scores.linear is not None and scores.linear.scale:
         drawn = replace(options, n_samples=options.draws(draws_by_default(n_examples)))
