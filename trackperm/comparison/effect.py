@@ -15,6 +15,7 @@ from trackperm.exact.intervals import (
     binary_interval,
     bootstrap_interval,
     effect_sizes,
+    relative_change,
     score_interval,
     shift_interval,
     strata_of_rows,
@@ -58,6 +59,11 @@ def interval_of(
         return (
             f"no interval for `{statistic.name}` is known to have its coverage: the test of a shift assumes"
             " that examples differ independently of each other, and pairs share examples"
+        )
+    if statistic.rank_score is not None:
+        return (
+            f"no interval for `{statistic.name}` is known to have its coverage: the rank of an example"
+            " depends on the others"
         )
     observed, swapped = statistic.pairs(table.candidate, table.baseline)
     unit = "example" if statistic.cluster is None else "cluster"
@@ -156,6 +162,9 @@ def effect_sizes_of(
     alternative: Alternative,
 ) -> EffectSizes:
     """Return the effect sizes; better and worse examples follow the direction of the statistic."""
+    if statistic.rank_score is not None:
+        relative = relative_change(difference, baseline_score)
+        return EffectSizes(difference, relative, None, None, None, None, None)
     observed, swapped = statistic.pairs(table.candidate, table.baseline)
     found = effect_sizes(
         observed,
@@ -189,7 +198,7 @@ def detectable_effect_of(
 
     None if the discordance is unknown, or cannot be estimated because no example is discordant.
     """
-    if not table.n_discordant:
+    if not table.n_discordant or statistic.rank_score is not None:
         return None
     observed, swapped = statistic.pairs(table.candidate, table.baseline)
     return detectable_effect(
