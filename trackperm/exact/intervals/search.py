@@ -50,7 +50,7 @@ FINISH = 0.03
 """Estimated seconds that may be spent on the exact end: a few p-values."""
 
 SECANTS = 6
-"""Most secants to the first guess; two or three lead there unless a few differences have most of the weight."""
+"""Most secants to the first guess; two or three suffice unless a few differences have most of the weight."""
 
 SECANT_PRECISION = 1e-4
 """Length of a step after which a secant errs by less than the saddlepoint approximation."""
@@ -62,7 +62,7 @@ LOWEST = -40.0
 """Smallest normal score: below -38, probabilities underflow."""
 
 FIRST_DOUBT = 4e-6
-"""Expected error of the first guess, in standard deviations: two p-values on either side of it may suffice."""
+"""Expected error of the first guess, in standard deviations: two p-values around it may suffice."""
 
 CAUTION = 1.0 / 32.0
 """Expected error of a guess relative to its last correction; too small a value costs only steps."""
@@ -126,7 +126,10 @@ def lower_end(rows: AdditiveScores, tau: float, memory_budget: int) -> End:
             n_steps = 1.0 + math.log2(1.0 + 3.0 / math.pi**2 * order**2 * float(length))
             if length <= unit * Fraction(PRECISION) and seconds * n_steps > FINISH:
                 return End(low, False, rounded_low or rounded_high)
-        aim, radius = mean + unit * Fraction(guess + step), unit * Fraction(doubt / (64.0 if tail.rounds else 2.0))
+        aim, radius = (
+            mean + unit * Fraction(guess + step),
+            unit * Fraction(doubt / (64.0 if tail.rounds else 2.0)),
+        )
         if misses > MOST_MISSES or not low < aim < high:
             aim, radius = (low + high) / 2, length / 8
         shift = floor_fraction(simplest_fraction(aim - radius, aim + radius), order)
@@ -172,7 +175,7 @@ def _first_guess(rows: AdditiveScores, mean: float, deviation: float, target: fl
         if abs(moved - at) <= SECANT_PRECISION:
             return moved, slope
         following = excess(moved)
-        if not following != found:
+        if following == found:
             break
         slope = max((following - found) / (moved - at), LEAST_SLOPE)
         at = moved
