@@ -249,7 +249,7 @@ def _paired(
         report = replace(report, asymptotic=asymptotic(numbers, columns.repeats))
     if shares is not None and statistic.pair_term is not None:
         level = RANKS if statistic.pair_term.scale == "ranks" else None
-        report = replace(report, asymptotic=level, standard_error=shares.standard_error)
+        report = replace(report, asymptotic=level, influences=shares.influences)
     has_values = columns.cluster is None and not columns.repeats
     discordant = (
         discordant_rows(counted_rows, frame, statistic, has_values=has_values)

@@ -7,16 +7,14 @@ counts has one row for each distinct weight, and its totals are the scores of bo
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
-from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from trackperm.errors import InputError
-from trackperm.exact.pairwise import PairSums
+from trackperm.exact.pairwise import Influences, influences_of
 from trackperm.pairing.engines.base import Frame, Types
 from trackperm.pairing.engines.in_memory import InMemory
 from trackperm.pairing.joined import SIDES, SIZE, JoinedRows, count_of, of
@@ -45,15 +43,14 @@ class PairedShares:
         The same rows, with the shares as counts.
     statistic : Statistic
         The statistic, with the units of the shares and the weights of the strata.
-    standard_error : float or None
-        Standard error of the difference of both scores for independent examples, to first order; see
-        :meth:`~trackperm.exact.pairwise.PairSums.standard_error`.
+    influences : Influences
+        Influences of the examples, or of the clusters, on the difference of both scores.
     """
 
     rows: JoinedRows
     frame: Frame
     statistic: Statistic
-    standard_error: float | None
+    influences: Influences
 
 
 def shares_of_pairs(rows: JoinedRows, statistic: Statistic, term: PairTerm, types: Types) -> PairedShares:
@@ -88,8 +85,11 @@ def shares_of_pairs(rows: JoinedRows, statistic: Statistic, term: PairTerm, type
         pl.Series(count_of(side, SHARE), share)
         for side, share in zip(SIDES, (baseline, baseline + sums.weights), strict=True)
     ]
-    error = None if statistic.cluster else _standard_error(sums, unit, kinds, strata, n_pairs, statistic)
-    return PairedShares(local, local.engine.local(frame.with_columns(counts)), statistic, error)
+    weights = [float(weight) for weight in statistic.weights.values()] or [1.0]
+    influences = influences_of(
+        sums, unit, kinds, strata, np.array(weights) / sum(weights), clusters=_clusters(local)
+    )
+    return PairedShares(local, local.engine.local(frame.with_columns(counts)), statistic, influences)
 
 
 def _in_memory(rows: JoinedRows) -> JoinedRows:
@@ -158,20 +158,10 @@ def _divided(total: int, weights: Integers) -> Integers:
     return found
 
 
-def _standard_error(
-    sums: PairSums, unit: Fraction, kinds: Integers, strata: Integers, n_pairs: Integers, statistic: Statistic
-) -> float | None:
-    """Return the standard error of the weighted mean of the strata's differences."""
-    weights = [float(weight) for weight in statistic.weights.values()] or [1.0]
-    variance = 0.0
-    for i, weight in enumerate(weights):
-        own = strata == i
-        error = (
-            sums.of_part(own).standard_error(unit, kinds[own])
-            if len(n_pairs) > 1
-            else (sums.standard_error(unit, kinds))
-        )
-        if error is None:
-            return None
-        variance += (weight / sum(weights) * error) ** 2
-    return math.sqrt(variance)
+def _clusters(rows: JoinedRows) -> Integers | None:
+    """Return the number of each row's cluster; None without clusters."""
+    if rows.columns.cluster is None:
+        return None
+    cluster = rows.example(rows.columns.cluster).alias("cluster")
+    values = rows.engine.collected(rows.rows.select(cluster))["cluster"]
+    return values.rank("dense").to_numpy().astype(np.int64) - 1
