@@ -78,10 +78,12 @@ def test_against_all_swaps(name: str) -> None:
 def test_strata_against_all_swaps(name: str) -> None:
     rng = np.random.default_rng(10 + NAMES.index(name))
     weights = {"a": Fraction(2), "b": Fraction(1)}
-    spec = statistic(name, "strata: stratum", "weights: {a: 2, b: 1}", scale="raw")
+    spec = statistic(name, "strata: stratum", "weights: {b: 1, a: 2}", scale="raw")
     for _ in range(cases(6)):
         rows, scores = random_rows(rng, name, int(rng.integers(4, 9)))
         found = trackperm.compare(*frames(rows, scores), spec)
+        assert found.pairing.influences is not None
+        assert found.pairing.influences.difference == pytest.approx(found.difference, abs=1e-12)
         score = pair_scores.by_stratum(SCORES[name], weights)
         assert found.candidate_score == pytest.approx(float(score(scores[1], rows)), abs=1e-14)
         assert_exact(found, pair_scores.exact_pvalue(score, scores[1], scores[0], rows))

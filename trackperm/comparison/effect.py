@@ -16,6 +16,7 @@ from trackperm.exact.intervals import (
     bootstrap_interval,
     effect_sizes,
     interval_of_pairs,
+    relative_change,
     score_interval,
     shift_interval,
     strata_of_rows,
@@ -58,6 +59,11 @@ def interval_of(
         return "intervals were switched off"
     if statistic.repeats == "attempts":
         return "no interval is known for attempts that are exchanged within examples"
+    if statistic.rank_score is not None:
+        return (
+            f"no interval for `{statistic.name}` is known to have its coverage: the rank of an example"
+            " depends on the others"
+        )
     unit = "example" if statistic.cluster is None else "cluster"
     if influences is not None:
         if choice == "bootstrap":
@@ -159,6 +165,9 @@ def effect_sizes_of(
     alternative: Alternative,
 ) -> EffectSizes:
     """Return the effect sizes; better and worse examples follow the direction of the statistic."""
+    if statistic.rank_score is not None:
+        relative = relative_change(difference, baseline_score)
+        return EffectSizes(difference, relative, None, None, None, None, None)
     observed, swapped = statistic.pairs(table.candidate, table.baseline)
     found = effect_sizes(
         observed,
@@ -192,7 +201,7 @@ def detectable_effect_of(
 
     None if the discordance is unknown, or cannot be estimated because no example is discordant.
     """
-    if not table.n_discordant:
+    if not table.n_discordant or statistic.rank_score is not None:
         return None
     observed, swapped = statistic.pairs(table.candidate, table.baseline)
     return detectable_effect(

@@ -102,8 +102,8 @@ def size_bounds(
     )
     n, d = int(table.multiplicities.sum()), table.n_discordant
     unit = "example" if statistic.cluster is None else "cluster"
-    if isinstance(basis, str) and statistic.pair_term is not None:
-        # An example that changes can change all of its pairs.
+    if isinstance(basis, str) and statistic.depends_on_both:
+        # An example that changes can change all of its pairs, and the ranks of all others.
         unseen = f"{d} of {n} {unit}{'s' * (n != 1)} {'is' if d == 1 else 'are'} discordant"
         return SizeBounds(-math.inf, math.inf, basis, 0.0, unseen)
     if isinstance(basis, str):

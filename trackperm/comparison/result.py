@@ -20,7 +20,7 @@ from trackperm.comparison.frame import TYPES, one_row
 from trackperm.comparison.json_values import effect_sizes_as_json, finite, interval_as_json
 from trackperm.comparison.null_hypothesis import null_hypothesis, remarks
 from trackperm.comparison.runs import RunData
-from trackperm.comparison.scores import score_of
+from trackperm.comparison.scores import scores_of
 from trackperm.comparison.second_opinions import (
     STUDENTIZED,
     SecondOpinion,
@@ -183,9 +183,8 @@ class Comparison(Presented):
 
         If attempts are exchanged within examples, number of examples whose attempts have different outcomes.
         """
-        return (
-            self.test.n_discordant if self.statistic.repeats == "attempts" else self.count_table.n_discordant
-        )
+        of_test = self.statistic.repeats == "attempts" or self.statistic.rank_score is not None
+        return self.test.n_discordant if of_test else self.count_table.n_discordant
 
     @property
     def n_better(self) -> int | None:
@@ -205,12 +204,17 @@ class Comparison(Presented):
     @property
     def baseline_score(self) -> float | None:
         """Score of the baseline; None if the statistic has no score of one run, or it is undefined."""
-        return score_of(self.statistic, self.count_table.totals()[1])
+        return self._scores[1]
 
     @property
     def candidate_score(self) -> float | None:
         """Score of the candidate; None if the statistic has no score of one run, or it is undefined."""
-        return score_of(self.statistic, self.count_table.totals()[0])
+        return self._scores[0]
+
+    @cached_property
+    def _scores(self) -> tuple[float | None, float | None]:
+        """Scores of candidate and baseline."""
+        return scores_of(self.statistic, self.count_table)
 
     @property
     def difference(self) -> float:

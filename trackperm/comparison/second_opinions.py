@@ -127,6 +127,9 @@ def second_opinions(
     if statistic.pair_term is not None:
         result = _delong(statistic, test, None if influences is None else influences.standard_error)
         return (_Reader(test, alpha).opinion(DELONG, result),)
+    if statistic.rank_score is not None:
+        why = f"`{statistic.name}` is a rank statistic, not a mean of one difference for each example"
+        return (_Reader(test, alpha).opinion("paired t-test", why),)
     observed, swapped = statistic.pairs(table.candidate, table.baseline)
     reader = _Reader(test, alpha)
     differences = Differences.of(statistic.h, observed, swapped, table.multiplicities)
@@ -179,6 +182,8 @@ def studentized_opinion(
 def _studentized(statistic: Statistic, table: CountTable, test: PermutationTest) -> str | tuple[float, str]:
     if statistic.pair_term is not None:
         return f"`{statistic.name}` is a mean over pairs of examples, whose standard error needs their scores"
+    if statistic.rank_score is not None:
+        return f"`{statistic.name}` is a rank statistic, whose standard error is unknown"
     observed, swapped = statistic.pairs(table.candidate, table.baseline)
     if Differences.of(statistic.h, observed, swapped, table.multiplicities) is not None:
         return test.pvalue, (

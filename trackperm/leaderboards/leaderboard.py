@@ -277,7 +277,7 @@ def _test_set(paired: PairedRuns) -> str:
 
 
 def _require_rankable(statistic: Statistic, tested: Alternative, *, all_pairs: bool) -> None:
-    if statistic.score is None:
+    if not statistic.has_score:
         raise InputError(
             f"the statistic `{statistic.name}` has no score of a single run, which a ranking needs",
             hint="write its spec with `score:` in place of `g:` and `h:`.",

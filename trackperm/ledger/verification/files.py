@@ -70,7 +70,7 @@ def read_spec(content: bytes, data: Mapping[str, Any]) -> Statistic:
         raise InputError(f"the statistic is the Python function `{function}`, which logs do not contain")
     statistic = read_statistic(content, SPEC)
     score = data.get("score")
-    if statistic.score is not None or score is None:
+    if statistic.has_score or score is None:
         return statistic
     long = document.Document.parse(content, SPEC).data
     short = {name: value for name, value in long.items() if name not in ("g", "h")} | {"score": str(score)}
