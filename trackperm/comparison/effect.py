@@ -15,6 +15,7 @@ from trackperm.exact.intervals import (
     binary_interval,
     bootstrap_interval,
     effect_sizes,
+    interval_of_pairs,
     relative_change,
     score_interval,
     shift_interval,
@@ -25,6 +26,7 @@ from trackperm.exact.intervals import (
 )
 from trackperm.exact.intervals.bootstrap import N_RESAMPLES
 from trackperm.exact.intervals.interval import tail_level
+from trackperm.exact.pairwise import Influences
 from trackperm.exact.power import MinimumDetectableEffect, detectable_effect
 from trackperm.exact.types import IntArray
 from trackperm.statistic import Statistic
@@ -43,30 +45,31 @@ def interval_of(
     *,
     alpha: float,
     alternative: Alternative,
+    influences: Influences | None = None,
 ) -> Interval | str:
     """Return the interval for the statistic, or the reason why it is unavailable.
 
     By default, the interval that agrees with the exact test is preferred, then the score interval. An
     interval is unavailable if its coverage is not known to be near its confidence
     (:mod:`trackperm.exact.intervals.coverage`), if an end that the test needs is infinite or not found, or
-    if the statistic is undefined near the data.
+    if the statistic is undefined near the data. A mean over pairs of examples has the interval that follows
+    from their `influences`.
     """
     if choice == "none":
         return "intervals were switched off"
     if statistic.repeats == "attempts":
         return "no interval is known for attempts that are exchanged within examples"
-    if statistic.pair_term is not None:
-        return (
-            f"no interval for `{statistic.name}` is known to have its coverage: the test of a shift assumes"
-            " that examples differ independently of each other, and pairs share examples"
-        )
     if statistic.rank_score is not None:
         return (
             f"no interval for `{statistic.name}` is known to have its coverage: the rank of an example"
             " depends on the others"
         )
-    observed, swapped = statistic.pairs(table.candidate, table.baseline)
     unit = "example" if statistic.cluster is None else "cluster"
+    if influences is not None:
+        if choice == "bootstrap":
+            return "means over pairs of examples have a score interval only"
+        return interval_of_pairs(influences, alpha=alpha, alternative=alternative, unit=unit)
+    observed, swapped = statistic.pairs(table.candidate, table.baseline)
     if choice == "auto":
         found = _agreeing(statistic, observed, swapped, table, alpha, alternative, unit)
         if found is not None:

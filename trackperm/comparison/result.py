@@ -297,7 +297,12 @@ class Comparison(Presented):
             return replace(max(hull, key=lambda each: each.approximate), low=low, high=high)
         alternative = self.test.alternative
         found = interval_of(
-            self.statistic, self.count_table, self._interval_choice, alpha=self.alpha, alternative=alternative
+            self.statistic,
+            self.count_table,
+            self._interval_choice,
+            alpha=self.alpha,
+            alternative=alternative,
+            influences=self.pairing.influences,
         )
         if isinstance(found, str):
             return found
@@ -316,7 +321,9 @@ class Comparison(Presented):
         """
         if self.bounds:
             return reduce(SizeBounds.joined, [outcome.size for outcome in self.bounds])
-        return size_bounds(self.statistic, self.count_table, self.alpha, self._interval_choice)
+        return size_bounds(
+            self.statistic, self.count_table, self.alpha, self._interval_choice, self.pairing.influences
+        )
 
     @cached_property
     def equivalence(self) -> EquivalencePValue | None:
@@ -327,8 +334,9 @@ class Comparison(Presented):
         if self.margin is None or not self.decision.equivalent:
             return None
         tables = [outcome.count_table for outcome in self.bounds] or [self.count_table]
+        choice, influences = self._interval_choice, self.pairing.influences
         found = [
-            equivalence_pvalue(self.statistic, each, self.margin, self.alpha, self._interval_choice)
+            equivalence_pvalue(self.statistic, each, self.margin, self.alpha, choice, influences)
             for each in tables
         ]
         return max(found, key=lambda each: each.pvalue)
@@ -380,7 +388,7 @@ class Comparison(Presented):
             self.count_table,
             self.test,
             self.alpha,
-            standard_error=self.pairing.standard_error,
+            influences=self.pairing.influences,
         )
         kept = (each for each in self.second_opinions if each.name == STUDENTIZED)
         return replace(self, second_opinions=(*found, *kept))

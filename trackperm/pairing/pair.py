@@ -244,7 +244,7 @@ def _paired(
         report = replace(report, asymptotic=asymptotic(numbers, columns.repeats))
     if (term := statistic.pair_term) is not None and shares is not None:
         level = RANKS if term.scale == "ranks" else None
-        report = replace(report, asymptotic=level, standard_error=shares.standard_error)
+        report = replace(report, asymptotic=level, influences=shares.influences)
     if (score := statistic.rank_score) is not None and score.scale == "ranks":
         report = replace(report, asymptotic=RANKED_ANEW)
     has_values = not is_unit
