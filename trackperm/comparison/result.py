@@ -35,6 +35,7 @@ from trackperm.exact.power import MinimumDetectableEffect
 from trackperm.pairing import PairingReport
 from trackperm.presentation import Presented
 from trackperm.statistic import Statistic
+from trackperm.statistic.written_spec import written_spec
 from trackperm.trackers.references import TrackedRun
 from trackperm.version import __version__
 
@@ -401,7 +402,7 @@ class Comparison(Presented):
             None if self.candidate_run is None else self.candidate,
             self.pairing.baseline_digest,
             self.pairing.candidate_digest,
-            self.statistic.document(),
+            written_spec(self.statistic),
             dict(sorted(self.options.items())),
         ]
         return hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode()).hexdigest()
@@ -409,7 +410,7 @@ class Comparison(Presented):
     @property
     def signature(self) -> str:
         """Settings that reproduce the p-value, in one line."""
-        spec = hashlib.sha256(self.statistic.document().encode()).hexdigest()
+        spec = hashlib.sha256(written_spec(self.statistic).encode()).hexdigest()
         corrected = None if self.n_uncorrected is None else f"none/{self.n_uncorrected}"
         if self.corrected is not None:
             corrected = f"{self.corrected.method}/{self.corrected.n_tests}"

@@ -22,6 +22,7 @@ from trackperm.exact.result import Relation, adjusted_relations
 from trackperm.leaderboards.paired_runs import ExcludedRun
 from trackperm.presentation import Presented
 from trackperm.statistic import Statistic
+from trackperm.statistic.written_spec import written_spec
 from trackperm.version import __version__
 
 
@@ -241,7 +242,7 @@ class Leaderboard(Presented):
         parts = [
             sorted(own, key=str),
             None if self.baseline is None else own[self.baseline],
-            self.statistic.document(),
+            written_spec(self.statistic),
             dict(sorted(self.options.items())),
         ]
         return hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode()).hexdigest()
@@ -249,7 +250,7 @@ class Leaderboard(Presented):
     @property
     def signature(self) -> str:
         """Settings that reproduce the numbers, in one line."""
-        spec = hashlib.sha256(self.statistic.document().encode()).hexdigest()
+        spec = hashlib.sha256(written_spec(self.statistic).encode()).hexdigest()
         parts = {
             "alt": self.alternative,
             "n": self.n_examples,

@@ -66,7 +66,7 @@ def shares_of_pairs(rows: JoinedRows, statistic: Statistic, term: PairTerm, type
     SpecError
         If types of columns do not suit the term, or its pairs are too many to be compared one by one.
     """
-    statistic.check_pairs(term, types)
+    term.check_types(statistic.columns, types)
     local = _in_memory(rows)
     frame = local.engine.collected(local.rows)
     if not len(frame):

@@ -22,6 +22,7 @@ from trackperm.errors import InputError, InputTypeError, PairingError, SpecError
 from trackperm.pairing.checks import label_values
 from trackperm.pairing.checks.label_values import require_label_values
 from trackperm.statistic import Statistic, builtin_names, load_statistic
+from trackperm.statistic.written_spec import written_spec
 from trackperm.tables import scan
 from trackperm.tables.scan import Scan
 from trackperm.tables.table import ExampleTable
@@ -201,7 +202,7 @@ class TestTwoClasses:
         found = compared(texts, name, parameters=given)
         assert found.pvalue == compared(numbers, name).pvalue
         assert found.statistic.parameters["positive"] == "1"
-        assert "positive: '1'" in found.statistic.document()
+        assert "positive: '1'" in written_spec(found.statistic)
 
     @pytest.mark.parametrize(
         ("values", "given", "meant"),

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
+from trackperm.errors import SpecError
 from trackperm.messages import did_you_mean, listed
 from trackperm.statistic.counters import COUNTERS
 from trackperm.statistic.expressions.tree import (
@@ -320,3 +321,10 @@ def _comparison_hint(node: Binary, text_on_left: bool) -> str:
             quotes = "without" if wanted == "a number" else "in"
             return f"write {wanted}, {quotes} quotes."
     return "both sides must be text, or both numbers; spaces and words such as `N/A` turn a column into text."
+
+
+def no_column(expression: Expression, node: Name, column: str, columns: Iterable[str]) -> SpecError:
+    """Return the error that an expression reads a column which is not among those of the data."""
+    known = list(columns)
+    hint = f"the columns are {listed(known)}.{did_you_mean(column, known)}"
+    return expression.error(node, f"the data has no column `{column}`", hint=hint)
