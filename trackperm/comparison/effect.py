@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import replace
 
 from trackperm.choices import Alternative, IntervalChoice
 from trackperm.errors import CapacityError, UndefinedStatisticError
-from trackperm.exact import CountTable
+from trackperm.exact import CountTable, PermutationTest
 from trackperm.exact.intervals import (
     EffectSizes,
     Interval,
@@ -27,6 +28,8 @@ from trackperm.exact.intervals.interval import tail_level
 from trackperm.exact.power import MinimumDetectableEffect, detectable_effect
 from trackperm.exact.types import IntArray
 from trackperm.statistic import Statistic
+
+WIDENED_NOTE = "approximate, and widened to contain 0, which the test does not exclude"
 
 DRAWN_BEYOND = 20
 """Expected resamples beyond an end of an interval: its level has a relative error of 1 / sqrt(20) = 22 %."""
@@ -74,6 +77,32 @@ def interval_of(
     if why is not None:
         return why
     return score_interval(observed, swapped, statistic.h, counts, alpha=alpha, alternative=alternative)
+
+
+def interval_beside(
+    test: PermutationTest, statistic: Statistic, table: CountTable, choice: IntervalChoice, *, alpha: float
+) -> Interval | str:
+    """Return the interval of :func:`interval_of` that is shown beside a test, or why it is unavailable."""
+    found = interval_of(statistic, table, choice, alpha=alpha, alternative=test.alternative)
+    if isinstance(found, str):
+        return found
+    if found.approximate and not test.interval[1] < alpha and 0.0 not in found:
+        # The test does not exclude 0; a wider interval does not cover less.
+        return replace(found, low=min(found.low, 0.0), high=max(found.high, 0.0), note=WIDENED_NOTE)
+    # An interval agrees with the exact p-value only, not with a mid-p-value or an estimate.
+    is_plain = not test.mid_p and test.relation == "="
+    return found if is_plain else replace(found, relation="may disagree")
+
+
+def hull_of(intervals: Iterable[Interval | str]) -> Interval | str:
+    """Return the smallest interval that contains all `intervals`, or why one of them is unavailable."""
+    known = list[Interval]()
+    for each in intervals:
+        if isinstance(each, str):
+            return each
+        known.append(each)
+    low, high = min(each.low for each in known), max(each.high for each in known)
+    return replace(max(known, key=lambda each: each.approximate), low=low, high=high)
 
 
 def _agreeing(

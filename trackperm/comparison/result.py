@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -14,9 +13,10 @@ import polars as pl
 from trackperm.choices import IntervalChoice
 from trackperm.comparison.context import AdjustedPValue, MissingDataCase, Slice
 from trackperm.comparison.dependence import Dependence
-from trackperm.comparison.effect import detectable_effect_of, effect_sizes_of, interval_of
+from trackperm.comparison.effect import detectable_effect_of, effect_sizes_of, hull_of, interval_beside
 from trackperm.comparison.evidence import EquivalencePValue, SizeBounds, equivalence_pvalue, size_bounds
 from trackperm.comparison.frame import TYPES, one_row
+from trackperm.comparison.identity import key_of, signature_of
 from trackperm.comparison.json_values import effect_sizes_as_json, finite, interval_as_json
 from trackperm.comparison.null_hypothesis import null_hypothesis, remarks
 from trackperm.comparison.runs import RunData
@@ -35,11 +35,7 @@ from trackperm.exact.power import MinimumDetectableEffect
 from trackperm.pairing import PairingReport
 from trackperm.presentation import Presented
 from trackperm.statistic import Statistic
-from trackperm.statistic.written_spec import written_spec
 from trackperm.trackers.references import TrackedRun
-from trackperm.version import __version__
-
-WIDENED_NOTE = "approximate, and widened to contain 0, which the test does not exclude"
 
 
 @dataclass(frozen=True)
@@ -285,25 +281,9 @@ class Comparison(Presented):
     def _interval(self) -> Interval | str:
         """The interval, or the reason why it is unavailable."""
         if self.bounds:
-            hull = []
-            for case in self.bounds:
-                if isinstance(case._interval, str):
-                    return case._interval
-                hull.append(case._interval)
-            low, high = min(each.low for each in hull), max(each.high for each in hull)
-            return replace(max(hull, key=lambda each: each.approximate), low=low, high=high)
-        alternative = self.test.alternative
-        found = interval_of(
-            self.statistic, self.count_table, self._interval_choice, alpha=self.alpha, alternative=alternative
-        )
-        if isinstance(found, str):
-            return found
-        if found.approximate and not self.test.interval[1] < self.alpha and 0.0 not in found:
-            # The test does not exclude 0; a wider interval does not cover less.
-            return replace(found, low=min(found.low, 0.0), high=max(found.high, 0.0), note=WIDENED_NOTE)
-        # An interval agrees with the exact p-value only, not with a mid-p-value or an estimate.
-        is_plain = not self.test.mid_p and self.test.relation == "="
-        return found if is_plain else replace(found, relation="may disagree")
+            return hull_of([case._interval for case in self.bounds])
+        choice = self._interval_choice
+        return interval_beside(self.test, self.statistic, self.count_table, choice, alpha=self.alpha)
 
     @cached_property
     def size(self) -> SizeBounds:
@@ -397,24 +377,21 @@ class Comparison(Presented):
     def key(self) -> str:
         """Digest of both runs, their data, the spec and the options; it identifies the comparison."""
         # Run references are part of the key, paths are not: the digests identify the data of files.
-        parts = [
+        parts = (
             None if self.baseline_run is None else self.baseline,
             None if self.candidate_run is None else self.candidate,
             self.pairing.baseline_digest,
             self.pairing.candidate_digest,
-            written_spec(self.statistic),
-            dict(sorted(self.options.items())),
-        ]
-        return hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode()).hexdigest()
+        )
+        return key_of(parts, self.statistic, self.options)
 
     @property
     def signature(self) -> str:
         """Settings that reproduce the p-value, in one line."""
-        spec = hashlib.sha256(written_spec(self.statistic).encode()).hexdigest()
         corrected = None if self.n_uncorrected is None else f"none/{self.n_uncorrected}"
         if self.corrected is not None:
             corrected = f"{self.corrected.method}/{self.corrected.n_tests}"
-        parts = {
+        settings = {
             "alt": self.test.alternative,
             "n": self.n_examples,
             "discordant": self.n_discordant,
@@ -428,11 +405,8 @@ class Comparison(Presented):
             "corrected": corrected,
             "drawn": self.test.n_samples,
             "data": f"{self.pairing.baseline_digest[:8]}/{self.pairing.candidate_digest[:8]}",
-            "spec": spec[:8],
-            "trackperm": __version__,
         }
-        shown = (f"{name}:{value}" for name, value in parts.items() if value is not None)
-        return "|".join([self.statistic.name, *shown])
+        return signature_of(self.statistic, settings)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON values; numbers that are not finite become None."""
