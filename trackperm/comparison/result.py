@@ -20,7 +20,7 @@ from trackperm.comparison.identity import key_of, signature_of
 from trackperm.comparison.json_values import effect_sizes_as_json, finite, interval_as_json
 from trackperm.comparison.null_hypothesis import null_hypothesis, remarks
 from trackperm.comparison.runs import RunData
-from trackperm.comparison.scores import score_of
+from trackperm.comparison.scores import scores_of
 from trackperm.comparison.second_opinions import (
     STUDENTIZED,
     SecondOpinion,
@@ -28,7 +28,6 @@ from trackperm.comparison.second_opinions import (
     studentized_opinion,
 )
 from trackperm.comparison.verdict import Conclusion, Verdict, decide
-from trackperm.errors import TrackpermError
 from trackperm.exact import CountTable, NullDistribution, PermutationTest
 from trackperm.exact.intervals import EffectSizes, Interval
 from trackperm.exact.power import MinimumDetectableEffect
@@ -180,9 +179,8 @@ class Comparison(Presented):
 
         If attempts are exchanged within examples, number of examples whose attempts have different outcomes.
         """
-        return (
-            self.test.n_discordant if self.statistic.repeats == "attempts" else self.count_table.n_discordant
-        )
+        of_test = self.statistic.repeats == "attempts" or self.statistic.rank_score is not None
+        return self.test.n_discordant if of_test else self.count_table.n_discordant
 
     @property
     def n_better(self) -> int | None:
@@ -202,12 +200,17 @@ class Comparison(Presented):
     @property
     def baseline_score(self) -> float | None:
         """Score of the baseline; None if the statistic has no score of one run, or it is undefined."""
-        return score_of(self.statistic, self.count_table.totals()[1])
+        return self._scores[1]
 
     @property
     def candidate_score(self) -> float | None:
         """Score of the candidate; None if the statistic has no score of one run, or it is undefined."""
-        return score_of(self.statistic, self.count_table.totals()[0])
+        return self._scores[0]
+
+    @cached_property
+    def _scores(self) -> tuple[float | None, float | None]:
+        """Scores of candidate and baseline."""
+        return scores_of(self.statistic, self.count_table)
 
     @property
     def difference(self) -> float:
@@ -282,8 +285,8 @@ class Comparison(Presented):
         """The interval, or the reason why it is unavailable."""
         if self.bounds:
             return hull_of([case._interval for case in self.bounds])
-        choice = self._interval_choice
-        return interval_beside(self.test, self.statistic, self.count_table, choice, alpha=self.alpha)
+        influences, choice = self.pairing.influences, self._interval_choice
+        return interval_beside(self.test, self.statistic, self.count_table, choice, self.alpha, influences)
 
     @cached_property
     def size(self) -> SizeBounds:
@@ -293,7 +296,9 @@ class Comparison(Presented):
         """
         if self.bounds:
             return reduce(SizeBounds.joined, [outcome.size for outcome in self.bounds])
-        return size_bounds(self.statistic, self.count_table, self.alpha, self._interval_choice)
+        return size_bounds(
+            self.statistic, self.count_table, self.alpha, self._interval_choice, self.pairing.influences
+        )
 
     @cached_property
     def equivalence(self) -> EquivalencePValue | None:
@@ -304,8 +309,9 @@ class Comparison(Presented):
         if self.margin is None or not self.decision.equivalent:
             return None
         tables = [outcome.count_table for outcome in self.bounds] or [self.count_table]
+        choice, influences = self._interval_choice, self.pairing.influences
         found = [
-            equivalence_pvalue(self.statistic, each, self.margin, self.alpha, self._interval_choice)
+            equivalence_pvalue(self.statistic, each, self.margin, self.alpha, choice, influences)
             for each in tables
         ]
         return max(found, key=lambda each: each.pvalue)
@@ -325,12 +331,9 @@ class Comparison(Presented):
     @cached_property
     def detectable(self) -> MinimumDetectableEffect | None:
         """Smallest true difference that such a comparison detects at 80 % power; None if unknown."""
-        try:
-            return detectable_effect_of(
-                self.statistic, self.count_table, alpha=self.alpha, alternative=self.test.alternative
-            )
-        except TrackpermError:
-            return None
+        return detectable_effect_of(
+            self.statistic, self.count_table, alpha=self.alpha, alternative=self.test.alternative
+        )
 
     @property
     def null_hypothesis(self) -> str:
@@ -353,11 +356,7 @@ class Comparison(Presented):
     def with_second_opinions(self) -> Comparison:
         """Return the comparison with the results of other tests; its `key` stays the same."""
         found = second_opinions(
-            self.statistic,
-            self.count_table,
-            self.test,
-            self.alpha,
-            standard_error=self.pairing.standard_error,
+            self.statistic, self.count_table, self.test, self.alpha, influences=self.pairing.influences
         )
         kept = (each for each in self.second_opinions if each.name == STUDENTIZED)
         return replace(self, second_opinions=(*found, *kept))

@@ -114,7 +114,7 @@ def pair_many(
         by_position
         or is_grouped
         or statistic.looks_up_labels
-        or statistic.pair_term is not None
+        or statistic.depends_on_both
         or missing in OUTCOMES
         or not len(reference)
     ):

@@ -45,6 +45,7 @@ from trackperm.pairing.joined import (
 from trackperm.pairing.notes import design, missing_predictions
 from trackperm.pairing.paired_counts import PairedCounts
 from trackperm.pairing.pairwise import RANKS, PairedShares, shares_of_pairs
+from trackperm.pairing.rank_codes import RANKED_ANEW, codes_of_ranks
 from trackperm.pairing.repeats import (
     ADDED,
     RowNumbers,
@@ -175,7 +176,8 @@ def _paired(
     if not _are_acceptable(counts, runs, missing):
         found = differences(rows, counts)
         refuse_differences(found, columns, missing, has_wrong=statistic.counts_missing)
-    has_strata = columns.strata is not None
+    # The codes of strata and clusters are counts of a rank statistic, whose rows are examples.
+    has_strata = columns.strata is not None and statistic.rank_score is None
 
     by_class: ClassCounts | None = None
     shares: PairedShares | None = None
@@ -183,6 +185,10 @@ def _paired(
     if (term := statistic.pair_term) is not None:
         shares = shares_of_pairs(rows, statistic, term, types)
         counted_rows, frame, statistic = shares.rows, shares.frame, shares.statistic
+        engine = counted_rows.engine
+    elif (score := statistic.rank_score) is not None:
+        coded = codes_of_ranks(rows, statistic, score, types)
+        counted_rows, frame, statistic = coded.rows, coded.frame, coded.statistic
         engine = counted_rows.engine
     elif statistic.has_classes:
         frame, by_class = counted_by_class(rows, statistic, read_types, outcomes)
@@ -199,8 +205,8 @@ def _paired(
         statistic = load_statistic(statistic, strata=names)
     numbers = RowNumbers.of(rows) if columns.repeats else None
     if numbers is not None:
-        _require_takeable(numbers, columns, statistic)
-    is_unit = columns.cluster is not None or bool(columns.repeats)
+        _require_combinable(numbers, columns, statistic)
+    is_unit = (columns.cluster is not None or bool(columns.repeats)) and statistic.rank_score is None
     if is_unit:
         frame, statistic, by_class = by_unit(counted_rows, frame, statistic, by_class)
     else:
@@ -213,11 +219,14 @@ def _paired(
     if by_class is None:
         frame = frame.with_columns(differ(counted_rows.functions, statistic).alias(DIFFERS))
     unit_rows = rows if columns.cluster is None else counted_rows
+    units = frame
+    if columns.cluster is not None and not is_unit:
+        units = frame.with_columns(counted_rows.example(columns.cluster).alias("id"))
     notes = (
         *rewritten_ids(*tables, columns, types),
         *count_notes,
         *([] if numbers is None else [unit_note(numbers, columns)]),
-        *(design(unit_rows, frame, statistic) if _has_design(statistic, columns) else []),
+        *(design(unit_rows, units, statistic) if _has_design(statistic, columns) else []),
         *fold_warnings(unit_rows, frame),
         *(missing_predictions(rows) if rows.counts_missing else []),
         *(other_ids(*tables, statistic.columns["id"]) if columns.id is None else []),
@@ -233,10 +242,12 @@ def _paired(
     )
     if numbers is not None:
         report = replace(report, asymptotic=asymptotic(numbers, columns.repeats))
-    if shares is not None and statistic.pair_term is not None:
-        level = RANKS if statistic.pair_term.scale == "ranks" else None
-        report = replace(report, asymptotic=level, standard_error=shares.standard_error)
-    has_values = columns.cluster is None and not columns.repeats
+    if (term := statistic.pair_term) is not None and shares is not None:
+        level = RANKS if term.scale == "ranks" else None
+        report = replace(report, asymptotic=level, influences=shares.influences)
+    if (score := statistic.rank_score) is not None and score.scale == "ranks":
+        report = replace(report, asymptotic=RANKED_ANEW)
+    has_values = not is_unit
     discordant = (
         discordant_rows(counted_rows, frame, statistic, has_values=has_values)
         if engine.is_local or not has_values
@@ -415,7 +426,7 @@ def reported(
     )
 
 
-def _require_takeable(numbers: RowNumbers, columns: PairedColumns, statistic: Statistic) -> None:
+def _require_combinable(numbers: RowNumbers, columns: PairedColumns, statistic: Statistic) -> None:
     """Refuse treatments of several rows that cannot be combined with classes, strata or clusters."""
     if columns.repeats == "attempts" and (columns.groups or statistic.has_classes):
         raise InputError(

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from trackperm.choices import Missing
+from trackperm.exact.pairwise import Influences
 from trackperm.statistic import Outcome
 
 OUTCOMES: Mapping[Missing, tuple[Outcome, Outcome]] = {
@@ -74,9 +75,9 @@ class PairingReport:
         :func:`trackperm.pairing.pair.n_changed`.
     n_shown : int or None
         Number of discordant examples that are shown, the first by id; None if all are shown.
-    standard_error : float or None
-        Standard error of the difference of two scores over pairs of examples, for independent examples; None
-        for other statistics.
+    influences : Influences or None
+        Influences of examples on the difference of two scores over pairs of examples; None for other
+        statistics.
     """
 
     by: Literal["id", "position"]
@@ -94,7 +95,7 @@ class PairingReport:
     asymptotic: str | None = None
     n_changed: int | None = None
     n_shown: int | None = None
-    standard_error: float | None = None
+    influences: Influences | None = None
 
     def lines(self) -> list[str]:
         """Describe how examples were paired, one sentence per line."""

@@ -31,9 +31,10 @@ from trackperm.statistic.expressions.frames import Decimals, count_expression
 from trackperm.statistic.expressions.functions import NARWHALS, FrameExpression, Functions
 from trackperm.statistic.expressions.parts import has_totals, in_parts
 from trackperm.statistic.expressions.tree import Expression, Name, Node, transform
-from trackperm.statistic.expressions.types import Checker, no_column
+from trackperm.statistic.expressions.types import Checker, of_columns
 from trackperm.statistic.pair_term import PairTerm
 from trackperm.statistic.pair_trees import SCORE
+from trackperm.statistic.rank_score import RankScore
 from trackperm.statistic.schema import Contrast
 from trackperm.statistic.score_of_python import ScoreOfPython
 from trackperm.tables.column_types import ColumnType
@@ -54,7 +55,6 @@ ClassValue = str | int | bool
 ParameterValue = int | float | str | bool
 Units = Mapping[str, Fraction]
 Integers = npt.NDArray[np.int64]
-
 
 Outcome = Literal["missing", "worst", "best"]
 """Value that replaces a missing prediction."""
@@ -116,10 +116,12 @@ class Statistic:
     slices : tuple of str
         Columns whose values define slices, which are compared separately as well.
     pair_term : PairTerm or None
-        What pairs of examples count, if the score is a mean over pairs. The count is then the share of an
-        example in the score of a run: the baseline's score is divided equally among the examples, and the
-        shares of an example in both runs differ by what exchanging its outputs changes in the difference of
-        scores, halved. Its units follow from the data; they are by part if there are strata.
+        What pairs of examples count, if the score is a mean over pairs; the count is then
+        :data:`~trackperm.statistic.pair_term.SHARE`, whose units follow from the data, by part if there are
+        strata.
+    rank_score : RankScore or None
+        The score, if it is a rank statistic; the counts are then codes, such as
+        :data:`~trackperm.statistic.rank_score.RANK`.
     chosen : str
         Reason for the choice of the statistic, where the user named none, such as ``the log's own metric``.
     found : tuple of str
@@ -163,6 +165,7 @@ class Statistic:
     _best: Mapping[str, Expression] = field(repr=False)
     _source: Document = field(repr=False)
     pair_term: PairTerm | None = None
+    rank_score: RankScore | None = None
     chosen: str = ""
     found: tuple[str, ...] = ()
     function: ScoreOfPython | None = field(default=None, repr=False)
@@ -216,9 +219,20 @@ class Statistic:
     @property
     def example_columns(self) -> tuple[str, ...]:
         """Columns besides the label that belong to the examples, so that they agree in both runs."""
-        if self.pair_term is None:
+        read = self.pair_term or self.rank_score
+        if read is None:
             return ()
-        return tuple(self.columns[name] for name in self.pair_term.names if name not in (SCORE, "label"))
+        return tuple(self.columns[name] for name in read.names if name not in (SCORE, "label"))
+
+    @property
+    def has_score(self) -> bool:
+        """Whether a run has a score, so that the statistic contrasts two scores; not in the long form."""
+        return self.score is not None or self.rank_score is not None
+
+    @property
+    def depends_on_both(self) -> bool:
+        """Whether counts of a run depend on the other run: shares of pairs, and codes of scores."""
+        return self.pair_term is not None or self.rank_score is not None
 
     @property
     def has_several_rows(self) -> bool:
@@ -276,10 +290,10 @@ class Statistic:
         raises InputError if the spec does not define the `outcome` and it cannot be derived, and SpecError if
         types do not match.
         """
-        if self.pair_term is not None:
+        if self.depends_on_both:
             raise InputError(
-                f"`{self.name}` compares the scores of pairs of examples, and a missing score cannot be"
-                " compared",
+                f"`{self.name}` compares the scores of examples with each other, and a missing score cannot"
+                " be compared",
                 hint="`--missing drop` excludes such examples.",
             )
         if not self.counts_missing:
@@ -296,8 +310,7 @@ class Statistic:
                 hint=f"`{outcome}:` in its file does, as in {example}, with an expression in `label` for"
                 " every count; not every statistic has one.",
             )
-        what = f"the {outcome} count"
-        return self._compiled(substitute, what, types, located, functions)
+        return self._compiled(substitute, f"the {outcome} count", types, located, functions)
 
     def _compiled(
         self,
@@ -389,21 +402,15 @@ class Statistic:
         return {**self.columns, CLASS: CLASS_COLUMN} if self.has_classes else self.columns
 
     def _checker(self, types: Mapping[str, ColumnType], *, decimals: bool) -> Checker:
-        def column_type(expression: Expression, node: Name) -> ColumnType:
-            column = self._read_columns[node.full]
-            if column not in types:
-                raise no_column(expression, node, column, types)
-            return types[column]
-
-        return Checker(True, column_type, "column", self._column_in_messages, decimals=decimals)
-
-    def _column_in_messages(self, name: str) -> str:
-        return self.columns.get(name, name)
+        column_type, _ = of_columns(self._read_columns, types)
+        return Checker(
+            True, column_type, "column", lambda name: self.columns.get(name, name), decimals=decimals
+        )
 
     @cached_property
     def total_names(self) -> tuple[str, ...]:
         """Names of the score's arguments: the counts, or those of each stratum or class if there are any."""
-        return in_parts(self.count_names, self.weights)
+        return self.count_names if self.rank_score else in_parts(self.count_names, self.weights)
 
     def pairs(
         self, candidate: npt.NDArray[np.int64], baseline: npt.NDArray[np.int64]
@@ -423,7 +430,11 @@ class Statistic:
         ------
         SpecError
             If g divides by zero or leaves 64 bits.
+        InputError
+            If the score is a rank statistic.
         """
+        if self.rank_score is not None:
+            raise InputError(f"`{self.name}` is a rank statistic, not a function of sums over examples")
         return self._joint(candidate, baseline), self._joint(baseline, candidate)
 
     def _joint(self, u: npt.NDArray[np.int64], v: npt.NDArray[np.int64]) -> Integers:
@@ -443,7 +454,7 @@ class Statistic:
 
     @cached_property
     def _plain_g(self) -> Mapping[str, str]:
-        """Count of one run for each g that is nothing else."""
+        """Counts by the names of those g that only read this count of one run."""
         trees = {name: expression.tree for name, expression in self._scaled_g.items()}
         return {name: tree.full for name, tree in trees.items() if isinstance(tree, Name)}
 
@@ -460,9 +471,11 @@ class Statistic:
 
     @property
     def score_text(self) -> str | None:
-        """Score as an expression of the counts; None in the long form."""
+        """Score as an expression of counts, or of the columns of a rank statistic; None in the long form."""
         if self.function is not None:
             return self.function.text
+        if self.rank_score is not None:
+            return self.rank_score.text
         return None if self._score is None else str(self._score)
 
 
@@ -477,11 +490,6 @@ def _count_expressions(
     """Compile the counts of :meth:`Statistic.counts`, once for the same types of columns."""
     counts = statistic._counts
     return statistic._compiled(counts, "the count", dict(types), located, functions, dict(decimals))
-
-
-def class_text(value: ClassValue) -> str:
-    """Return a class as it is written in names of counts and weights."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def joint_values(

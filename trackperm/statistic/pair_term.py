@@ -31,7 +31,7 @@ from trackperm.statistic.counters import COUNTERS
 from trackperm.statistic.expressions.frames import OUT_OF_RANGE
 from trackperm.statistic.expressions.tree import IRRATIONAL, Binary, Call, Expression, Name, Node, transform
 from trackperm.statistic.expressions.tree import Literal as LiteralNode
-from trackperm.statistic.expressions.types import Checker, constant_integer, no_column
+from trackperm.statistic.expressions.types import Checker, constant_integer
 from trackperm.statistic.pair_columns import Array, PairColumns, score_column
 from trackperm.statistic.pair_table import PairTable
 from trackperm.statistic.pair_trees import (
@@ -49,7 +49,11 @@ from trackperm.statistic.pair_trees import (
 from trackperm.tables.column_types import ColumnType
 
 SHARE = "share"
-"""Name of the count of a statistic of pairs: the share of an example in the score of a run."""
+"""Name of the count of a statistic of pairs: the share of an example in the score of a run.
+
+The baseline's score is divided equally among the examples. The shares of an example in both runs differ by
+what exchanging its outputs changes in the difference of scores, halved.
+"""
 
 
 MOST_COMPARED = 10_000
@@ -143,20 +147,6 @@ class PairTerm:
             _check_names(self.term, "term")
             Checker(False, types, "column", column).result(self.term, "the term")
             self._check_scores()
-
-    def check_types(self, columns: Mapping[str, str], types: Mapping[str, ColumnType]) -> None:
-        """Check the expressions against the types of the columns that their names read.
-
-        It raises SpecError if a column is absent or types do not match, as in text compared with a number.
-        """
-
-        def column_type(expression: Expression, node: Name) -> ColumnType:
-            column = columns[node.name]
-            if column not in types:
-                raise no_column(expression, node, column, types)
-            return types[column]
-
-        self.check(column_type, lambda name: columns.get(name.rpartition(".")[2], name))
 
     def _check_scores(self) -> None:
         """Check that the term reads both scores, and on the scale of ranks their order alone."""

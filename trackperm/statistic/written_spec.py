@@ -11,6 +11,7 @@ from trackperm.statistic.definition import Statistic
 from trackperm.statistic.document import dump
 from trackperm.statistic.expressions.tree import Expression
 from trackperm.statistic.pair_term import PairTerm
+from trackperm.statistic.rank_score import RankScore
 
 
 def written_spec(statistic: Statistic) -> str:
@@ -51,6 +52,8 @@ def written_spec(statistic: Statistic) -> str:
     }
     if statistic.pair_term is not None:
         return dump(_of_pairs(statistic, statistic.pair_term, optional))
+    if statistic.rank_score is not None:
+        return dump(_of_ranks(statistic, statistic.rank_score, optional))
     if statistic.function is not None:
         data |= {"function": statistic.function.text, "source_digest": statistic.function.digest}
     elif statistic._score is not None and (
@@ -79,6 +82,21 @@ def _of_pairs(statistic: Statistic, term: PairTerm, optional: Mapping[str, Any])
     }
     return {
         **{key: value for key, value in written.items() if value},
+        "alternative": statistic.alternative,
+        "greater_is_better": statistic.greater_is_better,
+    }
+
+
+def _of_ranks(statistic: Statistic, rank_score: RankScore, optional: Mapping[str, Any]) -> dict[str, Any]:
+    keys = ("parameters", "columns", "repeats", "cluster", "slices", "strata", "weights")
+    return {
+        "name": statistic.name,
+        **{key: optional[key] for key in keys if optional[key]},
+        "rank_statistic": {
+            "function": rank_score.function,
+            "label": _plain(str(rank_score.label)),
+            "scale": rank_score.scale,
+        },
         "alternative": statistic.alternative,
         "greater_is_better": statistic.greater_is_better,
     }

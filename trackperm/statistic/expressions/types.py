@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -328,3 +328,20 @@ def no_column(expression: Expression, node: Name, column: str, columns: Iterable
     known = list(columns)
     hint = f"the columns are {listed(known)}.{did_you_mean(column, known)}"
     return expression.error(node, f"the data has no column `{column}`", hint=hint)
+
+
+def of_columns(
+    columns: Mapping[str, str], types: Mapping[str, ColumnType]
+) -> tuple[NameType, Callable[[str], str]]:
+    """Return functions that find the type and the column of a name, which may have the scope of a side.
+
+    The first raises SpecError if the data lack the column.
+    """
+
+    def column_type(expression: Expression, node: Name) -> ColumnType:
+        column = columns[node.name]
+        if column not in types:
+            raise no_column(expression, node, column, types)
+        return types[column]
+
+    return column_type, lambda name: columns.get(name.rpartition(".")[2], name)
