@@ -18,6 +18,7 @@ from support.unit_swaps import example_pvalue
 import trackperm
 from trackperm.errors import InputError, SpecError
 from trackperm.statistic import load_statistic, read_statistic
+from trackperm.statistic.written_spec import written_spec
 
 Values = list[tuple[Fraction, Fraction]]
 """Predictions with their labels."""
@@ -237,7 +238,7 @@ def test_refused_ranges(ranges: str, said: str) -> None:
 
 
 def test_ranges_are_part_of_the_document() -> None:
-    document = load_statistic("brier").document()
+    document = written_spec(load_statistic("brier"))
     assert read_statistic(document, "spec", "brier").ranges == {"probability": (0, 1)}
 
 
