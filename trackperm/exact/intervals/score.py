@@ -100,7 +100,7 @@ def score_interval(
         If an option is out of range.
     """
     tau = tail_level(alpha, alternative)
-    laws = ConstrainedLaws(observed, swapped, h, multiplicities)
+    laws = ConstrainedLaws(*possible_outcomes(observed, swapped, multiplicities), h)
     z = float(-ndtri(tau))
     if not math.isfinite(laws.difference):
         return "the statistic is undefined for the examples, so its difference has no interval"
@@ -118,22 +118,25 @@ class ConstrainedLaws:
 
     Parameters
     ----------
-    observed, swapped, h, multiplicities
-        Rows and statistic as in :func:`score_interval`.
+    outcomes : ndarray of int, shape (K, m)
+        Distinct outcomes of examples.
+    counts : ndarray of int64, shape (K,)
+        Number of examples of each; 0 for an outcome that is possible and was not observed.
+    h : RationalStatistic, RealStatistic or callable
+        Statistic of the sums of outcomes.
 
     Attributes
     ----------
-    masses : ndarray of float64, shape (C,)
+    masses : ndarray of float64, shape (K,)
         Shares of the outcomes in the data, with those that were not observed.
     difference, spread : float
         Observed difference, and its standard deviation under the masses.
     """
 
-    def __init__(self, observed: IntArray, swapped: IntArray, h: Statistic, multiplicities: IntArray) -> None:
-        outcomes, counts = _outcomes(observed, swapped, multiplicities)
+    def __init__(self, outcomes: IntArray, counts: IntArray, h: Statistic) -> None:
         self._h = h
         self._outcomes = outcomes.astype(np.float64)
-        self._n = float(multiplicities.sum())
+        self._n = float(counts.sum())
         masses = counts + min(PSEUDO_COUNT, 1.0 / len(outcomes))
         self.masses = masses / masses.sum()
         self.difference = float(values_at(h, (counts @ self._outcomes)[None])[0])
@@ -244,7 +247,9 @@ class ConstrainedLaws:
             return math.sqrt(float(law @ influences**2) / self._n)
 
 
-def _outcomes(observed: IntArray, swapped: IntArray, multiplicities: IntArray) -> tuple[IntArray, IntArray]:
+def possible_outcomes(
+    observed: IntArray, swapped: IntArray, multiplicities: IntArray
+) -> tuple[IntArray, IntArray]:
     """Return the outcomes that are possible, as rows of `observed`, and the number of examples of each."""
     possible, m = [observed, swapped], observed.shape[1] // 2
     if np.array_equal(swapped, np.roll(observed, m, axis=1)):  # counts of either run, side by side

@@ -50,7 +50,7 @@ FINISH = 0.03
 """Estimated seconds that may be spent on the exact end: a few p-values."""
 
 SECANTS = 6
-"""Most secants to the first guess; it takes two or three unless a few differences have most of the weight."""
+"""Most secants to the first guess; two or three suffice unless a few differences have most of the weight."""
 
 SECANT_PRECISION = 1e-4
 """Length of a step after which a secant errs by less than the saddlepoint approximation."""
@@ -62,7 +62,7 @@ LOWEST = -40.0
 """Smallest normal score: below -38, probabilities underflow."""
 
 FIRST_DOUBT = 4e-6
-"""Expected error of the first guess, in standard deviations; then one p-value on either side suffices."""
+"""Expected error of the first guess, in standard deviations: two p-values around it may suffice."""
 
 CAUTION = 1.0 / 32.0
 """Expected error of a guess relative to its last correction; too small a value costs only steps."""

@@ -46,7 +46,7 @@ from trackperm.exact.distributions.characteristic import FloatArray
 from trackperm.exact.engines.lattice.statistic import Statistic
 from trackperm.exact.intervals.additive import AdditiveScores
 from trackperm.exact.intervals.coverage import FEWEST_SCORED, effective_number, swap_effects
-from trackperm.exact.intervals.score import ConstrainedLaws
+from trackperm.exact.intervals.score import ConstrainedLaws, possible_outcomes
 from trackperm.exact.power.binomial_law import binomial_masses, binomial_window
 from trackperm.exact.power.normal import require_power
 from trackperm.exact.power.paired import MOST_EXAMPLES
@@ -303,7 +303,10 @@ class ScoreLaw:
         cls, observed: IntArray, swapped: IntArray, h: Statistic, multiplicities: IntArray
     ) -> ScoreLaw | None:
         """Return the law of these examples; None if no example distinguishes the runs."""
-        laws, n = ConstrainedLaws(observed, swapped, h, multiplicities), int(multiplicities.sum())
+        laws, n = (
+            ConstrainedLaws(*possible_outcomes(observed, swapped, multiplicities), h),
+            int(multiplicities.sum()),
+        )
         effects, counts = swap_effects(observed, swapped, h, multiplicities)
         effective, moved = effective_number(effects, counts), int(counts.sum())
         if not 0.0 < laws.spread < math.inf or effective == 0.0:
