@@ -71,7 +71,7 @@ def _partners(node: Node, name: str) -> Iterator[Node | None]:
     elif isinstance(node, Call) and node.function == "is_among":  # compares a value with those of a list
         value, *choices = node.arguments
         if isinstance(value, Name) and value.full == name:
-            yield from choices or [None]
+            yield choices[0] if choices else None
     else:
         for child in children(node):
             yield from _partners(child, name)
