@@ -1,4 +1,4 @@
-"""Log loss and Brier score of several classes against scikit-learn and all swaps, in every form of probabilities."""
+"""Log loss and Brier score of several classes against scikit-learn and all swaps, from any probabilities."""
 
 from __future__ import annotations
 
@@ -66,7 +66,9 @@ def test_against_scikit_learn(name: str, form: str) -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_brier_against_all_swaps(seed: int) -> None:
     label, both = probabilities(seed, 9)
-    found = trackperm.compare(*frames(label, both), "multiclass_brier", parameters={"labels": ",".join(CLASSES)})
+    found = trackperm.compare(
+        *frames(label, both), "multiclass_brier", parameters={"labels": ",".join(CLASSES)}
+    )
     assert found.statistic.resolution == {"squared_error": Fraction(1, 100)}
     exact = [
         [

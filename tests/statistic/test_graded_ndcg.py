@@ -1,4 +1,4 @@
-"""Normalised discounted cumulative gain of relevance grades, against scikit-learn, trec_eval and all swaps."""
+"""Discounted cumulative gain of relevance grades, against scikit-learn, trec_eval and all swaps."""
 
 from __future__ import annotations
 
@@ -55,9 +55,7 @@ def test_against_scikit_learn(k: int, gain: str) -> None:
 def test_against_trec_eval(k: int) -> None:
     grades, both = queries(10 + k, 30)
     measure = ir_measures.nDCG @ k
-    judged = {
-        f"q{i}": dict(zip(ITEMS, map(int, row), strict=True)) for i, row in enumerate(grades.tolist())
-    }
+    judged = {f"q{i}": dict(zip(ITEMS, map(int, row), strict=True)) for i, row in enumerate(grades.tolist())}
     found = trackperm.compare(*frames(grades, both), "ndcg", parameters={"k": k})
     run = {f"q{i}": dict(zip(ITEMS, row, strict=True)) for i, row in enumerate(both[1].tolist())}
     assert found.candidate_score == pytest.approx(
