@@ -39,6 +39,7 @@ from trackperm.exact import CountTable, PermutationTest, RationalStatistic, Real
 from trackperm.exact.counts import exact_column_sums
 from trackperm.exact.differences import Differences
 from trackperm.exact.engines.studentized import studentized_test
+from trackperm.exact.pairwise import Influences
 from trackperm.exact.types import IntArray
 from trackperm.statistic import Statistic
 
@@ -116,15 +117,15 @@ def second_opinions(
     test: PermutationTest,
     alpha: float = 0.05,
     *,
-    standard_error: float | None = None,
+    influences: Influences | None = None,
 ) -> tuple[SecondOpinion, ...]:
     """Run the paired t, Wilcoxon, sign and McNemar tests, and one with a clustered standard error.
 
     They have the alternative of `test`, and its counts: those of clusters if the statistic declares them. For
-    a mean over pairs of examples, whose difference has the `standard_error`, run DeLong's test alone.
+    a mean over pairs of examples, with the `influences` of these, run DeLong's test alone.
     """
     if statistic.pair_term is not None:
-        result = _delong(statistic, test, standard_error)
+        result = _delong(statistic, test, None if influences is None else influences.standard_error)
         return (_Reader(test, alpha).opinion(DELONG, result),)
     if statistic.rank_score is not None:
         why = f"`{statistic.name}` is a rank statistic, not a mean of one difference for each example"

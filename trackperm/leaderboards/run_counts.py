@@ -16,10 +16,12 @@ import polars as pl
 from trackperm.comparison.scores import score_of, scores_of
 from trackperm.exact import CountTable, RationalStatistic
 from trackperm.exact.counts import exact_column_sums, group_rows
+from trackperm.exact.pairwise import Influences
 from trackperm.exact.scores.scaling import scale_scores
 from trackperm.exact.types import IntArray
 from trackperm.leaderboards.cross_tables import MOST_CODES, CrossTables
 from trackperm.leaderboards.paired_runs import Entry, PairedRuns, side_values
+from trackperm.pairing import Pairing
 from trackperm.pairing.counting import STRATUM, count_table
 from trackperm.pairing.engines.in_memory import InMemory
 from trackperm.pairing.joined import SIDES, SIZE, count_of
@@ -128,8 +130,7 @@ class RunCounts:
         """
         u, v = self.entries[candidate], self.entries[baseline]
         if self.statistic.depends_on_both:
-            by_position = u.pairing.report.by == "position"
-            pairing = pair_in_memory(v.data.table, u.data.table, self.statistic, by_position=by_position)
+            pairing = self._paired(candidate, baseline)
             return pairing.count_table, pairing.statistic
         if self.statistic.has_classes:
             table = self._table_of_classes(candidate, baseline)
@@ -155,6 +156,18 @@ class RunCounts:
             columns |= {f"candidate.{name}": own[:, c], f"baseline.{name}": other[:, c]}
         paired = PairedCounts(pl.DataFrame(columns), statistic.count_names)
         return _over_strata(paired, u.pairing.strata, statistic), statistic
+
+    def influences(self, candidate: int, baseline: int) -> Influences | None:
+        """Return the influences of examples, if the statistic is a mean over pairs."""
+        if self.statistic.pair_term is None:
+            return None
+        return self._paired(candidate, baseline).report.influences
+
+    def _paired(self, candidate: int, baseline: int) -> Pairing:
+        """Pair the examples of two runs with each other."""
+        u, v = self.entries[candidate], self.entries[baseline]
+        by_position = u.pairing.report.by == "position"
+        return pair_in_memory(v.data.table, u.data.table, self.statistic, by_position=by_position)
 
     def _table_of_classes(self, candidate: int, baseline: int) -> CountTable | None:
         """Return the counts of every class in two runs; None if the two have to be paired anew."""
