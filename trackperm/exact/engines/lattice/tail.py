@@ -107,7 +107,7 @@ def region_tail(
 def _first_guess(law: SwapDistribution, excess: Excess) -> tuple[FloatArray, float]:
     """Return a first tilt, and an estimate of the logarithm of P(excess >= 0).
 
-    The tilt is zero if the tail is mild by a normal approximation with linear excess, or if no point dominates.
+    The tilt is zero if no point dominates, or if the tail is mild by a normal approximation.
     """
     none = np.zeros(law.rank)
     at = float(excess(none))
