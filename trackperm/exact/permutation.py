@@ -321,11 +321,9 @@ def _linear_test(
     found = certain or TailResult(EMPTY, "auto", "")
     if limits:
         tails, method, why = linear_tails(law, limits, options.method, options.memory_budget)
-        found = replace(found, method=method, why=why)
-        if certain is None:
-            found = replace(found, mass=tails[0])
-        if options.mid_p and greatest > 0:
-            found = replace(found, interior=tails[-1])
+        interior = tails[-1] if options.mid_p and greatest > 0 else EMPTY
+        mass = tails[0] if certain is None else certain.mass
+        found = TailResult(mass, method, why, interior, certain=certain is not None)
     return computed_result(replace(found, why=f"{found.why}; {note}") if note else found, options, fields)
 
 
