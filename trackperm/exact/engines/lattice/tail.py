@@ -15,7 +15,6 @@ from trackperm.exact.distributions.tilt import (
     dominating_tilt,
     quantised,
     scale_factor,
-    slopes_at,
 )
 from trackperm.exact.engines.lattice.grid import grid_tail
 from trackperm.exact.engines.lattice.lattice import Reach
@@ -110,11 +109,13 @@ def _first_guess(law: SwapDistribution, excess: Excess) -> tuple[FloatArray, flo
     The tilt is zero if no point dominates, or if the tail is mild by a normal approximation.
     """
     none = np.zeros(law.rank)
-    at = float(excess(none))
+    covariance = law.covariance(none)
+    steps = np.diag(np.sqrt(np.diag(covariance)))
+    at, *around = excess(np.vstack([none, steps, -steps])).tolist()
     if at >= 0.0:
         return none, -1.0
-    covariance = law.covariance(none)
-    gradient = slopes_at(excess, none, np.sqrt(np.diag(covariance)))
+    above, below = np.reshape(around, (2, -1))
+    gradient = (above - below) / (2.0 * np.diag(steps))
     with np.errstate(over="ignore", invalid="ignore"):
         variance = float(gradient @ covariance @ gradient)
     if 0.0 < variance < math.inf and at * at <= -2.0 * (LOG_MILD + 1.0) * variance:
