@@ -29,6 +29,7 @@ from trackperm.exact.distributions.pmf import BYTES_PER_CELL, LOG_WINDOW, plan_w
 from trackperm.exact.distributions.tilt import EMPTY, TailMass, share_of_swaps
 from trackperm.exact.engines.choice import LONGEST, PATIENCE, Engine, run_cheapest, run_named
 from trackperm.exact.engines.enumeration import count_inside
+from trackperm.exact.engines.lattice.independent import are_independent
 from trackperm.exact.engines.lattice.lattice import MOST_REDUCED, Lattice, reduce_rank
 from trackperm.exact.engines.lattice.rows import BYTES_PER_INTERVAL
 from trackperm.exact.engines.lattice.statistic import LatticeStatistic, Statistic, not_antisymmetric
@@ -469,6 +470,9 @@ def _engines(
     refusal, n_bytes, seconds = None, 0, 0.0
     if law.rank > MOST_REDUCED:
         refusal = f"more than {MOST_REDUCED} counts vary independently"
+    elif statistic.is_quadratic_in_rows and are_independent(law):
+        n_bytes = BYTES_PER_INTERVAL * int(law.multiplicities.max())
+        seconds = SECONDS_PER_ROW * float(law.multiplicities.max())
     else:
         window = plan_window(law, np.zeros(law.rank), LOG_WINDOW, fast=False)
         # In the plane, rows are summed without a grid.

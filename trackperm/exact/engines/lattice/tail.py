@@ -17,8 +17,10 @@ from trackperm.exact.distributions.tilt import (
     scale_factor,
 )
 from trackperm.exact.engines.lattice.grid import grid_tail
+from trackperm.exact.engines.lattice.independent import are_independent, independent_tail
 from trackperm.exact.engines.lattice.lattice import Reach
 from trackperm.exact.engines.lattice.plane import plane_tail
+from trackperm.exact.engines.lattice.rational_region import RationalRegion
 from trackperm.exact.engines.lattice.statistic import LatticeStatistic
 from trackperm.exact.types import Region
 
@@ -68,6 +70,13 @@ def region_tail(
     InputError
         If the statistic is undefined at points that swaps can reach.
     """
+    reach = Reach(law, statistic.histogram.origin, statistic.lattice.basis)
+    refusals: list[CapacityError] = []
+    if are_independent(law) and isinstance(region, RationalRegion) and statistic.is_quadratic_in_rows:
+        try:
+            return independent_tail(law, region, reach, memory_budget)
+        except CapacityError as refusal:
+            refusals.append(refusal)
     middle = np.array([float(e) / 2 for e in law.total])
     side = 1.0 if upper else -1.0
 
@@ -75,10 +84,8 @@ def region_tail(
         values = statistic.values(list(np.moveaxis(centred + middle, -1, 0)))
         return np.where(np.isfinite(values), side * (values - threshold), -math.inf)
 
-    reach = Reach(law, statistic.histogram.origin, statistic.lattice.basis)
     first, first_log = _first_guess(law, excess)
     found: list[TailMass] = []
-    refusals: list[CapacityError] = []
     for engine in [plane_tail, grid_tail] if law.rank == 2 else [grid_tail]:
         log_tail = first_log
         for _ in range(ROUNDS):
