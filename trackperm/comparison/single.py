@@ -17,6 +17,7 @@ from trackperm.comparison.verdict import require_margin
 from trackperm.errors import InputError, TrackpermError, UndefinedStatisticError
 from trackperm.exact import CountTable, PermutationTest, RationalStatistic, TestOptions
 from trackperm.exact.attempts import attempts_test_of
+from trackperm.exact.options import MEMORY_BUDGET
 from trackperm.exact.outcome import n_requested
 from trackperm.exact.permutation import structured_test_of
 from trackperm.pairing import Pairing, PairingResult
@@ -161,6 +162,8 @@ def _logged_options(
         logged["interval"] = options.interval
     if (n_drawn := n_requested(test, options)) is not None:
         logged |= {"n_samples": str(n_drawn), "seed": str(options.seed)}
+    if options.memory_budget != MEMORY_BUDGET:
+        logged["memory_budget"] = str(options.memory_budget)
     if test.method == "monte-carlo":
         logged["exceedances"] = str(options.exceedances)
     return logged
