@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
+from trackperm.choices import Missing
 from trackperm.errors import InputError
 from trackperm.exact import TestOptions
+from trackperm.exact.options import bytes_of
+from trackperm.exact.options import require_choice
 
 
 @pytest.mark.parametrize(
@@ -31,8 +34,41 @@ def test_values_that_cannot_be_used_are_refused(options: dict[str, Any], message
     assert str(caught.value).startswith(message)
 
 
+@pytest.mark.parametrize(
+    ("size", "n_bytes"),
+    [(2**24, 2**24), ("16777216", 2**24), ("512MB", 512 * 10**6), ("2GiB", 2**31), ("1.5 GiB", 3 * 2**29)],
+)
+def test_sizes_of_memory(size: int | str, n_bytes: int) -> None:
+    assert bytes_of(size) == n_bytes
+
+
+@pytest.mark.parametrize(
+    ("size", "said"),
+    [
+        ("much", '`memory_budget="much"` is not a size; expected bytes, or a size such as 512MB or 2GiB'),
+        ("2TB", "is not a size"),
+        ("-1", "is not a size"),
+        ("1kB", "is too little; expected at least 1MiB"),
+    ],
+)
+def test_what_is_no_size_of_memory(size: str, said: str) -> None:
+    with pytest.raises(InputError) as caught:
+        bytes_of(size)
+    assert said in str(caught.value)
+
+
 def test_the_alternative_of_the_statistic_is_the_default():
     assert TestOptions().tested == "two-sided"
     assert TestOptions().with_default("less").tested == "less"
     assert not TestOptions().with_default("less").two_sided
     assert TestOptions(alternative="greater").with_default("less").tested == "greater"
+
+
+@pytest.mark.parametrize(
+    ("value", "hint"),
+    [("dorp", "Did you mean `drop`?"), ("guess", None), (None, None), (3, None), (["drop"], None)],
+)
+def test_a_value_that_is_none_of_the_choices(value: object, hint: str | None) -> None:
+    with pytest.raises(InputError, match=r"`missing` is .*; expected one of `error`, `drop`") as caught:
+        require_choice("missing", value, get_args(Missing))
+    assert caught.value.hint == hint

@@ -113,7 +113,7 @@ def region_tail(
 def _first_guess(law: SwapDistribution, excess: Excess) -> tuple[FloatArray, float]:
     """Return a first tilt, and an estimate of the logarithm of P(excess >= 0).
 
-    The tilt is zero if no point dominates, or if the tail is mild by a normal approximation.
+    The tilt is zero if the tail is mild by a normal approximation with linear excess, or no point dominates.
     """
     none = np.zeros(law.rank)
     covariance = law.covariance(none)
