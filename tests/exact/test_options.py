@@ -9,8 +9,7 @@ import pytest
 from trackperm.choices import Missing
 from trackperm.errors import InputError
 from trackperm.exact import TestOptions
-from trackperm.exact.options import bytes_of
-from trackperm.exact.options import require_choice
+from trackperm.exact.options import bytes_of, require_choice
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,9 @@ AROUND = 8
 BLOCK = 2**18
 """Points per step: 2 MiB for each array."""
 
+ROWS = 2**14
+"""Pieces of rows that are proved together: work arrays of six points each (768 KiB) stay in the cache."""
+
 MOST_CELLS = 2**27
 """Largest number of points that are decided one by one: about ten seconds."""
 
@@ -130,17 +133,19 @@ def _split(rows: RowIntervals, divisors: list[Strip]) -> tuple[RowIntervals, Row
 
 def _quadratic_intervals(region: RationalRegion, pieces: RowIntervals) -> RowIntervals | None:
     """Return the region in pieces of rows without poles; None if its degree in a row is above 2."""
-    found, rest = [], pieces
-    for careful in (False, True):
-        quadratics = region.quadratics(rest.x, rest.first, rest.last)
-        if quadratics is None:
-            return None
-        intervals, rest = _proved(quadratics, rest, careful)
-        found += intervals
-        if rest.x.size == 0:
-            break
-    else:
-        found.append(_scanned(region, rest, None).inside)
+    found = []
+    for first in range(0, max(pieces.x.size, 1), ROWS):
+        rest = pieces.chosen(slice(first, first + ROWS))
+        for careful in (False, True):
+            quadratics = region.quadratics(rest.x, rest.first, rest.last)
+            if quadratics is None:
+                return None
+            intervals, rest = _proved(quadratics, rest, careful)
+            found += intervals
+            if rest.x.size == 0:
+                break
+        else:
+            found.append(_scanned(region, rest, None).inside)
     return joined(found)
 
 
