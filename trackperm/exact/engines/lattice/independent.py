@@ -17,7 +17,7 @@ tail that is not much larger is refused.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -33,6 +33,9 @@ from trackperm.exact.types import IntArray
 
 SMALLEST = 2.0**-1000
 """Smallest term that is kept: smaller ones are near the end of the range of floats."""
+
+NEGLIGIBLE = 2.0**-45
+"""Largest mass of points without a value, relative to the tail, that adds to its error: else it is refused."""
 
 LEAST_TAIL = 2.0**-900
 """Smallest tail that is computed: all that is left out is then below 2^-60 of it, up to 2^38 coins."""
@@ -71,6 +74,8 @@ def independent_tail(
     if found.undefined.x.size == 0:
         return tail
     undefined = _summed(rows, columns, found.undefined)
+    if undefined.scaled <= NEGLIGIBLE * tail.scaled:
+        undefined = replace(undefined, error=1.0)
     return without_undefined(tail, undefined, (int(found.undefined.x[0]), int(found.undefined.first[0])))
 
 
