@@ -248,7 +248,7 @@ def test_a_ratio_of_wide_sums_stays_within_its_memory() -> None:
     tracemalloc.stop()
     assert test.error_bound < 1e-10
     assert peak <= budget
-    with pytest.raises(CapacityError, match="the memory budget is 1.0 MiB"):
+    with pytest.raises(CapacityError, match=r"the memory budget is 1\.0 MiB"):
         structured_test(observed, swapped, h, method="lattice", memory_budget=2**20)
 
 

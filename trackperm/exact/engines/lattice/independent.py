@@ -35,7 +35,7 @@ SMALLEST = 2.0**-1000
 """Smallest term that is kept: smaller ones are near the end of the range of floats."""
 
 NEGLIGIBLE = 2.0**-45
-"""Largest mass of points without a value, relative to the tail, that adds to its error: else it is refused."""
+"""Largest mass of points without a value, relative to the tail, that adds to its error; more is refused."""
 
 LEAST_TAIL = 2.0**-900
 """Smallest tail that is computed: all that is left out is then below 2^-60 of it, up to 2^38 coins."""
