@@ -56,6 +56,7 @@ FORMS = [
     ("`--tag-runs`", "`tag_runs=True`", "`tag_runs: true`", "`--tag-runs`"),
     ("`--artifact 'a b'`", '`artifact="a b"`', None, None),
     ("`--samples 10`", "`n_samples=10`", None, None),
+    ("`--memory 2GiB`", '`memory_budget="2GiB"`', None, None),
     ("`--unit`", "`unit`", "`unit`", "`What is exchanged`"),
     ("`--no-log`", "`trackperm.compare`", None, None),
     ("`--log-to mlflow:E`", '`trackperm.log(result, trackperm.open_tracker("mlflow"), "E")`', None, None),

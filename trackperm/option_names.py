@@ -41,6 +41,7 @@ NAMES = {
         )
     },
     "examples": "n_examples",
+    "memory": "memory_budget",
     "samples": "n_samples",
 }
 """Arguments in Python of options with a value."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from benchmarks.memory import bytes_beyond_inputs
 from benchmarks.summary import Row
-from benchmarks.workloads import entities, f1_test, long_texts, scipy_f1_resamples, seconds
+from benchmarks.workloads import binary_labels, entities, f1_test, long_texts, scipy_f1_resamples, seconds
 
-LIMITS = {10**4: 0.015, 10**6: 0.15}
+LIMITS = {10**3: 0.004, 10**4: 0.012, 10**6: 0.08}
 
 
 @pytest.mark.parametrize("exponent", [2, 3, 4, 5, 6])
@@ -29,6 +29,19 @@ def test_f1(benchmark, table, exponent: int):
         )
     )
     assert result.error_bound < 1e-8
+
+
+def test_f1_of_binary_labels(benchmark, table):
+    result = benchmark.pedantic(f1_test, args=binary_labels(1_000), rounds=7, warmup_rounds=1)
+    table.add(
+        Row(
+            "F1 of binary labels, N = 1,000",
+            benchmark.stats.stats.median,
+            limit=0.003,
+            note=f"log10 p = {result.log10_pvalue:.6g}, error_bound {result.error_bound:.1e}",
+        )
+    )
+    assert result.error_bound < 1e-12
 
 
 def test_f1_of_long_texts(benchmark, table):

@@ -43,6 +43,19 @@ def entities(n_examples: int, seed: int = 0) -> tuple[Integers, Integers]:
     return np.hstack([u, v]), np.hstack([v, u])
 
 
+def binary_labels(n_examples: int, seed: int = 0) -> tuple[Integers, Integers]:
+    """The same counts from two classifiers of binary labels, where a swap moves one of two counts."""
+    rng = np.random.default_rng(seed)
+    label = rng.random(n_examples) < 0.4
+
+    def counts(right: float) -> Integers:
+        said = np.where(rng.random(n_examples) < right, label, ~label)
+        return np.stack([said & label, said ^ label], axis=1).astype(np.int64)
+
+    u, v = counts(0.82), counts(0.8)
+    return np.hstack([u, v]), np.hstack([v, u])
+
+
 def long_texts(n_examples: int, seed: int = 0) -> tuple[Integers, Integers]:
     """The same counts with 10 entities in an example on average: more than a hundred distinct differences."""
     rng = np.random.default_rng(seed)

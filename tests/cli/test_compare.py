@@ -151,6 +151,7 @@ def test_options_reach_the_test(folder: Path):
     assert verdict("--alternative", "greater").startswith("p = 0.00167  exact, greater")
     assert verdict("--alternative", "less").startswith("p = 0.999  exact, less")
     assert verdict("--method", "lattice") == PRINTED.splitlines()[1]
+    assert verdict("--memory", "1MiB") == PRINTED.splitlines()[1]
 
 
 def test_columns_by_other_names(folder: Path):
@@ -206,6 +207,7 @@ REFUSED = {
     "alpha of nan": (["cand.csv", "--alpha", "nan"], "`alpha` is nan"),
     "alpha in words": (["cand.csv", "--alpha", "high"], "--alpha"),
     "unknown alternative": (["cand.csv", "--alternative", "up"], "two-sided"),
+    "memory in words": (["cand.csv", "--memory", "much"], "`--memory much` is not a size"),
     "three artifacts": (["cand.csv", "--artifact", "a,b,c"], "--artifact BASE,CAND"),
     "tracker without run": (["mlflow:"], "names a tracker without a run"),
     "unknown tracker": (["tracker:1"], "expected one of"),

@@ -6,8 +6,6 @@ import itertools
 from collections import Counter
 from fractions import Fraction
 
-import flint
-import numpy as np
 import pytest
 from support import oracles
 from support.certificates import check_pvalue
@@ -15,31 +13,8 @@ from support.certificates import check_pvalue
 from trackperm.errors import CapacityError, InputError
 from trackperm.exact import RationalStatistic, difference_test, structured_test
 from trackperm.exact.distributions.tilt import TailMass
-from trackperm.exact.engines.lattice.plane import _geometric
 from trackperm.exact.options import TestOptions
 from trackperm.exact.outcome import ResultFields, TailResult, computed_result
-
-
-@pytest.mark.parametrize("forward", [True, False])
-@pytest.mark.parametrize("rate", [0.0, 1e-9, 1e-4, 0.3])
-def test_geometric_sums_against_ball_arithmetic(rate: float, forward: bool) -> None:
-    """1 - q cancels near frequency 0, where a plain difference loses up to six digits."""
-    period = 200_003
-    along = np.array([0, 1, 2, 17, 1_000, period // 2])
-    n_cells = np.array([1, 2, 999, 100_001, period])
-    sums, sizes = _geometric(along, n_cells, rate, forward, period)
-    sign = 1 if forward else -1
-    with flint.ctx.workprec(200):
-        for j, frequency in enumerate(along.tolist()):
-            angle = sign * 2 * flint.arb.pi() * frequency / period
-            exponent = flint.acb(-flint.arb(rate), angle)
-            for i, n in enumerate(n_cells.tolist()):
-                if frequency == 0 and rate == 0.0:
-                    expected = complex(n)
-                else:
-                    expected = complex(((exponent * n).exp() - 1) / (exponent.exp() - 1))
-                assert abs(sums[i, j] - expected) <= 8 * 2.0**-53 * sizes[i, j]
-                assert abs(expected) <= sizes[i, j] * (1 + 1e-12)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from trackperm.choices import Missing
 from trackperm.errors import InputError
 from trackperm.exact import TestOptions
-from trackperm.exact.options import require_choice
+from trackperm.exact.options import bytes_of, require_choice
 
 
 @pytest.mark.parametrize(
@@ -31,6 +31,29 @@ def test_values_that_cannot_be_used_are_refused(options: dict[str, Any], message
     with pytest.raises(InputError) as caught:
         TestOptions(**options)
     assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("size", "n_bytes"),
+    [(2**24, 2**24), ("16777216", 2**24), ("512MB", 512 * 10**6), ("2GiB", 2**31), ("1.5 GiB", 3 * 2**29)],
+)
+def test_sizes_of_memory(size: int | str, n_bytes: int) -> None:
+    assert bytes_of(size) == n_bytes
+
+
+@pytest.mark.parametrize(
+    ("size", "said"),
+    [
+        ("much", '`memory_budget="much"` is not a size; expected bytes, or a size such as 512MB or 2GiB'),
+        ("2TB", "is not a size"),
+        ("-1", "is not a size"),
+        ("1kB", "is too little; expected at least 1MiB"),
+    ],
+)
+def test_what_is_no_size_of_memory(size: str, said: str) -> None:
+    with pytest.raises(InputError) as caught:
+        bytes_of(size)
+    assert said in str(caught.value)
 
 
 def test_the_alternative_of_the_statistic_is_the_default():

@@ -305,6 +305,15 @@ Exceedances = Annotated[
         rich_help_panel=NUMBERS,
     ),
 ]
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIZE",
+        help="Memory that a test may take: bytes, or a size such as 512MB or 2GiB. [default: 1GiB]",
+        show_default=False,
+        rich_help_panel=NUMBERS,
+    ),
+]
 SecondOpinions = Annotated[
     bool,
     typer.Option(
@@ -361,9 +370,11 @@ def options_of_test(
     seed: int | None = None,
     exceedances: int | None = None,
     interval: choices.IntervalChoice = "auto",
+    memory: str | None = None,
 ) -> TestOptions:
     """Build the options of the test, with defaults for options that are None."""
     from trackperm.exact import TestOptions
+    from trackperm.exact.options import MEMORY_BUDGET, bytes_of
 
     return TestOptions(
         alternative=alternative,
@@ -374,6 +385,7 @@ def options_of_test(
         seed=seed or 0,
         exceedances=exceedances,
         interval=interval,
+        memory_budget=MEMORY_BUDGET if memory is None else bytes_of(memory),
     )
 
 

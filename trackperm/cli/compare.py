@@ -56,6 +56,7 @@ def compare(
     seed: a.Seed = None,
     exceedances: a.Exceedances = None,
     interval: a.IntervalOfDifference = "auto",
+    memory: a.Memory = None,
     compat: a.Compat = None,
     tracking_uri: a.TrackingUri = None,
     log: Annotated[
@@ -79,7 +80,9 @@ def compare(
 
     destination = Destination.of(log_to, tracking_uri, log=log, alert=alert, tag_runs=tag_runs)
     require_formats(output, get_args(Format))
-    options = a.options_of_test(alternative, alpha, mid_p, method, n_samples, seed, exceedances, interval)
+    options = a.options_of_test(
+        alternative, alpha, mid_p, method, n_samples, seed, exceedances, interval, memory
+    )
     columns = a.columns(other_columns, id=id_column, prediction=prediction, label=label)
     question = Question(
         statistics=tuple(statistic or ([] if metrics else a.default_statistics(compat))),

@@ -71,6 +71,14 @@ def leaderboard(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of the random swaps.")] = 0,
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="Memory that a test may take: bytes, or a size such as 512MB or 2GiB. [default: 1GiB]",
+            show_default=False,
+        ),
+    ] = None,
     tracking_uri: a.TrackingUri = None,
     log_to: Annotated[
         str | None,
@@ -98,7 +106,7 @@ def leaderboard(
         log, log_to, tracking_uri, tag_runs=tag_runs, has_baseline=baseline is not None
     )
     require_formats(output, FORMATS)
-    options = a.options_of_test(alternative, alpha, n_samples=n_samples, seed=seed)
+    options = a.options_of_test(alternative, alpha, n_samples=n_samples, seed=seed, memory=memory)
     columns = a.columns(other_columns, id=id_column, prediction=prediction, label=label)
     question = Question(
         statistics=() if statistic is None else (statistic,),

@@ -24,7 +24,7 @@ from trackperm.comparison.several import compare_statistics
 from trackperm.comparison.single import compare_runs
 from trackperm.errors import InputError, InputTypeError
 from trackperm.exact import TestOptions
-from trackperm.exact.options import require_choice
+from trackperm.exact.options import MEMORY_BUDGET, bytes_of, require_choice
 from trackperm.exact.scores.resolution import Resolution
 from trackperm.statistic.load import FUNCTION_HINT
 
@@ -53,6 +53,7 @@ class _ArrayOptions(TypedDict, total=False):
     n_samples: int | None
     seed: int
     exceedances: int | None
+    memory_budget: int | str
 
 
 class _Options(_ArrayOptions, total=False):
@@ -175,6 +176,7 @@ def compare(
     n_samples: int | None = None,
     seed: int = 0,
     exceedances: int | None = None,
+    memory_budget: int | str = MEMORY_BUDGET,
     tracking_uri: str | None = None,
 ) -> Comparison | list[Comparison]:
     """Compare two runs on the same examples by the exact paired-permutation test.
@@ -267,6 +269,9 @@ def compare(
     exceedances : int, optional
         For Monte Carlo: the number of swaps at least as extreme as the observed one after which drawing stops
         early (by default, it does not).
+    memory_budget : int or str
+        Memory that a test may take, in bytes or as in ``512MB`` and ``2GiB``; 1 GiB by default. An exact
+        engine that needs more is not chosen.
     interval : {'auto', 'none', 'score', 'bootstrap'}
         Interval of the difference: the one that agrees with the exact test if there is one, else the score
         interval; none; or one of these two in any case.
@@ -327,6 +332,7 @@ def compare(
         n_samples=n_samples,
         seed=seed,
         exceedances=exceedances,
+        memory_budget=bytes_of(memory_budget),
     )
     _require_names(statistic, metric, slices, correction)
     require_choice("engine", engine, get_args(EngineName))

@@ -17,7 +17,7 @@ from trackperm.comparison.verdict import require_margin
 from trackperm.errors import InputError, TrackpermError, UndefinedStatisticError
 from trackperm.exact import CountTable, PermutationTest, RationalStatistic, TestOptions
 from trackperm.exact.attempts import attempts_test_of
-from trackperm.exact.options import N_SAMPLES
+from trackperm.exact.options import MEMORY_BUDGET, N_SAMPLES
 from trackperm.exact.outcome import n_requested
 from trackperm.exact.permutation import structured_test_of
 from trackperm.exact.rank_statistics import draws_by_default, rank_test_of
@@ -166,6 +166,8 @@ def _logged_options(
     by_default = draws_by_default(pairing.count_table.n_examples) if is_rank else N_SAMPLES
     if (n_drawn := n_requested(test, options, by_default)) is not None:
         logged |= {"n_samples": str(n_drawn), "seed": str(options.seed)}
+    if options.memory_budget != MEMORY_BUDGET:
+        logged["memory_budget"] = str(options.memory_budget)
     if test.method == "monte-carlo":
         logged["exceedances"] = str(options.exceedances)
     return logged

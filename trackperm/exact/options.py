@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import ClassVar, get_args
 
 import numpy as np
@@ -15,10 +17,37 @@ from trackperm.messages import did_you_mean, listed
 MEMORY_BUDGET = 2**30
 """Memory budget of a test in bytes, by default: it fits any laptop beside what else runs."""
 
+LEAST_MEMORY = 2**20
+"""Smallest memory budget in bytes: below it not even a small test fits."""
+
+_UNITS = {"": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+
 _LEAST_LEVEL = 1e-300  # corrections divide it further, and the result has to be above the smallest float
 
 N_SAMPLES = 100_000
 """Random swaps of Monte Carlo by default: the 99 % interval of p = 0.05 is then 0.0036 wide."""
+
+
+def bytes_of(size: int | str) -> int:
+    """Return the bytes of a memory budget: a number, or a text such as ``512MB`` or ``2GiB``.
+
+    Raises
+    ------
+    InputError
+        If it is not a size, or below 1 MiB.
+
+    Examples
+    --------
+    >>> bytes_of("512MB"), bytes_of("2GiB")
+    (512000000, 2147483648)
+    """
+    found = re.fullmatch(r"(\d+(?:\.\d+)?) ?([a-zA-Z]*)", str(size).strip())
+    if found is None or found[2] not in _UNITS:
+        raise InputError(f"`--memory {size}` is not a size; expected bytes, or a size such as 512MB or 2GiB")
+    n_bytes = int(Fraction(found[1]) * _UNITS[found[2]])
+    if n_bytes < LEAST_MEMORY:
+        raise InputError(f"`--memory {size}` is too little; expected at least 1MiB")
+    return n_bytes
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,7 +19,7 @@ from trackperm.errors import InputError
 from trackperm.exact import TestOptions
 from trackperm.exact.intervals import Interval
 from trackperm.exact.multiplicity import adjustment
-from trackperm.exact.options import require_choice
+from trackperm.exact.options import MEMORY_BUDGET, bytes_of, require_choice
 from trackperm.exact.outcome import n_requested
 from trackperm.exact.scores.resolution import Resolution
 from trackperm.leaderboards.clusters_seen import clusters_seen
@@ -62,6 +62,7 @@ def leaderboard(
     method: Method = "auto",
     n_samples: int | None = None,
     seed: int = 0,
+    memory_budget: int | str = MEMORY_BUDGET,
     tracking_uri: str | None = None,
 ) -> Leaderboard:
     """Compare many runs on the same examples, all with each other or with a baseline.
@@ -97,7 +98,7 @@ def leaderboard(
         corrected verdicts; see :mod:`trackperm.leaderboards.intervals`.
     unit, repeats, cluster, allow_unseen, parameters, columns, resolution, artifact, labels, by_position
         As in :func:`trackperm.compare`.
-    method, n_samples, seed, tracking_uri
+    method, n_samples, seed, memory_budget, tracking_uri
         As in :func:`trackperm.compare`.
     missing : {'error', 'drop', 'wrong'}
         Treatment of examples that only some runs have. ``error`` lists runs without them as incomplete,
@@ -135,7 +136,14 @@ def leaderboard(
     >>> round(board.pair("old", "new").adjusted, 5)
     0.00335
     """
-    options = TestOptions(alternative=alternative, alpha=alpha, method=method, n_samples=n_samples, seed=seed)
+    options = TestOptions(
+        alternative=alternative,
+        alpha=alpha,
+        method=method,
+        n_samples=n_samples,
+        seed=seed,
+        memory_budget=bytes_of(memory_budget),
+    )
     references = reference_answers(labels, columns or {}, by_position=by_position)
     question = Question(
         statistics=() if statistic is None else (statistic,),

@@ -13,6 +13,7 @@ from support import oracles
 from support.bands import (
     BUDGET,
     COARSE,
+    arb,
     check_band,
     off_by_delta,
     relative,
@@ -143,6 +144,28 @@ def test_wrapped_mass_of_rows() -> None:
     rows = RowIntervals(np.arange(31), np.full(31, 46), np.full(31, 100))
     total, bound = plane._row_sums(law, tilt, rows, 0.0, BUDGET)
     check_band([(abs(total - float(upper_share({1: 100}, 46))), bound)], 10)
+
+
+@pytest.mark.parametrize("slope", [0.0, 2.0**-20, 0.03, -0.03])
+def test_sums_of_narrow_and_wide_intervals(slope: float) -> None:
+    """1 - q cancels near frequency 0, where a plain difference loses digits."""
+    law = SwapDistribution(np.array([[1, 0], [0, 1]]), np.array([30, 2_000]))
+    tilt = plane._tilted(law, np.array([0.0, slope]))
+    x = np.arange(31)
+    mean = round(float(tilt.mean[1]))
+    pairs = []
+    for first, last in (
+        (mean, mean),
+        (mean - 3, mean + 40),
+        (mean + 10, mean + 150),
+        (mean - 150, mean - 20),
+    ):
+        rows = RowIntervals(x, np.full(31, first), np.full(31, last))
+        total, bound = plane._row_sums(law, tilt, rows, 0.0, BUDGET)
+        truth = upper_share({1: 2_000}, first) - upper_share({1: 2_000}, last + 1)
+        pairs.append((float(abs(arb(tilt.scale.log).exp() * total / arb(truth) - 1)), bound / total))
+    check_band(pairs, 3_000)
+    assert min(bound for _, bound in pairs) < 1e-12
 
 
 def sum_of_cells(law: SwapDistribution, tilt: Tilted, least: int) -> tuple[float, float]:

@@ -153,8 +153,8 @@ def lattice_pmf(law: SwapDistribution, tilt: FloatArray, window: Window, memory_
         raise CapacityError(
             f"the exact test needs a window of {' x '.join(map(str, window.periods))} lattice points, about "
             f"{needed / 2**30:.1f} GiB; the memory budget is {memory_budget / 2**30:.1f} GiB",
-            hint="counts that are fewer, smaller or dependent on each other need less; the functions of "
-            "`trackperm.exact` take a larger `memory_budget`.",
+            hint="counts that are fewer, smaller or dependent on each other need less; `--memory 4GiB` "
+            "allows more.",
         )
     half_shape = (*window.periods[:-1], window.periods[-1] // 2 + 1)
     values = np.zeros(half_shape, dtype=np.complex128)

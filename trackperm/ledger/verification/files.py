@@ -19,6 +19,7 @@ from trackperm.comparison import (
 )
 from trackperm.errors import InputError, TrackpermError
 from trackperm.exact import CountTable, TestOptions
+from trackperm.exact.options import MEMORY_BUDGET
 from trackperm.exact.pairwise import Influences
 from trackperm.ledger.verification.damaged_parquet import read_damaged_parquet
 from trackperm.pairing import PairingReport
@@ -126,6 +127,7 @@ def options_of_test(options: Mapping[str, str]) -> TestOptions:
         seed=int(options.get("seed", 0)),
         exceedances=None if exceedances == "None" else int(exceedances),
         interval=interval,
+        memory_budget=int(options.get("memory_budget", MEMORY_BUDGET)),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import product
@@ -230,6 +231,25 @@ def test_rows_and_cells_agree_beyond_one_window(better: float, monkeypatch: pyte
     cells = structured_test(np.hstack([u, v]), np.hstack([v, u]), h, method="lattice")
     assert max(rows.error_bound, cells.error_bound) <= USEFUL
     assert rows.pvalue == pytest.approx(cells.pvalue, rel=rows.error_bound + cells.error_bound)
+
+
+def test_a_ratio_of_wide_sums_stays_within_its_memory() -> None:
+    """Tokens right of tokens said: counts that vary by thousands, and no two examples alike."""
+    rng = np.random.default_rng(0)
+    said = rng.integers(1, 3_000, size=300)
+    said = [said, np.maximum(said + rng.integers(-300, 301, size=300), 1)]
+    u, v = (np.stack([rng.binomial(n, p), n], axis=1) for n, p in zip(said, (0.8, 0.79), strict=True))
+    x = [RationalStatistic.variable(i, 4) for i in range(4)]
+    h, observed, swapped = x[0] / x[1] - x[2] / x[3], np.hstack([u, v]), np.hstack([v, u])
+    budget = 2**23
+    tracemalloc.start()
+    test = structured_test(observed, swapped, h, method="lattice", memory_budget=budget)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert test.error_bound < 1e-10
+    assert peak <= budget
+    with pytest.raises(CapacityError, match=r"the memory budget is 1\.0 MiB"):
+        structured_test(observed, swapped, h, method="lattice", memory_budget=2**20)
 
 
 def test_tails_beyond_the_range_of_floats() -> None:

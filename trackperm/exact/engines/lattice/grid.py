@@ -103,8 +103,8 @@ def grid_tail(
             f"the exact test would decide {shapes[0]} lattice points (the limit is {MOST_CELLS}) and "
             f"transform {shapes[1]}, about {needed / 2**30:.1f} GiB; the memory budget is "
             f"{memory_budget / 2**30:.1f} GiB",
-            hint="counts that are fewer, smaller or dependent on each other need less; the functions of "
-            "`trackperm.exact` accept a larger `memory_budget`.",
+            hint="counts that are fewer, smaller or dependent on each other need less; `--memory 4GiB` "
+            "allows more.",
         )
     cells = _Cells.of(window, region, reach)
     sums = _Sums(law, first, cells, log_tail)

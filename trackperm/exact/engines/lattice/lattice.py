@@ -77,8 +77,7 @@ def reduce_rank(histogram: DifferenceHistogram) -> Lattice:
         [sum(c * x[i] * x[j] for c, x in zip(weights, coordinates, strict=True)) for j in range(rank)]
         for i in range(rank)
     ]
-    transform = _short_transform(gram)
-    inverse = _unimodular_inverse(transform)
+    transform, inverse = _short_transform(gram)
     coordinates = [
         [sum(t * x for t, x in zip(row, point, strict=True)) for row in transform] for point in coordinates
     ]
@@ -136,8 +135,10 @@ def _coordinates(row: Sequence[int], echelon: IntMatrix, pivots: Sequence[int]) 
     return solution
 
 
-def _short_transform(gram: IntMatrix) -> IntMatrix:
-    """Return a unimodular V whose rows are short in the metric `gram` (LLL, delta = 3/4, exact fractions).
+def _short_transform(gram: IntMatrix) -> tuple[IntMatrix, IntMatrix]:
+    """Return a unimodular V whose rows are short in the metric `gram`, and its inverse.
+
+    It is found by LLL with delta = 3/4, in exact fractions.
 
     With x' = V x the variance of x'_i is the squared length of row i, so short rows make a small box.
     In two dimensions this is the reduction of Lagrange.
@@ -148,6 +149,7 @@ def _short_transform(gram: IntMatrix) -> IntMatrix:
     """
     n = len(gram)
     rows = [[int(i == j) for j in range(n)] for i in range(n)]
+    columns = [list(row) for row in rows]  # of the inverse
 
     def product(left: Sequence[int], right: Sequence[int]) -> int:
         return sum(
@@ -174,32 +176,16 @@ def _short_transform(gram: IntMatrix) -> IntMatrix:
             nearest = math.floor(mu[i][j] + Fraction(1, 2))
             if nearest:
                 rows[i] = [a - nearest * b for a, b in zip(rows[i], rows[j], strict=True)]
+                columns[j] = [a + nearest * b for a, b in zip(columns[j], columns[i], strict=True)]
                 mu, norms = orthogonalise()
         if norms[i] >= (Fraction(3, 4) - mu[i][i - 1] ** 2) * norms[i - 1]:
             i += 1
         else:
             rows[i - 1], rows[i] = rows[i], rows[i - 1]
+            columns[i - 1], columns[i] = columns[i], columns[i - 1]
             mu, norms = orthogonalise()
             i = max(i - 1, 1)
-    return rows
-
-
-def _unimodular_inverse(matrix: IntMatrix) -> IntMatrix:
-    """Invert an integer matrix of determinant +-1 by Gauss-Jordan elimination over fractions."""
-    n = len(matrix)
-    work = [
-        [Fraction(x) for x in row] + [Fraction(int(i == j)) for j in range(n)] for i, row in enumerate(matrix)
-    ]
-    for column in range(n):
-        pivot = next(i for i in range(column, n) if work[i][column] != 0)
-        work[column], work[pivot] = work[pivot], work[column]
-        head = work[column][column]
-        work[column] = [x / head for x in work[column]]
-        for i in range(n):
-            if i != column and work[i][column] != 0:
-                factor = work[i][column]
-                work[i] = [a - factor * b for a, b in zip(work[i], work[column], strict=True)]
-    return [[int(x) for x in row[n:]] for row in work]
+    return rows, [list(row) for row in zip(*columns, strict=True)]
 
 
 @dataclass(frozen=True)

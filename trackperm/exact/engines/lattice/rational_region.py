@@ -61,20 +61,18 @@ class RationalRegion:
             inside[special] = [self._decide(point) for point in zip(*grids, strict=True)]
         return inside
 
-    def quadratics(self, x: IntArray) -> RowQuadratics | None:
-        """Return the comparison along rows of a plane lattice; None if its degree in a row is above 2.
+    def quadratics(self, x: IntArray, low: IntArray, high: IntArray) -> RowQuadratics | None:
+        """Return the comparison along pieces {x} x [low, high] of rows; None if its degree is above 2.
 
-        Parameters
-        ----------
-        x : ndarray of int64, shape (n,)
-            First coordinates of the rows.
+        No divisor is to change its sign in a piece.
         """
         by_power = self._excess.coefficients_of_last()
         if len(self._centre) != 2 or len(by_power) > 3:
             return None
         # Scaling by a power of two is exact and keeps huge coefficients within the range of floats.
         scale = 1 << max(max((abs(c).bit_length() for c in self._excess.terms.values()), default=0) - 400, 0)
-        offsets = (x - self._centre[0]).astype(np.float64)
+        x, low, high = x - self._centre[0], low - self._centre[1], high - self._centre[1]
+        offsets = x.astype(np.float64)
         powers = [np.ones(x.size)]
         for _ in range(self._excess.degree):
             powers.append(powers[-1] * offsets)
@@ -84,11 +82,16 @@ class RationalRegion:
                 term = c / scale * powers[exponent]
                 coefficients[power] += term
                 sizes[power] += np.abs(term)
-        return RowQuadratics(self._excess, self._centre, x, coefficients, sizes, scale)
-
-    def denominator_signs(self, points: Sequence[IntArray]) -> Signs:
-        """Return the signs of the product of all divisors, at r broadcastable coordinate arrays."""
-        return _signs(self._denominator, [axis - c for axis, c in zip(points, self._centre, strict=True)])
+        denominator = _signs(self._denominator, [x, low])
+        reach = np.maximum(np.abs(low), np.abs(high)).astype(np.float64)
+        size = (sizes[2] * reach + sizes[1]) * reach + sizes[0]
+        # Roundings are one for each sum, a few for the factors of each term, and four for Horner's rule.
+        roundings = len(self._excess.terms) + self._excess.degree + 12
+        is_exact = scale == 1 and size.max(initial=0.0) < 2**52
+        errors = np.full(x.size, -1.0) if is_exact else 2.0 * roundings * UNIT * size
+        return RowQuadratics(
+            self._excess, self._centre, x, coefficients, sizes, errors, denominator, self._strict
+        )
 
     @property
     def affine_divisors(self) -> list[tuple[int, tuple[int, ...]]] | None:
@@ -100,11 +103,6 @@ class RationalRegion:
             shift = sum(slope * at for slope, at in zip(slopes, self._centre, strict=True))
             found.append((constant - shift, slopes))
         return found
-
-    @property
-    def strict(self) -> bool:
-        """Whether ties with the threshold are excluded."""
-        return self._strict
 
     def _decide(self, point: tuple[int, ...]) -> int:
         try:
@@ -137,13 +135,17 @@ class RowQuadratics:
     centre : tuple of int, length 2
         Origin of the offsets.
     x : ndarray of int64, shape (n,)
-        First coordinates of the rows.
+        First offsets of the rows.
     coefficients : ndarray of float64, shape (3, n)
-        c, b and a of each row, rounded and divided by `scale`.
+        c, b and a of each row, rounded and divided by a power of two.
     sizes : ndarray of float64, shape (3, n)
         Sums of the absolute terms of each coefficient.
-    scale : int
-        A power of two.
+    errors : ndarray of float64, shape (n,)
+        Bounds of the rounding error of the polynomial along each row; negative if there is none.
+    denominator : ndarray of int8, shape (n,)
+        Sign of the divisors along each row.
+    strict : bool
+        Whether ties with the threshold are excluded.
     """
 
     polynomial: Polynomial
@@ -151,25 +153,25 @@ class RowQuadratics:
     x: IntArray
     coefficients: FloatArray
     sizes: FloatArray
-    scale: int
+    errors: FloatArray
+    denominator: Signs
+    strict: bool
+
+    def inside(self, y: IntArray) -> npt.NDArray[np.bool_]:
+        """Return whether second coordinates, shape (..., n), are in the region."""
+        signs = self.signs(y) * self.denominator
+        return np.asarray(signs > 0 if self.strict else signs >= 0)
 
     def signs(self, y: IntArray) -> Signs:
-        """Return the exact signs at second coordinates, shape (..., n)."""
+        """Return the exact signs at second coordinates, shape (..., n), within the pieces."""
         offsets = y - self.centre[1]
         v = offsets.astype(np.float64)
         c, b, a = self.coefficients
         values = (a * v + b) * v + c
         signs: Signs = np.sign(values).astype(np.int8)
-        distances = np.abs(v)
-        c, b, a = self.sizes
-        sizes = (a * distances + b) * distances + c
-        if self.scale == 1 and sizes.max(initial=0.0) < 2**52:
-            return signs
-        # Roundings are one for each sum, a few for the factors of each term, and four for Horner's rule.
-        roundings = len(self.polynomial.terms) + self.polynomial.degree + 12
-        near = np.abs(values) <= 2.0 * roundings * UNIT * sizes
+        near = np.abs(values) <= self.errors
         if near.any():
-            rows = np.broadcast_to(self.x - self.centre[0], y.shape)
+            rows = np.broadcast_to(self.x, y.shape)
             point = [rows[near].astype(object), offsets[near].astype(object)]
             exact = np.atleast_1d(self.polynomial(point))
             signs[near] = np.array([(value > 0) - (value < 0) for value in exact], dtype=np.int8)

@@ -15,11 +15,12 @@ from trackperm.exact.distributions.tilt import (
     dominating_tilt,
     quantised,
     scale_factor,
-    slopes_at,
 )
 from trackperm.exact.engines.lattice.grid import grid_tail
+from trackperm.exact.engines.lattice.independent import are_independent, independent_tail
 from trackperm.exact.engines.lattice.lattice import Reach
 from trackperm.exact.engines.lattice.plane import plane_tail
+from trackperm.exact.engines.lattice.rational_region import RationalRegion
 from trackperm.exact.engines.lattice.statistic import LatticeStatistic
 from trackperm.exact.types import Region
 
@@ -69,6 +70,13 @@ def region_tail(
     InputError
         If the statistic is undefined at points that swaps can reach.
     """
+    reach = Reach(law, statistic.histogram.origin, statistic.lattice.basis)
+    refusals: list[CapacityError] = []
+    if are_independent(law) and isinstance(region, RationalRegion) and statistic.is_quadratic_in_rows:
+        try:
+            return independent_tail(law, region, reach, memory_budget)
+        except CapacityError as refusal:
+            refusals.append(refusal)
     middle = np.array([float(e) / 2 for e in law.total])
     side = 1.0 if upper else -1.0
 
@@ -76,10 +84,8 @@ def region_tail(
         values = statistic.values(list(np.moveaxis(centred + middle, -1, 0)))
         return np.where(np.isfinite(values), side * (values - threshold), -math.inf)
 
-    reach = Reach(law, statistic.histogram.origin, statistic.lattice.basis)
     first, first_log = _first_guess(law, excess)
     found: list[TailMass] = []
-    refusals: list[CapacityError] = []
     for engine in [plane_tail, grid_tail] if law.rank == 2 else [grid_tail]:
         log_tail = first_log
         for _ in range(ROUNDS):
@@ -110,11 +116,13 @@ def _first_guess(law: SwapDistribution, excess: Excess) -> tuple[FloatArray, flo
     The tilt is zero if the tail is mild by a normal approximation with linear excess, or no point dominates.
     """
     none = np.zeros(law.rank)
-    at = float(excess(none))
+    covariance = law.covariance(none)
+    steps = np.diag(np.sqrt(np.diag(covariance)))
+    at, *around = excess(np.vstack([none, steps, -steps])).tolist()
     if at >= 0.0:
         return none, -1.0
-    covariance = law.covariance(none)
-    gradient = slopes_at(excess, none, np.sqrt(np.diag(covariance)))
+    above, below = np.reshape(around, (2, -1))
+    gradient = (above - below) / (2.0 * np.diag(steps))
     with np.errstate(over="ignore", invalid="ignore"):
         variance = float(gradient @ covariance @ gradient)
     if 0.0 < variance < math.inf and at * at <= -2.0 * (LOG_MILD + 1.0) * variance:
