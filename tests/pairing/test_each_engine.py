@@ -120,7 +120,7 @@ SAME_RESULT = {
     "missing counted as wrong": Case(SOME, leave(7, N), missing="wrong"),
     "missing at their worst": Case(SOME, leave(7, N), missing="worst"),
     "missing at their best": Case(SOME, leave(7, N), missing="best"),
-    "several counts": Case(counts, counts, "micro_f1"),
+    "several counts": Case(counts, counts, "pooled_f1"),
     "labels that nothing reads": Case(one_score, one_score, "mean"),
     "labels of one run alone": Case(one_score, lambda frame: one_score(frame).drop("label"), "mean"),
     "labels that nothing can read": Case(*(chain(one_score, columns(label=1 / pl.lit(0.0))),) * 2, "mean"),

@@ -348,6 +348,8 @@ JSON_VALUES = {
     "lists of text": ([["a", None], None, []], pl.List(pl.String), [["a", None], None, []]),
     "lists of integers": ([[1], [-1, 2]], pl.List(pl.Int64), [[1], [-1, 2]]),
     "lists of booleans": ([[True]], pl.List(pl.Boolean), [[True]]),
+    "lists of decimals": ([[0.5, 1], [], None], pl.List(pl.Float64), [[0.5, 1.0], [], None]),
+    "lists of decimals and null": ([[0.25, None]], pl.List(pl.Float64), [[0.25, None]]),
     "empty lists": ([[], None], pl.List(pl.String), [[], None]),
 }
 
@@ -369,10 +371,10 @@ UNUSABLE = {
     "text and integers": (["a", None, 1, 2], "mixes text (line 1) and integers (line 3)"),
     "booleans and integers": ([True, 1], "mixes booleans (line 1) and integers (line 2)"),
     "objects and text": ([{"a": 1}, "a"], "mixes objects (line 1) and text (line 2)"),
-    "lists of both types": ([[1], ["a"]], "holds lists that are not of text alone or of integers alone"),
-    "lists of decimals": ([[0.5], []], "holds lists that are not of text alone or of integers alone"),
-    "lists of lists": ([[[1]]], "holds lists that are not of text alone or of integers alone"),
-    "objects": ([{"a": 1}, {"b": 2}, [3]], "holds lists or objects"),
+    "lists of both types": ([[1], ["a"]], "holds lists that are not of text alone or of numbers alone"),
+    "lists of lists": ([[[1]]], "holds lists that are not of text alone or of numbers alone"),
+    "objects": ([{"a": "b"}, {"b": 2}], "holds lists or objects"),
+    "lists and objects": ([{"a": 1}, {"b": 2}, [3]], "holds lists or objects"),
     "an integer beyond int64": ([1, 2**63], "has an integer outside the range of int64 (line 2)"),
     "an integer below int64": ([1, -(2**63) - 1], "has an integer outside the range of int64 (line 2)"),
     "an integer that would round": ([0.5, 2**53 + 1], "mixes decimals with an integer above 2^53 (line 2)"),

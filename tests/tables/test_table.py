@@ -17,7 +17,7 @@ from trackperm.errors import InputError, InputTypeError
 from trackperm.tables.column_types import ColumnType, typed_columns, unusable
 from trackperm.tables.table import ExampleTable
 
-INTEGER, DECIMAL, BOOLEAN, TEXT, TEXT_LIST, INTEGER_LIST = ColumnType
+INTEGER, DECIMAL, BOOLEAN, TEXT, TEXT_LIST, INTEGER_LIST, DECIMAL_LIST = ColumnType
 
 
 def table(values: Any, origin: str = "a") -> ExampleTable:
@@ -188,7 +188,7 @@ CLASHES = {
         "column `x` is list of integers in `a` (such as [1]) but integer",
     ),
     "lists of both types": (table([[1]]), table([["a"]], "b"), "column `x` is list of integers in `a`"),
-    "lists of decimals": (table([[0.5]]), table([[1]], "b"), "column `x` of `a` holds lists of Float64"),
+    "lists of decimals and text": (table([[0.5]]), table([["a"]], "b"), "column `x` is list of decimals in"),
     "lists of lists": (table([[[1]]]), table([[1]], "b"), "column `x` of `a` holds lists of List(Int64)"),
     "lists of too large integers": (
         table(pl.Series([[2**63]], dtype=pl.List(pl.UInt64))),

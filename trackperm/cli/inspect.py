@@ -335,7 +335,7 @@ def _tests(run: str, data: RunData, columns: Sequence[_Column], options: Sequenc
             found[name] = arguments
     systems = _systems(run, data)
     if systems:
-        of_systems = "micro_f1" if len(columns) == 4 else "mean"
+        of_systems = "pooled_f1" if len(columns) == 4 else "mean"
         command = ("trackperm", "compare", *systems, "-s", of_systems, "--by-position", *options)
         return _Testable(default, tuple(found), command, is_of_systems=True)
     logs = [] if data.tracker is None else ["--no-log"]

@@ -43,7 +43,7 @@ from trackperm.tables.table import ExampleTable, id_columns
 StatisticSource = str | Path | Statistic
 
 _COUNTED = {
-    "micro_f1": ("tp", "incorrect"),
+    "pooled_f1": ("tp", "incorrect"),
     "bracket_f1": ("matched", "gold", "test"),
     "pooled_error_rate": ("errors", "words"),
 }

@@ -233,7 +233,8 @@ def _compile_ranks(entries: Entries, name: str, known_strata: Collection[str] | 
         set_parameters=frozenset(checked.parameters)
         if entries.set_parameters is None
         else entries.set_parameters,
-        resolution={},
+        # Twice the mid-ranks are integers.
+        resolution={RANK: Fraction(1, 2)} if rank_score.scale == "ranks" else {},
         g_names=(),
         h=no_sum,
         score=None,

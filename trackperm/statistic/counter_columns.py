@@ -11,7 +11,6 @@ from trackperm.statistic.counters import COUNTERS
 from trackperm.statistic.counters.base import LabelCounts
 from trackperm.statistic.expressions.frames import counter_column
 from trackperm.statistic.expressions.tree import Call, Expression, Literal, Name, children
-from trackperm.tables.column_types import ColumnType
 
 
 def with_counters(
@@ -67,10 +66,7 @@ def _counted(
     names = names[:-1] if counter.looks_up else names
     given = [frame[columns[name]] for name in names]
     choices = [argument.value for argument in call.arguments if isinstance(argument, Literal)]
-    if counter.choices and not choices:
-        choices = [counter.choices[0]]
-    if counter.free is not None and not choices:
-        choices = ["" if counter.free is ColumnType.TEXT else 0]
+    choices += counter.defaults()[len(choices) :]
     looked_up = [labels] if counter.looks_up else []
     known = pl.DataFrame([column.is_not_null().alias(str(i)) for i, column in enumerate(given)]).select(
         pl.all_horizontal(pl.all())

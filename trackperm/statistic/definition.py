@@ -150,8 +150,8 @@ class Statistic:
         scores, halved. Its units follow from the data; they are by part if there are strata.
     rank_score : RankScore or None
         The score, if it is a rank statistic. The counts are then codes: the rank of a score among those of
-        its run, or its place among the scores of both, the label's place among the labels, and the numbers
-        of stratum and cluster. The test computes scores from all rows of codes, not from sums.
+        its run, in halves, or its place among the scores of both, the label's place among the labels, and
+        the numbers of stratum and cluster. The test computes scores from all rows of codes, not from sums.
     chosen : str
         Reason for the choice of the statistic, where the user named none, such as ``the log's own metric``.
     found : tuple of str

@@ -114,7 +114,9 @@ def load_statistic(
         kept = {key: column for key, column in source.columns.items() if key != replaced}
         set_ = source.set_parameters | parameters.keys()
         parameters, columns = {**source.parameters, **parameters}, {**kept, **columns}
-        own = source.resolution if source.pair_term is None else source.pair_term.resolution
+        own = None if source.depends_on_both else source.resolution
+        if source.pair_term is not None:
+            own = source.pair_term.resolution
         resolution = own if resolution is None else resolution
         chosen, found, function = source.chosen, source.found, source.function
     else:

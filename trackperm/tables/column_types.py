@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Collection
+import json
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,9 +30,12 @@ class ColumnType(enum.Enum):
     TEXT = "text"
     TEXT_LIST = "list of text"
     INTEGER_LIST = "list of integers"
+    DECIMAL_LIST = "list of decimals"
 
 
-LISTS = (ColumnType.TEXT_LIST, ColumnType.INTEGER_LIST)
+LISTS = (ColumnType.TEXT_LIST, ColumnType.INTEGER_LIST, ColumnType.DECIMAL_LIST)
+
+_LISTS_OF_NUMBERS = {ColumnType.INTEGER_LIST, ColumnType.DECIMAL_LIST}
 
 _DTYPES: dict[ColumnType, Any] = {
     ColumnType.INTEGER: pl.Int64,
@@ -40,6 +44,7 @@ _DTYPES: dict[ColumnType, Any] = {
     ColumnType.TEXT: pl.String,
     ColumnType.TEXT_LIST: pl.List(pl.String),
     ColumnType.INTEGER_LIST: pl.List(pl.Int64),
+    ColumnType.DECIMAL_LIST: pl.List(pl.Float64),
 }
 
 
@@ -64,7 +69,9 @@ def typed_columns(
     integers, and decimals become integers if every value of both runs is integral. A column of an untyped
     table is integer, decimal or text, decided by all values of both runs together. Therefore ``1.10`` and
     ``1.1`` are the same number unless the column is in `text`; :func:`numbers_in_two_ways` finds such values.
-    NaN becomes null. Lists hold text or integers; booleans in lists become integers.
+    NaN becomes null. Lists hold text, integers or decimals; booleans in lists become integers, and integers
+    become decimals if the lists of the other run hold decimals. Objects of numbers in JSON files become JSON
+    text.
 
     Parameters
     ----------
@@ -159,7 +166,12 @@ class _Column:
     def read(cls, table: ExampleTable, name: str) -> _Column:
         where = f"column `{name}` of `{table.origin}`"
         if name in table.unusable:
-            raise InputTypeError(f"{where} {table.unusable[name]}", hint="give every value the same type.")
+            texts = _objects_of_numbers(table.frame.get_column(name).to_list())
+            if texts is None:
+                raise InputTypeError(
+                    f"{where} {table.unusable[name]}", hint="give every value the same type."
+                )
+            return cls(pl.Series(name, texts, pl.String), ColumnType.TEXT, table.origin, False)
         values, type_ = _normalised(to_polars(table.frame.get_column(name), where), where)
         if values.null_count() == len(values):
             values, type_ = pl.Series(name, [None] * len(values), dtype=pl.Null), None
@@ -185,6 +197,19 @@ class _Column:
         """Return the least value; :mod:`~trackperm.tables.type_representatives` contain it too."""
         values = self.values.drop_nulls()
         return values.head(1).to_list()[0] if self.type in LISTS else values.min()
+
+
+def _objects_of_numbers(values: Iterable[Any]) -> list[str | None] | None:
+    """Write objects that map names to numbers, such as classes to probabilities, as JSON; None for others."""
+    found: list[str | None] = []
+    for value in values:
+        if value is None:
+            found.append(None)
+        elif isinstance(value, dict) and all(type(each) in (int, float) for each in value.values()):
+            found.append(json.dumps(value, ensure_ascii=False))
+        else:
+            return None
+    return found if any(found) else None
 
 
 def _normalised(values: pl.Series, where: str) -> tuple[pl.Series, ColumnType | None]:
@@ -217,7 +242,7 @@ def _normalised(values: pl.Series, where: str) -> tuple[pl.Series, ColumnType | 
 
 
 def _normalised_lists(lists: pl.Series, where: str) -> tuple[pl.Series, ColumnType]:
-    """Convert lists to lists of int64 or of text; to text if all are empty."""
+    """Convert lists to lists of int64, of float64 or of text; to text if all are empty."""
     items = lists.filter(lists.list.len() > 0).explode()
     _, type_ = _normalised(items, f"{where}, inside its lists,")
     allowed = {
@@ -225,11 +250,15 @@ def _normalised_lists(lists: pl.Series, where: str) -> tuple[pl.Series, ColumnTy
         ColumnType.TEXT: ColumnType.TEXT_LIST,
         ColumnType.INTEGER: ColumnType.INTEGER_LIST,
         ColumnType.BOOLEAN: ColumnType.INTEGER_LIST,
+        ColumnType.DECIMAL: ColumnType.DECIMAL_LIST,
     }
     if type_ not in allowed:
-        raise InputTypeError(f"{where} holds lists of {items.dtype}", hint="lists hold text or integers.")
+        raise InputTypeError(f"{where} holds lists of {items.dtype}", hint="lists hold text or numbers.")
     found = allowed[type_]
-    return lists.cast(_DTYPES[found]), found
+    lists = lists.cast(_DTYPES[found])
+    if found is ColumnType.DECIMAL_LIST:
+        lists = lists.list.eval(pl.element().fill_nan(None))
+    return lists, found
 
 
 def _as_written(pair: tuple[_Column, _Column]) -> tuple[_Column, _Column]:
@@ -303,10 +332,13 @@ def _common_type(pair: tuple[_Column, _Column]) -> ColumnType:
         column.is_exact() for column in pair if column.type is ColumnType.DECIMAL
     ):
         types = types - {ColumnType.DECIMAL} | {ColumnType.INTEGER}
-    if types == set(LISTS) and not all(column.values.list.len().sum() for column in pair):
+    if ColumnType.TEXT_LIST in types and types <= set(LISTS) and len(types) > 1:
+        # Lists that are all empty are those of text.
         types = {column.type for column in pair if column.type and column.values.list.len().sum()} or types
     if len(types) == 1:
         return types.pop()
+    if types == _LISTS_OF_NUMBERS:
+        return ColumnType.DECIMAL_LIST
     for clash in ({ColumnType.TEXT}, *({lists} for lists in LISTS), {ColumnType.BOOLEAN, ColumnType.DECIMAL}):
         if clash <= types:
             raise InputTypeError(

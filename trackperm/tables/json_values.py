@@ -138,10 +138,13 @@ def _texts(name: str, values: Sequence[Any], place: Callable[[int], str]) -> pl.
 
 
 def _lists(name: str, values: Sequence[Any]) -> pl.Series:
-    dtypes: dict[type, Any] = {str: pl.String, int: pl.Int64, bool: pl.Boolean}
+    dtypes: dict[type, Any] = {str: pl.String, int: pl.Int64, bool: pl.Boolean, float: pl.Float64}
     types = _types(chain.from_iterable(filter(None, values))) or {str}
+    if types == {int, float}:
+        values = [items and [None if item is None else float(item) for item in items] for items in values]
+        types = {float}
     if len(types) > 1 or not types <= set(dtypes):
-        raise UnusableColumnError("holds lists that are not of text alone or of integers alone")
+        raise UnusableColumnError("holds lists that are not of text alone or of numbers alone")
     try:
         return pl.Series(name, values, dtype=pl.List(dtypes[types.pop()]))
     except (UnicodeEncodeError, OverflowError, TypeError) as error:

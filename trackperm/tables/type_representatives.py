@@ -19,7 +19,7 @@ _MOST_DIGITS = 25  # digits up to which the length of integers is distinguished;
 def has_representatives(dtype: pl.DataType) -> bool:
     """Whether :func:`type_representatives` determine the type of a column of data type `dtype`."""
     if isinstance(dtype, pl.List):
-        return dtype.inner in _PLAIN
+        return dtype.inner in (*_PLAIN, pl.Float32, pl.Float64)
     return dtype.is_decimal() or dtype in _WITNESSED
 
 

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
-from scipy.stats import kendalltau
 from support.budget import cases
+from support.rank_scores import kendall_tau_b as tau_b
 
 from trackperm.exact.rank_statistics import RankedExamples, scores_by_stratum
 from trackperm.exact.rank_statistics.kendall import KendallTauB, LabelBit
 from trackperm.exact.rank_statistics.order import SwappedOrder
-
-
-def tau_b(scores: Any, labels: Any) -> float:
-    """Return SciPy's coefficient; 0 where it has none."""
-    return float(np.nan_to_num(kendalltau(scores, labels, variant="b").statistic))
 
 
 @pytest.mark.parametrize("by_cluster", [False, True])

@@ -20,6 +20,9 @@ CLASSES = {
     "macro_precision",
     "macro_recall",
     "mcc",
+    "micro_f1",
+    "micro_precision",
+    "micro_recall",
     "multiclass_mcc",
     "precision",
     "recall",
@@ -47,6 +50,8 @@ def of(name: str, *texts: str) -> Equality:
         ("(prediction == label) | (abs(prediction - label) < k)", {"label"}, set(), set(), False),
         ("token_matches(prediction, label)", set(), set(), set(), False),
         ("(prediction > 0) == (label > 0)", set(), set(), set(), False),
+        ("is_among(prediction, 'a,b') * (prediction == label)", {"label"}, set(), {"'a,b'"}, True),
+        ("is_among(prediction)", set(), set(), set(), False),
         ("label == positive", set(), set(), set(), True),
     ],
 )

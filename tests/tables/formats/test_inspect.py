@@ -114,7 +114,7 @@ class TestSamples:
 
 IDS = {
     "lists": (lambda i: [i], "column `id` is list of integers; ids must be integers or text"),
-    "objects": (lambda i: {"i": i}, "column `id` of `.*` holds lists or objects"),
+    "objects": (lambda i: {"i": str(i)}, "column `id` of `.*` holds lists or objects"),
     "long integers": (lambda i: 10**4199 + i, r"column `id` of `.*` has an integer outside .* \(sample 1\)"),
     "half surrogate pairs": (
         lambda i: f"q{i}\ud800",

@@ -251,4 +251,4 @@ def _drawn_test(
 
 
 def _no_distribution() -> NullDistribution:
-    raise CapacityError("the null distribution was not computed: exchanges were drawn")
+    raise CapacityError("p is an estimate from random exchanges, whose values are not kept")

@@ -25,6 +25,7 @@ _DTYPES: dict[ColumnType, Any] = {
     ColumnType.TEXT: nw.String,
     ColumnType.TEXT_LIST: nw.List(nw.String),
     ColumnType.INTEGER_LIST: nw.List(nw.Int64),
+    ColumnType.DECIMAL_LIST: nw.List(nw.Float64),
 }
 
 

@@ -21,6 +21,7 @@ NUMBERS = frozenset({ColumnType.DECIMAL, ColumnType.INTEGER})
 CLASSES = frozenset({ColumnType.TEXT, ColumnType.INTEGER, ColumnType.BOOLEAN})
 RANKS = frozenset({ColumnType.TEXT, ColumnType.INTEGER})
 ITEMS = TEXTS | {ColumnType.INTEGER_LIST}
+PROBABILITIES = TEXT | {ColumnType.DECIMAL_LIST, ColumnType.INTEGER_LIST}
 
 _WORD = r"[^\s\x1c-\x1f]+"  # the words that str.split() returns
 
@@ -42,7 +43,8 @@ class Counter:
     decimal : bool
         Whether the values are decimals.
     free : {ColumnType.TEXT, ColumnType.INTEGER} or None
-        Type of an optional last argument that may have any value: by default the empty text, or 0.
+        Type of an optional argument, before the choice, that may have any value: by default the empty text,
+        or 0.
     looks_up : bool
         Whether the last column is the label, of which the function gets the distinct values with their
         numbers of examples in the test, as :class:`LabelCounts`, in place of a Series.
@@ -58,7 +60,14 @@ class Counter:
     @property
     def arity(self) -> tuple[int, int]:
         """Least and greatest number of arguments."""
-        return len(self.columns), len(self.columns) + (bool(self.choices) or self.free is not None)
+        return len(self.columns), len(self.columns) + bool(self.choices) + (self.free is not None)
+
+    def defaults(self) -> list[str | int]:
+        """Return the values of the optional arguments where they are not given."""
+        found: list[str | int] = []
+        if self.free is not None:
+            found.append("" if self.free is ColumnType.TEXT else 0)
+        return [*found, *self.choices[:1]]
 
     @property
     def keeps_text(self) -> bool:

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from trackperm.errors import UncountableError
+from trackperm.exact.scores.scaling import decimal_places
+from trackperm.messages import listed
+from trackperm.statistic.counters.base import Integers
 
 OUTCOMES = (1, 0)
 """Whether the event of the probability happened; it does by default."""
@@ -14,18 +22,174 @@ OUTCOMES = (1, 0)
 CLIPPED = float(np.finfo(np.float64).eps)
 """Distance from 0 and 1 to which probabilities are clipped, as by scikit-learn: log(0) is not finite."""
 
+MOST_DIGITS = 7
+"""Most decimals of probabilities whose squares add up in integers below 2^53, for up to 90 classes."""
 
-def log_loss(probability: pl.Series, outcome: int) -> npt.NDArray[np.float64]:
+ROUNDED = 0.005
+"""Largest rounding error of one probability that was written with two decimals."""
+
+_HINT = "convert other scores, such as logits or percentages, first."
+
+Floats = npt.NDArray[np.float64]
+
+
+def log_loss(probability: pl.Series, outcome: int) -> Floats:
     """Return -log of the probability of what happened, with probabilities clipped as by scikit-learn."""
     values = probability.cast(pl.Float64).to_numpy()
     outside = ~((values >= 0.0) & (values <= 1.0))
     if outside.any():
         row = int(outside.argmax())
         raise UncountableError(
-            row,
-            f"`{probability.name}` is {values[row]}; expected a probability from 0 to 1",
-            "convert other scores, such as logits or percentages, first.",
+            row, f"`{probability.name}` is {values[row]}; expected a probability from 0 to 1", _HINT
         )
     clipped = np.clip(values, CLIPPED, 1.0 - CLIPPED)
-    losses: npt.NDArray[np.float64] = -np.log(clipped if outcome else 1.0 - clipped)
+    losses: Floats = -np.log(clipped if outcome else 1.0 - clipped)
     return losses
+
+
+def class_log_loss(probabilities: pl.Series, label: pl.Series, classes: str) -> Floats:
+    """Return -log of the probability of the label, clipped as by scikit-learn."""
+    found = _Probabilities.of(probabilities, label, classes)
+    own = np.take_along_axis(found.values, found.labels[:, None], axis=1)[:, 0]
+    losses: Floats = -np.log(np.clip(own, CLIPPED, 1.0 - CLIPPED))
+    return losses
+
+
+def class_squared_error(probabilities: pl.Series, label: pl.Series, classes: str) -> Floats:
+    """Return the sum over classes of (probability - y)^2, where y is 1 for the label and 0 otherwise.
+
+    Sums of decimals are computed in integers and rounded once.
+    """
+    found = _Probabilities.of(probabilities, label, classes)
+    digits = decimal_places(found.values.ravel())
+    scale = 10 ** min(digits, MOST_DIGITS) if digits is not None else 1
+    if digits is None or digits > MOST_DIGITS or found.values.shape[1] * scale**2 >= 2**53:
+        errors = found.values.copy()
+        errors[np.arange(len(errors)), found.labels] -= 1.0
+        return np.asarray((errors**2).sum(axis=1))
+    wholes = np.rint(found.values * scale).astype(np.int64)
+    wholes[np.arange(len(wholes)), found.labels] -= scale
+    return np.asarray((wholes**2).sum(axis=1) / scale**2)
+
+
+@dataclass(frozen=True, eq=False)
+class _Probabilities:
+    """Probabilities of K classes, and the class of every label.
+
+    Attributes
+    ----------
+    values : ndarray of float64, shape (N, K)
+        The probabilities.
+    labels : ndarray of int64, shape (N,)
+        Index of the label among the classes.
+    """
+
+    values: Floats
+    labels: Integers
+
+    @classmethod
+    def of(cls, column: pl.Series, label: pl.Series, classes: str) -> _Probabilities:
+        """Read lists in the order of the classes, or JSON objects of classes; refuse other numbers."""
+        names = [name.strip() for name in classes.split(",")] if classes else None
+        values, own = _of_texts(column, names) if column.dtype == pl.String else (_of_lists(column), names)
+        own = own or _usual(label, values.shape[1])
+        if len(own) != values.shape[1]:
+            raise UncountableError(
+                0,
+                f"`{column.name}` has {values.shape[1]} probabilities, and there are {len(own)} classes"
+                f" ({listed(own)})",
+                "`--set labels=cat,dog` names the classes of the probabilities, in their order.",
+            )
+        _require_distribution(column.name, values)
+        texts = label.cast(pl.String)
+        outside = ~texts.is_in(own)
+        if outside.any():
+            row = int(outside.arg_true()[0])
+            raise UncountableError(
+                row,
+                f"`{label.name}` is {label[row]!r}, and the classes of `{column.name}` are {listed(own)}",
+                "`--set labels=cat,dog` names the classes of the probabilities, in their order.",
+            )
+        places = texts.replace_strict(own, list(range(len(own))), return_dtype=pl.Int64)
+        return cls(values, places.to_numpy())
+
+
+def _usual(label: pl.Series, n: int) -> list[str]:
+    """Return the classes of lists where the user named none: integers from 0, or false and true."""
+    if label.dtype == pl.Boolean:
+        return ["false", "true"]
+    if label.dtype == pl.String:
+        raise UncountableError(
+            0,
+            f"`{label.name}` is text, so that the order of the classes is unknown",
+            "`--set labels=cat,dog` names the classes of the probabilities, in their order.",
+        )
+    return [str(i) for i in range(n)]
+
+
+def _of_lists(column: pl.Series) -> Floats:
+    lengths = column.list.len()
+    if (lengths != lengths[0]).any():
+        row = int((lengths != lengths[0]).arg_true()[0])
+        raise UncountableError(
+            row, f"`{column.name}` has {lengths[row]} probabilities, and {lengths[0]} on other examples"
+        )
+    values = column.explode()
+    if values.has_nulls():
+        row = int(values.is_null().arg_true()[0]) // int(lengths[0])
+        raise UncountableError(row, f"the list in `{column.name}` contains a null")
+    return values.cast(pl.Float64).to_numpy().reshape(len(column), -1)
+
+
+def _of_texts(column: pl.Series, names: list[str] | None) -> tuple[Floats, list[str] | None]:
+    """Read JSON: lists, or objects that map classes to probabilities, whose classes are returned in order."""
+    rows: list[Any] = []
+    for row, text in enumerate(column.to_list()):
+        try:
+            rows.append(json.loads(text))
+        except ValueError:
+            rows.append(None)
+        if not isinstance(rows[-1], list | dict) or type(rows[-1]) is not type(rows[0]):
+            raise UncountableError(
+                row,
+                f"`{column.name}` is {text!r}; expected probabilities",
+                'write a list, `[0.2, 0.8]`, or an object, `{"cat": 0.2, "dog": 0.8}`, on every example.',
+            )
+    if rows and isinstance(rows[0], dict):
+        own = names or sorted(rows[0])
+        for row, each in enumerate(rows):
+            if each.keys() != set(own):
+                raise UncountableError(
+                    row,
+                    f"`{column.name}` has the classes {listed(sorted(each))}, and not {listed(own)}",
+                    "every example needs the probability of every class.",
+                )
+        return _matrix(column.name, [[each[name] for name in own] for each in rows], len(own)), own
+    n = len(rows[0]) if rows else 0
+    for row, each in enumerate(rows):
+        if len(each) != n:
+            raise UncountableError(row, f"`{column.name}` has {len(each)} probabilities, and {n} elsewhere")
+    return _matrix(column.name, rows, n), names
+
+
+def _matrix(name: str, rows: Sequence[Sequence[Any]], n: int) -> Floats:
+    """Return probabilities as an array, shape (N, n); refuse what is not a number."""
+    for row, values in enumerate(rows):
+        if any(type(value) not in (int, float) for value in values):
+            raise UncountableError(row, f"`{name}` contains a null, or what is not a number")
+    return np.array(rows, dtype=np.float64).reshape(len(rows), n)
+
+
+def _require_distribution(name: str, values: Floats) -> None:
+    """Refuse numbers outside of 0 to 1, and sums that are not 1, even after rounding to two decimals."""
+    outside = ~((values >= 0.0) & (values <= 1.0)).all(axis=1)
+    if outside.any():
+        row = int(outside.argmax())
+        raise UncountableError(row, f"`{name}` has a number that is not from 0 to 1", _HINT)
+    sums = values.sum(axis=1)
+    wrong = np.abs(sums - 1.0) > ROUNDED * values.shape[1]
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise UncountableError(
+            row, f"the probabilities in `{name}` add up to {sums[row]:.4g}, not to 1", _HINT
+        )

@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 from trackperm.statistic.counters.answers import answer_f1, answer_matches, answer_overlap, n_answer_tokens
-from trackperm.statistic.counters.base import CLASSES, ITEMS, NUMBERS, RANKS, TEXT, TEXTS, Counter
+from trackperm.statistic.counters.base import (
+    CLASSES,
+    ITEMS,
+    NUMBERS,
+    PROBABILITIES,
+    RANKS,
+    TEXT,
+    TEXTS,
+    Counter,
+)
 from trackperm.statistic.counters.edits import character_edit_operations, edit_operations, n_characters
 from trackperm.statistic.counters.labels import (
+    is_among,
     label_count,
     label_distance,
     label_distance_squares,
@@ -19,8 +29,8 @@ from trackperm.statistic.counters.ngrams import (
     n_ngrams,
     ngram_matches,
 )
-from trackperm.statistic.counters.probabilities import OUTCOMES, log_loss
-from trackperm.statistic.counters.rankings import ndcg, reciprocal_rank
+from trackperm.statistic.counters.probabilities import OUTCOMES, class_log_loss, class_squared_error, log_loss
+from trackperm.statistic.counters.rankings import GAINS, ndcg, reciprocal_rank
 from trackperm.statistic.counters.sets import set_overlap, set_size, token_overlap
 from trackperm.statistic.counters.spans import SCHEMES, n_spans, span_tp
 from trackperm.statistic.counters.tokens import arc_matches, head_matches, n_tokens, token_matches
@@ -47,6 +57,7 @@ COUNTERS = {
     "n_answer_tokens": Counter(n_answer_tokens, (TEXT,)),
     "answer_f1": Counter(answer_f1, (TEXT, TEXTS), decimal=True),
     "answer_matches": Counter(answer_matches, (TEXT, TEXTS)),
+    "is_among": Counter(is_among, (CLASSES,), free=ColumnType.TEXT),
     "label_count": Counter(label_count, (CLASSES, CLASSES), looks_up=True),
     "place": Counter(place, (RANKS,), free=ColumnType.TEXT),
     "label_distance": Counter(label_distance, (RANKS, RANKS), free=ColumnType.TEXT, looks_up=True),
@@ -57,7 +68,11 @@ COUNTERS = {
     "n_character_ngrams": Counter(n_character_ngrams, (TEXT,), CHARACTER_ORDERS),
     "translation_edits": Counter(translation_edits, (TEXT, TEXT)),
     "reciprocal_rank": Counter(reciprocal_rank, (ITEMS, ITEMS), free=ColumnType.INTEGER, decimal=True),
-    "ndcg": Counter(ndcg, (ITEMS, ITEMS), free=ColumnType.INTEGER, decimal=True),
+    "ndcg": Counter(ndcg, (ITEMS, ITEMS), GAINS, free=ColumnType.INTEGER, decimal=True),
     "log_loss": Counter(log_loss, (NUMBERS,), OUTCOMES, decimal=True),
+    "class_log_loss": Counter(class_log_loss, (PROBABILITIES, CLASSES), free=ColumnType.TEXT, decimal=True),
+    "class_squared_error": Counter(
+        class_squared_error, (PROBABILITIES, CLASSES), free=ColumnType.TEXT, decimal=True
+    ),
 }
 """All counters. Two columns of lists need the same type of items."""

@@ -178,7 +178,8 @@ class Checker:
             hint = "labels are the same in both runs, so that swaps keep their numbers."
             message = f"`{node.function}` looks up values in `label` alone"
             raise expression.error(node.arguments[len(types) - 1], message, hint=hint)
-        mixed = ColumnType.INTEGER_LIST in types or counter.looks_up
+        are_items = all(ColumnType.INTEGER_LIST in allowed for allowed in counter.columns)
+        mixed = (are_items and ColumnType.INTEGER_LIST in types) or counter.looks_up
         if mixed and len(set(types) - {None}) > 1:
             sides = [
                 self._named(argument, found)
@@ -186,9 +187,9 @@ class Checker:
                 if isinstance(argument, Name)
             ]
             raise expression.error(node, " is counted with ".join(sides), hint="both need the same type.")
-        for choice in node.arguments[len(counter.columns) :]:
+        for i, choice in enumerate(node.arguments[len(counter.columns) :]):
             value = choice.value if isinstance(choice, Literal) else None
-            if counter.free is not None:
+            if counter.free is not None and i == 0:
                 if value is not None and literal_type(value) is counter.free:
                     continue
                 wanted = "text" if counter.free is ColumnType.TEXT else "an integer"
