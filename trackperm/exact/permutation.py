@@ -27,13 +27,14 @@ from trackperm.exact.counts import LARGEST, DifferenceHistogram, n_configuration
 from trackperm.exact.distributions.characteristic import FloatArray, SwapDistribution
 from trackperm.exact.distributions.pmf import BYTES_PER_CELL, LOG_WINDOW, plan_window
 from trackperm.exact.distributions.tilt import EMPTY, TailMass, share_of_swaps
-from trackperm.exact.engines.choice import LONGEST, PATIENCE, Engine, run_cheapest, run_named
+from trackperm.exact.engines.choice import LONGEST, PATIENCE, Engine, cannot_solve, run_cheapest, run_named
 from trackperm.exact.engines.enumeration import count_inside
 from trackperm.exact.engines.lattice.lattice import MOST_REDUCED, Lattice, reduce_rank
 from trackperm.exact.engines.lattice.rows import BYTES_PER_INTERVAL
 from trackperm.exact.engines.lattice.statistic import LatticeStatistic, Statistic, not_antisymmetric
 from trackperm.exact.engines.lattice.tail import region_tail
 from trackperm.exact.engines.linear.tails import EXACT_IN_FLOATS, LinearStatistic, UpperRay, linear_tails
+from trackperm.exact.engines.linearised import linearised_tail
 from trackperm.exact.functions.monotone import direction_along
 from trackperm.exact.functions.rational import RationalStatistic
 from trackperm.exact.functions.real import RealStatistic
@@ -337,12 +338,12 @@ def _lattice_test(histogram: DifferenceHistogram, h: Statistic, options: TestOpt
             "sums of the differences exceed 2^62", hint="give a statistic with smaller integers."
         )
     statistic = LatticeStatistic(h, histogram, lattice)
-    if isinstance(h, RationalStatistic) and not _multiplies_out(h, statistic):
+    if isinstance(h, RationalStatistic) and not _multiplies_out(statistic):
         statistic = LatticeStatistic(RealStatistic.from_rational(h), histogram, lattice)
     observed = statistic.observed if statistic.observed_exact is None else statistic.observed_exact
-    affine = statistic.affine()
-    if affine is not None and isinstance(observed, Fraction):
-        linear = _linear_statistic(histogram, lattice.coordinates, affine[1], observed)
+    slopes = statistic.slopes()
+    if slopes is not None and isinstance(observed, Fraction):
+        linear = _linear_statistic(histogram, lattice.coordinates, slopes, observed)
         return _affine_test(linear, histogram, options)
     if options.two_sided:
         statistic.check_antisymmetric(law.total, np.random.default_rng(0))
@@ -369,33 +370,57 @@ def _lattice_test(histogram: DifferenceHistogram, h: Statistic, options: TestOpt
     run = partial(run_cheapest, patience=patience) if options.method == "auto" else named
 
     def drawn(method: str) -> PermutationTest:
-        inside = region(statistic.observed_point)
+        inside = region()
         if method == "monte-carlo":
             return drawn_result(law, inside, options, fields)
         try:
             return tilted_result(law, statistic, inside, upper, options, fields)
         except CapacityError as error:
             if options.method == "tilted":
-                raise CapacityError(
-                    f"`--method tilted` cannot solve this problem: {error.message}",
-                    hint="use `--method auto`, which chooses an engine that fits.",
-                ) from error
+                raise cannot_solve("tilted", error.message) from error
             result = drawn_result(law, inside, options, fields)
             return replace(result, why=f"{result.why}; tilted: {error.message}")
+
+    def bracketed(*, only_tight: bool) -> TailResult:
+        if not isinstance(statistic.h, RationalStatistic | RealStatistic):
+            raise CapacityError("the statistic is a NumPy function, whose slopes are not known")
+        mass, why = linearised_tail(
+            histogram,
+            statistic.h,
+            statistic.observed,
+            options.tested,
+            options.memory_budget,
+            only_tight=only_tight,
+        )
+        return TailResult(mass, "bracket", why)
 
     found = all_extreme(law.n_coins, options.two_sided and observed == 0)
     if found is None and options.method in ("monte-carlo", "tilted"):
         return drawn(options.method)
+    if found is None and options.method == "bracket":
+        if options.mid_p:
+            raise cannot_solve("bracket", "it does not know ties, which the mid-p-value counts half")
+        try:
+            found = bracketed(only_tight=False)
+        except CapacityError as error:
+            raise cannot_solve("bracket", error.message) from error
     if found is None:
         try:
             engines = _engines(law, statistic, float(observed), region, upper, options)
             mass, engine = run(engines, options.memory_budget)
+            found = TailResult(mass, engine.name, engine.why)
         except CapacityError as error:
             if options.method != "auto" or options.mid_p:
                 raise
-            result = drawn("tilted" if tilts else "monte-carlo")
-            return replace(result, why=f"{result.why}; {error.message}")
-        found = TailResult(mass, engine.name, engine.why)
+            if not tilts:
+                result = drawn("monte-carlo")
+                return replace(result, why=f"{result.why}; {error.message}")
+            try:
+                found = bracketed(only_tight=True)
+                found = replace(found, why=f"{found.why}; {error.message}")
+            except CapacityError as loose:
+                result = drawn("tilted")
+                return replace(result, why=f"{result.why}; {error.message}; bracket: {loose.message}")
     if options.mid_p and law.n_coins:
         interior = partial(region, strict=True)
         engines = _engines(law, statistic, float(observed), interior, upper, options)
@@ -447,24 +472,22 @@ def _rank(lattice: Lattice) -> int:
     return int(np.linalg.matrix_rank(lattice.coordinates))
 
 
-def _multiplies_out(h: RationalStatistic, statistic: LatticeStatistic) -> bool:
-    """Whether h is a quotient of two polynomials of moderate size, on the lattice as well."""
+def _multiplies_out(statistic: LatticeStatistic) -> bool:
+    """Whether h is a quotient of two polynomials of moderate size on the lattice."""
     if statistic.lattice.rank > MOST_REDUCED:
         return False
     try:
-        if sum(len(part.terms) for part in h.quotient) > MODERATE_TERMS:
-            return False
         local = statistic.local
-        return local is not None and sum(len(part.terms) for part in local.quotient) <= MODERATE_TERMS
     except CapacityError:
         return False
+    return local is not None and len(local.numerator.terms) + len(local.denominator.terms) <= MODERATE_TERMS
 
 
 def _engines(
     law: SwapDistribution,
     statistic: LatticeStatistic,
     threshold: float,
-    region: Callable[[Sequence[int]], Region],
+    region: Callable[[], Region],
     upper: bool,
     options: TestOptions,
 ) -> list[Engine[TailMass]]:
@@ -487,7 +510,7 @@ def _engines(
         refusal = "sums of the differences exceed 2^52, beyond which floats are not exact"
 
     def counted() -> TailMass:
-        count = count_inside(law, region(statistic.observed_point))
+        count = count_inside(law, region())
         return share_of_swaps(count, law.n_coins) if count else EMPTY
 
     budget = options.memory_budget
@@ -506,6 +529,6 @@ def _engines(
             n_bytes=n_bytes,
             refusal=refusal,
             why=f"{len(statistic.histogram.observed)} counts on a lattice of rank {law.rank}",
-            run=partial(region_tail, law, statistic, threshold, region, upper=upper, memory_budget=budget),
+            run=lambda: region_tail(law, statistic, threshold, region(), upper=upper, memory_budget=budget),
         ),
     ]

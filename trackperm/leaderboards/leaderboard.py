@@ -12,21 +12,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
-from trackperm.choices import (
-    Alternative,
-    CorrectionOfPairs,
-    Method,
-    MissingOfMany,
-    Repeats,
-    Unit,
-    require_choice,
-)
+from trackperm.choices import Alternative, CorrectionOfPairs, Method, MissingOfMany, Repeats, Unit
 from trackperm.comparison import Question, reference_answers
 from trackperm.comparison.effect import interval_of
 from trackperm.errors import InputError
 from trackperm.exact import TestOptions
 from trackperm.exact.intervals import Interval
 from trackperm.exact.multiplicity import adjustment
+from trackperm.exact.options import require_choice
 from trackperm.exact.outcome import n_requested
 from trackperm.exact.scores.resolution import Resolution
 from trackperm.leaderboards.clusters_seen import clusters_seen

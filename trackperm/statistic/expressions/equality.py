@@ -71,7 +71,9 @@ def _partners(node: Node, name: str) -> Iterator[Node | None]:
     elif isinstance(node, Call) and node.function == "is_among":  # compares a value with those of a list
         value, *choices = node.arguments
         if isinstance(value, Name) and value.full == name:
-            yield choices[0] if choices else None
+            if not choices:
+                yield None
+            yield from choices
     else:
         for child in children(node):
             yield from _partners(child, name)
