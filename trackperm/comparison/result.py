@@ -14,6 +14,7 @@ from trackperm.choices import IntervalChoice
 from trackperm.comparison.context import AdjustedPValue, MissingDataCase, Slice
 from trackperm.comparison.dependence import Dependence
 from trackperm.comparison.effect import detectable_effect_of, effect_sizes_of, hull_of, interval_beside
+from trackperm.comparison.equivalence_power import law_by_interval
 from trackperm.comparison.evidence import EquivalencePValue, SizeBounds, equivalence_pvalue, size_bounds
 from trackperm.comparison.frame import TYPES, one_row
 from trackperm.comparison.identity import key_of, signature_of
@@ -30,7 +31,7 @@ from trackperm.comparison.second_opinions import (
 from trackperm.comparison.verdict import Conclusion, Verdict, decide
 from trackperm.exact import CountTable, NullDistribution, PermutationTest
 from trackperm.exact.intervals import EffectSizes, Interval
-from trackperm.exact.power import MinimumDetectableEffect
+from trackperm.exact.power import EquivalencePower, MinimumDetectableEffect, equivalence_power
 from trackperm.pairing import PairingReport
 from trackperm.presentation import Presented
 from trackperm.statistic import Statistic
@@ -317,6 +318,21 @@ class Comparison(Presented):
         return max(found, key=lambda each: each.pvalue)
 
     @cached_property
+    def equivalence_power(self) -> EquivalencePower | None:
+        """Power of equivalence within the margin, if the true difference is 0 or half the margin.
+
+        It uses the number of examples and the discordance of this comparison, never its difference. None
+        without a margin, or without an interval that can show equivalence, for means over pairs of examples,
+        and if missing predictions are bounded.
+        """
+        if self.margin is None or self.bounds or self.statistic.depends_on_both:
+            return None
+        if isinstance(self.size.basis, str):
+            return None
+        law = law_by_interval(self.statistic, self.count_table, self.size.basis)
+        return None if law is None else equivalence_power(law, self.margin, self.alpha)
+
+    @cached_property
     def effect_sizes(self) -> EffectSizes:
         """Effect sizes: relative change, Cohen's d_z and odds, where the statistic has them."""
         return effect_sizes_of(
@@ -441,6 +457,7 @@ class Comparison(Presented):
             "no_equivalence": self.decision.lack,
             "equivalence_pvalue": None if self.equivalence is None else self.equivalence.pvalue,
             "equivalence_pvalue_is_bound": None if self.equivalence is None else self.equivalence.is_bound,
+            "equivalence_power": None if self.equivalence_power is None else asdict(self.equivalence_power),
             "slice": None if self.slice is None else asdict(self.slice),
             "interval": interval_as_json(self.interval),
             "no_interval": self.interval_unavailable,
@@ -475,9 +492,9 @@ class Comparison(Presented):
         polars.DataFrame
             Columns ``statistic``, ``baseline``, ``candidate`` (names of the runs), ``baseline_score``,
             ``candidate_score``, ``difference``, ``ci_low``, ``ci_high`` (ends of `interval`), ``p_value``,
-            ``adjusted_p``, ``equivalence_p``, ``verdict``, ``n_examples``, ``n_discordant``, ``n_better``,
-            ``n_worse``, ``signature``. What the comparison lacks is null; a p-value below the range of floats
-            is 0.
+            ``adjusted_p``, ``equivalence_p``, ``equivalence_power`` (if the true difference is 0),
+            ``verdict``, ``n_examples``, ``n_discordant``, ``n_better``, ``n_worse``, ``signature``. What the
+            comparison lacks is null; a p-value below the range of floats is 0.
         """
         named = {
             "statistic": self.title,
@@ -488,6 +505,7 @@ class Comparison(Presented):
             "p_value": self.pvalue,
             "adjusted_p": None if self.corrected is None else self.corrected.pvalue,
             "equivalence_p": None if self.equivalence is None else self.equivalence.pvalue,
+            "equivalence_power": None if self.equivalence_power is None else self.equivalence_power.at_zero,
         }
         return one_row({name: named[name] if name in named else getattr(self, name) for name in TYPES})
 
