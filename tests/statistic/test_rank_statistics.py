@@ -19,6 +19,7 @@ from trackperm.statistic.load import BUILTIN
 from trackperm.statistic.written_spec import written_spec
 
 SCORES: dict[str, rank_scores.Score] = {
+    "kendall_tau_b": rank_scores.kendall_tau_b,
     "spearman": rank_scores.spearman,
     "average_precision": rank_scores.average_precision,
 }

@@ -22,6 +22,12 @@ def spearman(scores: Any, label: Any) -> float:
     return 0.0 if np.isnan(value) else value
 
 
+def kendall_tau_b(scores: Any, label: Any) -> float:
+    """SciPy's coefficient; 0 where it is undefined."""
+    value = float(stats.kendalltau(scores, label, variant="b").statistic)
+    return 0.0 if np.isnan(value) else value
+
+
 def average_precision(scores: Any, label: Any) -> float:
     return float(metrics.average_precision_score(label, scores))
 

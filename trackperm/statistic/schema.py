@@ -268,7 +268,7 @@ class RankStatistic(BaseModel):
         extra="forbid", strict=True, frozen=True, title="RankStatistic", defer_build=True
     )
 
-    function: Literal["average_precision", "spearman"] = Field(
+    function: Literal["average_precision", "kendall_tau_b", "spearman"] = Field(
         description="Score of a run as a function of two whole columns: the column `score` and the label. It "
         "is computed again after every exchange of outputs."
     )

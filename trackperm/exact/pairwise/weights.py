@@ -65,6 +65,12 @@ class Roles:
     left_group: IntArray
     right_group: IntArray
 
+    def in_order(self, examples: IntArray) -> Roles:
+        """Return the roles of the examples with these indices."""
+        parts = (self.left, self.right, self.left_place, self.right_place, self.left_group, self.right_group)
+        distinct = {id(part): part[examples] for part in parts}
+        return Roles(*(distinct[id(part)] for part in parts))
+
 
 @dataclass(frozen=True)
 class PairSums:
@@ -91,8 +97,8 @@ class PairSums:
     own: IntArray
     pairs: IntArray
 
-    def of_part(self, examples: npt.NDArray[np.bool_]) -> PairSums:
-        """Return the sums of some examples, none of which is paired with another one."""
+    def of_part(self, examples: npt.NDArray[np.bool_] | IntArray) -> PairSums:
+        """Return the sums of some examples, none of which is paired with another one, or of all reordered."""
         parts = (self.weights, self.candidate, self.baseline, self.partners, self.own, self.pairs)
         return PairSums(*(part[examples] for part in parts))
 
@@ -137,6 +143,10 @@ def ranked_pairs(scores: PairScores, roles: Roles, terms: Terms, is_pair: npt.ND
         If sums may reach 2^62.
     """
     require_room(int(np.abs(terms).max(initial=0)), scores.u.size)
+    # Queries in the order of places read the levels of a tree from one end to the other.
+    order = np.argsort(roles.left_place, kind="stable")
+    scores = replace(scores, u=scores.u[order], v=scores.v[order])
+    roles, terms, is_pair = _with_fewer_kinds(roles.in_order(order), terms, is_pair)
     n_places = int(max(roles.left_place.max(initial=0), roles.right_place.max(initial=0))) + 1
     left = _Side(roles.left, roles.left_place, roles.left_group, scores.left, scores.n_codes, n_places)
     right = _Side(roles.right, roles.right_place, roles.right_group, scores.right, scores.n_codes, n_places)
@@ -151,7 +161,7 @@ def ranked_pairs(scores: PairScores, roles: Roles, terms: Terms, is_pair: npt.ND
         of_right = right.sums(left, scores, from_right)
         n_right = right.n_partners(left, is_pair.transpose(1, 0, 2))
     uu, uv, vu, vv = (first + second for first, second in zip(of_left, of_right, strict=True))
-    return PairSums(
+    found = PairSums(
         weights=uu + uv - vu - vv,
         candidate=of_left[0],
         baseline=of_left[3],
@@ -159,6 +169,37 @@ def ranked_pairs(scores: PairScores, roles: Roles, terms: Terms, is_pair: npt.ND
         own=uu - vv,
         pairs=partners + n_right,
     )
+    inverse = np.empty_like(order)
+    inverse[order] = np.arange(order.size)
+    return found.of_part(inverse)
+
+
+def _with_fewer_kinds(
+    roles: Roles, terms: Terms, is_pair: npt.NDArray[np.bool_]
+) -> tuple[Roles, Terms, npt.NDArray[np.bool_]]:
+    """Join kinds of right examples that only differ in pairs of equal places, by moving their places.
+
+    If equal places count as the left one being below, all such right examples are moved up by half a place,
+    or else down by half a place; places are doubled and one is added, so that they are integers of at least
+    0.
+    """
+    keys = np.concatenate([terms, is_pair[..., None]], axis=3)
+    moves = np.zeros(terms.shape[1], dtype=np.int64)
+    moves[(keys[:, :, 1] == keys[:, :, 2]).all(axis=(0, 2))] = -1
+    moves[(keys[:, :, 1] == keys[:, :, 0]).all(axis=(0, 2))] = 1
+    found: dict[bytes, int] = {}
+    joined = np.empty_like(moves)
+    for kind, move in enumerate(moves.tolist()):
+        own = keys[:, kind, ::2] if move else keys[:, kind]
+        joined[kind] = found.setdefault(bytes([move != 0]) + own.tobytes(), kind)
+    if len(found) == moves.size:
+        return roles, terms, is_pair
+    kept, numbers = np.unique(joined, return_inverse=True)
+    is_right = roles.right >= 0
+    right = np.where(is_right, numbers[roles.right], -1)
+    right_place = 2 * roles.right_place + 1 + np.where(is_right, moves[roles.right], 0)
+    roles = replace(roles, right=right, left_place=2 * roles.left_place + 1, right_place=right_place)
+    return roles, terms[:, kept], is_pair[:, kept]
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from trackperm.exact.distributions.characteristic import FloatArray
 from trackperm.exact.rank_statistics.average_precision import AveragePrecision
 from trackperm.exact.rank_statistics.examples import RankedExamples
+from trackperm.exact.rank_statistics.kendall import KendallTauB
 from trackperm.exact.rank_statistics.linear import LinearDifference
 from trackperm.exact.rank_statistics.order import SwappedOrder
 from trackperm.exact.rank_statistics.spearman import Spearman
@@ -51,6 +52,7 @@ class RankStatistic:
 
 RANK_STATISTICS: Mapping[str, RankStatistic] = {
     "average_precision": RankStatistic(AveragePrecision.of, is_binary=True),
+    "kendall_tau_b": RankStatistic(KendallTauB.of, is_binary=False),
     "spearman": RankStatistic(Spearman.of, is_binary=False),
 }
 """The rank statistics of the spec language."""

@@ -33,6 +33,7 @@ from trackperm.exact.distributions.characteristic import FloatArray
 from trackperm.exact.rank_statistics.examples import RankedExamples
 from trackperm.exact.rank_statistics.linear import LinearDifference
 from trackperm.exact.rank_statistics.order import SwappedOrder
+from trackperm.exact.rank_statistics.ties import tied_groups, ties_change
 from trackperm.exact.types import IntArray
 
 
@@ -76,11 +77,10 @@ class Spearman:
         is_moved = ranked.coins >= 0
         np.add.at(moves, ranked.coins[is_moved], _moves(ranked, labels)[is_moved])
         linear = None
-        if not _ties_change(ranked, order):
+        if not ties_change(ranked, order):
             scale = math.sqrt(float(_variance(n, np.zeros(()))) * variance)
             linear = LinearDifference(moves, 0.5 / scale if scale else 0.0)
-        (tied,) = np.nonzero(order.is_tied & (linear is None))
-        n_tied = np.diff(order.n_both[order.ends], prepend=0)[tied]
+        tied, n_tied = tied_groups(order) if linear is None else (np.zeros(0, dtype=np.int64),) * 2
         return cls(order, linear, moves, labels[order.examples].astype(np.float64), variance, tied, n_tied)
 
     def scores(self, states: npt.NDArray[np.int32]) -> tuple[FloatArray, FloatArray]:
@@ -126,13 +126,6 @@ def _moves(ranked: RankedExamples, labels: IntArray) -> IntArray:
         return np.asarray(labels * (below + up_to) - (sums[below] + sums[up_to]))
 
     return parts(ranked.u) - parts(ranked.v)
-
-
-def _ties_change(ranked: RankedExamples, order: SwappedOrder) -> bool:
-    """Whether the correction for ties can differ between the runs, or after exchanges."""
-    if ranked.by_run:
-        return any(np.unique(side).size < side.size for side in (ranked.u, ranked.v))
-    return bool(order.is_tied.any())
 
 
 def _variance(n: int, ties: FloatArray) -> FloatArray:
