@@ -220,10 +220,10 @@ class Strip:
         values = self._values(points, self.slopes)
         return np.asarray((values >= self.least) & (values <= self.greatest), dtype=np.bool_)
 
-    def cut(self, x: IntArray, low: IntArray, high: IntArray) -> tuple[IntArray, IntArray]:
-        """Shorten rows {x} x [low, high] of a plane lattice to the strip; low > high if nothing is left."""
-        rest = self._values([x], self.slopes[:1])
-        slope = self.slopes[1]
+    def cut(self, heads: Sequence[IntArray], low: IntArray, high: IntArray) -> tuple[IntArray, IntArray]:
+        """Shorten rows {heads} x [low, high] to the strip; low > high if nothing is left."""
+        rest = self._values(heads, self.slopes[:-1])
+        slope = self.slopes[-1]
         if slope == 0:
             outside = (rest < self.least) | (rest > self.greatest)
             return low, np.where(outside, low - 1, high)

@@ -52,7 +52,8 @@ from trackperm.exact.distributions.tilt import (
     without_undefined,
 )
 from trackperm.exact.engines.lattice.lattice import Flags, Reach
-from trackperm.exact.engines.lattice.rows import BYTES_PER_INTERVAL, RowIntervals, plane_region
+from trackperm.exact.engines.lattice.rows import BYTES_PER_INTERVAL, RowIntervals, region_rows, window_rows
+from trackperm.exact.engines.lattice.space import space_sums
 from trackperm.exact.types import IntArray, Region
 
 LOG_IGNORED = -31.0
@@ -95,7 +96,7 @@ INTERVALS_PER_ROW = 16
 """Largest average number of intervals in a row: with more, a transform is cheaper."""
 
 
-def plane_tail(
+def rows_tail(
     law: SwapDistribution,
     first_tilt: FloatArray,
     log_tail: float,
@@ -117,22 +118,29 @@ def plane_tail(
         Points that swaps may lead to.
     """
     first = Tilted.of(law, first_tilt, LOG_WINDOW, fast=False)
-    none = np.zeros(2)
+    none = np.zeros(law.rank)
     window = plan_window(law, none, LOG_WINDOW + min(log_tail, 0.0), fast=False)
-    n_rows = window.periods[0]
+    n_rows = math.prod(window.periods[:-1])
     if n_rows * BYTES_PER_INTERVAL > memory_budget:
         raise CapacityError(f"the region has {n_rows} rows, beyond the memory budget")
-    found = plane_region(region(first.reference), window, reach, memory_budget)
-    if found.inside.x.size > INTERVALS_PER_ROW * n_rows:
-        raise CapacityError(f"the region has {found.inside.x.size} intervals in {n_rows} rows")
-    log_beyond = log_outside(law, none, window)
+    rows, log_beyond = window_rows(window), log_outside(law, none, window)
+    if law.rank > 2:
+        # Most rows of a box are so far from the mean that even whole they are negligible.
+        untilted = Tilted.of(law, none, LOG_WINDOW, fast=False)
+        bounds = _log_mass_bounds(untilted, rows, least_precision(law))
+        rows = rows.chosen(bounds > log_tail + LOG_IGNORED - math.log(n_rows))
+        log_beyond = float(np.logaddexp(log_beyond, log_tail + LOG_IGNORED))
+    found = region_rows(region(first.reference), rows, reach, memory_budget)
+    if found.inside.n > INTERVALS_PER_ROW * n_rows:
+        raise CapacityError(f"the region has {found.inside.n} intervals in {n_rows} rows")
     tilts, chosen = _assigned(law, first, found.inside, log_tail)
     tail = _summed(law, tilts, found.inside, chosen, log_tail, log_beyond, memory_budget)
-    if found.undefined.x.size == 0:
+    if found.undefined.n == 0:
         return tail
     tilts, chosen = _assigned(law, first, found.undefined, log_tail)
     undefined = _summed(law, tilts, found.undefined, chosen, log_tail, -math.inf, memory_budget)
-    return without_undefined(tail, undefined, (int(found.undefined.x[0]), int(found.undefined.first[0])))
+    point = tuple(int(axis[0]) for axis in (*found.undefined.heads, found.undefined.first))
+    return without_undefined(tail, undefined, point)
 
 
 def _assigned(
@@ -142,19 +150,20 @@ def _assigned(
     precision = least_precision(law)
     tilts = [first]
     bounds = _log_mass_bounds(first, rows, precision)
-    chosen = np.full(rows.x.size, -1, dtype=np.int64)
-    best = np.full(rows.x.size, np.inf)
+    chosen = np.full(rows.n, -1, dtype=np.int64)
+    best = np.full(rows.n, np.inf)
     while True:
         _reassign(tilts, rows, log_tail, best, chosen)
         needed = _needed(bounds, log_tail + LOG_IGNORED)
-        worst = int(np.argmax(np.where(needed, best, -np.inf))) if rows.x.size else 0
+        worst = int(np.argmax(np.where(needed, best, -np.inf))) if rows.n else 0
         if not needed.any() or best[worst] <= log_tail + LOG_EXCESS or len(tilts) >= MOST_TILTS:
             break
         # The row's likeliest point under the null: its conditional mean, moved into the interval.
-        dx = float(rows.x[worst]) - law.total[0] / 2
-        middle = law.total[1] / 2 - precision[0, 1] / precision[1, 1] * dx
+        head = [float(axis[worst]) for axis in rows.heads]
+        moved = sum(p * (x - e / 2) for p, x, e in zip(precision[-1], head, law.total, strict=False))
+        middle = law.total[-1] / 2 - moved / precision[-1, -1]
         y = min(max(middle, float(rows.first[worst])), float(rows.last[worst]))
-        further = quantised(tilt_at(law, np.array([float(rows.x[worst]), y])))
+        further = quantised(tilt_at(law, np.array([*head, y])))
         if any(np.array_equal(further, tilt.tilt) for tilt in tilts):
             break
         tilts.append(Tilted.of(law, further, LOG_WINDOW, fast=False))
@@ -165,38 +174,38 @@ def _assigned(
 
 def _near(tilt: Tilted, rows: RowIntervals) -> IntArray:
     """Return, for each interval, the end with the greater weight."""
-    return rows.first if tilt.tilt[1] >= 0 else rows.last
+    return rows.first if tilt.tilt[-1] >= 0 else rows.last
 
 
 def _trimmed(tilt: Tilted, rows: RowIntervals, log_tail: float) -> RowIntervals:
     """Trim intervals to a tilt's window and the largest weight; first > last if nothing is left."""
-    (x0, y0), (n_x, n_y) = tilt.window.start, tilt.window.periods
+    y0, n_y = tilt.window.start[-1], tilt.window.periods[-1]
     first, last = np.maximum(rows.first, y0), np.minimum(rows.last, y0 + n_y - 1)
-    at_reference = tilt.chernoff([rows.x, np.full_like(rows.x, tilt.reference[1])])
+    at_reference = tilt.chernoff([*rows.heads, np.full_like(rows.first, tilt.reference[-1])])
     spare = log_tail + LARGEST_WEIGHT - at_reference
-    slope = float(tilt.tilt[1])
+    slope = float(tilt.tilt[-1])
     if slope == 0.0:
         last = np.where(spare < 0, first - 1, last)
     else:
-        end = np.clip(-spare / slope, -n_y, n_y) + tilt.reference[1]
+        end = np.clip(-spare / slope, -n_y, n_y) + tilt.reference[-1]
         if slope > 0:
             first = np.maximum(first, np.ceil(end).astype(np.int64))
         else:
             last = np.minimum(last, np.floor(end).astype(np.int64))
-    outside = (rows.x < x0) | (rows.x >= x0 + n_x)
-    return RowIntervals(rows.x, first, np.where(outside, first - 1, last))
+    for x, start, period in zip(rows.heads, tilt.window.start, tilt.window.periods, strict=False):
+        last = np.where((x < start) | (x >= start + period), first - 1, last)
+    return RowIntervals(rows.heads, first, last)
 
 
 def _log_mass_bounds(tilt: Tilted, rows: RowIntervals, precision: FloatArray) -> FloatArray:
     """Return log bounds of the mass in each interval; -inf for empty ones."""
-    dx = rows.x - tilt.mean[0]
-    vertex = tilt.mean[1] - (tilt.tilt[1] + precision[0, 1] * dx) / precision[1, 1]
-    y = np.clip(vertex, rows.first, rows.last)
-    slope_x, slope_y = tilt.tilt.tolist()
-    chernoff = tilt.scale.log - slope_x * (rows.x - tilt.reference[0]) - slope_y * (y - tilt.reference[1])
-    height = chernoff - tilt.falling_off([rows.x, y], precision)
+    pull = tilt.tilt[-1] + sum(
+        p * (x - at) for p, x, at in zip(precision[-1], rows.heads, tilt.mean, strict=False)
+    )
+    y = np.clip(tilt.mean[-1] - pull / precision[-1, -1], rows.first, rows.last)
+    height = tilt.chernoff([*rows.heads, y]) - tilt.falling_off([*rows.heads, y], precision)
     n_cells = np.maximum(rows.sizes, 0)
-    spread = np.minimum(n_cells, 2.0 + math.sqrt(2.0 * math.pi / precision[1, 1]))
+    spread = np.minimum(n_cells, 2.0 + math.sqrt(2.0 * math.pi / precision[-1, -1]))
     with np.errstate(divide="ignore"):
         return np.asarray(np.where(n_cells > 0, height + np.log(spread), -np.inf))
 
@@ -216,7 +225,7 @@ def _reassign(
     """Assign to the last tilt the rows where it has the least Chernoff bound; update `best` and `chosen`."""
     tilt = tilts[-1]
     kept = _trimmed(tilt, rows, log_tail)
-    bound = tilt.chernoff([rows.x, _near(tilt, kept)])
+    bound = tilt.chernoff([*rows.heads, _near(tilt, kept)])
     usable = (kept.first <= kept.last) & (bound < best)
     best[usable], chosen[usable] = bound[usable], len(tilts) - 1
 
@@ -240,13 +249,14 @@ def _summed(
     left_out = [rows.chosen(chosen == -1)]
     for index, tilt in enumerate(tilts):
         mine = rows.chosen(chosen == index)
-        if mine.x.size == 0:
+        if mine.n == 0:
             continue
         kept = _trimmed(tilt, mine, log_tail)
-        left_out.append(RowIntervals(mine.x, mine.first, kept.first - 1))
-        left_out.append(RowIntervals(mine.x, kept.last + 1, mine.last))
+        left_out.append(RowIntervals(mine.heads, mine.first, kept.first - 1))
+        left_out.append(RowIntervals(mine.heads, kept.last + 1, mine.last))
         shift = tilt.scale.log - log_scale
-        mass, mass_error = _row_sums(law, tilt, kept, shift, memory_budget)
+        sums = space_sums if law.rank == 3 else _row_sums
+        mass, mass_error = sums(law, tilt, kept, shift, memory_budget)
         total += mass
         error += mass_error + (tilt.scale.error + 4.0 * UNIT * abs(shift)) * abs(mass)
     for part in left_out:
@@ -284,13 +294,13 @@ def _row_sums(
     total: list[float] = []
     columns = np.zeros(along.size, dtype=np.complex128)
     weight_squares, rounding_squares, largest = 0.0, 0.0, 0.0
-    for first in range(0, rows.x.size, n_together):
+    for first in range(0, rows.n, n_together):
         block = rows.chosen(slice(first, first + n_together))
         n_cells = block.sizes
         end = _near(tilt, block)
-        exponents = tilt.log_weight([block.x, end]) + shift
+        exponents = tilt.log_weight([*block.heads, end]) + shift
         row_weights = np.exp(exponents)
-        table = turns[0][(block.x - reference[0])[:, None] * across % periods[0]]
+        table = turns[0][(block.heads[0] - reference[0])[:, None] * across % periods[0]]
         transformed = table @ matrix
         sums, sizes = _geometric(along, n_cells, rate, forward, periods[1])
         sums *= turns[1][(end - reference[1])[:, None] * along % periods[1]]

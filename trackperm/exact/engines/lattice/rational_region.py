@@ -7,6 +7,7 @@ evaluated one by one in fractions.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -61,30 +62,40 @@ class RationalRegion:
             inside[special] = [self._decide(point) for point in zip(*grids, strict=True)]
         return inside
 
-    def quadratics(self, x: IntArray) -> RowQuadratics | None:
-        """Return the comparison along rows of a plane lattice; None if its degree in a row is above 2.
+    def quadratics(self, heads: Sequence[IntArray]) -> RowQuadratics | None:
+        """Return the comparison along rows; None if its degree in a row is above 2.
 
         Parameters
         ----------
-        x : ndarray of int64, shape (n,)
-            First coordinates of the rows.
+        heads : sequence of r - 1 ndarray of int64, shape (n,)
+            All coordinates of the rows but the last.
         """
         by_power = self._excess.coefficients_of_last()
-        if self._local.n_variables != 2 or len(by_power) > 3:
+        if len(by_power) > 3:
             return None
         # Scaling by a power of two is exact and keeps huge coefficients within the range of floats.
         scale = 1 << max(max((abs(c).bit_length() for c in self._excess.terms.values()), default=0) - 400, 0)
-        offsets = (x - self._centre[0]).astype(np.float64)
-        powers = [np.ones(x.size)]
-        for _ in range(self._excess.degree):
-            powers.append(powers[-1] * offsets)
-        coefficients, sizes = np.zeros((3, x.size)), np.zeros((3, x.size))
+        n = heads[0].size
+        powers = []
+        for axis, c in zip(heads, self._centre, strict=False):
+            offsets = (axis - c).astype(np.float64)
+            powers.append(
+                list(
+                    itertools.accumulate(
+                        [offsets] * self._excess.degree, initial=np.ones(n), func=np.multiply
+                    )
+                )
+            )
+        coefficients, sizes = np.zeros((3, n)), np.zeros((3, n))
         for power, polynomial in enumerate(by_power):
-            for (exponent,), c in polynomial.terms.items():
-                term = c / scale * powers[exponent]
+            for exponents, c in polynomial.terms.items():
+                term = c / scale * powers[0][exponents[0]]
+                for more, exponent in zip(powers[1:], exponents[1:], strict=True):
+                    if exponent:
+                        term = term * more[exponent]
                 coefficients[power] += term
                 sizes[power] += np.abs(term)
-        return RowQuadratics(self._excess, self._centre, x, coefficients, sizes, scale)
+        return RowQuadratics(self._excess, self._centre, tuple(heads), coefficients, sizes, scale)
 
     def denominator_signs(self, points: Sequence[IntArray]) -> Signs:
         """Return the signs of the product of all divisors, at r broadcastable coordinate arrays."""
@@ -129,16 +140,16 @@ class RationalRegion:
 
 @dataclass(frozen=True)
 class RowQuadratics:
-    """A polynomial of degree at most 2 in the last of two coordinates, as c + b v + a v^2 along rows.
+    """A polynomial of degree at most 2 in the last coordinate, as c + b v + a v^2 along rows.
 
     Attributes
     ----------
     polynomial : Polynomial
         The polynomial in offsets from `centre`.
-    centre : tuple of int, length 2
+    centre : tuple of int, length r
         Origin of the offsets.
-    x : ndarray of int64, shape (n,)
-        First coordinates of the rows.
+    heads : tuple of r - 1 ndarray of int64, shape (n,)
+        All coordinates of the rows but the last.
     coefficients : ndarray of float64, shape (3, n)
         c, b and a of each row, rounded and divided by `scale`.
     sizes : ndarray of float64, shape (3, n)
@@ -149,14 +160,14 @@ class RowQuadratics:
 
     polynomial: Polynomial
     centre: tuple[int, ...]
-    x: IntArray
+    heads: tuple[IntArray, ...]
     coefficients: FloatArray
     sizes: FloatArray
     scale: int
 
     def signs(self, y: IntArray) -> Signs:
-        """Return the exact signs at second coordinates, shape (..., n)."""
-        offsets = y - self.centre[1]
+        """Return the exact signs at last coordinates, shape (..., n)."""
+        offsets = y - self.centre[-1]
         v = offsets.astype(np.float64)
         c, b, a = self.coefficients
         values = (a * v + b) * v + c
@@ -170,8 +181,8 @@ class RowQuadratics:
         roundings = len(self.polynomial.terms) + self.polynomial.degree + 12
         near = np.abs(values) <= 2.0 * roundings * UNIT * sizes
         if near.any():
-            rows = np.broadcast_to(self.x - self.centre[0], y.shape)
-            point = [rows[near].astype(object), offsets[near].astype(object)]
+            rows = [np.broadcast_to(x - c, y.shape) for x, c in zip(self.heads, self.centre, strict=False)]
+            point = [axis[near].astype(object) for axis in (*rows, offsets)]
             exact = np.atleast_1d(self.polynomial(point))
             signs[near] = np.array([(value > 0) - (value < 0) for value in exact], dtype=np.int8)
         return signs
@@ -183,7 +194,7 @@ class RowQuadratics:
         with np.errstate(all="ignore"):
             root = np.sqrt(np.maximum(b * b - 4.0 * a * c, 0.0))
             q = -0.5 * (b + np.where(b < 0, -root, root))
-            far, near = q / a + self.centre[1], c / q + self.centre[1]
+            far, near = q / a + self.centre[-1], c / q + self.centre[-1]
         return np.where(np.isfinite(far), far, np.nan), np.where(np.isfinite(near), near, np.nan)
 
     @property
@@ -196,7 +207,7 @@ class RowQuadratics:
             error = (b_error + 2.0 * np.abs(vertex) * a_error) / (2.0 * np.abs(a) - 2.0 * a_error)
         error = np.where(2.0 * a_error < np.abs(a), error, np.inf)
         # A linear row has at most one change of sign, which unequal signs at its ends reveal.
-        return vertex + self.centre[1], np.where(self.sizes[2] == 0.0, 0.0, error)
+        return vertex + self.centre[-1], np.where(self.sizes[2] == 0.0, 0.0, error)
 
 
 def _signs(polynomial: Polynomial, offsets: Sequence[IntArray]) -> Signs:
