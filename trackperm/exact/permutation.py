@@ -29,7 +29,9 @@ from trackperm.exact.distributions.pmf import BYTES_PER_CELL, LOG_WINDOW, plan_w
 from trackperm.exact.distributions.tilt import EMPTY, TailMass, share_of_swaps
 from trackperm.exact.engines.choice import LONGEST, PATIENCE, Engine, run_cheapest, run_named
 from trackperm.exact.engines.enumeration import count_inside
+from trackperm.exact.engines.lattice.forms import in_fewer_forms
 from trackperm.exact.engines.lattice.lattice import MOST_REDUCED, Lattice, reduce_rank
+from trackperm.exact.engines.lattice.row_direction import ROW_RANKS, in_short_rows
 from trackperm.exact.engines.lattice.rows import BYTES_PER_INTERVAL
 from trackperm.exact.engines.lattice.statistic import LatticeStatistic, Statistic, not_antisymmetric
 from trackperm.exact.engines.lattice.tail import region_tail
@@ -330,7 +332,13 @@ def _linear_test(
 
 
 def _lattice_test(histogram: DifferenceHistogram, h: Statistic, options: TestOptions) -> PermutationTest:
+    n_examples, n_discordant = histogram.n_examples, histogram.n_discordant
     lattice = reduce_rank(histogram)
+    if isinstance(h, RationalStatistic | RealStatistic) and 1 < lattice.rank <= MOST_REDUCED:
+        fewer = in_fewer_forms(h, histogram, lattice)
+        if fewer is not None:
+            h, histogram = fewer
+            lattice = reduce_rank(histogram)
     law = SwapDistribution(lattice.coordinates, histogram.multiplicities)
     if any(max(abs(low), abs(high)) > LARGEST for low, high in law.support):
         raise CapacityError(
@@ -339,6 +347,9 @@ def _lattice_test(histogram: DifferenceHistogram, h: Statistic, options: TestOpt
     statistic = LatticeStatistic(h, histogram, lattice)
     if isinstance(h, RationalStatistic) and not _multiplies_out(h, statistic):
         statistic = LatticeStatistic(RealStatistic.from_rational(h), histogram, lattice)
+    statistic = in_short_rows(statistic)
+    lattice = statistic.lattice
+    law = SwapDistribution(lattice.coordinates, histogram.multiplicities)
     observed = statistic.observed if statistic.observed_exact is None else statistic.observed_exact
     affine = statistic.affine()
     if affine is not None and isinstance(observed, Fraction):
@@ -352,8 +363,8 @@ def _lattice_test(histogram: DifferenceHistogram, h: Statistic, options: TestOpt
     fields = ResultFields(
         observed=statistic.observed,
         ties=lambda: statistic.ties,
-        n_examples=histogram.n_examples,
-        n_discordant=histogram.n_discordant,
+        n_examples=n_examples,
+        n_discordant=n_discordant,
         rank=_rank(lattice),
         n_better=None,
         n_worse=None,
@@ -475,14 +486,15 @@ def _engines(
         refusal = f"more than {MOST_REDUCED} counts vary independently"
     else:
         window = plan_window(law, np.zeros(law.rank), LOG_WINDOW, fast=False)
-        # In the plane, rows are summed without a grid.
-        n_bytes = BYTES_PER_CELL * window.size if law.rank > 2 else BYTES_PER_INTERVAL * window.periods[0]
-        if law.rank > 2:
-            seconds = SECONDS_PER_CELL * window.size
-        elif law.rank == 2:
-            seconds = SECONDS_PER_ROW * window.periods[0]
-            if not statistic.is_quadratic_in_rows:
+        n_rows = math.prod(window.periods[:-1])
+        if law.rank in ROW_RANKS:  # rows are summed without a grid
+            n_bytes = BYTES_PER_INTERVAL * n_rows
+            seconds = SECONDS_PER_ROW * n_rows
+            if not statistic.is_closed_in_rows:
                 seconds += SECONDS_PER_POINT * window.size
+        else:
+            n_bytes = BYTES_PER_CELL * window.size
+            seconds = SECONDS_PER_CELL * window.size if law.rank > 1 else 0.0
     if any(max(abs(low), abs(high)) > EXACT_IN_FLOATS for low, high in law.support):
         refusal = "sums of the differences exceed 2^52, beyond which floats are not exact"
 

@@ -62,8 +62,13 @@ class RationalRegion:
             inside[special] = [self._decide(point) for point in zip(*grids, strict=True)]
         return inside
 
-    def quadratics(self, heads: Sequence[IntArray]) -> RowQuadratics | None:
-        """Return the comparison along rows; None if its degree in a row is above 2.
+    @property
+    def is_quadratic_in_rows(self) -> bool:
+        """Whether the degree of the comparison in a row is at most 2."""
+        return all(exponents[-1] <= 2 for exponents in self._excess.terms)
+
+    def quadratics(self, heads: Sequence[IntArray]) -> RowQuadratics:
+        """Return the comparison along rows, of degree at most 2.
 
         Parameters
         ----------
@@ -71,8 +76,6 @@ class RationalRegion:
             All coordinates of the rows but the last.
         """
         by_power = self._excess.coefficients_of_last()
-        if len(by_power) > 3:
-            return None
         # Scaling by a power of two is exact and keeps huge coefficients within the range of floats.
         scale = 1 << max(max((abs(c).bit_length() for c in self._excess.terms.values()), default=0) - 400, 0)
         n = heads[0].size

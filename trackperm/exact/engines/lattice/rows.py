@@ -29,7 +29,8 @@ from trackperm.exact.distributions.characteristic import FloatArray
 from trackperm.exact.distributions.pmf import Window
 from trackperm.exact.engines.lattice.lattice import Flags, Reach, Strip
 from trackperm.exact.engines.lattice.rational_region import RationalRegion
-from trackperm.exact.types import INSIDE, UNDEFINED, IntArray, Membership, Region
+from trackperm.exact.engines.lattice.real_region import RealRegion
+from trackperm.exact.types import INSIDE, OUTSIDE, UNDEFINED, IntArray, Membership, Region
 
 AROUND = 8
 """Points on either side of a vertex that are decided one by one if both changes may be close to it."""
@@ -39,6 +40,9 @@ BLOCK = 2**18
 
 MOST_CELLS = 2**27
 """Largest number of points that are decided one by one: about ten seconds."""
+
+PIECES = 2**13
+"""Pieces of rows per step: their sixteen points that are decided take 1 MiB, within the cache."""
 
 BYTES_PER_INTERVAL = 256
 """Memory for an interval and its proof."""
@@ -114,14 +118,25 @@ def region_rows(region: Region, rows: RowIntervals, reach: Reach, memory_budget:
     """
     for strip in reach.strips:
         rows = rows.cut(strip)
-    divisors = region.affine_divisors if isinstance(region, RationalRegion) else None
-    if divisors is not None and isinstance(region, RationalRegion):
-        pieces, special = _split(rows, [reach.strip(*divisor) for divisor in divisors])
-        found = _quadratic_intervals(region, pieces)
-        if found is not None:
-            points = _scanned(region, special, memory_budget)
-            return RegionRows(joined([found, points.inside]), points.undefined)
-    return _scanned(region, rows, memory_budget)
+    pieces, rest = rows.chosen(slice(0)), rows
+    found: list[RowIntervals] = [pieces]
+    if isinstance(region, RationalRegion) and region.is_quadratic_in_rows:
+        divisors = region.affine_divisors
+        if divisors is not None:
+            pieces, rest = _split(rows, [reach.strip(*divisor) for divisor in divisors])
+            found += [_quadratic_intervals(region, block) for block in _in_steps(pieces)]
+    elif isinstance(region, RealRegion) and region.affine_in_rows:
+        halves = [_affine_intervals(region, block) for block in _in_steps(rows)]
+        found += [inside for inside, _ in halves]
+        rest = joined([pieces, *(undecided for _, undecided in halves)])
+    points = _scanned(region, rest, memory_budget)
+    return RegionRows(joined([*found, points.inside]), points.undefined)
+
+
+def _in_steps(rows: RowIntervals) -> Iterator[RowIntervals]:
+    """Yield rows in blocks of `PIECES`."""
+    for first in range(0, rows.n, PIECES):
+        yield rows.chosen(slice(first, first + PIECES))
 
 
 def _split(rows: RowIntervals, divisors: list[Strip]) -> tuple[RowIntervals, RowIntervals]:
@@ -139,12 +154,40 @@ def _split(rows: RowIntervals, divisors: list[Strip]) -> tuple[RowIntervals, Row
     return rows, joined(special)
 
 
-def _quadratic_intervals(region: RationalRegion, pieces: RowIntervals) -> RowIntervals | None:
-    """Return the region in pieces of rows without poles; None if its degree in a row is above 2."""
+def _affine_intervals(region: RealRegion, rows: RowIntervals) -> tuple[RowIntervals, RowIntervals]:
+    """Return the region in rows where the statistic is affine, and what must be decided point by point.
+
+    Membership then changes at most once between the ends: nowhere if it is the same there, else next to the
+    zero of the line through the values, as two neighbours prove. A row with an undefined end is undecided.
+    """
+    ends, beyond = region.classified(
+        [*(axis[None] for axis in rows.heads), np.stack([rows.first, rows.last])]
+    )
+    defined = (ends != UNDEFINED).all(axis=0)
+    whole = defined & (ends[0] == INSIDE) & (ends[1] == INSIDE)
+    (split,) = np.nonzero(defined & (ends[0] != ends[1]))
+    pieces, undecided = rows.chosen(split), rows.chosen(~defined)
+    rises = ends[0][split] == OUTSIDE
+    low, high = beyond[:, split]
+    with np.errstate(all="ignore"):
+        share = np.where(np.isfinite(low / (low - high)), low / (low - high), 0.5)
+    at = pieces.first + np.clip(share, 0.0, 1.0) * (pieces.last - pieces.first)
+    # A cut is the first point of the second part; on a tie it depends on rounding, so three are tried.
+    guesses = np.rint(at).astype(np.int64) + np.arange(-1, 3)[:, None]
+    guesses = np.clip(guesses, pieces.first, pieces.last)
+    found = region.membership([*(axis[None] for axis in pieces.heads), guesses])
+    changes = found[1:] != found[:-1]
+    proved = changes.any(axis=0)
+    cut = np.take_along_axis(guesses[1:], changes.argmax(axis=0)[None], axis=0)[0]
+    first, last = np.where(rises, cut, pieces.first), np.where(rises, pieces.last, cut - 1)
+    inside = joined([rows.chosen(whole), RowIntervals(pieces.heads, first, last).chosen(proved)])
+    return inside, joined([undecided, pieces.chosen(~proved)])
+
+
+def _quadratic_intervals(region: RationalRegion, pieces: RowIntervals) -> RowIntervals:
+    """Return the region in pieces of rows without poles, of degree at most 2 in a row."""
     heads, low, high = pieces.heads, pieces.first, pieces.last
     quadratics = region.quadratics(heads)
-    if quadratics is None:
-        return None
     denominator = region.denominator_signs([*heads, low])
 
     def inside(y: IntArray) -> Flags:

@@ -13,6 +13,7 @@ from trackperm.exact.distributions.tilt import EMPTY, TailMass, dominating_tilt,
 from trackperm.exact.engines.lattice.grid import grid_tail
 from trackperm.exact.engines.lattice.lattice import Reach
 from trackperm.exact.engines.lattice.plane import rows_tail
+from trackperm.exact.engines.lattice.row_direction import ROW_RANKS
 from trackperm.exact.engines.lattice.statistic import LatticeStatistic
 from trackperm.exact.types import Region
 
@@ -73,7 +74,7 @@ def region_tail(
     first, first_log = _first_guess(law, excess)
     found: list[TailMass] = []
     refusals: list[CapacityError] = []
-    for engine in [rows_tail, grid_tail] if law.rank in (2, 3) else [grid_tail]:
+    for engine in [rows_tail, grid_tail] if law.rank in ROW_RANKS else [grid_tail]:
         log_tail = first_log
         for _ in range(ROUNDS):
             try:
