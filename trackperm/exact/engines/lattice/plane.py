@@ -255,8 +255,10 @@ def _summed(
         left_out.append(RowIntervals(mine.heads, mine.first, kept.first - 1))
         left_out.append(RowIntervals(mine.heads, kept.last + 1, mine.last))
         shift = tilt.scale.log - log_scale
-        sums = space_sums if law.rank == 3 else _row_sums
-        mass, mass_error = sums(law, tilt, kept, shift, memory_budget)
+        if law.rank == 3:
+            mass, mass_error = space_sums(law, tilt, kept, shift, log_tail - log_scale, memory_budget)
+        else:
+            mass, mass_error = _row_sums(law, tilt, kept, shift, memory_budget)
         total += mass
         error += mass_error + (tilt.scale.error + 4.0 * UNIT * abs(shift)) * abs(mass)
     for part in left_out:

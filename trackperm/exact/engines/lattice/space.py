@@ -40,12 +40,11 @@ from trackperm.exact.distributions.tilt import Tilted
 from trackperm.exact.engines.lattice.rows import RowIntervals
 from trackperm.exact.types import IntArray
 
-LOG_PRUNED = -42.0
-"""Logarithm of the modulus below which a frequency is omitted: 6e-19, below a rounding."""
-
-LOG_WINDOW = -38.0
-"""Logarithm of the tilted mass that a window leaves out: 3e-17, so that weights of exp(8) times the tail give
-2e-13 of it."""
+LOG_SMALL = -28.0
+"""Logarithm, relative to the expected mass, of the part that a window leaves out, and of that which omitted
+frequencies may change: 7e-13, a hundredth of the precision that is wanted. The number of frequencies grows
+with the cube of these logarithms.
+"""
 
 LARGEST_GRID = 2**60
 """Largest least common multiple of the periods: phases are integers modulo twice as much."""
@@ -61,21 +60,28 @@ LONGEST_TABLE = 2**15
 
 
 def space_sums(
-    law: SwapDistribution, tilt: Tilted, rows: RowIntervals, shift: float, memory_budget: int
+    law: SwapDistribution,
+    tilt: Tilted,
+    rows: RowIntervals,
+    shift: float,
+    log_total: float,
+    memory_budget: int,
 ) -> tuple[float, float]:
     """Return the mass of rows under one tilt, and a bound of its absolute error; weights times exp(shift).
+
+    `log_total` is the expected logarithm of the mass under all tilts, in the same unit.
 
     Raises
     ------
     CapacityError
         If the frequencies that matter are too many for `memory_budget` bytes.
     """
-    window = narrow_window(law, tilt.tilt, LOG_WINDOW)
-    terms = _Terms(law, tilt, window, memory_budget)
     slope = float(tilt.tilt[-1])
     rate, forward = abs(slope), slope >= 0.0
-    largest = math.exp(float(tilt.log_weight([*rows.heads, _near(rows, forward)]).max()) + shift)
-    beyond = 2.0 * largest * math.exp(LOG_WINDOW)
+    log_largest = float(tilt.log_weight([*rows.heads, _near(rows, forward)]).max()) + shift
+    log_outside = min(LOG_SMALL + log_total - log_largest, LOG_SMALL)
+    window = narrow_window(law, tilt.tilt, log_outside)
+    beyond = 2.0 * math.exp(log_largest + log_outside)
     rows = _within(rows.chosen(np.lexsort(rows.heads[::-1])), window)
     if rows.n == 0:
         return 0.0, beyond
@@ -85,6 +91,10 @@ def space_sums(
     weights = np.exp(exponents)
     decay = np.exp(-rate * n_cells)
     plain = n_cells.astype(np.float64) if rate == 0.0 else np.expm1(-rate * n_cells) / np.expm1(-rate)
+    squares = np.minimum(n_cells, 1.0 / -np.expm1(-2.0 * rate) if rate > 0.0 else np.inf)
+    norm = max(math.sqrt(float(weights**2 @ squares)), 1e-300)
+    log_pruned = min(LOG_SMALL + log_total - math.log(norm), LOG_SMALL)
+    terms = _Terms(law, tilt, window, log_pruned, memory_budget)
     total: list[float] = []
     for layer, part in terms.layers(rows):
         ends = terms.phases(near[part]) - decay[part, None] * terms.phases(far[part])
@@ -94,8 +104,7 @@ def space_sums(
         total.append(float(weights[part] @ mass))
     steps = terms.roundings + (np.abs(exponents) if shift else 0.0)
     roundings = UNIT * float((weights * steps) @ (terms.size + plain * terms.size_at_zero))
-    squares = np.minimum(n_cells, 1.0 / -np.expm1(-2.0 * rate) if rate > 0.0 else np.inf)
-    return math.fsum(total), (math.sqrt(float(weights**2 @ squares)) * terms.error_norm + roundings + beyond)
+    return math.fsum(total), norm * terms.error_norm + roundings + beyond
 
 
 def _near(rows: RowIntervals, forward: bool) -> IntArray:
@@ -126,13 +135,15 @@ class _Terms:
         Bound of the Euclidean norm, over the window, of errors of the mass by errors of C.
     """
 
-    def __init__(self, law: SwapDistribution, tilt: Tilted, window: Window, memory_budget: int) -> None:
+    def __init__(
+        self, law: SwapDistribution, tilt: Tilted, window: Window, log_pruned: float, memory_budget: int
+    ) -> None:
         periods, self._reference = window.periods, tilt.reference
         if math.lcm(*periods) > LARGEST_GRID:
             raise CapacityError(
                 f"a grid of {' x '.join(map(str, periods))} points is too fine for its phases"
             )
-        frequencies = surviving_frequencies(law, tilt.tilt, periods, LOG_PRUNED, FEW)
+        frequencies = surviving_frequencies(law, tilt.tilt, periods, log_pruned, FEW)
         values, errors = characteristic_function(law, tilt.tilt, self._reference, periods, frequencies)
         weights = conjugate_weights(frequencies, periods) / window.size
         axes, places = zip(*(np.unique(axis, return_inverse=True) for axis in frequencies.T), strict=True)
@@ -150,7 +161,7 @@ class _Terms:
         sizes = np.abs(self._conjugates).sum(axis=(0, 1))
         self.size, self.size_at_zero = 2.0 * float(sizes[1:].sum()), float(sizes[0])
         self.roundings = 64.0 + sum(2.0 * math.sqrt(n) for n in shape)
-        self.error_norm = math.sqrt(float(weights @ errors**2)) + math.exp(LOG_PRUNED)
+        self.error_norm = math.sqrt(float(weights @ errors**2)) + math.exp(log_pruned)
         self._table: ComplexArray | None = None
         if periods[-1] < LONGEST_TABLE:
             self._start = window.start[-1] - 1
