@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +22,12 @@ FEW_VALUES = 4
 CHUNK = 2**17
 """Rows, or cells of a histogram, per step: an int64 array of this size (1 MiB) stays in the cache."""
 
+CELLS = 2**16
+"""Integers of a block of rows: with their differences (1.5 MiB) they stay in the second-level cache."""
+
+TOGETHER = 64
+"""Rows that are added as one: the sums of hundreds of columns use the vector units."""
+
 _LONGEST_SPAN = 2**30
 
 
@@ -32,6 +37,13 @@ def integer_matrix(values: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
     Arrays keep their integer type and are not copied; their values fit int64. It raises InputTypeError for
     another type, and InputError for a wrong shape, no rows, or a value beyond 2^62.
     """
+    array = _of_integers(values, name)
+    _check_range(_largest(array), name)
+    return array
+
+
+def _of_integers(values: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
+    """Return `values` as :func:`integer_matrix` does, without looking at those of 64 bits."""
     array = np.asarray(values)
     if array.ndim not in (1, 2):
         raise InputError(f"`{name}` has shape {array.shape}; expected (N,) or (N, m)")
@@ -45,17 +57,14 @@ def integer_matrix(values: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
             f"`{name}` is of type {array.dtype}; the exact test needs integers",
             hint="scale scores of three decimals, say, by `np.rint(1000 * scores).astype(int)`.",
         )
-    if array.dtype.itemsize == 8:
-        _check_range(max(-int(array.min()), int(array.max())), name)
     return array[:, None] if array.ndim == 1 else array
 
 
-def paired_matrices(observed: npt.ArrayLike, swapped: npt.ArrayLike) -> tuple[IntArray, IntArray]:
-    """Return both arrays by :func:`integer_matrix`, and refuse different shapes."""
-    a, b = integer_matrix(observed, "observed"), integer_matrix(swapped, "swapped")
-    if a.shape != b.shape:
-        raise InputError(f"`observed` has shape {a.shape} and `swapped` {b.shape}; expected the same shape")
-    return a, b
+def _largest(array: npt.NDArray[Any]) -> int:
+    """Return the largest absolute value of integers, or that of their type if it is short."""
+    if array.dtype.itemsize < 8:
+        return 1 if array.dtype.kind == "b" else int(np.iinfo(array.dtype).max) + 1
+    return max(-int(array.min(initial=0)), int(array.max(initial=0)))
 
 
 def _check_range(largest: int, name: str) -> None:
@@ -252,7 +261,11 @@ class DifferenceHistogram:
         `multiplicities` is the number of times that each pair occurs. Arrays that are not integers of one
         shape, are empty, or overflow are refused.
         """
-        a, b = paired_matrices(observed, swapped)
+        a, b = _of_integers(observed, "observed"), _of_integers(swapped, "swapped")
+        if a.shape != b.shape:
+            raise InputError(
+                f"`observed` has shape {a.shape} and `swapped` {b.shape}; expected the same shape"
+            )
         counts = None if multiplicities is None else checked_multiplicities(multiplicities, a.shape[0])
         signed, totals, swap_total = _grouped_differences(a, b, counts)
         leading = signed[np.arange(signed.shape[0]), (signed != 0).argmax(axis=1)]
@@ -290,67 +303,95 @@ def _grouped_differences(
 ) -> tuple[IntArray, IntArray, tuple[int, ...]]:
     """Return the distinct rows of ``observed - swapped``, their multiplicities and the sums of `swapped`.
 
-    It works in chunks, so it needs little memory beyond the inputs. Columns that are copies or negatives of
-    earlier ones, such as the counts of the other run, are left out of the grouping.
+    It reads the arrays once, in blocks that stay in the cache, and needs little memory beyond them. Columns
+    that are copies or negatives of earlier ones, such as the counts of the other run, are left out of the
+    grouping.
     """
     n_rows, n_columns = observed.shape
-    ones = np.ones(CHUNK, dtype=np.int64)
-
-    def chunks() -> Iterator[tuple[IntArray, IntArray, IntArray]]:
-        for first in range(0, n_rows, CHUNK):
-            part = slice(first, first + CHUNK)
-            b = swapped[part].astype(np.int64)
-            counts = ones[: b.shape[0]] if multiplicities is None else multiplicities[part]
-            yield observed[part].astype(np.int64) - b, b, counts
-
-    low, high = np.full(n_columns, LARGEST), np.full(n_columns, -LARGEST)
+    step = max(CELLS // n_columns, 1)
     totals = [0] * n_columns
     like: set[tuple[int, int, int]] | None = None
-    for difference, b, counts in chunks():
-        if like is None:
-            like = _likenesses(difference)
-        low, high = np.minimum(low, difference.min(axis=0)), np.maximum(high, difference.max(axis=0))
-        totals = [t + x for t, x in zip(totals, exact_column_sums(b, counts), strict=True)]
-        like = {(i, j, s) for i, j, s in like if np.array_equal(difference[:, i], s * difference[:, j])}
-    source = {i: (j, sign) for i, j, sign in like or ()}
+    parts: list[tuple[dict[int, IntArray], IntArray]] = []
+    for first in range(0, n_rows, step):
+        a, b = observed[first : first + step], swapped[first : first + step]
+        largest = _largest(b)
+        for name, size in (("observed", _largest(a)), ("swapped", largest)):
+            _check_range(size, name)
+        counts = None if multiplicities is None else multiplicities[first : first + step]
+        totals = [t + x for t, x in zip(totals, _column_sums(b, largest, counts), strict=True)]
+        differences = np.empty((n_columns, a.shape[0]), dtype=np.int64)
+        np.subtract(a.T, b.T, out=differences, dtype=np.int64, casting="unsafe")
+        like = {
+            (i, j, sign)
+            for i, j, sign in (_likenesses(differences) if like is None else like)
+            if (np.array_equal if sign > 0 else _are_opposite)(differences[i], differences[j])
+        }
+        source = {i: (j, sign) for i, j, sign in like}
+        columns, counts = _distinct({i: differences[i] for i in range(n_columns) if i not in source}, counts)
+        parts.append((columns | {i: sign * columns[j] for i, (j, sign) in source.items()}, counts))
     free = [i for i in range(n_columns) if i not in source]
-    spans = [int(high[i]) - int(low[i]) + 1 for i in free]
-    if math.prod(spans) <= CHUNK:
-        cells = np.zeros(math.prod(spans), dtype=np.int64)
-        for difference, _, counts in chunks():
-            keys = np.zeros(difference.shape[0], dtype=np.int64)
-            for i, span in zip(free, spans, strict=True):
-                keys *= span
-                keys += difference[:, i] - low[i]
-            cells += _bincount(keys, counts, cells.size)
-        (distinct,) = np.nonzero(cells)
-        grouped = np.stack(np.unravel_index(distinct, spans), axis=1) + low[free]
-        grouped_counts = cells[distinct]
-    else:
-        everything = np.concatenate([difference[:, free] for difference, _, _ in chunks()])
-        counts = np.ones(n_rows, dtype=np.int64) if multiplicities is None else multiplicities
-        grouped, grouped_counts = group_rows(everything, counts)
+    grouped = np.column_stack([np.concatenate([columns[i] for columns, _ in parts]) for i in free])
+    grouped_counts = np.concatenate([counts for _, counts in parts])
+    if len(parts) > 1:
+        grouped, grouped_counts = group_rows(grouped, grouped_counts)
     rows = np.empty((grouped.shape[0], n_columns), dtype=np.int64)
     rows[:, free] = grouped
-    for i, (j, sign) in sorted(source.items()):
+    for i, (j, sign) in source.items():
         rows[:, i] = sign * rows[:, j]
     return rows, grouped_counts, tuple(totals)
 
 
-def _likenesses(difference: IntArray) -> set[tuple[int, int, int]]:
-    """Return (i, j, sign) where a random product says that column i is sign times an earlier column j."""
-    weights = np.random.default_rng(0).integers(1, LARGEST, size=difference.shape[0])
+def _distinct(columns: dict[int, IntArray], counts: IntArray | None) -> tuple[dict[int, IntArray], IntArray]:
+    """Return the distinct rows of columns and their numbers; all rows if most may be distinct."""
+    n_rows = next(iter(columns.values())).size
+    lows = [int(column.min()) for column in columns.values()]
+    spans = [int(column.max()) - low + 1 for column, low in zip(columns.values(), lows, strict=True)]
+    if math.prod(spans) > CELLS:
+        return columns, np.ones(n_rows, dtype=np.int64) if counts is None else counts
+    keys = np.zeros(n_rows, dtype=np.int64)
+    for column, low, span in zip(columns.values(), lows, spans, strict=True):
+        keys *= span
+        keys += column - low
+    cells = np.bincount(keys, minlength=1) if counts is None else _bincount(keys, counts, math.prod(spans))
+    (present,) = np.nonzero(cells)
+    places = np.unravel_index(present, spans)
+    found = {i: place + low for i, place, low in zip(columns, places, lows, strict=True)}
+    return found, cells[present].astype(np.int64)
+
+
+def _are_opposite(one: IntArray, other: IntArray) -> bool:
+    return not (one + other).any()
+
+
+def _column_sums(matrix: npt.NDArray[Any], largest: int, counts: IntArray | None) -> tuple[int, ...]:
+    """Return the exact sums of columns whose entries are at most `largest`, with counts if there are any."""
+    n_rows, n_columns = matrix.shape
+    if counts is not None or largest * n_rows >= LARGEST:
+        ones = np.ones(n_rows, dtype=np.int64)
+        return exact_column_sums(matrix.astype(np.int64), ones if counts is None else counts)
+    # Sums over long rows are many times faster than those over short ones.
+    n_long = n_rows // TOGETHER
+    long = matrix[: n_long * TOGETHER].reshape(n_long, TOGETHER * n_columns).sum(axis=0, dtype=np.int64)
+    rest = matrix[n_long * TOGETHER :].sum(axis=0, dtype=np.int64)
+    return tuple((long.reshape(-1, n_columns).sum(axis=0) + rest).tolist())
+
+
+def _likenesses(differences: IntArray) -> set[tuple[int, int, int]]:
+    """Return (i, j, sign) where a weighted sum says that column i may be sign times an earlier column j.
+
+    `differences` has a row for each column.
+    """
     earlier: dict[int, int] = {}
     found = set()
-    # Products wrap around: equal columns have equal ones, opposite columns opposite ones.
-    for i, product in enumerate((difference.T @ weights).tolist()):
-        opposite = (2**63 - product) % 2**64 - 2**63
-        if product in earlier:
-            found.add((i, earlier[product], 1))
+    # Sums wrap around: equal columns have equal ones, opposite columns opposite ones.
+    for i, total in enumerate((differences @ np.arange(1, differences.shape[1] + 1)).tolist()):
+        opposite = (2**63 - total) % 2**64 - 2**63
+        if total in earlier:
+            found.add((i, earlier[total], 1))
         elif opposite in earlier:
             found.add((i, earlier[opposite], -1))
         else:
-            earlier[product] = i
+            earlier[total] = i
     return found
 
 

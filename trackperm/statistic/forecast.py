@@ -95,7 +95,7 @@ def forecast_engine(statistic: Statistic) -> EngineForecast:
     if not isinstance(h, RationalStatistic):
         return EngineForecast("irrational", rank, each)
     try:
-        is_linear = LatticeStatistic(h, histogram, lattice).affine() is not None
+        is_linear = LatticeStatistic(h, histogram, lattice).slopes() is not None
     except CapacityError:  # only quotients are too long to multiply out
         is_linear = False
     return EngineForecast("linear", 1) if is_linear else EngineForecast("rational", rank, each)
