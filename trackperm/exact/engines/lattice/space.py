@@ -35,7 +35,7 @@ from trackperm.exact.distributions.characteristic import (
 )
 from trackperm.exact.distributions.frequencies import surviving_frequencies
 from trackperm.exact.distributions.narrow_window import narrow_window
-from trackperm.exact.distributions.pmf import FEW, Window, conjugate_weights
+from trackperm.exact.distributions.pmf import Window, conjugate_weights
 from trackperm.exact.distributions.tilt import Tilted
 from trackperm.exact.engines.lattice.rows import RowIntervals
 from trackperm.exact.types import IntArray
@@ -45,6 +45,21 @@ LOG_SMALL = -28.0
 frequencies may change: 7e-13, a hundredth of the precision that is wanted. The number of frequencies grows
 with the cube of these logarithms.
 """
+
+LOG_USUAL = -40.0
+"""Usual logarithm of the modulus below which a frequency is omitted."""
+
+NEAR_ZERO = 25_000
+"""Usual number of frequencies near 0 that matter: half a ball with a radius of 2 * 36 / pi."""
+
+MOST_SAMPLED = 2**12
+"""Largest number of random frequencies at which the modulus is estimated."""
+
+MOST_SAMPLED_FACTORS = 2**19
+"""Largest number of factors for that: some milliseconds."""
+
+MOST_FREQUENCIES = 2**19
+"""Largest number of frequencies: a second for twenty distinct differences."""
 
 LARGEST_GRID = 2**60
 """Largest least common multiple of the periods: phases are integers modulo twice as much."""
@@ -107,6 +122,20 @@ def space_sums(
     return math.fsum(total), norm * terms.error_norm + roundings + beyond
 
 
+def frequencies_in_space(law: SwapDistribution, window: Window) -> int:
+    """Return the estimated number of frequencies that matter on a window, without a tilt.
+
+    They are those near 0, half a ball whose radius does not depend on the number of coins, and others where
+    few coins happen to leave too much: their share is that of random frequencies.
+    """
+    half, counts = window.size // 2, law.multiplicities
+    n_sampled = max(min(MOST_SAMPLED, MOST_SAMPLED_FACTORS // counts.size), 1)
+    turns = np.random.default_rng(0).random((n_sampled, law.rank)) @ law.coordinates.T
+    with np.errstate(divide="ignore"):
+        logs = np.log(np.abs(np.cos(math.pi * turns))) @ counts
+    return min(half, NEAR_ZERO + round(float((logs > LOG_USUAL).mean()) * half))
+
+
 def _near(rows: RowIntervals, forward: bool) -> IntArray:
     """Return, for each interval, the end with the greater weight."""
     return rows.first if forward else rows.last
@@ -143,7 +172,7 @@ class _Terms:
             raise CapacityError(
                 f"a grid of {' x '.join(map(str, periods))} points is too fine for its phases"
             )
-        frequencies = surviving_frequencies(law, tilt.tilt, periods, log_pruned, FEW)
+        frequencies = surviving_frequencies(law, tilt.tilt, periods, log_pruned, MOST_FREQUENCIES)
         values, errors = characteristic_function(law, tilt.tilt, self._reference, periods, frequencies)
         weights = conjugate_weights(frequencies, periods) / window.size
         axes, places = zip(*(np.unique(axis, return_inverse=True) for axis in frequencies.T), strict=True)
