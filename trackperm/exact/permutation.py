@@ -489,7 +489,7 @@ def _seconds_of_rows(law: SwapDistribution, statistic: LatticeStatistic, window:
         seconds += SECONDS_PER_POINT * POINTS_PER_ROW * n_rows
     if law.rank > 2:
         n_frequencies = frequencies_in_space(law, window)
-        if 2 * n_frequencies > MOST_FREQUENCIES:  # the estimate may be half of their number
+        if 4 * n_frequencies > MOST_FREQUENCIES:  # under a tilt, more frequencies matter
             return None
         seconds += SECONDS_PER_FACTOR * n_frequencies * law.multiplicities.size
     return seconds

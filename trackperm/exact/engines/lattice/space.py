@@ -40,10 +40,18 @@ from trackperm.exact.distributions.tilt import Tilted
 from trackperm.exact.engines.lattice.rows import RowIntervals
 from trackperm.exact.types import IntArray
 
-LOG_SMALL = -28.0
+LOG_SMALL = -27.0
 """Logarithm, relative to the expected mass, of the part that a window leaves out, and of that which omitted
-frequencies may change: 7e-13, a hundredth of the precision that is wanted. The number of frequencies grows
+frequencies may change: 2e-12, a fiftieth of the precision that is wanted. The number of frequencies grows
 with the cube of these logarithms.
+"""
+
+ROUNDINGS = 24.0
+"""Roundings of a row in terms of the sum of the moduli of its terms.
+
+A phase errs by at most four, and phases of the fifty or more frequencies of an axis err independently: six
+standard deviations of their sum are four roundings for each axis, twelve for three. Other errors of terms
+are independent between thousands of them, and the last sum adds eight.
 """
 
 LOG_USUAL = -40.0
@@ -117,7 +125,7 @@ def space_sums(
         # Re(t d) is the sum of products of the real and imaginary parts of conj(t) and d.
         mass = np.einsum("ij,ij->i", layer.view(np.float64), ends.view(np.float64))
         total.append(float(weights[part] @ mass))
-    steps = terms.roundings + (np.abs(exponents) if shift else 0.0)
+    steps = ROUNDINGS + (np.abs(exponents) if shift else 0.0)
     roundings = UNIT * float((weights * steps) @ (terms.size + plain * terms.size_at_zero))
     return math.fsum(total), norm * terms.error_norm + roundings + beyond
 
@@ -158,8 +166,6 @@ class _Terms:
     ----------
     size, size_at_zero : float
         Bounds of sum |C_lmn| |exp(i gamma_n a) - ...| / |1 - q_n| over n > 0, and of sum |C_lm0|.
-    roundings : float
-        Roundings of a term of a row, relative to it.
     error_norm : float
         Bound of the Euclidean norm, over the window, of errors of the mass by errors of C.
     """
@@ -189,7 +195,6 @@ class _Terms:
         self._conjugates[places] = weights * values.conj() / steps[places[-1]]
         sizes = np.abs(self._conjugates).sum(axis=(0, 1))
         self.size, self.size_at_zero = 2.0 * float(sizes[1:].sum()), float(sizes[0])
-        self.roundings = 64.0 + sum(2.0 * math.sqrt(n) for n in shape)
         self.error_norm = math.sqrt(float(weights @ errors**2)) + math.exp(log_pruned)
         self._table: ComplexArray | None = None
         if periods[-1] < LONGEST_TABLE:

@@ -31,6 +31,9 @@ LOG_MILD = -6.0
 """Expected logarithm above which a tail needs no tilt: the weights then magnify roundings 400 times at the
 most."""
 
+LOG_MILD_IN_SPACE = -3.0
+"""The same for more than two counts: the many rows of rank three have more roundings in all."""
+
 LOG_UNKNOWN = -24.0
 """Expected logarithm of a tail without a dominating point, such as a quadratic form's."""
 
@@ -118,7 +121,8 @@ def _first_guess(law: SwapDistribution, excess: Excess) -> tuple[FloatArray, flo
     gradient = slopes_at(excess, none, np.sqrt(np.diag(covariance)))
     with np.errstate(over="ignore", invalid="ignore"):
         variance = float(gradient @ covariance @ gradient)
-    if 0.0 < variance < math.inf and at * at <= -2.0 * (LOG_MILD + 1.0) * variance:
+    mild = LOG_MILD if law.rank <= 2 else LOG_MILD_IN_SPACE
+    if 0.0 < variance < math.inf and at * at <= -2.0 * (mild + 1.0) * variance:
         return none, -1.0 - at * at / (2.0 * variance)
     tilt = quantised(dominating_tilt(law, excess))
     if not tilt.any():
