@@ -40,10 +40,9 @@ from trackperm.exact.distributions.tilt import Tilted
 from trackperm.exact.engines.lattice.rows import RowIntervals
 from trackperm.exact.types import IntArray
 
-LOG_SMALL = -27.0
+LOG_SMALL = -32.0
 """Logarithm, relative to the expected mass, of the part that a window leaves out, and of that which omitted
-frequencies may change: 2e-12, a fiftieth of the precision that is wanted. The number of frequencies grows
-with the cube of these logarithms.
+frequencies may change: 1e-14. The number of frequencies grows with the cube of these logarithms.
 """
 
 ROUNDINGS = 24.0
