@@ -425,4 +425,4 @@ def signed_differences(
 
 
 def _range(values: npt.NDArray[Any]) -> tuple[int, int]:
-    return int(values.min()), int(values.max())
+    return int(np.minimum.reduce(values)), int(np.maximum.reduce(values))

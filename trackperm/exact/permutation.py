@@ -30,6 +30,7 @@ from trackperm.exact.distributions.tilt import EMPTY, TailMass, share_of_swaps
 from trackperm.exact.engines.choice import LONGEST, PATIENCE, Engine, run_cheapest, run_named
 from trackperm.exact.engines.enumeration import count_inside
 from trackperm.exact.engines.lattice.forms import in_fewer_forms
+from trackperm.exact.engines.lattice.independent import are_independent
 from trackperm.exact.engines.lattice.lattice import MOST_REDUCED, Lattice, reduce_rank
 from trackperm.exact.engines.lattice.row_direction import ROW_RANKS, in_short_rows
 from trackperm.exact.engines.lattice.rows import BYTES_PER_INTERVAL
@@ -333,11 +334,9 @@ def _linear_test(
     found = certain or TailResult(EMPTY, "auto", "")
     if limits:
         tails, method, why = linear_tails(law, limits, options.method, options.memory_budget)
-        found = replace(found, method=method, why=why)
-        if certain is None:
-            found = replace(found, mass=tails[0])
-        if options.mid_p and greatest > 0:
-            found = replace(found, interior=tails[-1])
+        interior = tails[-1] if options.mid_p and greatest > 0 else EMPTY
+        mass = tails[0] if certain is None else certain.mass
+        found = TailResult(mass, method, why, interior, certain=certain is not None)
     return computed_result(replace(found, why=f"{found.why}; {note}") if note else found, options, fields)
 
 
@@ -508,6 +507,9 @@ def _engines(
     refusal, n_bytes, seconds = None, 0, 0.0
     if law.rank > MOST_REDUCED:
         refusal = f"more than {MOST_REDUCED} counts vary independently"
+    elif are_independent(law) and statistic.local is not None and statistic.is_closed_in_rows:
+        n_bytes = BYTES_PER_INTERVAL * int(law.multiplicities.max())
+        seconds = SECONDS_PER_ROW * float(law.multiplicities.max())
     else:
         window = plan_window(law, np.zeros(law.rank), LOG_WINDOW, fast=False)
         by_rows = _seconds_of_rows(law, statistic, window) if law.rank in ROW_RANKS else None

@@ -253,7 +253,7 @@ def test_signs_along_rows_against_integers(name: str) -> None:
         region, _, _, centre = region_of(name, 300, rng, upper=True)
         assert isinstance(region, RationalRegion)
         x, y = (at + grid for at, grid in zip(centre, np.indices((81, 81)) - 40, strict=True))
-        quadratics = region.quadratics([x[:, 0]])
+        quadratics = region.quadratics([x[:, 0]], y[:, 0], y[:, -1])
         offsets = [axis.astype(object) - at for axis, at in zip((x, y), centre, strict=True)]
         expected = np.sign(quadratics.polynomial(offsets)).astype(int)
         np.testing.assert_array_equal(quadratics.signs(y.T).T, expected)

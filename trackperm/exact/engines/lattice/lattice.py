@@ -77,8 +77,7 @@ def reduce_rank(histogram: DifferenceHistogram) -> Lattice:
         [sum(c * x[i] * x[j] for c, x in zip(weights, coordinates, strict=True)) for j in range(rank)]
         for i in range(rank)
     ]
-    transform = _short_transform(gram)
-    inverse = _unimodular_inverse(transform)
+    transform, inverse = _short_transform(gram)
     coordinates = [
         [sum(t * x for t, x in zip(row, point, strict=True)) for row in transform] for point in coordinates
     ]
@@ -102,7 +101,7 @@ def along(lattice: Lattice, gram: IntMatrix, direction: Sequence[int]) -> Lattic
     metric = [[_product(gram, a, b) for b in heads] for a in heads]
     short = [
         [sum(t * head[j] for t, head in zip(row, heads, strict=True)) for j in range(len(last))]
-        for row in _short_transform(metric)
+        for row in _short_transform(metric)[0]
     ]
     for head in reversed(short):
         nearest = math.floor(
@@ -188,8 +187,10 @@ def _coordinates(row: Sequence[int], echelon: IntMatrix, pivots: Sequence[int]) 
     return solution
 
 
-def _short_transform(gram: IntMatrix) -> IntMatrix:
-    """Return a unimodular V whose rows are short in the metric `gram` (LLL, delta = 3/4, exact fractions).
+def _short_transform(gram: IntMatrix) -> tuple[IntMatrix, IntMatrix]:
+    """Return a unimodular V whose rows are short in the metric `gram`, and its inverse.
+
+    It is found by LLL with delta = 3/4, in exact fractions.
 
     With x' = V x the variance of x'_i is the squared length of row i, so short rows make a small box.
     In two dimensions this is the reduction of Lagrange.
@@ -200,6 +201,7 @@ def _short_transform(gram: IntMatrix) -> IntMatrix:
     """
     n = len(gram)
     rows = [[int(i == j) for j in range(n)] for i in range(n)]
+    columns = [list(row) for row in rows]  # of the inverse
 
     def orthogonalise() -> tuple[list[list[Fraction]], list[Fraction]]:
         mu = [[Fraction(0)] * n for _ in range(n)]
@@ -221,14 +223,16 @@ def _short_transform(gram: IntMatrix) -> IntMatrix:
             nearest = math.floor(mu[i][j] + Fraction(1, 2))
             if nearest:
                 rows[i] = [a - nearest * b for a, b in zip(rows[i], rows[j], strict=True)]
+                columns[j] = [a + nearest * b for a, b in zip(columns[j], columns[i], strict=True)]
                 mu, norms = orthogonalise()
         if norms[i] >= (Fraction(3, 4) - mu[i][i - 1] ** 2) * norms[i - 1]:
             i += 1
         else:
             rows[i - 1], rows[i] = rows[i], rows[i - 1]
+            columns[i - 1], columns[i] = columns[i], columns[i - 1]
             mu, norms = orthogonalise()
             i = max(i - 1, 1)
-    return rows
+    return rows, [list(row) for row in zip(*columns, strict=True)]
 
 
 def _unimodular_inverse(matrix: IntMatrix) -> IntMatrix:

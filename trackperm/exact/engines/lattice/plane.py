@@ -57,7 +57,13 @@ from trackperm.exact.distributions.tilt import (
     without_undefined,
 )
 from trackperm.exact.engines.lattice.lattice import Flags, Reach
-from trackperm.exact.engines.lattice.rows import BYTES_PER_INTERVAL, RowIntervals, region_rows, window_rows
+from trackperm.exact.engines.lattice.rows import (
+    BYTES_PER_INTERVAL,
+    RowIntervals,
+    joined,
+    region_rows,
+    window_rows,
+)
 from trackperm.exact.engines.lattice.space import space_sums
 from trackperm.exact.types import IntArray, Region
 
@@ -70,13 +76,13 @@ LOG_EXCESS = 8.0
 The relative error is then at most about exp(8) = 3,000 roundings: 3e-13.
 """
 
-LOG_WINDOW = -42.0
+LOG_WINDOW = -38.0
 """Logarithm of the mass outside a window, under its tilt or relative to the expected tail.
 
-exp(-42) = 6e-19 is below a rounding, and a larger window would cost frequencies.
+exp(-38) = 3e-17 is below a rounding, and a larger window would cost frequencies.
 """
 
-LOG_PRUNED = -42.0
+LOG_PRUNED = -38.0
 """Logarithm of the modulus below which a frequency is omitted: the same share as outside a window."""
 
 MOST_TILTS = 24
@@ -275,8 +281,10 @@ def _summed(
             mass, mass_error = _row_sums(law, tilt, kept, shift, memory_budget)
         total += mass
         error += mass_error + (tilt.scale.error + 4.0 * UNIT * abs(shift)) * abs(mass)
-    for part in left_out:
-        bounds = np.min([_log_mass_bounds(tilt, part, precision) for tilt in tilts], axis=0)
+    rest = joined(left_out)
+    rest = rest.chosen(rest.sizes > 0)
+    if rest.n:
+        bounds = np.min([_log_mass_bounds(tilt, rest, precision) for tilt in tilts], axis=0)
         error += float(never_zero(bounds - log_scale).sum())
     return certified(log_scale, total, error)
 

@@ -67,21 +67,21 @@ class RationalRegion:
         """Whether the degree of the comparison in a row is at most 2."""
         return all(exponents[-1] <= 2 for exponents in self._excess.terms)
 
-    def quadratics(self, heads: Sequence[IntArray]) -> RowQuadratics:
-        """Return the comparison along rows, of degree at most 2.
+    def quadratics(self, heads: Sequence[IntArray], low: IntArray, high: IntArray) -> RowQuadratics:
+        """Return the comparison, of degree at most 2, along pieces {heads} x [low, high] of rows.
 
-        Parameters
-        ----------
-        heads : sequence of r - 1 ndarray of int64, shape (n,)
-            All coordinates of the rows but the last.
+        No divisor is to change its sign in a piece.
         """
         by_power = self._excess.coefficients_of_last()
         # Scaling by a power of two is exact and keeps huge coefficients within the range of floats.
         scale = 1 << max(max((abs(c).bit_length() for c in self._excess.terms.values()), default=0) - 400, 0)
-        n = heads[0].size
+        *rows, low, high = (
+            axis - c for axis, c in zip((*heads, low, high), (*self._centre, self._centre[-1]), strict=True)
+        )
+        n = low.size
         powers = []
-        for axis, c in zip(heads, self._centre, strict=False):
-            offsets = [(axis - c).astype(np.float64)] * self._excess.degree
+        for axis in rows:
+            offsets = [axis.astype(np.float64)] * self._excess.degree
             powers.append(list(itertools.accumulate(offsets, np.multiply, initial=np.ones(n))))
         coefficients, sizes = np.zeros((3, n)), np.zeros((3, n))
         for power, polynomial in enumerate(by_power):
@@ -92,11 +92,16 @@ class RationalRegion:
                         term = term * more[exponent]
                 coefficients[power] += term
                 sizes[power] += np.abs(term)
-        return RowQuadratics(self._excess, self._centre, tuple(heads), coefficients, sizes, scale)
-
-    def denominator_signs(self, points: Sequence[IntArray]) -> Signs:
-        """Return the signs of the product of all divisors, at r broadcastable coordinate arrays."""
-        return _signs(self._denominator, [axis - c for axis, c in zip(points, self._centre, strict=True)])
+        denominator = _signs(self._denominator, [*rows, low])
+        reach = np.maximum(np.abs(low), np.abs(high)).astype(np.float64)
+        size = (sizes[2] * reach + sizes[1]) * reach + sizes[0]
+        # Roundings are one for each sum, a few for the factors of each term, and four for Horner's rule.
+        roundings = len(self._excess.terms) + self._excess.degree + 12
+        is_exact = scale == 1 and size.max(initial=0.0) < 2**52
+        errors = np.full(n, -1.0) if is_exact else 2.0 * roundings * UNIT * size
+        return RowQuadratics(
+            self._excess, self._centre, tuple(rows), coefficients, sizes, errors, denominator, self._strict
+        )
 
     @property
     def affine_divisors(self) -> list[tuple[int, tuple[int, ...]]] | None:
@@ -108,11 +113,6 @@ class RationalRegion:
             shift = sum(slope * at for slope, at in zip(slopes, self._centre, strict=True))
             found.append((constant - shift, slopes))
         return found
-
-    @property
-    def strict(self) -> bool:
-        """Whether ties with the threshold are excluded."""
-        return self._strict
 
     def _decide(self, point: tuple[int, ...]) -> int:
         try:
@@ -145,13 +145,17 @@ class RowQuadratics:
     centre : tuple of int, length r
         Origin of the offsets.
     heads : tuple of r - 1 ndarray of int64, shape (n,)
-        All coordinates of the rows but the last.
+        All offsets of the rows but the last.
     coefficients : ndarray of float64, shape (3, n)
-        c, b and a of each row, rounded and divided by `scale`.
+        c, b and a of each row, rounded and divided by a power of two.
     sizes : ndarray of float64, shape (3, n)
         Sums of the absolute terms of each coefficient.
-    scale : int
-        A power of two.
+    errors : ndarray of float64, shape (n,)
+        Bounds of the rounding error of the polynomial along each row; negative if there is none.
+    denominator : ndarray of int8, shape (n,)
+        Sign of the divisors along each row.
+    strict : bool
+        Whether ties with the threshold are excluded.
     """
 
     polynomial: Polynomial
@@ -159,26 +163,26 @@ class RowQuadratics:
     heads: tuple[IntArray, ...]
     coefficients: FloatArray
     sizes: FloatArray
-    scale: int
+    errors: FloatArray
+    denominator: Signs
+    strict: bool
+
+    def inside(self, y: IntArray) -> npt.NDArray[np.bool_]:
+        """Return whether last coordinates, shape (..., n), are in the region."""
+        signs = self.signs(y) * self.denominator
+        return np.asarray(signs > 0 if self.strict else signs >= 0)
 
     def signs(self, y: IntArray) -> Signs:
-        """Return the exact signs at last coordinates, shape (..., n)."""
+        """Return the exact signs at last coordinates, shape (..., n), within the pieces."""
         offsets = y - self.centre[-1]
         v = offsets.astype(np.float64)
         c, b, a = self.coefficients
         values = (a * v + b) * v + c
         signs: Signs = np.sign(values).astype(np.int8)
-        distances = np.abs(v)
-        c, b, a = self.sizes
-        sizes = (a * distances + b) * distances + c
-        if self.scale == 1 and sizes.max(initial=0.0) < 2**52:
-            return signs
-        # Roundings are one for each sum, a few for the factors of each term, and four for Horner's rule.
-        roundings = len(self.polynomial.terms) + self.polynomial.degree + 12
-        near = np.abs(values) <= 2.0 * roundings * UNIT * sizes
+        near = np.abs(values) <= self.errors
         if near.any():
-            rows = [np.broadcast_to(x - c, y.shape) for x, c in zip(self.heads, self.centre, strict=False)]
-            point = [axis[near].astype(object) for axis in (*rows, offsets)]
+            rows = [np.broadcast_to(axis, y.shape)[near] for axis in self.heads]
+            point = [axis.astype(object) for axis in (*rows, offsets[near])]
             exact = np.atleast_1d(self.polynomial(point))
             signs[near] = np.array([(value > 0) - (value < 0) for value in exact], dtype=np.int8)
         return signs

@@ -28,7 +28,7 @@ from trackperm.errors import CapacityError
 from trackperm.exact.distributions.characteristic import FloatArray
 from trackperm.exact.distributions.pmf import Window
 from trackperm.exact.engines.lattice.lattice import Flags, Reach, Strip
-from trackperm.exact.engines.lattice.rational_region import RationalRegion
+from trackperm.exact.engines.lattice.rational_region import RationalRegion, RowQuadratics
 from trackperm.exact.engines.lattice.real_region import RealRegion
 from trackperm.exact.types import INSIDE, OUTSIDE, UNDEFINED, IntArray, Membership, Region
 
@@ -186,29 +186,50 @@ def _affine_intervals(region: RealRegion, rows: RowIntervals) -> tuple[RowInterv
 
 def _quadratic_intervals(region: RationalRegion, pieces: RowIntervals) -> RowIntervals:
     """Return the region in pieces of rows without poles, of degree at most 2 in a row."""
+    found, rest = [], pieces
+    for careful in (False, True):
+        quadratics = region.quadratics(rest.heads, rest.first, rest.last)
+        intervals, rest = _proved(quadratics, rest, careful)
+        found += intervals
+        if rest.n == 0:
+            break
+    else:
+        found.append(_scanned(region, rest, None).inside)
+    return joined(found)
+
+
+def _proved(
+    quadratics: RowQuadratics, pieces: RowIntervals, careful: bool
+) -> tuple[list[RowIntervals], RowIntervals]:
+    """Return the region in pieces of rows as far as it is proved, and the rest of the pieces.
+
+    Only a `careful` proof looks at the neighbours of computed cuts, and at the vertex of a row.
+    """
     heads, low, high = pieces.heads, pieces.first, pieces.last
-    quadratics = region.quadratics(heads)
-    denominator = region.denominator_signs([*heads, low])
-
-    def inside(y: IntArray) -> Flags:
-        signs = quadratics.signs(y) * denominator
-        return np.asarray(signs > 0 if region.strict else signs >= 0)
-
     # Cuts are first points of a new stretch: a change lies between cut - 1 and cut.
-    lower, upper = (np.maximum(_cut(root, low, high), np.minimum(low + 1, high)) for root in quadratics.roots)
+    cuts = [np.maximum(_cut(root, low, high), np.minimum(low + 1, high)) for root in quadratics.roots]
     vertices, vertex_errors = quadratics.vertices
-    vertex = _cut(vertices, low, high)
-    steps = np.arange(-2, 2)[:, None]
-    left, right = np.maximum(vertex - AROUND, low), np.minimum(vertex + AROUND, high)
-    around = [np.clip(middle + steps, low, high) for middle in (lower, upper, vertex)]
-    decided = inside(np.concatenate([low[None], high[None], left[None], right[None], *around]))
-    at_low, at_high, at_left, at_right = decided[:4]
-    lower, lower_found = _adjusted(lower, low, high, decided[4:8])
-    upper, upper_found = _adjusted(upper, low, high, decided[8:12])
+    steps = np.arange(-2, 2)[:, None] if careful else np.arange(-1, 1)[:, None]
+    asked = [low[None], high[None], *(np.clip(cut + steps, low, high) for cut in cuts)]
+    if careful:
+        vertex = _cut(vertices, low, high)
+        left, right = np.maximum(vertex - AROUND, low), np.minimum(vertex + AROUND, high)
+        asked += [np.clip(vertex + steps, low, high), left[None], right[None]]
+    decided = quadratics.inside(np.concatenate(asked))
+    at_low, at_high = decided[:2]
+    around = decided[2 : 2 + 2 * len(steps)].reshape(2, len(steps), -1)
+    (lower, lower_found), (upper, upper_found) = (
+        _adjusted(cut, low, high, near) for cut, near in zip(cuts, around, strict=True)
+    )
     upper_found &= ~(lower_found & (lower == upper))
     n_changes = lower_found.astype(int) + upper_found
     sharp = vertex_errors < 0.5
-    unchanged = sharp & (decided[12:] == at_low).all(axis=0)
+    if careful:
+        unchanged = sharp & (decided[-6:-2] == at_low).all(axis=0)
+    else:
+        # Along a piece that the vertex is not in, membership changes at most once.
+        with np.errstate(invalid="ignore"):
+            unchanged = (vertices + vertex_errors < low) | (vertices - vertex_errors > high)
     proved = np.where(at_low == at_high, (n_changes == 2) | ((n_changes == 0) & unchanged), n_changes == 1)
     both = lower_found & upper_found
     first_cut = np.where(both, np.minimum(lower, upper), np.where(lower_found, lower, upper))
@@ -221,16 +242,13 @@ def _quadratic_intervals(region: RationalRegion, pieces: RowIntervals) -> RowInt
         RowIntervals(heads, second_cut, high).chosen(two & at_low),
         RowIntervals(heads, first_cut, second_cut - 1).chosen(two & ~at_low),
     ]
-    if not proved.all():
-        # Both changes are close to the vertex (in a region one point wide, say), or floats cannot decide.
-        near = ~proved & sharp & (at_low == at_high) & (at_left == at_low) & (at_right == at_low)
-        rest = near & at_low
-        found.append(RowIntervals(heads, low, left - 1).chosen(rest & (low < left)))
-        found.append(RowIntervals(heads, right + 1, high).chosen(rest & (right < high)))
-        ends = np.where(near, left, low), np.where(near, right, high)
-        settled = _scanned(region, RowIntervals(heads, *ends).chosen(~proved), None)
-        found.append(settled.inside)
-    return joined(found)
+    if not careful or proved.all():
+        return found, pieces.chosen(~proved)
+    # Both changes are close to the vertex (in a region one point wide, say), or floats cannot decide.
+    near = ~proved & sharp & (at_low == at_high) & (decided[-2] == at_low) & (decided[-1] == at_low)
+    found.append(RowIntervals(heads, low, left - 1).chosen(near & at_low & (low < left)))
+    found.append(RowIntervals(heads, right + 1, high).chosen(near & at_low & (right < high)))
+    return found, RowIntervals(heads, np.where(near, left, low), np.where(near, right, high)).chosen(~proved)
 
 
 def _cut(at: FloatArray, low: IntArray, high: IntArray) -> IntArray:
@@ -240,15 +258,16 @@ def _cut(at: FloatArray, low: IntArray, high: IntArray) -> IntArray:
 
 
 def _adjusted(cut: IntArray, low: IntArray, high: IntArray, around: Flags) -> tuple[IntArray, Flags]:
-    """Move each cut by at most one point to a change of membership, and flag those with a change.
+    """Move each cut to a change of membership next to it, if there is one, and flag those with a change.
 
-    `around` is the membership at cut - 2, ..., cut + 1, clipped to the pieces.
+    `around` is the membership at consecutive points, clipped to the pieces: cut - 1 and cut, or two more.
     """
     found = np.zeros(cut.size, dtype=np.bool_)
     best = cut.copy()
-    for step in (0, 1, -1):
+    at = len(around) // 2
+    for step in (0, 1, -1)[: len(around) - 1]:
         moved = cut + step
-        changes = ~found & (low < moved) & (moved <= high) & (around[step + 2] != around[step + 1])
+        changes = ~found & (low < moved) & (moved <= high) & (around[at + step] != around[at + step - 1])
         best[changes] = moved[changes]
         found |= changes
     return best, found
@@ -256,6 +275,8 @@ def _adjusted(cut: IntArray, low: IntArray, high: IntArray, around: Flags) -> tu
 
 def _scanned(region: Region, rows: RowIntervals, memory_budget: int | None) -> RegionRows:
     """Decide all points of rows one by one."""
+    if rows.n == 0:
+        return RegionRows(rows, rows)
     n_cells = int(rows.sizes.sum())
     if n_cells > MOST_CELLS:
         raise CapacityError(

@@ -15,11 +15,12 @@ from trackperm.exact.distributions.tilt import (
     dominating_tilt,
     quantised,
     scale_factor,
-    slopes_at,
 )
 from trackperm.exact.engines.lattice.grid import grid_tail
+from trackperm.exact.engines.lattice.independent import are_independent, independent_tail
 from trackperm.exact.engines.lattice.lattice import Reach
 from trackperm.exact.engines.lattice.plane import rows_tail
+from trackperm.exact.engines.lattice.rational_region import RationalRegion
 from trackperm.exact.engines.lattice.row_direction import ROW_RANKS
 from trackperm.exact.engines.lattice.statistic import LatticeStatistic
 from trackperm.exact.types import Region
@@ -73,6 +74,13 @@ def region_tail(
     InputError
         If the statistic is undefined at points that swaps can reach.
     """
+    reach = Reach(law, statistic.histogram.origin, statistic.lattice.basis)
+    refusals: list[CapacityError] = []
+    if are_independent(law) and isinstance(region, RationalRegion) and statistic.is_closed_in_rows:
+        try:
+            return independent_tail(law, region, reach, memory_budget)
+        except CapacityError as refusal:
+            refusals.append(refusal)
     middle = np.array([float(e) / 2 for e in law.total])
     side = 1.0 if upper else -1.0
 
@@ -80,10 +88,8 @@ def region_tail(
         values = statistic.values(list(np.moveaxis(centred + middle, -1, 0)))
         return np.where(np.isfinite(values), side * (values - threshold), -math.inf)
 
-    reach = Reach(law, statistic.histogram.origin, statistic.lattice.basis)
     first, first_log = _first_guess(law, excess)
     found: list[TailMass] = []
-    refusals: list[CapacityError] = []
     for engine in [rows_tail, grid_tail] if law.rank in ROW_RANKS else [grid_tail]:
         log_tail = first_log
         for _ in range(ROUNDS):
@@ -114,11 +120,13 @@ def _first_guess(law: SwapDistribution, excess: Excess) -> tuple[FloatArray, flo
     The tilt is zero if no point dominates, or if the tail is mild by a normal approximation.
     """
     none = np.zeros(law.rank)
-    at = float(excess(none))
+    covariance = law.covariance(none)
+    steps = np.diag(np.sqrt(np.diag(covariance)))
+    at, *around = excess(np.vstack([none, steps, -steps])).tolist()
     if at >= 0.0:
         return none, -1.0
-    covariance = law.covariance(none)
-    gradient = slopes_at(excess, none, np.sqrt(np.diag(covariance)))
+    above, below = np.reshape(around, (2, -1))
+    gradient = (above - below) / (2.0 * np.diag(steps))
     with np.errstate(over="ignore", invalid="ignore"):
         variance = float(gradient @ covariance @ gradient)
     mild = LOG_MILD if law.rank <= 2 else LOG_MILD_IN_SPACE

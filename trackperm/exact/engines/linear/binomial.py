@@ -59,9 +59,9 @@ def binomial_tail(n_coins: int, greatest: int) -> TailMass:
     log = _stirling(n) - _stirling(j) - _stirling(n - j) - divergence
     # After 7 sqrt(n) terms the rest is below exp(-98) of the first.
     index = np.arange(min(j, 7 * math.isqrt(n) + 64), dtype=np.float64)
-    terms = np.concatenate([[1.0], np.cumprod((j - index) / (n - j + 1 + index))])
-    total = float(terms.sum())
-    roundings = 2.0 * float(terms @ np.arange(terms.size)) / total + math.log2(terms.size) + 8.0
+    terms = np.cumprod((j - index) / (n - j + 1 + index))
+    total = 1.0 + float(terms.sum())
+    roundings = 2.0 * float(terms @ (index + 1.0)) / total + math.log2(terms.size + 1) + 8.0
     exponent_roundings = lost + 8.0 * sum(map(abs, terms_of_exponent)) + 4.0 * abs(log) + 32.0
     error = UNIT * (roundings + exponent_roundings) + math.exp(-90.0)
     return TailMass(log, total * math.sqrt(n / (2.0 * math.pi * j * (n - j))), error)
