@@ -59,6 +59,9 @@ LOG_USUAL = -40.0
 NEAR_ZERO = 25_000
 """Usual number of frequencies near 0 that matter: half a ball with a radius of 2 * 36 / pi."""
 
+MANY_COINS = 150
+"""Number of coins that leave exp(-104) of the modulus at a random frequency, give or take exp(11)."""
+
 MOST_SAMPLED = 2**12
 """Largest number of random frequencies at which the modulus is estimated."""
 
@@ -136,6 +139,8 @@ def frequencies_in_space(law: SwapDistribution, window: Window) -> int:
     few coins happen to leave too much: their share is that of random frequencies.
     """
     half, counts = window.size // 2, law.multiplicities
+    if law.n_coins > MANY_COINS:
+        return min(half, NEAR_ZERO)
     n_sampled = max(min(MOST_SAMPLED, MOST_SAMPLED_FACTORS // counts.size), 1)
     turns = np.random.default_rng(0).random((n_sampled, law.rank)) @ law.coordinates.T
     with np.errstate(divide="ignore"):
