@@ -17,12 +17,12 @@ from support.specs import load
 
 from trackperm.choices import EngineName
 from trackperm.errors import CapacityError, PairingError, TrackpermError
-from trackperm.pairing import discordant
-from trackperm.pairing.engines import choice
+from trackperm.pairing import Pairing, discordant
+from trackperm.pairing import pair as pair_module
 from trackperm.pairing.engines import spark as spark_engine
 from trackperm.pairing.engines.base import Engine
 from trackperm.pairing.joined import JoinedRows
-from trackperm.pairing.pair import Pairing, pair
+from trackperm.pairing.pair import pair
 from trackperm.pairing.pair import pair as pair_by
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.tables import read_examples
@@ -90,6 +90,7 @@ TEXT = columns(*(pl.format("{}-ß{}", pl.lit(name), name).alias(name) for name i
 IN_TEXT = columns(pl.format("q-{}", "id").alias("id"))
 DECOMPOSED = pl.format("e\u0301{}", "id")
 LISTS = columns(pl.col("prediction", "label").cast(pl.String).repeat_by(pl.col("id").abs() % 3))
+ONE_LONGER = columns(prediction=pl.when(pl.col("id") == -10).then(pl.lit(["x"] * 3)).otherwise("prediction"))
 DECIMALS = columns(
     prediction=pl.when(pl.col("id") == -10).then(0.5).otherwise("prediction").cast(pl.Decimal(20, 2))
 )
@@ -120,7 +121,7 @@ SAME_RESULT = {
     "missing counted as wrong": Case(SOME, leave(7, N), missing="wrong"),
     "missing at their worst": Case(SOME, leave(7, N), missing="worst"),
     "missing at their best": Case(SOME, leave(7, N), missing="best"),
-    "several counts": Case(counts, counts, "micro_f1"),
+    "several counts": Case(counts, counts, "pooled_f1"),
     "labels that nothing reads": Case(one_score, one_score, "mean"),
     "labels of one run alone": Case(one_score, lambda frame: one_score(frame).drop("label"), "mean"),
     "labels that nothing can read": Case(*(chain(one_score, columns(label=1 / pl.lit(0.0))),) * 2, "mean"),
@@ -176,11 +177,15 @@ REFUSED = {
     "labels that differ before counts": Case(
         one_score, chain(one_score, put(2**62, "score", 3), put(7, "label", 200)), "mean"
     ),
+    "lists that cannot be counted": Case(LISTS, chain(LISTS, ONE_LONGER), "token_accuracy"),
+    # each is put at the beginning and sorted to the end
+    "one text in two normal forms": Case(
+        chain(IN_TEXT, put("\u00e9", "id", 0), put("e\u0301", "id", 0)), IN_TEXT, missing="drop"
+    ),
     "no missing predictions": Case(one_score, one_score, "mean", missing="wrong"),
 }
 
 MORE = {
-    "twins": Case(chain(IN_TEXT, put("\u00e9", "id", 0), put("e\u0301", "id", 239)), IN_TEXT, missing="drop"),
     "decimal counts": Case(one_score, chain(one_score, put(0.5, "score", 3)), "mean"),
     "classes": Case(same, same, "macro_f1"),
     "wide integers": Case(columns(pl.col("prediction").cast(pl.UInt64)), same),
@@ -312,7 +317,7 @@ def test_temporary_files_that_cannot_be_written(
 
 def test_small_runs_are_paired_in_memory_and_large_ones_by_duckdb(monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(pair_by(*runs(), load_statistic("accuracy")), Pairing)
-    monkeypatch.setattr(choice, "MANY_ROWS", N)
+    monkeypatch.setattr(pair_module, "MANY_ROWS", N)
     assert not isinstance(pair_by(*runs(), load_statistic("accuracy")), Pairing)
 
 

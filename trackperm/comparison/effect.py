@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import replace
 
 from trackperm.choices import Alternative, IntervalChoice
-from trackperm.errors import CapacityError, UndefinedStatisticError
-from trackperm.exact import CountTable
+from trackperm.errors import CapacityError, TrackpermError, UndefinedStatisticError
+from trackperm.exact import CountTable, PermutationTest
 from trackperm.exact.intervals import (
     EffectSizes,
     Interval,
@@ -15,6 +16,8 @@ from trackperm.exact.intervals import (
     binary_interval,
     bootstrap_interval,
     effect_sizes,
+    interval_of_pairs,
+    relative_change,
     score_interval,
     shift_interval,
     strata_of_rows,
@@ -24,9 +27,12 @@ from trackperm.exact.intervals import (
 )
 from trackperm.exact.intervals.bootstrap import N_RESAMPLES
 from trackperm.exact.intervals.interval import tail_level
+from trackperm.exact.pairwise import Influences
 from trackperm.exact.power import MinimumDetectableEffect, detectable_effect
 from trackperm.exact.types import IntArray
 from trackperm.statistic import Statistic
+
+WIDENED_NOTE = "approximate, and widened to contain 0, which the test does not exclude"
 
 DRAWN_BEYOND = 20
 """Expected resamples beyond an end of an interval: its level has a relative error of 1 / sqrt(20) = 22 %."""
@@ -42,25 +48,31 @@ def interval_of(
     *,
     alpha: float,
     alternative: Alternative,
+    influences: Influences | None = None,
 ) -> Interval | str:
     """Return the interval for the statistic, or the reason why it is unavailable.
 
     By default, the interval that agrees with the exact test is preferred, then the score interval. An
     interval is unavailable if its coverage is not known to be near its confidence
     (:mod:`trackperm.exact.intervals.coverage`), if an end that the test needs is infinite or not found, or
-    if the statistic is undefined near the data.
+    if the statistic is undefined near the data. A mean over pairs of examples has the interval that follows
+    from their `influences`.
     """
     if choice == "none":
         return "intervals were switched off"
     if statistic.repeats == "attempts":
         return "no interval is known for attempts that are exchanged within examples"
-    if statistic.pair_term is not None:
+    if statistic.rank_score is not None:
         return (
-            f"no interval for `{statistic.name}` is known to have its coverage: the test of a shift assumes"
-            " that examples differ independently of each other, and pairs share examples"
+            f"no interval for `{statistic.name}` is known to have its coverage: the rank of an example"
+            " depends on the others"
         )
-    observed, swapped = statistic.pairs(table.candidate, table.baseline)
     unit = "example" if statistic.cluster is None else "cluster"
+    if influences is not None:
+        if choice == "bootstrap":
+            return "means over pairs of examples have a score interval only"
+        return interval_of_pairs(influences, alpha=alpha, alternative=alternative, unit=unit)
+    observed, swapped = statistic.pairs(table.candidate, table.baseline)
     if choice == "auto":
         found = _agreeing(statistic, observed, swapped, table, alpha, alternative, unit)
         if found is not None:
@@ -74,6 +86,39 @@ def interval_of(
     if why is not None:
         return why
     return score_interval(observed, swapped, statistic.h, counts, alpha=alpha, alternative=alternative)
+
+
+def interval_beside(
+    test: PermutationTest,
+    statistic: Statistic,
+    table: CountTable,
+    choice: IntervalChoice,
+    alpha: float,
+    influences: Influences | None,
+) -> Interval | str:
+    """Return the interval of :func:`interval_of` that is shown beside a test, or why it is unavailable."""
+    found = interval_of(
+        statistic, table, choice, alpha=alpha, alternative=test.alternative, influences=influences
+    )
+    if isinstance(found, str):
+        return found
+    if found.approximate and not test.interval[1] < alpha and 0.0 not in found:
+        # The test does not exclude 0; a wider interval does not cover less.
+        return replace(found, low=min(found.low, 0.0), high=max(found.high, 0.0), note=WIDENED_NOTE)
+    # An interval agrees with the exact p-value only, not with a mid-p-value or an estimate.
+    is_plain = not test.mid_p and test.relation == "="
+    return found if is_plain else replace(found, relation="may disagree")
+
+
+def hull_of(intervals: Iterable[Interval | str]) -> Interval | str:
+    """Return the smallest interval that contains all `intervals`, or why one of them is unavailable."""
+    known = list[Interval]()
+    for each in intervals:
+        if isinstance(each, str):
+            return each
+        known.append(each)
+    low, high = min(each.low for each in known), max(each.high for each in known)
+    return replace(max(known, key=lambda each: each.approximate), low=low, high=high)
 
 
 def _agreeing(
@@ -156,6 +201,9 @@ def effect_sizes_of(
     alternative: Alternative,
 ) -> EffectSizes:
     """Return the effect sizes; better and worse examples follow the direction of the statistic."""
+    if statistic.rank_score is not None:
+        relative = relative_change(difference, baseline_score)
+        return EffectSizes(difference, relative, None, None, None, None, None)
     observed, swapped = statistic.pairs(table.candidate, table.baseline)
     found = effect_sizes(
         observed,
@@ -187,11 +235,15 @@ def detectable_effect_of(
 ) -> MinimumDetectableEffect | None:
     """Return the smallest true difference that a test of this size and discordance detects at 80 % power.
 
-    None if the discordance is unknown, or cannot be estimated because no example is discordant.
+    None if the discordance is unknown, cannot be estimated because no example is discordant, or there is no
+    such difference.
     """
-    if not table.n_discordant:
+    if not table.n_discordant or statistic.rank_score is not None:
         return None
-    observed, swapped = statistic.pairs(table.candidate, table.baseline)
-    return detectable_effect(
-        observed, swapped, statistic.h, table.multiplicities, alpha=alpha, alternative=alternative
-    )
+    try:
+        observed, swapped = statistic.pairs(table.candidate, table.baseline)
+        return detectable_effect(
+            observed, swapped, statistic.h, table.multiplicities, alpha=alpha, alternative=alternative
+        )
+    except TrackpermError:
+        return None

@@ -27,7 +27,7 @@ from trackperm.exact.counts import LARGEST, DifferenceHistogram, n_configuration
 from trackperm.exact.distributions.characteristic import FloatArray, SwapDistribution
 from trackperm.exact.distributions.pmf import BYTES_PER_CELL, LOG_WINDOW, Window, plan_window
 from trackperm.exact.distributions.tilt import EMPTY, TailMass, share_of_swaps
-from trackperm.exact.engines.choice import LONGEST, PATIENCE, Engine, run_cheapest, run_named
+from trackperm.exact.engines.choice import LONGEST, PATIENCE, Engine, cannot_solve, run_cheapest, run_named
 from trackperm.exact.engines.enumeration import count_inside
 from trackperm.exact.engines.lattice.forms import in_fewer_forms
 from trackperm.exact.engines.lattice.independent import are_independent
@@ -38,6 +38,7 @@ from trackperm.exact.engines.lattice.space import MOST_FREQUENCIES, frequencies_
 from trackperm.exact.engines.lattice.statistic import LatticeStatistic, Statistic, not_antisymmetric
 from trackperm.exact.engines.lattice.tail import region_tail
 from trackperm.exact.engines.linear.tails import EXACT_IN_FLOATS, LinearStatistic, UpperRay, linear_tails
+from trackperm.exact.engines.linearised import linearised_tail
 from trackperm.exact.functions.monotone import direction_along
 from trackperm.exact.functions.rational import RationalStatistic
 from trackperm.exact.functions.real import RealStatistic
@@ -396,26 +397,50 @@ def _lattice_test(histogram: DifferenceHistogram, h: Statistic, options: TestOpt
             return tilted_result(law, statistic, inside, upper, options, fields)
         except CapacityError as error:
             if options.method == "tilted":
-                raise CapacityError(
-                    f"`--method tilted` cannot solve this problem: {error.message}",
-                    hint="use `--method auto`, which chooses an engine that fits.",
-                ) from error
+                raise cannot_solve("tilted", error.message) from error
             result = drawn_result(law, inside, options, fields)
             return replace(result, why=f"{result.why}; tilted: {error.message}")
+
+    def bracketed(*, only_tight: bool) -> TailResult:
+        if not isinstance(statistic.h, RationalStatistic | RealStatistic):
+            raise CapacityError("the statistic is a NumPy function, whose slopes are not known")
+        mass, why = linearised_tail(
+            histogram,
+            statistic.h,
+            statistic.observed,
+            options.tested,
+            options.memory_budget,
+            only_tight=only_tight,
+        )
+        return TailResult(mass, "bracket", why)
 
     found = all_extreme(law.n_coins, options.two_sided and observed == 0)
     if found is None and options.method in ("monte-carlo", "tilted"):
         return drawn(options.method)
+    if found is None and options.method == "bracket":
+        if options.mid_p:
+            raise cannot_solve("bracket", "it does not know ties, which the mid-p-value counts half")
+        try:
+            found = bracketed(only_tight=False)
+        except CapacityError as error:
+            raise cannot_solve("bracket", error.message) from error
     if found is None:
         try:
             engines = _engines(law, statistic, float(observed), region, upper, options)
             mass, engine = run(engines, options.memory_budget)
+            found = TailResult(mass, engine.name, engine.why)
         except CapacityError as error:
             if options.method != "auto" or options.mid_p:
                 raise
-            result = drawn("tilted" if tilts else "monte-carlo")
-            return replace(result, why=f"{result.why}; {error.message}")
-        found = TailResult(mass, engine.name, engine.why)
+            if not tilts:
+                result = drawn("monte-carlo")
+                return replace(result, why=f"{result.why}; {error.message}")
+            try:
+                found = bracketed(only_tight=True)
+                found = replace(found, why=f"{found.why}; {error.message}")
+            except CapacityError as loose:
+                result = drawn("tilted")
+                return replace(result, why=f"{result.why}; {error.message}; bracket: {loose.message}")
     if options.mid_p and law.n_coins:
         interior = partial(region, strict=True)
         engines = _engines(law, statistic, float(observed), interior, upper, options)

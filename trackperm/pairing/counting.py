@@ -20,8 +20,7 @@ from trackperm.exact import CountTable
 from trackperm.exact.scores.scaling import decimal_places
 from trackperm.pairing.checks.differences import shown
 from trackperm.pairing.engines.base import Engine, Frame, Types
-from trackperm.pairing.joined import COLUMN_OF, SIDES, SIZE, JoinedRows, count_columns, count_of, of
-from trackperm.pairing.keyed_run import KEY
+from trackperm.pairing.joined import COLUMN_OF, KEY, SIDES, SIZE, JoinedRows, count_columns, count_of, of
 from trackperm.pairing.scaling import CountedRows, scaled
 from trackperm.statistic import OUT_OF_RANGE, Outcome, Statistic
 from trackperm.statistic.counters.base import LabelCounts
@@ -436,7 +435,7 @@ def _over_strata(alone: pl.DataFrame, several: pl.DataFrame, statistic: Statisti
 def spread(
     values: npt.NDArray[Any], rows: npt.NDArray[Any], strata: npt.NDArray[Any], shape: Sequence[int]
 ) -> npt.NDArray[np.int64]:
-    """Place the counts of each row by unit and stratum, else zeros; shape (units, strata * counts)."""
+    """Arrange counts of rows by unit and stratum, with zeros elsewhere; shape (units, strata * counts)."""
     table = np.zeros(shape, dtype=np.int64)
     table[rows, strata] = values
     return table.reshape(shape[0], -1)

@@ -11,6 +11,7 @@ from trackperm.comparison import Comparison
 from trackperm.exact import PermutationTest
 from trackperm.exact.engines.monte_carlo import exact_interval
 from trackperm.exact.intervals import Interval
+from trackperm.exact.power import EquivalencePower
 from trackperm.exact.result import Relation
 from trackperm.pairing.checks.pairing_warnings import shared_input
 from trackperm.statistic import Statistic
@@ -19,6 +20,9 @@ SCOPE = "these two runs on these examples; not other seeds, prompts or test sets
 
 EXACT_WITHIN = 1e-6
 """Largest relative error of a p-value that is called exact: a thousandth of its last printed digit."""
+
+RARE = 0.5
+"""Power below which equivalence is not shown in most comparisons of equal runs."""
 
 _NAME_LIMIT = 200
 _MARKDOWN_SPECIAL = re.compile(r"([\\`*_{}\[\]<>|~&#!$])")
@@ -102,6 +106,13 @@ def equivalence(comparison: Comparison) -> str:
     return f"{comparison.equivalence}{', uncorrected' * alone}"
 
 
+def equivalence_power(comparison: Comparison, power: EquivalencePower) -> str:
+    """Return the power of equivalence, and what it means if equivalence is not shown."""
+    if comparison.decision.equivalent or power.at_zero >= RARE:
+        return str(power)
+    return f"{power}; so few examples would rarely show equivalence, even of equal runs"
+
+
 def certainty(test: PermutationTest) -> str:
     """Return the certainty of a p-value; the level of a mid-p-value is not guaranteed."""
     found = _certified(test)
@@ -115,7 +126,7 @@ def how_certain(comparison: Comparison) -> str:
     found = certainty(comparison.test)
     if comparison.pairing.asymptotic is None:
         return found
-    of = "means" if comparison.statistic.pair_term is None else "ranks"
+    of = "ranks" if comparison.statistic.depends_on_both else "means"
     return f"{found} for these {of}, level asymptotic"
 
 
@@ -243,6 +254,8 @@ def notes(comparison: Comparison) -> list[str]:
         and is_within_reach(comparison)
     ):
         found.append(str(comparison.detectable))
+    if comparison.equivalence_power is not None:
+        found.append(equivalence_power(comparison, comparison.equivalence_power))
     if comparison.decision.equivalent is not None:
         basis = comparison.size.basis
         if isinstance(basis, str):

@@ -244,7 +244,7 @@ class ExampleTable:
 
 
 def holds_values(given: object) -> bool:
-    """Whether an argument is an array, a series, a list, a tuple or a mapping, and no data frame."""
+    """Whether an argument is an array, a series, a list, a tuple or a mapping, but not a data frame."""
     if isinstance(given, list | tuple | Mapping) or nw.dependencies.is_into_series(given):
         return True
     return hasattr(given, "__array__") and hasattr(given, "shape") and not hasattr(given, "columns")
@@ -264,6 +264,11 @@ def require_plain_names(table: ExampleTable) -> None:
                 f"`{table.origin}` has a column `{name}`, a name that polars reads as a pattern",
                 hint="rename the column.",
             )
+
+
+def have(tables: Iterable[ExampleTable], names: Sequence[str]) -> bool:
+    """Whether all tables have all the columns."""
+    return all(name in table.columns for table in tables for name in names)
 
 
 def id_columns(id_: str, tables: Collection[ExampleTable]) -> tuple[str, ...]:

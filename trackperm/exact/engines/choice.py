@@ -88,13 +88,18 @@ def run_named(
         if engine.name == method:
             obstacle = engine.obstacle(memory_budget)
             if obstacle is not None:
-                raise CapacityError(
-                    f"`--method {method}` cannot solve this problem: {obstacle}",
-                    hint="use `--method auto`, which chooses an engine that fits.",
-                )
+                raise cannot_solve(method, obstacle)
             return engine.run(), engine
     names = listed(engine.name for engine in engines)
     raise InputError(f"`--method {method}` does not apply to this statistic; expected {names} or `auto`")
+
+
+def cannot_solve(method: str, obstacle: str) -> CapacityError:
+    """Return the error of an engine that was chosen by name and cannot run."""
+    return CapacityError(
+        f"`--method {method}` cannot solve this problem: {obstacle}",
+        hint="use `--method auto`, which chooses an engine that fits.",
+    )
 
 
 def _size(n_bytes: int) -> str:

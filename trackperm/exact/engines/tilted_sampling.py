@@ -54,19 +54,17 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
 
 import numpy as np
 
 from trackperm.errors import CapacityError
 from trackperm.exact.distributions.characteristic import FloatArray, SwapDistribution, log_cosh
 from trackperm.exact.distributions.tilt import quantised
+from trackperm.exact.engines.axes import Axes
 from trackperm.exact.engines.linear.tails import EXACT_IN_FLOATS
 from trackperm.exact.engines.monte_carlo import LARGEST_COUNT, undefined_after_swaps
 from trackperm.exact.engines.tilted_draws import BLOCK_CELLS, TOSSED, tilted_swaps
 from trackperm.exact.types import INSIDE, UNDEFINED, IntArray, Region
-
-Points = TypeVar("Points", IntArray, FloatArray)
 
 N_DRAWS = 20_000
 """Draws by default, and as many again for the estimate: a standard error of 3 % at p = 1e-50."""
@@ -133,52 +131,6 @@ class TiltedTail:
     effective_samples: float
     n_tilts: int
     seed: int
-
-
-@dataclass(frozen=True)
-class Axes:
-    """Axes of a law that are not 0, and not the same as an earlier one or its negative.
-
-    The counts of one run are often the negatives of those of the other.
-
-    Attributes
-    ----------
-    law : SwapDistribution
-        Distribution of the kept axes of X.
-    kept : ndarray of int64, shape (s,)
-        The kept axes.
-    source, sign : ndarray of int64, shape (r,)
-        X_i = sign_i X_kept[source_i].
-    """
-
-    law: SwapDistribution
-    kept: IntArray
-    source: IntArray
-    sign: IntArray
-
-    @classmethod
-    def of(cls, law: SwapDistribution) -> Axes:
-        """Find the axes of a law."""
-        places: dict[bytes, int] = {}
-        kept: list[int] = []
-        source, sign = np.zeros((2, law.rank), dtype=np.int64)
-        for axis, column in enumerate(law.coordinates.T):
-            if not column.any():
-                continue
-            own, opposite = column.tobytes(), (-column).tobytes()
-            if opposite in places:
-                source[axis], sign[axis] = places[opposite], -1
-                continue
-            if own not in places:
-                places[own] = len(kept)
-                kept.append(axis)
-            source[axis], sign[axis] = places[own], 1
-        axes = np.array(kept, dtype=np.int64)
-        return cls(SwapDistribution(law.coordinates[:, axes], law.multiplicities), axes, source, sign)
-
-    def expanded(self, points: Points) -> Points:
-        """Return all axes of points, shape (r, n), from the kept ones, shape (s, n)."""
-        return points[self.source] * self.sign[:, None]
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@ If a region is an interval [a, b] in every row x (`rows`), then under the tilt l
 
 with z = (x, y) and a reference point r, and P_lambda(X = z) is a sum over the few frequencies that matter:
 the sum over y is geometric, and that over the frequencies of x a transform. Both ends of a geometric sum
-(1 - q^n) / (1 - q) are looked up among the powers of exp(2 pi i / P), and 1 - q comes from expm1. `space` sums rows of rank three.
+(1 - q^n) / (1 - q) are looked up among the powers of exp(2 pi i / P), and 1 - q comes from expm1.
+Rows of rank three are summed by `space`.
 
 One tilt suits only the rows where its weights stay moderate (`tilted`), so several are used: the first has
 its mean at the dominating point of R, each further one at the end of the row with the largest bound under the
