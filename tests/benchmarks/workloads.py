@@ -11,7 +11,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from trackperm.exact import PermutationTest, RationalStatistic, difference_test, structured_test
+from trackperm.exact import (
+    PermutationTest,
+    RationalStatistic,
+    RealStatistic,
+    difference_test,
+    structured_test,
+)
 
 Integers = npt.NDArray[np.int64]
 
@@ -125,6 +131,48 @@ def macro_f1_of(
 def class_test(problem: tuple[Integers, Integers], **options: Any) -> PermutationTest:
     observed, swapped, h, multiplicities = macro_f1_of(problem)
     return structured_test(observed, swapped, h, multiplicities=multiplicities, **options)
+
+
+def multiclass_mcc_of(
+    problem: tuple[Integers, Integers],
+) -> tuple[Integers, Integers, RealStatistic, Integers]:
+    """Counts of both runs for the difference in the correlation of all classes (Gorodkin 2004)."""
+    (label, u, v), multiplicities = problem[0].T, problem[1]
+    k, n = int(label.max()) + 1, int(multiplicities.sum())
+    actual = np.bincount(label, weights=multiplicities, minlength=k).astype(int).tolist()
+
+    def counts(predicted: Integers) -> Integers:
+        return np.hstack([(predicted == label)[:, None], np.eye(k, dtype=np.int64)[predicted]])
+
+    x = [RealStatistic.variable(i, 2 * (k + 1)) for i in range(2 * (k + 1))]
+
+    def score(first: int) -> RealStatistic:
+        correct, predicted = x[first], x[first + 1 : first + 1 + k]
+        covariance = n * correct - sum(p * a for p, a in zip(predicted, actual, strict=True))
+        spread = n**2 - sum(p * p for p in predicted)
+        return covariance.divide((spread * (n**2 - sum(a * a for a in actual))).sqrt(), undefined=0)
+
+    there, back = counts(u), counts(v)
+    return np.hstack([there, back]), np.hstack([back, there]), score(0) - score(k + 1), multiplicities
+
+
+def share_and_count(n_examples: int, seed: int = 0) -> tuple[Integers, Integers, RationalStatistic, None]:
+    """Counts of the mean of accuracy in one half of the examples and precision in the other."""
+    rng = np.random.default_rng(seed)
+    half = np.arange(n_examples) < n_examples // 2
+
+    def run(right: float) -> Integers:
+        found = rng.binomial(3, (right, 1 - right), size=(n_examples, 2)) * ~half[:, None]
+        return np.hstack([found, half[:, None] & (rng.random((n_examples, 1)) < right)])
+
+    there, back = run(0.8), run(0.78)
+    x = [RationalStatistic.variable(i, 6) for i in range(6)]
+
+    def score(first: int) -> RationalStatistic:
+        right, wrong, correct = x[first : first + 3]
+        return right.divide(right + wrong, undefined=0) + correct / int(half.sum())
+
+    return np.hstack([there, back]), np.hstack([back, there]), score(0) - score(3), None
 
 
 def strata_of_f1(

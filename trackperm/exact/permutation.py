@@ -25,13 +25,16 @@ from trackperm.choices import Alternative, Method
 from trackperm.errors import CapacityError, InputError
 from trackperm.exact.counts import LARGEST, DifferenceHistogram, n_configurations, signed_differences
 from trackperm.exact.distributions.characteristic import FloatArray, SwapDistribution
-from trackperm.exact.distributions.pmf import BYTES_PER_CELL, LOG_WINDOW, plan_window
+from trackperm.exact.distributions.pmf import BYTES_PER_CELL, LOG_WINDOW, Window, plan_window
 from trackperm.exact.distributions.tilt import EMPTY, TailMass, share_of_swaps
 from trackperm.exact.engines.choice import LONGEST, PATIENCE, Engine, cannot_solve, run_cheapest, run_named
 from trackperm.exact.engines.enumeration import count_inside
+from trackperm.exact.engines.lattice.forms import in_fewer_forms
 from trackperm.exact.engines.lattice.independent import are_independent
 from trackperm.exact.engines.lattice.lattice import MOST_REDUCED, Lattice, reduce_rank
+from trackperm.exact.engines.lattice.row_direction import ROW_RANKS, in_short_rows
 from trackperm.exact.engines.lattice.rows import BYTES_PER_INTERVAL
+from trackperm.exact.engines.lattice.space import MOST_FREQUENCIES, frequencies_in_space
 from trackperm.exact.engines.lattice.statistic import LatticeStatistic, Statistic, not_antisymmetric
 from trackperm.exact.engines.lattice.tail import region_tail
 from trackperm.exact.engines.linear.tails import EXACT_IN_FLOATS, LinearStatistic, UpperRay, linear_tails
@@ -69,8 +72,17 @@ microseconds for F1 of strata, macro-F1 and correlation, measured on one core at
 SECONDS_PER_ROW = 2.5e-6
 """Time of a row of a plane whose points inside are an interval."""
 
+SECONDS_PER_ROW_IN_SPACE = 1.5e-6
+"""The same of a lattice of rank three, where half of all rows are negligible."""
+
 SECONDS_PER_POINT = 6e-7
-"""Time of a point of a plane that is decided on its own, measured with MCC."""
+"""Time of a point in a row that is decided on its own, measured with MCC."""
+
+POINTS_PER_ROW = 6
+"""Points of a row that are decided on their own where the statistic is affine, but not rational."""
+
+SECONDS_PER_FACTOR = 1e-7
+"""Time of the factor of one distinct difference in the characteristic function at one frequency."""
 
 BYTES_PER_CONFIGURATION = 256
 """Memory of one configuration: coordinates, its number of swaps as a Python integer, and work arrays."""
@@ -330,15 +342,24 @@ def _linear_test(
 
 
 def _lattice_test(histogram: DifferenceHistogram, h: Statistic, options: TestOptions) -> PermutationTest:
+    n_examples, n_discordant = histogram.n_examples, histogram.n_discordant
     lattice = reduce_rank(histogram)
+    least = 3 if isinstance(h, RationalStatistic) else 2
+    if isinstance(h, RationalStatistic | RealStatistic) and least <= lattice.rank <= MOST_REDUCED:
+        fewer = in_fewer_forms(h, histogram, lattice)
+        if fewer is not None:
+            h, histogram = fewer
+            lattice = reduce_rank(histogram)
+    statistic = LatticeStatistic(h, histogram, lattice)
+    if isinstance(h, RationalStatistic) and not _multiplies_out(statistic):
+        statistic = LatticeStatistic(RealStatistic.from_rational(h), histogram, lattice)
+    statistic = in_short_rows(statistic)
+    lattice = statistic.lattice
     law = SwapDistribution(lattice.coordinates, histogram.multiplicities)
     if any(max(abs(low), abs(high)) > LARGEST for low, high in law.support):
         raise CapacityError(
             "sums of the differences exceed 2^62", hint="give a statistic with smaller integers."
         )
-    statistic = LatticeStatistic(h, histogram, lattice)
-    if isinstance(h, RationalStatistic) and not _multiplies_out(statistic):
-        statistic = LatticeStatistic(RealStatistic.from_rational(h), histogram, lattice)
     observed = statistic.observed if statistic.observed_exact is None else statistic.observed_exact
     slopes = statistic.slopes()
     if slopes is not None and isinstance(observed, Fraction):
@@ -352,8 +373,8 @@ def _lattice_test(histogram: DifferenceHistogram, h: Statistic, options: TestOpt
     fields = ResultFields(
         observed=statistic.observed,
         ties=lambda: statistic.ties,
-        n_examples=histogram.n_examples,
-        n_discordant=histogram.n_discordant,
+        n_examples=n_examples,
+        n_discordant=n_discordant,
         rank=_rank(lattice),
         n_better=None,
         n_worse=None,
@@ -482,6 +503,22 @@ def _multiplies_out(statistic: LatticeStatistic) -> bool:
     return local is not None and len(local.numerator.terms) + len(local.denominator.terms) <= MODERATE_TERMS
 
 
+def _seconds_of_rows(law: SwapDistribution, statistic: LatticeStatistic, window: Window) -> float | None:
+    """Return the estimated time of the rows of a window; None if a sum over them has too many terms."""
+    n_rows = math.prod(window.periods[:-1])
+    seconds = (SECONDS_PER_ROW if law.rank == 2 else SECONDS_PER_ROW_IN_SPACE) * n_rows
+    if not statistic.is_closed_in_rows:
+        seconds += SECONDS_PER_POINT * window.size
+    elif statistic.local is None:
+        seconds += SECONDS_PER_POINT * POINTS_PER_ROW * n_rows
+    if law.rank > 2:
+        n_frequencies = frequencies_in_space(law, window)
+        if 4 * n_frequencies > MOST_FREQUENCIES:  # under a tilt, more frequencies matter
+            return None
+        seconds += SECONDS_PER_FACTOR * n_frequencies * law.multiplicities.size
+    return seconds
+
+
 def _engines(
     law: SwapDistribution,
     statistic: LatticeStatistic,
@@ -495,19 +532,17 @@ def _engines(
     refusal, n_bytes, seconds = None, 0, 0.0
     if law.rank > MOST_REDUCED:
         refusal = f"more than {MOST_REDUCED} counts vary independently"
-    elif statistic.is_quadratic_in_rows and are_independent(law):
+    elif are_independent(law) and statistic.local is not None and statistic.is_closed_in_rows:
         n_bytes = BYTES_PER_INTERVAL * int(law.multiplicities.max())
         seconds = SECONDS_PER_ROW * float(law.multiplicities.max())
     else:
         window = plan_window(law, np.zeros(law.rank), LOG_WINDOW, fast=False)
-        # In the plane, rows are summed without a grid.
-        n_bytes = BYTES_PER_CELL * window.size if law.rank > 2 else BYTES_PER_INTERVAL * window.periods[0]
-        if law.rank > 2:
-            seconds = SECONDS_PER_CELL * window.size
-        elif law.rank == 2:
-            seconds = SECONDS_PER_ROW * window.periods[0]
-            if not statistic.is_quadratic_in_rows:
-                seconds += SECONDS_PER_POINT * window.size
+        by_rows = _seconds_of_rows(law, statistic, window) if law.rank in ROW_RANKS else None
+        if by_rows is not None:
+            n_bytes, seconds = BYTES_PER_INTERVAL * math.prod(window.periods[:-1]), by_rows
+        else:
+            n_bytes = BYTES_PER_CELL * window.size
+            seconds = SECONDS_PER_CELL * window.size if law.rank > 1 else 0.0
     if any(max(abs(low), abs(high)) > EXACT_IN_FLOATS for low, high in law.support):
         refusal = "sums of the differences exceed 2^52, beyond which floats are not exact"
 

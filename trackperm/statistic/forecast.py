@@ -8,7 +8,8 @@ from typing import Literal
 import numpy as np
 
 from trackperm.errors import CapacityError
-from trackperm.exact import DifferenceHistogram, RationalStatistic
+from trackperm.exact import DifferenceHistogram, RationalStatistic, RealStatistic
+from trackperm.exact.engines.lattice.forms import in_fewer_forms
 from trackperm.exact.engines.lattice.lattice import MOST_REDUCED, reduce_rank
 from trackperm.exact.engines.lattice.statistic import LatticeStatistic
 from trackperm.statistic.definition import CLASS, Statistic
@@ -95,11 +96,16 @@ def forecast_engine(statistic: Statistic) -> EngineForecast:
     observed, swapped = statistic.pairs(candidate, baseline)
     histogram = DifferenceHistogram.from_pairs(observed, swapped)
     lattice = reduce_rank(histogram)
+    h = statistic.tested(observed, swapped, np.ones(len(observed), dtype=np.int64))
+    if isinstance(h, RationalStatistic | RealStatistic) and lattice.rank <= MOST_REDUCED:
+        fewer = in_fewer_forms(h, histogram, lattice)
+        if fewer is not None:
+            h, histogram = fewer
+            lattice = reduce_rank(histogram)
     rank = int(np.linalg.matrix_rank(lattice.coordinates))
     each = None
     if not statistic.weights and (statistic.has_classes or statistic.strata):
         each = CLASS if statistic.has_classes else statistic.strata
-    h = statistic.tested(observed, swapped, np.ones(len(observed), dtype=np.int64))
     if not isinstance(h, RationalStatistic):
         return EngineForecast("irrational", rank, each)
     try:

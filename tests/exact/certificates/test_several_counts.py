@@ -82,7 +82,7 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
 
     monkeypatch.setattr(tail, "WANTED", math.inf)
     if request.param == "grid":
-        monkeypatch.setattr(tail, "plane_tail", refuse)
+        monkeypatch.setattr(tail, "rows_tail", refuse)
     return str(request.param)
 
 
@@ -141,7 +141,7 @@ def independent_counts(window: Window) -> tuple[SwapDistribution, Tilted]:
 
 def test_wrapped_mass_of_rows() -> None:
     law, tilt = independent_counts(Window((0, 46), (31, 55)))
-    rows = RowIntervals(np.arange(31), np.full(31, 46), np.full(31, 100))
+    rows = RowIntervals((np.arange(31),), np.full(31, 46), np.full(31, 100))
     total, bound = plane._row_sums(law, tilt, rows, 0.0, BUDGET)
     check_band([(abs(total - float(upper_share({1: 100}, 46))), bound)], 10)
 
@@ -160,7 +160,7 @@ def test_sums_of_narrow_and_wide_intervals(slope: float) -> None:
         (mean + 10, mean + 150),
         (mean - 150, mean - 20),
     ):
-        rows = RowIntervals(x, np.full(31, first), np.full(31, last))
+        rows = RowIntervals((x,), np.full(31, first), np.full(31, last))
         total, bound = plane._row_sums(law, tilt, rows, 0.0, BUDGET)
         truth = upper_share({1: 2_000}, first) - upper_share({1: 2_000}, last + 1)
         pairs.append((float(abs(arb(tilt.scale.log).exp() * total / arb(truth) - 1)), bound / total))
@@ -194,14 +194,14 @@ def test_rows_without_a_tilt(monkeypatch: pytest.MonkeyPatch) -> None:
     """The only tilt has a window of 20 points, and the region goes on beyond it."""
 
     def exact(_: Any, tilt: Tilted, rows: RowIntervals, *__: Any) -> tuple[float, float]:
-        parts = zip(rows.x, rows.first, rows.sizes, strict=True)
+        parts = zip(rows.heads[0], rows.first, rows.sizes, strict=True)
         return math.fsum(exact_mass(Window((x, y), (1, n))).sum() for x, y, n in parts), 0.0
 
     monkeypatch.setattr(plane, "MOST_TILTS", 1)
     monkeypatch.setattr(plane, "_row_sums", exact)
     law, tilt = independent_counts(Window((0, 46), (31, 20)))
     x, ends = np.tile(np.arange(31), 2), [46, 66, 65, 100]
-    rows = RowIntervals(x, *(np.repeat(each, 31) for each in (ends[:2], ends[2:])))
+    rows = RowIntervals((x,), *(np.repeat(each, 31) for each in (ends[:2], ends[2:])))
     tilts, chosen = plane._assigned(law, tilt, rows, 0.0)
     found = plane._summed(law, tilts, rows, chosen, 0.0, -math.inf, BUDGET)
     check_band([relative(found, upper_share({1: 100}, 46))], 3000)

@@ -278,7 +278,7 @@ class Tilted:
         window = plan_window(law, tilt, log_outside, fast=fast)
         return cls(tilt, reference, scale_factor(law, tilt, reference), mean, window)
 
-    def log_weight(self, points: Sequence[IntArray]) -> FloatArray:
+    def log_weight(self, points: Sequence[IntArray | FloatArray]) -> FloatArray:
         """Return -lambda . (z - reference), exact, at r coordinate arrays of one shape."""
         total = np.zeros(points[0].shape)
         for axis, slope, at in zip(points, self.tilt.tolist(), self.reference, strict=True):
@@ -286,7 +286,7 @@ class Tilted:
                 total -= slope * (axis - at)
         return total
 
-    def chernoff(self, points: Sequence[IntArray]) -> FloatArray:
+    def chernoff(self, points: Sequence[IntArray | FloatArray]) -> FloatArray:
         """Return K - lambda . (z - E/2), the log bounds of the mass of points."""
         return self.scale.log + self.log_weight(points)
 

@@ -58,7 +58,7 @@ def test_intervals_against_binomial_coefficients(counts: tuple[int, int], signs:
         x = np.unique(middle[0] + rng.integers(-rows.terms.size // 2 + 1, rows.terms.size // 2 - 1, 12))
         ends = np.sort(middle[1] + rng.integers(-reach, reach + 1, (2, x.size)), axis=0)
         held = columns.start, columns.start + columns.terms.size - 1
-        intervals = RowIntervals(x, *np.clip(ends, *held))
+        intervals = RowIntervals((x,), *np.clip(ends, *held))
         truth = sum(
             ways[0][signs[0] * at] * sum(ways[1][signs[1] * y] for y in range(first, last + 1))
             for at, first, last in zip(

@@ -23,7 +23,7 @@ from trackperm.exact.engines.lattice import grid as grid_module
 from trackperm.exact.engines.lattice import tail as tail_module
 from trackperm.exact.engines.lattice.grid import grid_tail
 from trackperm.exact.engines.lattice.lattice import Reach
-from trackperm.exact.engines.lattice.plane import plane_tail
+from trackperm.exact.engines.lattice.plane import rows_tail
 from trackperm.exact.types import INSIDE, IntArray, Membership
 
 USEFUL = 1e-10
@@ -209,7 +209,7 @@ def test_rows_and_cells_agree(
 ) -> None:
     """The transform on a grid takes planes too, in blocks that split every axis."""
     h, truth = difference(name, 2)
-    monkeypatch.setattr(tail_module, "plane_tail", grid_tail)
+    monkeypatch.setattr(tail_module, "rows_tail", grid_tail)
     monkeypatch.setattr(grid_module, "BLOCK", 37)
     if name == "cubic":
         monkeypatch.setattr(grid_module, "BLOCK", 2**16)
@@ -227,7 +227,7 @@ def test_rows_and_cells_agree_beyond_one_window(better: float, monkeypatch: pyte
     v = rng.binomial(2, (0.7, 0.3), size=(1_500, 2))
     h, _ = difference("f1", 2)
     rows = structured_test(np.hstack([u, v]), np.hstack([v, u]), h, method="lattice")
-    monkeypatch.setattr(tail_module, "plane_tail", grid_tail)
+    monkeypatch.setattr(tail_module, "rows_tail", grid_tail)
     cells = structured_test(np.hstack([u, v]), np.hstack([v, u]), h, method="lattice")
     assert max(rows.error_bound, cells.error_bound) <= USEFUL
     assert rows.pvalue == pytest.approx(cells.pvalue, rel=rows.error_bound + cells.error_bound)
@@ -267,10 +267,10 @@ def test_tails_beyond_the_range_of_floats() -> None:
     check_pvalue(result, Fraction(1, 2**404), useful=USEFUL)
 
 
-@pytest.mark.parametrize("engine", [plane_tail, grid_tail])
+@pytest.mark.parametrize("engine", [rows_tail, grid_tail])
 def test_undefined_where_swaps_lead(engine: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
     """x/0 after one swap in 2^4 is refused; after one in 2^130 it is part of the error bound."""
-    monkeypatch.setattr(tail_module, "plane_tail", engine)
+    monkeypatch.setattr(tail_module, "rows_tail", engine)
     x = [RationalStatistic.variable(i, 4) for i in range(4)]
     h = x[0].divide(x[1], undefined=0) - x[2].divide(x[3], undefined=0)
     kinds = [(1, 0, 0, 1), (0, 1, 0, 0)]
@@ -290,7 +290,7 @@ class Everything:
 @pytest.mark.parametrize(
     ("engine", "rank", "message"),
     [
-        (plane_tail, 2, "lattice points must be decided one by one; the limit is 134217728"),
+        (rows_tail, 2, "lattice points must be decided one by one; the limit is 134217728"),
         (grid_tail, 2, r"would decide \d+ x \d+ lattice points"),
         (grid_tail, 3, r"would decide \d+ x \d+ x \d+ lattice points"),
     ],

@@ -15,7 +15,7 @@ from trackperm.exact.distributions.pmf import Window
 from trackperm.exact.engines.lattice import rows as rows_module
 from trackperm.exact.engines.lattice.lattice import Reach, Strip, reduce_rank
 from trackperm.exact.engines.lattice.rational_region import RationalRegion, _signs
-from trackperm.exact.engines.lattice.rows import RowIntervals, plane_region
+from trackperm.exact.engines.lattice.rows import RowIntervals, region_rows, window_rows
 from trackperm.exact.engines.lattice.statistic import LatticeStatistic
 from trackperm.exact.functions.rational import Polynomial
 from trackperm.exact.types import INSIDE, OUTSIDE, UNDEFINED, IntArray, Membership, Region
@@ -70,7 +70,7 @@ def painted(rows: RowIntervals, window: Window) -> IntArray:
     """How often each point of a window is in an interval."""
     found = np.zeros(window.periods, dtype=np.int64)
     x, y = window.start
-    for at, first, last in zip(rows.x - x, rows.first - y, rows.last - y, strict=True):
+    for at, first, last in zip(rows.heads[0] - x, rows.first - y, rows.last - y, strict=True):
         assert 0 <= first <= last < window.periods[1]
         found[at, first : last + 1] += 1
     return found
@@ -83,7 +83,7 @@ def check_every_point(region: Region, reach: Reach, window: Window) -> None:
         reached &= reach.strip(*divisor).contains(points)
     expected = np.full(window.periods, OUTSIDE, dtype=np.int8)
     expected[reached] = region.membership([axis[reached] for axis in points])
-    found = plane_region(region, window, reach, BUDGET)
+    found = region_rows(region, window_rows(window), reach, BUDGET)
     np.testing.assert_array_equal(painted(found.inside, window), expected == INSIDE)
     np.testing.assert_array_equal(painted(found.undefined, window), expected == UNDEFINED)
 
@@ -112,7 +112,7 @@ def test_poles_cost_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         check_every_point(region, reach, window)
         with monkeypatch.context() as patched:
             patched.setattr(rows_module, "MOST_CELLS", 4 * (x1 - x0 + 1))
-            plane_region(region, window, reach, BUDGET)
+            region_rows(region, window_rows(window), reach, BUDGET)
 
 
 @pytest.mark.parametrize("width", [0, 1, 2, 9, 14])
@@ -129,7 +129,7 @@ def test_strips_of_few_points(name: str, width: int) -> None:
         for _ in range(4):
             window = Window((x - 40, y - int(rng.integers(0, 70))), (80, int(rng.integers(1, 90))))
             check_every_point(region, reach, window)
-            n_inside += int(plane_region(region, window, reach, BUDGET).inside.sizes.sum())
+            n_inside += int(region_rows(region, window_rows(window), reach, BUDGET).inside.sizes.sum())
     assert n_inside >= (2 if name == "ties beyond floats" else 20)
 
 
@@ -171,7 +171,7 @@ def test_any_region_in_blocks_of_any_size(block: int, monkeypatch: pytest.Monkey
     monkeypatch.setattr(rows_module, "BLOCK", block)
     _, reach, _, (x, y) = region_of("f1", 40, np.random.default_rng(2), upper=True)
     window = Window((x - 20, y - 30), (40, 60))
-    found = plane_region(Checkered(), window, reach, BUDGET)
+    found = region_rows(Checkered(), window_rows(window), reach, BUDGET)
     points = [start + grid for start, grid in zip(window.start, np.indices(window.periods), strict=True)]
     expected = np.where(reach.contains(points), Checkered().membership(points), OUTSIDE)
     np.testing.assert_array_equal(painted(found.inside, window) > 0, expected == INSIDE)
@@ -183,9 +183,9 @@ def test_too_many_points_or_intervals_are_refused() -> None:
     law = SwapDistribution(np.array([[1, 0], [0, 1]]), np.array([20_000, 20_000]))
     reach = Reach(law, (0, 0), ((1, 0), (0, 1)))
     with pytest.raises(CapacityError, match="400040001 lattice points must be decided one by one"):
-        plane_region(Checkered(), Window((0, 0), (20_001, 20_001)), reach, BUDGET)
+        region_rows(Checkered(), window_rows(Window((0, 0), (20_001, 20_001))), reach, BUDGET)
     with pytest.raises(CapacityError, match="intervals, beyond the memory budget"):
-        plane_region(Checkered(), Window((0, 0), (2_000, 2_000)), reach, 2**20)
+        region_rows(Checkered(), window_rows(Window((0, 0), (2_000, 2_000))), reach, 2**20)
 
 
 @pytest.mark.parametrize("scale", [1, 2**61])
@@ -201,8 +201,8 @@ def test_strips_against_integers(scale: int) -> None:
         expected = (values >= least) & (values <= greatest)
         np.testing.assert_array_equal(strip.contains(list(grid)), expected.astype(bool))
         x = grid[0][:, 0]
-        low, high = strip.cut(x, np.full_like(x, -8), np.full_like(x, 10))
-        rows = RowIntervals(x, low, high).chosen(low <= high)
+        low, high = strip.cut([x], np.full_like(x, -8), np.full_like(x, 10))
+        rows = RowIntervals((x,), low, high).chosen(low <= high)
         np.testing.assert_array_equal(painted(rows, Window((-8, -8), (17, 19))) > 0, expected.astype(bool))
 
 
@@ -211,7 +211,7 @@ def test_strips_with_one_far_end() -> None:
     constant, (along, across), least, greatest = -(2**61), (2**55, 3), -5, 2**63 - 9
     strip = Strip(constant, (along, across), least, greatest)
     x, width = np.arange(-3, 12), 2**60
-    low, high = strip.cut(x, np.full_like(x, -width), np.full_like(x, width))
+    low, high = strip.cut([x], np.full_like(x, -width), np.full_like(x, width))
     for at, first, last in zip(x.tolist(), low.tolist(), high.tolist(), strict=True):
         rest = constant + along * at
         assert first == max(-((rest - least) // across), -width)
@@ -253,8 +253,7 @@ def test_signs_along_rows_against_integers(name: str) -> None:
         region, _, _, centre = region_of(name, 300, rng, upper=True)
         assert isinstance(region, RationalRegion)
         x, y = (at + grid for at, grid in zip(centre, np.indices((81, 81)) - 40, strict=True))
-        quadratics = region.quadratics(x[:, 0], y[:, 0], y[:, -1])
-        assert quadratics is not None
+        quadratics = region.quadratics([x[:, 0]], y[:, 0], y[:, -1])
         offsets = [axis.astype(object) - at for axis, at in zip((x, y), centre, strict=True)]
         expected = np.sign(quadratics.polynomial(offsets)).astype(int)
         np.testing.assert_array_equal(quadratics.signs(y.T).T, expected)

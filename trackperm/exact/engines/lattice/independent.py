@@ -28,7 +28,7 @@ from trackperm.exact.distributions.pmf import Window
 from trackperm.exact.distributions.tilt import EMPTY, TailMass, without_undefined
 from trackperm.exact.engines.lattice.lattice import Reach
 from trackperm.exact.engines.lattice.rational_region import RationalRegion
-from trackperm.exact.engines.lattice.rows import BYTES_PER_INTERVAL, RowIntervals, plane_region
+from trackperm.exact.engines.lattice.rows import BYTES_PER_INTERVAL, RowIntervals, region_rows, window_rows
 from trackperm.exact.types import IntArray
 
 SMALLEST = 2.0**-1000
@@ -56,7 +56,7 @@ def independent_tail(
     law : SwapDistribution
         Distribution of X, by :func:`are_independent`.
     region, reach, memory_budget
-        As of :func:`~trackperm.exact.engines.lattice.plane.plane_tail`.
+        As of :func:`~trackperm.exact.engines.lattice.plane.rows_tail`.
 
     Raises
     ------
@@ -67,16 +67,18 @@ def independent_tail(
     if BYTES_PER_INTERVAL * (rows.terms.size + columns.terms.size) > memory_budget:
         raise CapacityError(f"the region has {rows.terms.size} rows, beyond the memory budget")
     window = Window((rows.start, columns.start), (rows.terms.size, columns.terms.size))
-    found = plane_region(region, window, reach, memory_budget)
-    if found.inside.x.size == 0 and window.size < n_configurations(law.multiplicities):
+    found = region_rows(region, window_rows(window), reach, memory_budget)
+    if found.inside.n == 0 and window.size < n_configurations(law.multiplicities):
         raise CapacityError("the tail is below the range of floats")
     tail = _summed(rows, columns, found.inside)
-    if found.undefined.x.size == 0:
+    if found.undefined.n == 0:
         return tail
     undefined = _summed(rows, columns, found.undefined)
     if undefined.scaled <= NEGLIGIBLE * tail.scaled:
         undefined = replace(undefined, error=1.0)
-    return without_undefined(tail, undefined, (int(found.undefined.x[0]), int(found.undefined.first[0])))
+    return without_undefined(
+        tail, undefined, (int(found.undefined.heads[0][0]), int(found.undefined.first[0]))
+    )
 
 
 @dataclass(frozen=True)
@@ -143,9 +145,9 @@ class _Count:
 
 def _summed(rows: _Count, columns: _Count, intervals: RowIntervals) -> TailMass:
     """Return the probability of intervals."""
-    if intervals.x.size == 0:
+    if intervals.n == 0:
         return EMPTY
-    at = intervals.x - rows.start
+    at = intervals.heads[0] - rows.start
     sums, errors = columns.between(intervals.first, intervals.last)
     mass = float((rows.terms[at] * sums).sum())
     error = float(rows.terms[at] @ errors + rows.errors[at] @ sums)

@@ -65,7 +65,7 @@ def reduce_rank(histogram: DifferenceHistogram) -> Lattice:
     """
     rows = [[int(value) for value in row] for row in histogram.differences]
     m = histogram.differences.shape[1]
-    reduced = _echelon_basis(rows)
+    reduced = echelon_basis(rows)
     if reduced is None:
         identity = tuple(tuple(int(i == j) for j in range(m)) for i in range(m))
         return Lattice(identity, histogram.differences)
@@ -90,7 +90,59 @@ def reduce_rank(histogram: DifferenceHistogram) -> Lattice:
     return Lattice(basis, np.array(coordinates, dtype=np.int64).reshape(len(rows), rank))
 
 
-def _echelon_basis(rows: IntMatrix) -> tuple[IntMatrix, list[int]] | None:
+def along(lattice: Lattice, gram: IntMatrix, direction: Sequence[int]) -> Lattice:
+    """Return a basis whose last vector has a primitive direction, and whose other coordinates are short.
+
+    `gram`, sum_k c_k x_k x_k^T, is the metric of coordinates. Those other than the last one are 0 on the
+    direction.
+    """
+    transform = _annihilating(direction)
+    heads, last = transform[:-1], transform[-1]
+    metric = [[_product(gram, a, b) for b in heads] for a in heads]
+    short = [
+        [sum(t * head[j] for t, head in zip(row, heads, strict=True)) for j in range(len(last))]
+        for row in _short_transform(metric)[0]
+    ]
+    for head in reversed(short):
+        nearest = math.floor(
+            Fraction(_product(gram, last, head), _product(gram, head, head)) + Fraction(1, 2)
+        )
+        last = [a - nearest * b for a, b in zip(last, head, strict=True)]
+    transform = [*short, last]
+    inverse = _unimodular_inverse(transform)
+    columns = list(zip(*inverse, strict=True))
+    basis = tuple(
+        tuple(sum(b * x for b, x in zip(row, column, strict=True)) for column in columns)
+        for row in lattice.basis
+    )
+    coordinates = lattice.coordinates.astype(object) @ np.array(transform, dtype=object).T
+    if any(abs(int(x)) > LARGEST for x in coordinates.ravel()):
+        return lattice
+    return Lattice(basis, coordinates.astype(np.int64))
+
+
+def _annihilating(direction: Sequence[int]) -> IntMatrix:
+    """Return a unimodular matrix whose last row is 1 on a primitive vector, and whose other rows are 0."""
+    rest = list(direction)
+    rows = [[int(i == j) for j in range(len(rest))] for i in range(len(rest))]
+    while sum(map(bool, rest)) > 1:
+        pivot = min((i for i, x in enumerate(rest) if x), key=lambda i: abs(rest[i]))
+        for i, x in enumerate(rest):
+            if i != pivot and x:
+                quotient = x // rest[pivot]
+                rest[i] -= quotient * rest[pivot]
+                rows[i] = [a - quotient * b for a, b in zip(rows[i], rows[pivot], strict=True)]
+    last = next(i for i, x in enumerate(rest) if x)
+    return [*rows[:last], *rows[last + 1 :], [rest[last] * a for a in rows[last]]]
+
+
+def _product(gram: IntMatrix, left: Sequence[int], right: Sequence[int]) -> int:
+    return sum(
+        a * g * b for a, line in zip(left, gram, strict=True) for g, b in zip(line, right, strict=True)
+    )
+
+
+def echelon_basis(rows: IntMatrix) -> tuple[IntMatrix, list[int]] | None:
     """Return a row-echelon basis of the integer span of `rows`, and the pivot column of each basis row.
 
     Return None as soon as there are more than `MOST_REDUCED` basis rows.
@@ -151,18 +203,13 @@ def _short_transform(gram: IntMatrix) -> tuple[IntMatrix, IntMatrix]:
     rows = [[int(i == j) for j in range(n)] for i in range(n)]
     columns = [list(row) for row in rows]  # of the inverse
 
-    def product(left: Sequence[int], right: Sequence[int]) -> int:
-        return sum(
-            a * g * b for a, line in zip(left, gram, strict=True) for g, b in zip(line, right, strict=True)
-        )
-
     def orthogonalise() -> tuple[list[list[Fraction]], list[Fraction]]:
         mu = [[Fraction(0)] * n for _ in range(n)]
         norms: list[Fraction] = []
         for i in range(n):
             r: list[Fraction] = []
             for j in range(i + 1):
-                value = Fraction(product(rows[i], rows[j])) - sum(mu[j][k] * r[k] for k in range(j))
+                value = Fraction(_product(gram, rows[i], rows[j])) - sum(mu[j][k] * r[k] for k in range(j))
                 r.append(value)
                 if j < i:
                     mu[i][j] = value / norms[j]
@@ -188,6 +235,24 @@ def _short_transform(gram: IntMatrix) -> tuple[IntMatrix, IntMatrix]:
     return rows, [list(row) for row in zip(*columns, strict=True)]
 
 
+def _unimodular_inverse(matrix: IntMatrix) -> IntMatrix:
+    """Invert an integer matrix of determinant +-1 by Gauss-Jordan elimination over fractions."""
+    n = len(matrix)
+    work = [
+        [Fraction(x) for x in row] + [Fraction(int(i == j)) for j in range(n)] for i, row in enumerate(matrix)
+    ]
+    for column in range(n):
+        pivot = next(i for i in range(column, n) if work[i][column] != 0)
+        work[column], work[pivot] = work[pivot], work[column]
+        head = work[column][column]
+        work[column] = [x / head for x in work[column]]
+        for i in range(n):
+            if i != column and work[i][column] != 0:
+                factor = work[i][column]
+                work[i] = [a - factor * b for a, b in zip(work[i], work[column], strict=True)]
+    return [[int(x) for x in row[n:]] for row in work]
+
+
 @dataclass(frozen=True)
 class Strip:
     """Points x with least <= constant + slopes . x <= greatest, all integers."""
@@ -206,10 +271,10 @@ class Strip:
         values = self._values(points, self.slopes)
         return np.asarray((values >= self.least) & (values <= self.greatest), dtype=np.bool_)
 
-    def cut(self, x: IntArray, low: IntArray, high: IntArray) -> tuple[IntArray, IntArray]:
-        """Shorten rows {x} x [low, high] of a plane lattice to the strip; low > high if nothing is left."""
-        rest = self._values([x], self.slopes[:1])
-        slope = self.slopes[1]
+    def cut(self, heads: Sequence[IntArray], low: IntArray, high: IntArray) -> tuple[IntArray, IntArray]:
+        """Shorten rows {heads} x [low, high] to the strip; low > high if nothing is left."""
+        rest = self._values(heads, self.slopes[:-1])
+        slope = self.slopes[-1]
         if slope == 0:
             outside = (rest < self.least) | (rest > self.greatest)
             return low, np.where(outside, low - 1, high)

@@ -1,4 +1,4 @@
-r"""Tail probabilities on a plane lattice, row by row, without a transform.
+r"""Tail probabilities on a lattice of rank two or three, row by row.
 
 If a region is an interval [a, b] in every row x (`rows`), then under the tilt lambda
 
@@ -7,6 +7,7 @@ If a region is an interval [a, b] in every row x (`rows`), then under the tilt l
 with z = (x, y) and a reference point r, and P_lambda(X = z) is a sum over the few frequencies that matter:
 the sum over y is geometric, and that over the frequencies of x a transform. Both ends of a geometric sum
 (1 - q^n) / (1 - q) are looked up among the powers of exp(2 pi i / P), and 1 - q comes from expm1.
+Rows of rank three are summed by `space`.
 
 One tilt suits only the rows where its weights stay moderate (`tilted`), so several are used: the first has
 its mean at the dominating point of R, each further one at the end of the row with the largest bound under the
@@ -57,7 +58,14 @@ from trackperm.exact.distributions.tilt import (
     without_undefined,
 )
 from trackperm.exact.engines.lattice.lattice import Flags, Reach
-from trackperm.exact.engines.lattice.rows import BYTES_PER_INTERVAL, RowIntervals, joined, plane_region
+from trackperm.exact.engines.lattice.rows import (
+    BYTES_PER_INTERVAL,
+    RowIntervals,
+    joined,
+    region_rows,
+    window_rows,
+)
+from trackperm.exact.engines.lattice.space import space_sums
 from trackperm.exact.types import IntArray, Region
 
 LOG_IGNORED = -31.0
@@ -100,7 +108,7 @@ INTERVALS_PER_ROW = 16
 """Largest average number of intervals in a row: with more, a transform is cheaper."""
 
 
-def plane_tail(
+def rows_tail(
     law: SwapDistribution,
     first_tilt: FloatArray,
     log_tail: float,
@@ -122,22 +130,29 @@ def plane_tail(
         Points that swaps may lead to.
     """
     first = _tilted(law, first_tilt)
-    none = np.zeros(2)
+    none = np.zeros(law.rank)
     window = plan_window(law, none, LOG_WINDOW + min(log_tail, 0.0), fast=False)
-    n_rows = window.periods[0]
+    n_rows = math.prod(window.periods[:-1])
     if n_rows * BYTES_PER_INTERVAL > memory_budget:
         raise CapacityError(f"the region has {n_rows} rows, beyond the memory budget")
-    found = plane_region(region, window, reach, memory_budget)
-    if found.inside.x.size > INTERVALS_PER_ROW * n_rows:
-        raise CapacityError(f"the region has {found.inside.x.size} intervals in {n_rows} rows")
-    log_beyond = log_outside(law, none, window)
+    rows, log_beyond = window_rows(window), log_outside(law, none, window)
+    if law.rank > 2:
+        # Most rows of a box are so far from the mean that even whole they are negligible.
+        untilted = _tilted(law, none)
+        bounds = _log_mass_bounds(untilted, rows, least_precision(law))
+        rows = rows.chosen(bounds > log_tail + LOG_IGNORED - math.log(n_rows))
+        log_beyond = float(np.logaddexp(log_beyond, log_tail + LOG_IGNORED))
+    found = region_rows(region, rows, reach, memory_budget)
+    if found.inside.n > INTERVALS_PER_ROW * n_rows:
+        raise CapacityError(f"the region has {found.inside.n} intervals in {n_rows} rows")
     tilts, chosen = _assigned(law, first, found.inside, log_tail)
     tail = _summed(law, tilts, found.inside, chosen, log_tail, log_beyond, memory_budget)
-    if found.undefined.x.size == 0:
+    if found.undefined.n == 0:
         return tail
     tilts, chosen = _assigned(law, first, found.undefined, log_tail)
     undefined = _summed(law, tilts, found.undefined, chosen, log_tail, -math.inf, memory_budget)
-    return without_undefined(tail, undefined, (int(found.undefined.x[0]), int(found.undefined.first[0])))
+    point = tuple(int(axis[0]) for axis in (*found.undefined.heads, found.undefined.first))
+    return without_undefined(tail, undefined, point)
 
 
 def _assigned(
@@ -147,19 +162,20 @@ def _assigned(
     precision = least_precision(law)
     tilts = [first]
     bounds = _log_mass_bounds(first, rows, precision)
-    chosen = np.full(rows.x.size, -1, dtype=np.int64)
-    best = np.full(rows.x.size, np.inf)
+    chosen = np.full(rows.n, -1, dtype=np.int64)
+    best = np.full(rows.n, np.inf)
     while True:
         _reassign(tilts, rows, log_tail, best, chosen)
         needed = _needed(bounds, log_tail + LOG_IGNORED)
-        worst = int(np.argmax(np.where(needed, best, -np.inf))) if rows.x.size else 0
+        worst = int(np.argmax(np.where(needed, best, -np.inf))) if rows.n else 0
         if not needed.any() or best[worst] <= log_tail + LOG_EXCESS or len(tilts) >= MOST_TILTS:
             break
         # The row's likeliest point under the null: its conditional mean, moved into the interval.
-        dx = float(rows.x[worst]) - law.total[0] / 2
-        middle = law.total[1] / 2 - precision[0, 1] / precision[1, 1] * dx
+        head = [float(axis[worst]) for axis in rows.heads]
+        moved = sum(p * (x - e / 2) for p, x, e in zip(precision[-1], head, law.total, strict=False))
+        middle = law.total[-1] / 2 - moved / precision[-1, -1]
         y = min(max(middle, float(rows.first[worst])), float(rows.last[worst]))
-        further = quantised(tilt_at(law, np.array([float(rows.x[worst]), y])))
+        further = quantised(tilt_at(law, np.array([*head, y])))
         if any(np.array_equal(further, tilt.tilt) for tilt in tilts):
             break
         tilts.append(_tilted(law, further))
@@ -169,46 +185,48 @@ def _assigned(
 
 
 def _tilted(law: SwapDistribution, tilt: FloatArray) -> Tilted:
-    """Tilt a distribution; the first axis of its window has a length that transforms fast."""
+    """Tilt a distribution; of rank two, the first axis of its window has a length that transforms fast."""
     found = Tilted.of(law, tilt, LOG_WINDOW, fast=False)
+    if law.rank > 2:
+        return found
     across, along = found.window.periods
     return replace(found, window=Window(found.window.start, (smooth_length(across), along)))
 
 
 def _near(tilt: Tilted, rows: RowIntervals) -> IntArray:
     """Return, for each interval, the end with the greater weight."""
-    return rows.first if tilt.tilt[1] >= 0 else rows.last
+    return rows.first if tilt.tilt[-1] >= 0 else rows.last
 
 
 def _trimmed(tilt: Tilted, rows: RowIntervals, log_tail: float) -> RowIntervals:
     """Trim intervals to a tilt's window and the largest weight; first > last if nothing is left."""
-    (x0, y0), (n_x, n_y) = tilt.window.start, tilt.window.periods
+    y0, n_y = tilt.window.start[-1], tilt.window.periods[-1]
     first, last = np.maximum(rows.first, y0), np.minimum(rows.last, y0 + n_y - 1)
-    at_reference = tilt.chernoff([rows.x, np.full_like(rows.x, tilt.reference[1])])
+    at_reference = tilt.chernoff([*rows.heads, np.full_like(rows.first, tilt.reference[-1])])
     spare = log_tail + LARGEST_WEIGHT - at_reference
-    slope = float(tilt.tilt[1])
+    slope = float(tilt.tilt[-1])
     if slope == 0.0:
         last = np.where(spare < 0, first - 1, last)
     else:
-        end = np.clip(-spare / slope, -n_y, n_y) + tilt.reference[1]
+        end = np.clip(-spare / slope, -n_y, n_y) + tilt.reference[-1]
         if slope > 0:
             first = np.maximum(first, np.ceil(end).astype(np.int64))
         else:
             last = np.minimum(last, np.floor(end).astype(np.int64))
-    outside = (rows.x < x0) | (rows.x >= x0 + n_x)
-    return RowIntervals(rows.x, first, np.where(outside, first - 1, last))
+    for x, start, period in zip(rows.heads, tilt.window.start, tilt.window.periods, strict=False):
+        last = np.where((x < start) | (x >= start + period), first - 1, last)
+    return RowIntervals(rows.heads, first, last)
 
 
 def _log_mass_bounds(tilt: Tilted, rows: RowIntervals, precision: FloatArray) -> FloatArray:
     """Return log bounds of the mass in each interval; -inf for empty ones."""
-    dx = rows.x - tilt.mean[0]
-    vertex = tilt.mean[1] - (tilt.tilt[1] + precision[0, 1] * dx) / precision[1, 1]
-    y = np.clip(vertex, rows.first, rows.last)
-    slope_x, slope_y = tilt.tilt.tolist()
-    chernoff = tilt.scale.log - slope_x * (rows.x - tilt.reference[0]) - slope_y * (y - tilt.reference[1])
-    height = chernoff - tilt.falling_off([rows.x, y], precision)
+    pull = tilt.tilt[-1] + sum(
+        p * (x - at) for p, x, at in zip(precision[-1], rows.heads, tilt.mean, strict=False)
+    )
+    y = np.clip(tilt.mean[-1] - pull / precision[-1, -1], rows.first, rows.last)
+    height = tilt.chernoff([*rows.heads, y]) - tilt.falling_off([*rows.heads, y], precision)
     n_cells = np.maximum(rows.sizes, 0)
-    spread = np.minimum(n_cells, 2.0 + math.sqrt(2.0 * math.pi / precision[1, 1]))
+    spread = np.minimum(n_cells, 2.0 + math.sqrt(2.0 * math.pi / precision[-1, -1]))
     with np.errstate(divide="ignore"):
         return np.asarray(np.where(n_cells > 0, height + np.log(spread), -np.inf))
 
@@ -228,7 +246,7 @@ def _reassign(
     """Assign to the last tilt the rows where it has the least Chernoff bound; update `best` and `chosen`."""
     tilt = tilts[-1]
     kept = _trimmed(tilt, rows, log_tail)
-    bound = tilt.chernoff([rows.x, _near(tilt, kept)])
+    bound = tilt.chernoff([*rows.heads, _near(tilt, kept)])
     usable = (kept.first <= kept.last) & (bound < best)
     best[usable], chosen[usable] = bound[usable], len(tilts) - 1
 
@@ -252,18 +270,21 @@ def _summed(
     left_out = [rows.chosen(chosen == -1)]
     for index, tilt in enumerate(tilts):
         mine = rows.chosen(chosen == index)
-        if mine.x.size == 0:
+        if mine.n == 0:
             continue
         kept = _trimmed(tilt, mine, log_tail)
-        left_out.append(RowIntervals(mine.x, mine.first, kept.first - 1))
-        left_out.append(RowIntervals(mine.x, kept.last + 1, mine.last))
+        left_out.append(RowIntervals(mine.heads, mine.first, kept.first - 1))
+        left_out.append(RowIntervals(mine.heads, kept.last + 1, mine.last))
         shift = tilt.scale.log - log_scale
-        mass, mass_error = _row_sums(law, tilt, kept, shift, memory_budget)
+        if law.rank == 3:
+            mass, mass_error = space_sums(law, tilt, kept, shift, log_tail - log_scale, memory_budget)
+        else:
+            mass, mass_error = _row_sums(law, tilt, kept, shift, memory_budget)
         total += mass
         error += mass_error + (tilt.scale.error + 4.0 * UNIT * abs(shift)) * abs(mass)
     rest = joined(left_out)
     rest = rest.chosen(rest.sizes > 0)
-    if rest.x.size:
+    if rest.n:
         bounds = np.min([_log_mass_bounds(tilt, rest, precision) for tilt in tilts], axis=0)
         error += float(never_zero(bounds - log_scale).sum())
     return certified(log_scale, total, error)
@@ -280,7 +301,7 @@ def _row_sums(
         If the rows and one frequency of them do not fit `memory_budget` bytes.
     """
     window, (n_across, n_along) = tilt.window, tilt.window.periods
-    n_cells = n_across + rows.x.size
+    n_cells = n_across + rows.n
     n_together = min(max(BLOCK // n_cells, 1), memory_budget // (BYTES_PER_TERM * n_cells))
     if n_together < 1 or 32 * n_along > memory_budget:
         raise CapacityError(f"{n_across} rows of {n_along} points do not fit the memory budget")
@@ -294,9 +315,9 @@ def _row_sums(
     gaps = -np.expm1(-rate + 1j * sign * _angles(along, n_along))
     gaps[along == 0] = 1.0
     entries = weights * values / gaps[place]
-    exponents = tilt.log_weight([rows.x, _near(tilt, rows)]) + shift
+    exponents = tilt.log_weight([*rows.heads, _near(tilt, rows)]) + shift
     row_weights = np.exp(exponents)
-    x, y = rows.x - window.start[0], _near(tilt, rows) - window.start[1]
+    x, y = rows.heads[0] - window.start[0], _near(tilt, rows) - window.start[1]
     beyond, decay = y + sign * rows.sizes, np.exp(-rate * rows.sizes)
     at_zero = rows.sizes if rate == 0.0 else np.expm1(-rate * rows.sizes) / np.expm1(-rate)
     turns = np.exp(1j * _angles(np.arange(n_along), n_along))

@@ -7,6 +7,7 @@ evaluated one by one in fractions.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -61,36 +62,45 @@ class RationalRegion:
             inside[special] = [self._decide(point) for point in zip(*grids, strict=True)]
         return inside
 
-    def quadratics(self, x: IntArray, low: IntArray, high: IntArray) -> RowQuadratics | None:
-        """Return the comparison along pieces {x} x [low, high] of rows; None if its degree is above 2.
+    @property
+    def is_quadratic_in_rows(self) -> bool:
+        """Whether the degree of the comparison in a row is at most 2."""
+        return all(exponents[-1] <= 2 for exponents in self._excess.terms)
+
+    def quadratics(self, heads: Sequence[IntArray], low: IntArray, high: IntArray) -> RowQuadratics:
+        """Return the comparison, of degree at most 2, along pieces {heads} x [low, high] of rows.
 
         No divisor is to change its sign in a piece.
         """
         by_power = self._excess.coefficients_of_last()
-        if len(self._centre) != 2 or len(by_power) > 3:
-            return None
         # Scaling by a power of two is exact and keeps huge coefficients within the range of floats.
         scale = 1 << max(max((abs(c).bit_length() for c in self._excess.terms.values()), default=0) - 400, 0)
-        x, low, high = x - self._centre[0], low - self._centre[1], high - self._centre[1]
-        offsets = x.astype(np.float64)
-        powers = [np.ones(x.size)]
-        for _ in range(self._excess.degree):
-            powers.append(powers[-1] * offsets)
-        coefficients, sizes = np.zeros((3, x.size)), np.zeros((3, x.size))
+        *rows, low, high = (
+            axis - c for axis, c in zip((*heads, low, high), (*self._centre, self._centre[-1]), strict=True)
+        )
+        n = low.size
+        powers = []
+        for axis in rows:
+            offsets = [axis.astype(np.float64)] * self._excess.degree
+            powers.append(list(itertools.accumulate(offsets, np.multiply, initial=np.ones(n))))
+        coefficients, sizes = np.zeros((3, n)), np.zeros((3, n))
         for power, polynomial in enumerate(by_power):
-            for (exponent,), c in polynomial.terms.items():
-                term = c / scale * powers[exponent]
+            for exponents, c in polynomial.terms.items():
+                term = c / scale * powers[0][exponents[0]]
+                for more, exponent in zip(powers[1:], exponents[1:], strict=True):
+                    if exponent:
+                        term = term * more[exponent]
                 coefficients[power] += term
                 sizes[power] += np.abs(term)
-        denominator = _signs(self._denominator, [x, low])
+        denominator = _signs(self._denominator, [*rows, low])
         reach = np.maximum(np.abs(low), np.abs(high)).astype(np.float64)
         size = (sizes[2] * reach + sizes[1]) * reach + sizes[0]
         # Roundings are one for each sum, a few for the factors of each term, and four for Horner's rule.
         roundings = len(self._excess.terms) + self._excess.degree + 12
         is_exact = scale == 1 and size.max(initial=0.0) < 2**52
-        errors = np.full(x.size, -1.0) if is_exact else 2.0 * roundings * UNIT * size
+        errors = np.full(n, -1.0) if is_exact else 2.0 * roundings * UNIT * size
         return RowQuadratics(
-            self._excess, self._centre, x, coefficients, sizes, errors, denominator, self._strict
+            self._excess, self._centre, tuple(rows), coefficients, sizes, errors, denominator, self._strict
         )
 
     @property
@@ -126,16 +136,16 @@ class RationalRegion:
 
 @dataclass(frozen=True)
 class RowQuadratics:
-    """A polynomial of degree at most 2 in the last of two coordinates, as c + b v + a v^2 along rows.
+    """A polynomial of degree at most 2 in the last coordinate, as c + b v + a v^2 along rows.
 
     Attributes
     ----------
     polynomial : Polynomial
         The polynomial in offsets from `centre`.
-    centre : tuple of int, length 2
+    centre : tuple of int, length r
         Origin of the offsets.
-    x : ndarray of int64, shape (n,)
-        First offsets of the rows.
+    heads : tuple of r - 1 ndarray of int64, shape (n,)
+        All offsets of the rows but the last.
     coefficients : ndarray of float64, shape (3, n)
         c, b and a of each row, rounded and divided by a power of two.
     sizes : ndarray of float64, shape (3, n)
@@ -150,7 +160,7 @@ class RowQuadratics:
 
     polynomial: Polynomial
     centre: tuple[int, ...]
-    x: IntArray
+    heads: tuple[IntArray, ...]
     coefficients: FloatArray
     sizes: FloatArray
     errors: FloatArray
@@ -158,21 +168,21 @@ class RowQuadratics:
     strict: bool
 
     def inside(self, y: IntArray) -> npt.NDArray[np.bool_]:
-        """Return whether second coordinates, shape (..., n), are in the region."""
+        """Return whether last coordinates, shape (..., n), are in the region."""
         signs = self.signs(y) * self.denominator
         return np.asarray(signs > 0 if self.strict else signs >= 0)
 
     def signs(self, y: IntArray) -> Signs:
-        """Return the exact signs at second coordinates, shape (..., n), within the pieces."""
-        offsets = y - self.centre[1]
+        """Return the exact signs at last coordinates, shape (..., n), within the pieces."""
+        offsets = y - self.centre[-1]
         v = offsets.astype(np.float64)
         c, b, a = self.coefficients
         values = (a * v + b) * v + c
         signs: Signs = np.sign(values).astype(np.int8)
         near = np.abs(values) <= self.errors
         if near.any():
-            rows = np.broadcast_to(self.x, y.shape)
-            point = [rows[near].astype(object), offsets[near].astype(object)]
+            rows = [np.broadcast_to(axis, y.shape)[near] for axis in self.heads]
+            point = [axis.astype(object) for axis in (*rows, offsets[near])]
             exact = np.atleast_1d(self.polynomial(point))
             signs[near] = np.array([(value > 0) - (value < 0) for value in exact], dtype=np.int8)
         return signs
@@ -184,7 +194,7 @@ class RowQuadratics:
         with np.errstate(all="ignore"):
             root = np.sqrt(np.maximum(b * b - 4.0 * a * c, 0.0))
             q = -0.5 * (b + np.where(b < 0, -root, root))
-            far, near = q / a + self.centre[1], c / q + self.centre[1]
+            far, near = q / a + self.centre[-1], c / q + self.centre[-1]
         return np.where(np.isfinite(far), far, np.nan), np.where(np.isfinite(near), near, np.nan)
 
     @property
@@ -197,7 +207,7 @@ class RowQuadratics:
             error = (b_error + 2.0 * np.abs(vertex) * a_error) / (2.0 * np.abs(a) - 2.0 * a_error)
         error = np.where(2.0 * a_error < np.abs(a), error, np.inf)
         # A linear row has at most one change of sign, which unequal signs at its ends reveal.
-        return vertex + self.centre[1], np.where(self.sizes[2] == 0.0, 0.0, error)
+        return vertex + self.centre[-1], np.where(self.sizes[2] == 0.0, 0.0, error)
 
 
 def _signs(polynomial: Polynomial, offsets: Sequence[IntArray]) -> Signs:

@@ -95,6 +95,8 @@ class RealRegion:
         Boundary of the region; whether it is above the boundary; whether ties are excluded.
     mirror : sequence of int, length r, or None
         E, if t(E - x) = -t(x) must hold at each point.
+    affine_in_rows : bool
+        Whether t is affine in the last coordinate wherever both ends of a piece of a row have a value.
     """
 
     def __init__(
@@ -106,22 +108,30 @@ class RealRegion:
         upper: bool,
         strict: bool,
         mirror: Sequence[int] | None,
+        *,
+        affine_in_rows: bool = False,
     ) -> None:
+        self.affine_in_rows = affine_in_rows
         self._h, self._totals, self._values = h, totals, values
         self._threshold, self._near = threshold, float(threshold)
         self._upper, self._strict, self._mirror = upper, strict, mirror
 
     def membership(self, points: Sequence[IntArray]) -> Membership:
         """Classify points, given as r broadcastable coordinate arrays: inside, outside or undefined."""
+        return self.classified(points)[0]
+
+    def classified(self, points: Sequence[IntArray]) -> tuple[Membership, FloatArray]:
+        """Return the membership of points, and roughly how far their values are beyond the threshold."""
         axes = np.broadcast_arrays(*points)
         flat = [axis.ravel() for axis in axes]
         found = np.empty(flat[0].size, dtype=np.int8)
+        beyond = np.empty(flat[0].size)
         for first in range(0, found.size, CHUNK):
             part = slice(first, first + CHUNK)
-            found[part] = self._classify([axis[part] for axis in flat])
-        return found.reshape(axes[0].shape)
+            found[part], beyond[part] = self._classify([axis[part] for axis in flat])
+        return found.reshape(axes[0].shape), beyond.reshape(axes[0].shape)
 
-    def _classify(self, points: Sequence[IntArray]) -> Membership:
+    def _classify(self, points: Sequence[IntArray]) -> tuple[Membership, FloatArray]:
         totals = self._totals(points)
         there = self._h.enclosed(totals)
         if self._mirror is not None:
@@ -139,7 +149,7 @@ class RealRegion:
             rows = self._rows(totals, near)
             decided = {row: self._decide(row) for row in set(rows)}
             found[near] = [decided[row] for row in rows]
-        return found
+        return found, np.broadcast_to(beyond, shape)
 
     def _rows(self, totals: Sequence[IntArray], chosen: IntArray) -> list[tuple[int, ...]]:
         """Return the variables that occur in h at some of the points."""

@@ -19,6 +19,7 @@ from trackperm.exact.distributions.characteristic import FloatArray
 from trackperm.exact.engines.lattice.lattice import Lattice
 from trackperm.exact.engines.lattice.rational_region import RationalRegion
 from trackperm.exact.engines.lattice.real_region import CallableRegion, ExactValues, RealRegion
+from trackperm.exact.functions.degrees import degrees_along
 from trackperm.exact.functions.operations import OperationTree
 from trackperm.exact.functions.rational import Polynomial, Quotient, RationalStatistic
 from trackperm.exact.functions.real import RealStatistic
@@ -211,13 +212,27 @@ class LatticeStatistic:
         divisor, _ = local.denominator.affine_form
         return tuple(Fraction(slope, divisor) for slope in slopes[: self.lattice.rank])
 
-    @cached_property
-    def is_quadratic_in_rows(self) -> bool:
-        """Whether t is a quotient of polynomials of degree at most 2 in the last coordinate."""
-        if self.local is None:
+    @property
+    def is_closed_in_rows(self) -> bool:
+        """Whether regions in rows are known in closed form; a row is a line along the last basis vector."""
+        if self.local is not None:
+            parts = self.local.numerator, self.local.denominator
+            return all(exponents[-1] <= 2 for part in parts for exponents in part.terms)
+        return self.is_closed_along([int(j == self.lattice.rank - 1) for j in range(self.lattice.rank)])
+
+    def is_closed_along(self, direction: Sequence[int]) -> bool:
+        """Whether the written form of h proves closed forms of regions in lines of a direction.
+
+        A rational function must be a quotient of polynomials of degree at most 2 there, and any other must
+        be affine.
+        """
+        if not isinstance(self.h, OperationTree):
             return False
-        parts = self.local.numerator, self.local.denominator
-        return all(exponents[-1] <= 2 for part in parts for exponents in part.terms)
+        steps = [sum(b * d for b, d in zip(row, direction, strict=True)) for row in self.lattice.basis]
+        degrees = degrees_along(self.h, steps)
+        if degrees is None:
+            return False
+        return max(degrees) <= 2 if self.local is not None else degrees[0] <= 1 and degrees[1] == 0
 
     def check_antisymmetric(self, total: Sequence[int], rng: np.random.Generator) -> None:
         """Refuse a statistic that exchanging all pairs does not negate: t(E - x) = -t(x).
@@ -298,5 +313,14 @@ class LatticeStatistic:
                 threshold = Fraction(threshold)
             if mirror is not None and self._is_difference_of_runs(self.h, mirror):
                 mirror = None
-            return RealRegion(self.h, self.totals, self._exact_values, threshold, upper, strict, mirror)
+            return RealRegion(
+                self.h,
+                self.totals,
+                self._exact_values,
+                threshold,
+                upper,
+                strict,
+                mirror,
+                affine_in_rows=self.lattice.rank > 0 and self.is_closed_in_rows,
+            )
         return CallableRegion(self.values, float(threshold), self._scale, upper, strict)

@@ -19,8 +19,9 @@ from trackperm.exact.distributions.tilt import (
 from trackperm.exact.engines.lattice.grid import grid_tail
 from trackperm.exact.engines.lattice.independent import are_independent, independent_tail
 from trackperm.exact.engines.lattice.lattice import Reach
-from trackperm.exact.engines.lattice.plane import plane_tail
+from trackperm.exact.engines.lattice.plane import rows_tail
 from trackperm.exact.engines.lattice.rational_region import RationalRegion
+from trackperm.exact.engines.lattice.row_direction import ROW_RANKS
 from trackperm.exact.engines.lattice.statistic import LatticeStatistic
 from trackperm.exact.types import Region
 
@@ -30,6 +31,9 @@ WANTED = 1e-10
 LOG_MILD = -6.0
 """Expected logarithm above which a tail needs no tilt: the weights then magnify roundings 400 times at the
 most."""
+
+LOG_MILD_IN_SPACE = -3.0
+"""The same for more than two counts: the many rows of rank three have more roundings in all."""
 
 LOG_UNKNOWN = -24.0
 """Expected logarithm of a tail without a dominating point, such as a quadratic form's."""
@@ -72,7 +76,7 @@ def region_tail(
     """
     reach = Reach(law, statistic.histogram.origin, statistic.lattice.basis)
     refusals: list[CapacityError] = []
-    if are_independent(law) and isinstance(region, RationalRegion) and statistic.is_quadratic_in_rows:
+    if are_independent(law) and isinstance(region, RationalRegion) and statistic.is_closed_in_rows:
         try:
             return independent_tail(law, region, reach, memory_budget)
         except CapacityError as refusal:
@@ -86,7 +90,7 @@ def region_tail(
 
     first, first_log = _first_guess(law, excess)
     found: list[TailMass] = []
-    for engine in [plane_tail, grid_tail] if law.rank == 2 else [grid_tail]:
+    for engine in [rows_tail, grid_tail] if law.rank in ROW_RANKS else [grid_tail]:
         log_tail = first_log
         for _ in range(ROUNDS):
             try:
@@ -113,7 +117,7 @@ def region_tail(
 def _first_guess(law: SwapDistribution, excess: Excess) -> tuple[FloatArray, float]:
     """Return a first tilt, and an estimate of the logarithm of P(excess >= 0).
 
-    The tilt is zero if the tail is mild by a normal approximation with linear excess, or no point dominates.
+    The tilt is zero if no point dominates, or if the tail is mild by a normal approximation.
     """
     none = np.zeros(law.rank)
     covariance = law.covariance(none)
@@ -125,7 +129,8 @@ def _first_guess(law: SwapDistribution, excess: Excess) -> tuple[FloatArray, flo
     gradient = (above - below) / (2.0 * np.diag(steps))
     with np.errstate(over="ignore", invalid="ignore"):
         variance = float(gradient @ covariance @ gradient)
-    if 0.0 < variance < math.inf and at * at <= -2.0 * (LOG_MILD + 1.0) * variance:
+    mild = LOG_MILD if law.rank <= 2 else LOG_MILD_IN_SPACE
+    if 0.0 < variance < math.inf and at * at <= -2.0 * (mild + 1.0) * variance:
         return none, -1.0 - at * at / (2.0 * variance)
     tilt = quantised(dominating_tilt(law, excess))
     if not tilt.any():
