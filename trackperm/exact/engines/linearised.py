@@ -164,8 +164,9 @@ class Linearisation:
         rounded = deviations.form(self._coefficients - self._slopes)
         bound += 0.0 if rounded is None else rounded.reach
         bound += abs(self._value) * (alternative == "two-sided")
-        bound += ROUNDING * (abs(observed) + abs(self._value))
+        # The rule depends on the level alone, so it precedes the roundings of the observed value.
         is_tight = 2.0 * (1.0 + level) * bound <= TIGHT * self.deviation
+        bound += ROUNDING * (abs(observed) + abs(self._value))
         return Remainder(bound * SLACK, deviations.log_failure(), is_tight)
 
     def bracket(
