@@ -281,7 +281,7 @@ def test_refusals() -> None:
     back = np.hstack([there[:, 2:], there[:, :2]])
     x = variables(RationalStatistic, 4)
     refused((there, back, lambda s: s[..., 0] / (1.0 + s[..., 1])), "NumPy function")
-    refused((there, back, one_score()), "does not know ties", mid_p=True)
+    refused((there, back, one_score()), "does not separate ties", mid_p=True)
     # The divisor has the mean 0.
     refused((there, back, x[0].divide(x[1] - x[3], undefined=0)), "no slope")
     # It is near enough to 0, if not 0, at the mean.
