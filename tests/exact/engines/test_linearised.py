@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pytest
 from benchmarks.workloads import class_predictions, class_test, macro_f1_of
 from support.budget import cases
+from support.tilted_levels import Null, drawn_pvalues, fixed_ladder
 
 from trackperm.errors import CapacityError
 from trackperm.exact import PermutationTest, RationalStatistic, structured_test
@@ -296,3 +297,49 @@ def test_refusals() -> None:
     z = variables(RationalStatistic, 802)
     many = sum(z[1:401], z[0]) * z[400]
     refused((wide, np.hstack([wide[:, 401:], wide[:, :401]]), many), "401 counts vary; the limit is 400")
+
+
+def test_certified_ends_up_to_a_level_and_valid_pvalues_beyond_are_valid_together() -> None:
+    """P(p <= a) <= a for every a, where all configurations are known and the draws are simulated."""
+    rng = np.random.default_rng(2)
+    there = counts(rng, 13, 2, 150)
+    back, h = np.hstack([there[:, 2:], there[:, :2]]), f1_by_strata(1)
+    histogram = DifferenceHistogram.from_pairs(there, back)
+    linear = Linearisation(histogram, h)
+    law = SwapDistribution(histogram.differences, histogram.multiplicities)
+    origin = np.array(histogram.origin)
+    null = Null(law, lambda points: h.values(origin + points.T))
+    points, mass = null.points()
+    heights = np.round(null.value(points.astype(np.float64)), 12)
+    exact = np.array([mass[heights >= height].sum() for height in heights])
+    values, place = np.unique(heights, return_inverse=True)
+    remainders = [linear.remainder(value, "greater") for value in values]
+    tight = np.array([each.is_tight for each in remainders])
+    assert 0.9 < float(mass[tight[place]].sum()) < 1.0
+    assert all(low >= high for low, high in itertools.pairwise(tight.tolist()))
+    ends = [
+        linear.bracket(value, "greater", remainder, 2**30) if use else None
+        for value, remainder, use in zip(values, remainders, tight, strict=True)
+    ]
+    upper = np.array([1.0 if end is None else math.exp(end.log) for end in ends])[place]
+    assert (upper >= exact * (1.0 - 1e-12)).all()
+    mixture = fixed_ladder(null)
+    levels = np.unique(np.append(exact, [0.05, 0.01, 1e-3, 1e-4]))
+    rates = np.array(
+        [
+            [float(mass[reported <= level].sum()) for level in levels]
+            for drawn in drawn_pvalues(null, points, mixture, 200, cases(40), rng)
+            for reported in [np.where(tight[place], np.minimum(upper, 1.0), drawn)]
+        ]
+    )
+    errors = rates.std(axis=0) / math.sqrt(len(rates))
+    assert (rates.mean(axis=0) <= levels * (1.0 + 1e-9) + 4.0 * errors).all()
+    assert rates.mean(axis=0)[levels == 0.05][0] > 0.03
+
+
+def test_the_planner_does_not_wait_for_expansions() -> None:
+    problem = macro_f1_of(class_predictions(5000, 3, 0.6, 0.61))
+    histogram = DifferenceHistogram.from_pairs(problem[0], problem[1], problem[3])
+    with pytest.raises(CapacityError, match="it would take about 0 s: `--method bracket` waits"):
+        Linearisation(histogram, problem[2], patience=1e-3)
+    assert Linearisation(histogram, problem[2]).seconds(2**30) < 0.1
