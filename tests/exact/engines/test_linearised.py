@@ -126,7 +126,7 @@ def test_the_ends_contain_exact_pvalues() -> None:
 @pytest.mark.parametrize("lift", [0.0, 0.05, 0.12, 0.25])
 @pytest.mark.parametrize("side", SIDES)
 def test_the_ends_contain_pvalues_of_the_lattice(lift: float, side: Any) -> None:
-    """Rank two, and p-values down to 1e-200."""
+    """Rank two, and p-values down to 1e-600."""
     for seed, n in itertools.product(range(2), (200, 1000, 4000)):
         rng = np.random.default_rng(seed)
         u, v = (
@@ -342,4 +342,4 @@ def test_the_planner_does_not_wait_for_expansions() -> None:
     histogram = DifferenceHistogram.from_pairs(problem[0], problem[1], problem[3])
     with pytest.raises(CapacityError, match="it would take about 0 s: `--method bracket` waits"):
         Linearisation(histogram, problem[2], patience=1e-3)
-    assert Linearisation(histogram, problem[2]).seconds(2**30) < 0.1
+    assert 0.0 < Linearisation(histogram, problem[2]).seconds(2**30) < 2.0

@@ -107,8 +107,8 @@ class Linearisation:
     Raises
     ------
     CapacityError
-        If they would take longer, if counts are too many or too large, if h has no slope at the mean, or if the bounds do not prove that
-        it is defined and smooth around it.
+        If they would take longer, if counts are too many or too large, if h has no slope at the mean, or if
+        the bounds do not prove that it is defined and smooth around it.
     """
 
     def __init__(
