@@ -34,16 +34,6 @@ def test_names_are_said_once(name: str):
     assert len(members) == len(set(members)) > 1
 
 
-@pytest.mark.parametrize(
-    ("value", "hint"),
-    [("dorp", "Did you mean `drop`?"), ("guess", None), (None, None), (3, None), (["drop"], None)],
-)
-def test_a_value_that_is_none_of_the_choices(value: object, hint: str | None):
-    with pytest.raises(InputError, match=r"`missing` is .*; expected one of `error`, `drop`") as caught:
-        choices.require_choice("missing", value, get_args(choices.Missing))
-    assert caught.value.hint == hint
-
-
 BY_NAME: list[tuple[str, str, str]] = [
     ("alternative", "two sided", "two-sided"),
     ("correction", "holms", "holm"),

@@ -5,11 +5,7 @@ The module does not import NumPy, so that the command line starts quickly.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Literal
-
-from trackperm.errors import InputError
-from trackperm.messages import did_you_mean, listed
 
 Alternative = Literal["two-sided", "less", "greater"]
 """Which values of the statistic are extreme; ``greater``: the candidate's score is greater."""
@@ -65,25 +61,3 @@ CorrectionOfPairs = Literal["holm", "by", "bonferroni"]
 
 Compat = Literal["bikel", "sacrebleu"]
 """Older programs whose p-values are reproduced."""
-
-_LEAST_LEVEL = 1e-300  # corrections divide it further, and the result has to be above the smallest float
-
-
-def require_level(alpha: float) -> None:
-    """Refuse a level that is not between 0 and 1, or so small that fractions of it underflow."""
-    if not _LEAST_LEVEL <= alpha < 1.0:
-        raise InputError(f"`alpha` is {alpha}; expected a number between 0 and 1, such as 0.05")
-
-
-def require_choice(option: str, value: object, choices: Iterable[str], *, hint: str = "") -> None:
-    """Refuse a value of an option that is not one of `choices`, such as ``get_args`` of a `Literal`.
-
-    The InputError suggests the closest choice, after `hint`.
-    """
-    known = list(choices)
-    if not (isinstance(value, str) and value in known):
-        suggestion = did_you_mean(value, known) if isinstance(value, str) else ""
-        raise InputError(
-            f"`{option}` is {value!r}; expected one of {listed(known)}",
-            hint=f"{hint}{suggestion}".strip() or None,
-        )

@@ -129,7 +129,7 @@ def test_every_statistic_that_is_named_runs(tmp_path: Path) -> None:
     (line,) = (line for line in printed.splitlines() if line.startswith("can be tested: "))
     names = line.removeprefix("can be tested: ").split(", ")
     assert {"accuracy", "f1", "mcc", "word_error_rate"} <= set(names)
-    assert not {"mean", "micro_f1", "las", "span_f1"} & set(names)
+    assert not {"mean", "pooled_f1", "las", "span_f1"} & set(names)
 
 
 def test_unusable_columns_have_a_reason(tmp_path: Path) -> None:
@@ -192,7 +192,7 @@ def test_two_columns_of_counts_are_two_systems(tmp_path: Path) -> None:
     run_command(command)
     path.write_text("8,2,6,1\n3,3,5,2\n7,1,7,1\n")
     command = invoke("inspect", str(path)).splitlines()[-1]
-    assert command == f"  trackperm compare {path}::A {path}::B -s micro_f1 --by-position"
+    assert command == f"  trackperm compare {path}::A {path}::B -s pooled_f1 --by-position"
     run_command(command)
 
 

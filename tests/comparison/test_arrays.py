@@ -192,7 +192,7 @@ def test_ids_that_repeat_are_refused():
         (lambda: trackperm.compare(OLD, NEW), InputError, "two arrays are given without a statistic"),
         (lambda: trackperm.compare(OLD, NEW, statistic="f1"), InputError, "two arrays are given; exp"),
         (lambda: trackperm.compare(Y_TRUE, OLD, NEW, statistic="mean"), InputError, "three arrays are given"),
-        (lambda: trackperm.compare(OLD, NEW, statistic="micro_f1"), InputError, "reads the columns `tp`"),
+        (lambda: trackperm.compare(OLD, NEW, statistic="pooled_f1"), InputError, "reads the columns `tp`"),
         (lambda: trackperm.compare(OLD, NEW, statistic="pass_at_1"), InputError, "needs ids"),
         (lambda: trackperm.compare(Y_TRUE, OLD, NEW[1:], statistic="f1"), InputError, "200 values and"),
         (lambda: trackperm.compare(Y_TRUE[:, None], OLD, NEW), InputError, r"shape \(200, 1\)"),

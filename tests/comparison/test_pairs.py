@@ -78,10 +78,12 @@ def test_against_all_swaps(name: str) -> None:
 def test_strata_against_all_swaps(name: str) -> None:
     rng = np.random.default_rng(10 + NAMES.index(name))
     weights = {"a": Fraction(2), "b": Fraction(1)}
-    spec = statistic(name, "strata: stratum", "weights: {a: 2, b: 1}", scale="raw")
+    spec = statistic(name, "strata: stratum", "weights: {b: 1, a: 2}", scale="raw")
     for _ in range(cases(6)):
         rows, scores = random_rows(rng, name, int(rng.integers(4, 9)))
         found = trackperm.compare(*frames(rows, scores), spec)
+        assert found.pairing.influences is not None
+        assert found.pairing.influences.difference == pytest.approx(found.difference, abs=1e-12)
         score = pair_scores.by_stratum(SCORES[name], weights)
         assert found.candidate_score == pytest.approx(float(score(scores[1], rows)), abs=1e-14)
         assert_exact(found, pair_scores.exact_pvalue(score, scores[1], scores[0], rows))
@@ -171,7 +173,7 @@ def test_ranks_have_an_asymptotic_level_and_raw_scores_do_not() -> None:
     assert trackperm.compare(scaled, both[1], statistic("roc_auc", scale="raw")).pvalue != raw.pvalue
 
 
-def test_no_interval_and_no_equivalence_by_the_number_of_changed_examples() -> None:
+def test_no_interval_and_no_equivalence_if_few_examples_changed() -> None:
     baseline, _ = frames(*random_rows(np.random.default_rng(42), "roc_auc", 200))
     changed = baseline.with_columns(
         score=pl.when(pl.col("id") == 5).then(pl.col("score") + 5).otherwise(pl.col("score"))
@@ -179,8 +181,33 @@ def test_no_interval_and_no_equivalence_by_the_number_of_changed_examples() -> N
     found = trackperm.compare(baseline, changed, statistic("roc_auc", scale="raw"), margin=0.2)
     assert found.n_discordant < 200
     assert found.interval is None
-    assert "pairs share examples" in str(found.interval_unavailable)
+    assert "weigh as much as 1.1 equal ones; a score interval of pairs needs 8" in str(
+        found.interval_unavailable
+    )
     assert found.verdict == "undecided"
+
+
+def test_interval_equivalence_and_its_pvalue() -> None:
+    rng = np.random.default_rng(60)
+    label = np.arange(800) % 4 == 0
+    shared = rng.normal(size=800) + 2 * label
+    rows = {"label": label.astype(int).tolist()}
+    both = frames(rows, [(shared + 0.3 * rng.normal(size=800)).tolist() for _ in range(2)])
+    found = trackperm.compare(*both, "roc_auc", margin=0.03)
+    assert found.interval is not None
+    assert (found.interval.method, found.interval.approximate) == ("score", True)
+    error = found.pairing.influences.standard_error  # type: ignore[union-attr]
+    assert found.interval.high - found.interval.low == pytest.approx(2 * 1.96 * float(error or 0), rel=0.05)
+    assert found.verdict == "equivalent"
+    assert found.equivalence is not None
+    assert max(-found.size.low, found.size.high) < 0.03
+    assert trackperm.compare(*both, "roc_auc", margin=0.001).verdict == "undecided"
+    board = trackperm.leaderboard(dict(zip("ab", both, strict=True)), "roc_auc", baseline="a")
+    shown = next(row.interval for row in board.rows if row.name == "b")
+    assert shown is not None
+    assert (shown.low, shown.high) == (found.interval.low, found.interval.high)
+    none = trackperm.compare(*both, "roc_auc", interval="bootstrap")
+    assert "score interval only" in str(none.interval_unavailable)
 
 
 def test_second_opinion_is_delongs_test() -> None:

@@ -171,7 +171,7 @@ class TestColumns:
 
     def test_counts(self) -> None:
         frame = pl.DataFrame({"id": [1, 2], "tp": [1, 2], "incorrect": [0, 1]})
-        assert the_one(frame, frame).name == "micro_f1"
+        assert the_one(frame, frame).name == "pooled_f1"
 
     def test_the_input_is_the_id(self) -> None:
         frame = pl.DataFrame({"question": ["a?", "b?"], "correct": [0, 1]})

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
+from trackperm.choices import Missing
 from trackperm.errors import InputError
 from trackperm.exact import TestOptions
+from trackperm.exact.options import require_choice
 
 
 @pytest.mark.parametrize(
@@ -36,3 +38,13 @@ def test_the_alternative_of_the_statistic_is_the_default():
     assert TestOptions().with_default("less").tested == "less"
     assert not TestOptions().with_default("less").two_sided
     assert TestOptions(alternative="greater").with_default("less").tested == "greater"
+
+
+@pytest.mark.parametrize(
+    ("value", "hint"),
+    [("dorp", "Did you mean `drop`?"), ("guess", None), (None, None), (3, None), (["drop"], None)],
+)
+def test_a_value_that_is_none_of_the_choices(value: object, hint: str | None) -> None:
+    with pytest.raises(InputError, match=r"`missing` is .*; expected one of `error`, `drop`") as caught:
+        require_choice("missing", value, get_args(Missing))
+    assert caught.value.hint == hint

@@ -50,7 +50,7 @@ LOAD_BEARING = (
     "pairing/ids.py",
     "pairing/pair.py",
     "pairing/repeats.py",
-    "pairing/row_hashes.py",
+    "pairing/digests.py",
     "comparison/dependence.py",
     "comparison/evidence.py",
     "comparison/intraclass.py",

@@ -17,12 +17,12 @@ from support.specs import load
 
 from trackperm.choices import EngineName
 from trackperm.errors import CapacityError, PairingError, TrackpermError
-from trackperm.pairing import discordant
-from trackperm.pairing.engines import choice
+from trackperm.pairing import Pairing, discordant
+from trackperm.pairing import pair as pair_module
 from trackperm.pairing.engines import spark as spark_engine
 from trackperm.pairing.engines.base import Engine
 from trackperm.pairing.joined import JoinedRows
-from trackperm.pairing.pair import Pairing, pair
+from trackperm.pairing.pair import pair
 from trackperm.pairing.pair import pair as pair_by
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.tables import read_examples
@@ -120,7 +120,7 @@ SAME_RESULT = {
     "missing counted as wrong": Case(SOME, leave(7, N), missing="wrong"),
     "missing at their worst": Case(SOME, leave(7, N), missing="worst"),
     "missing at their best": Case(SOME, leave(7, N), missing="best"),
-    "several counts": Case(counts, counts, "micro_f1"),
+    "several counts": Case(counts, counts, "pooled_f1"),
     "labels that nothing reads": Case(one_score, one_score, "mean"),
     "labels of one run alone": Case(one_score, lambda frame: one_score(frame).drop("label"), "mean"),
     "labels that nothing can read": Case(*(chain(one_score, columns(label=1 / pl.lit(0.0))),) * 2, "mean"),
@@ -312,7 +312,7 @@ def test_temporary_files_that_cannot_be_written(
 
 def test_small_runs_are_paired_in_memory_and_large_ones_by_duckdb(monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(pair_by(*runs(), load_statistic("accuracy")), Pairing)
-    monkeypatch.setattr(choice, "MANY_ROWS", N)
+    monkeypatch.setattr(pair_module, "MANY_ROWS", N)
     assert not isinstance(pair_by(*runs(), load_statistic("accuracy")), Pairing)
 
 

@@ -13,7 +13,7 @@ from trackperm.pairing.pair import pair_in_memory as pair
 from trackperm.statistic import load_statistic
 from trackperm.tables.table import ExampleTable
 
-ACCURACY, MEAN, MICRO_F1 = (load_statistic(name) for name in ("accuracy", "mean", "micro_f1"))
+ACCURACY, MEAN, POOLED_F1 = (load_statistic(name) for name in ("accuracy", "mean", "pooled_f1"))
 
 
 BASELINE = table(id=["c", "a", "b"], prediction=["x", "x", "y"], label=["x", "y", "y"])
@@ -63,7 +63,7 @@ class TestResult:
     def test_a_count_replaces_the_column_of_its_name(self) -> None:
         baseline = table(id=[1, 2], tp=[1, 0], incorrect=[0, 0])
         candidate = table(id=[1, 2], tp=[1, 0], incorrect=[2, 0])
-        assert rows(pair(baseline, candidate, MICRO_F1).discordant) == [
+        assert rows(pair(baseline, candidate, POOLED_F1).discordant) == [
             {"id": 1, "baseline.tp": 1, "candidate.tp": 1, "baseline.incorrect": 0, "candidate.incorrect": 2}
         ]
 
@@ -244,7 +244,7 @@ def test_nested_ids() -> None:
 def test_columns_of_a_spec_are_named_in_it() -> None:
     run = table(id=[1], tps=[1], wrong=[1])
     with pytest.raises(InputError) as caught:
-        pair(run, run, MICRO_F1)
+        pair(run, run, POOLED_F1)
     assert caught.value.hint == "`--column tp=tps`, `--column incorrect=NAME` name the columns."
 
 

@@ -47,7 +47,12 @@ def test_every_engine_counts_the_same(name: str) -> None:
     assert all(abs(float(d * unit)) <= 1 for d, unit in zip(differences, units, strict=True))
     assert table.n_examples == (60 if name != "grouped" else len(set(runs(60)[0].polars_column("user"))))
     assert found.report.asymptotic is not None
-    assert (found.report.standard_error is None) == (name == "grouped")
+    influences = found.report.influences
+    assert influences is not None
+    assert sum(influences.counts) == table.n_examples
+    by_stratum = [float(d * unit) for d, unit in zip(differences, units, strict=True)]
+    assert influences.difference == pytest.approx(np.mean(by_stratum))
+    assert (influences.standard_error is None) == (name == "grouped")
 
 
 def test_the_table_has_a_row_for_each_weight() -> None:

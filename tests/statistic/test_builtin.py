@@ -123,12 +123,12 @@ def test_macro_f1_against_scikit_learn(engine: str) -> None:
     assert float(score(statistic, values)) == pytest.approx(oracle, rel=1e-14)
 
 
-def test_micro_f1_against_scikit_learn() -> None:
+def test_pooled_f1_against_scikit_learn() -> None:
     rng = np.random.default_rng(9)
     label, prediction = rng.random((2, 30, 5)) < 0.4
     tp = (label & prediction).sum(axis=1)
     incorrect = (label != prediction).sum(axis=1)
-    statistic = load_statistic("micro_f1")
+    statistic = load_statistic("pooled_f1")
     table = nw.from_native(pl.DataFrame({"tp": tp, "incorrect": incorrect}))
     found = score(statistic, totals(statistic, table, dict.fromkeys(("tp", "incorrect"), ColumnType.INTEGER)))
     assert float(found) == pytest.approx(metrics.f1_score(label, prediction, average="micro"), rel=1e-14)

@@ -179,7 +179,7 @@ def of_positive(metric: Callable[..., float], positive: int = 1, **options: Any)
     return oracle
 
 
-def micro_f1_of_classes(rows: Rows) -> float:
+def pooled_f1_of_classes(rows: Rows) -> float:
     """The rows as sets of labels of which so many are right, spurious or lacking."""
     label, prediction = np.zeros((2, len(rows), 12), dtype=int)
     for i, row in enumerate(rows):
@@ -330,7 +330,7 @@ DEFINITIONS = {
         jaccard, of_positive(metrics.jaccard_score, zero_division=0), **CLASSES, missing=no_class
     ),
     "mcc": Definition(mcc, of_positive(metrics.matthews_corrcoef), **CLASSES, missing=wrong),
-    "micro_f1": Definition(pooled_f1, micro_f1_of_classes, own={"tp": range(4), "incorrect": range(4)}),
+    "pooled_f1": Definition(pooled_f1, pooled_f1_of_classes, own={"tp": range(4), "incorrect": range(4)}),
     "bracket_precision": Definition(
         lambda rows: ratio(sum(r["matched"] for r in rows), sum(r["test"] for r in rows)),
         of_brackets(metrics.precision_score),

@@ -325,7 +325,7 @@ def _tests(run: str, data: RunData, columns: Sequence[_Column], options: Sequenc
     from trackperm.statistic import builtin_names, load_statistic
 
     candidates = _candidates(columns, len(data.table))
-    data = replace(data, table=data.table.head(_TRIED))
+    data = replace(data, table=data.table.head(_TRIED).loaded())
     default, plain = _default(data, by_position=not candidates["id"] and "id" not in data.table.columns)
     found: dict[str, list[str]] = {}
     ids = {"id": candidates["id"][0]} if candidates["id"] and not _finds_ids(data) else {}
@@ -335,7 +335,7 @@ def _tests(run: str, data: RunData, columns: Sequence[_Column], options: Sequenc
             found[name] = arguments
     systems = _systems(run, data)
     if systems:
-        of_systems = "micro_f1" if len(columns) == 4 else "mean"
+        of_systems = "pooled_f1" if len(columns) == 4 else "mean"
         command = ("trackperm", "compare", *systems, "-s", of_systems, "--by-position", *options)
         return _Testable(default, tuple(found), command, is_of_systems=True)
     logs = [] if data.tracker is None else ["--no-log"]
@@ -357,12 +357,9 @@ def _default(data: RunData, *, by_position: bool) -> tuple[str, list[str] | None
         return error.message, None
     default = f"{', '.join(statistic.name for statistic in statistics)} ({statistics[0].chosen})"
     options = ["--by-position"] * by_position
-    for missing in ([], ["--missing", "drop"]):
-        if all(
-            _can_be_tested(data, statistic, {}, by_position, missing[1] if missing else "error", None)
-            for statistic in statistics
-        ):
-            return default, [*options, *missing]
+    for missing, words in (("error", []), ("drop", ["--missing", "drop"])):
+        if all(_can_be_tested(data, statistic, by_position, missing) for statistic in statistics):
+            return default, [*options, *words]
     return default, None
 
 
@@ -410,20 +407,25 @@ def _arguments(
     }
     by_position = not candidates["id"] and "id" not in table.columns
     columns.pop("id", None)
+    ways: dict[object, tuple[Mapping[str, str], object, Statistic]] = {}
+    for named in (ids, {**ids, **columns}) if columns else (ids,):
+        for positive in _positives(table, statistic, columns):
+            if (adapted := _adapted(data, statistic, named, by_position, positive)) is not None:
+                read = frozenset(adapted.columns.items())
+                ways.setdefault((read, positive), (named, positive, adapted))
     for missing in ("error", "drop"):
-        for named in (ids, {**ids, **columns}) if columns else (ids,):
-            for positive in _positives(table, statistic, columns):
-                if _can_be_tested(data, statistic, named, by_position, missing, positive):
-                    options = [
-                        argument
-                        for role, column in named.items()
-                        for argument in (
-                            (_OPTIONS[role], column) if role in _OPTIONS else ("--column", f"{role}={column}")
-                        )
-                    ]
-                    options += [] if positive is None else ["--set", f"positive={positive}"]
-                    options += ["--by-position"] if by_position else []
-                    return [*options, *([] if missing == "error" else ["--missing", missing])]
+        for named, positive, adapted in ways.values():
+            if _can_be_tested(data, adapted, by_position, missing):
+                options = [
+                    argument
+                    for role, column in named.items()
+                    for argument in (
+                        (_OPTIONS[role], column) if role in _OPTIONS else ("--column", f"{role}={column}")
+                    )
+                ]
+                options += [] if positive is None else ["--set", f"positive={positive}"]
+                options += ["--by-position"] if by_position else []
+                return [*options, *([] if missing == "error" else ["--missing", missing])]
     return None
 
 
@@ -438,22 +440,31 @@ def _positives(table: ExampleTable, statistic: Statistic, columns: Mapping[str, 
     return (None, values.value_counts(name="n").sort("n", label)[label][0])
 
 
-def _can_be_tested(
-    data: RunData,
-    statistic: Statistic,
-    columns: Mapping[str, str],
-    by_position: bool,
-    missing: Any,
-    positive: Any,
-) -> bool:
-    from trackperm.comparison import Question, compare_runs
+def _adapted(
+    data: RunData, statistic: Statistic, columns: Mapping[str, str], by_position: bool, positive: Any
+) -> Statistic | None:
+    """Give a statistic the columns of the run; None if the run lacks one or its labels do not suit."""
+    from trackperm.comparison import Question
+    from trackperm.pairing.checks.label_values import require_label_values
     from trackperm.statistic.document import scalar
 
     parameters = {} if positive is None else {"positive": scalar(str(positive))}
     question = Question((statistic,), parameters=parameters, columns=columns, by_position=by_position)
+    tables = [data.table, data.table]
     try:
-        (adapted,) = question.statistics_of([data.table, data.table])
-        compare_runs(data, data, adapted, by_position=by_position, missing=missing)
+        adapted = question.statistic_of(tables, check_labels=False)
+        if not set(adapted.used_columns) <= set(data.table.columns):
+            return None
+        return require_label_values(tables, adapted)
+    except TrackpermError:
+        return None
+
+
+def _can_be_tested(data: RunData, statistic: Statistic, by_position: bool, missing: Any) -> bool:
+    from trackperm.comparison import compare_runs
+
+    try:
+        compare_runs(data, data, statistic, by_position=by_position, missing=missing, look_for_clusters=False)
     except TrackpermError:
         return False
     return True

@@ -15,7 +15,6 @@ from trackperm.choices import (
     MissingRule,
     Repeats,
     Unit,
-    require_choice,
 )
 from trackperm.comparison.arrays import require_none_given, runs_of_arrays
 from trackperm.comparison.question import Question, StatisticSource
@@ -25,6 +24,7 @@ from trackperm.comparison.several import compare_statistics
 from trackperm.comparison.single import compare_runs
 from trackperm.errors import InputError, InputTypeError
 from trackperm.exact import TestOptions
+from trackperm.exact.options import require_choice
 from trackperm.exact.scores.resolution import Resolution
 from trackperm.statistic.load import FUNCTION_HINT
 

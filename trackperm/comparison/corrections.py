@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
-from trackperm.choices import require_choice
 from trackperm.comparison.context import AdjustedPValue
 from trackperm.comparison.result import Comparison
 from trackperm.errors import InputError
@@ -21,6 +20,7 @@ from trackperm.exact.multiplicity import (
     tarone_holm,
     tarone_holm_log10,
 )
+from trackperm.exact.options import require_choice
 from trackperm.exact.result import adjusted_relations
 from trackperm.messages import listed
 

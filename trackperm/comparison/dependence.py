@@ -23,9 +23,11 @@ import numpy.typing as npt
 
 from trackperm.comparison.intraclass import Intraclass
 from trackperm.comparison.runs import RunData
+from trackperm.comparison.scores import ranked_examples
 from trackperm.comparison.verdict import Sign
 from trackperm.errors import InputError
-from trackperm.exact import RationalStatistic
+from trackperm.exact import CountTable, RationalStatistic
+from trackperm.exact.rank_statistics import changes_by_coin
 from trackperm.exact.result import format_pvalue, relation
 from trackperm.pairing import Pairing
 from trackperm.pairing.checks.pairing_warnings import shared_input
@@ -52,6 +54,9 @@ MOST_EXAMPLES = 200_000
 
 MOST_CELLS = 2**22
 """Most counts of one run for which the shares of examples are computed: 32 MiB of floats."""
+
+MOST_SLOTS = 2 * 10**8
+"""Most scores that are computed anew for the shares in a rank statistic: about a second."""
 
 FEWEST_DISCORDANT = 8
 """Fewest examples with a nonzero share for which a correlation is reported.
@@ -183,6 +188,8 @@ def shares_of(pairing: Pairing | PairedRun) -> npt.NDArray[np.float64] | None:
     To first order h(a) - h(c) = grad h(c) . (a - c), which is the sum of grad h(c) . (a_i - b_i) / 2 over the
     examples.
     """
+    if pairing.statistic.rank_score is not None:
+        return _shares_of_ranks(pairing)
     try:
         counts = pairing.by_unit()
     except InputError:
@@ -202,3 +209,19 @@ def shares_of(pairing: Pairing | PairedRun) -> npt.NDArray[np.float64] | None:
     if not np.isfinite(slopes).all():
         return None
     return np.asarray(((observed - swapped) @ slopes / 2.0)[counts.rows])
+
+
+def _shares_of_ranks(pairing: Pairing | PairedRun) -> npt.NDArray[np.float64] | None:
+    """Return half the change of a rank statistic by exchanging each example; None if that takes long."""
+    counts = pairing.counts
+    candidate, baseline = (
+        counts.frame.select(f"{run}.{name}" for name in counts.names).to_numpy().astype(np.int64)
+        for run in ("candidate", "baseline")
+    )
+    table = CountTable(counts.names, candidate, baseline, np.ones(len(candidate), dtype=np.int64))
+    ranked, scores = ranked_examples(pairing.statistic, table)
+    if ranked.n_coins * scores.n_slots > MOST_SLOTS and scores.linear is None:
+        return None
+    shares = np.zeros(ranked.n)
+    shares[ranked.coins >= 0] = changes_by_coin(scores, ranked)[ranked.coins[ranked.coins >= 0]]
+    return shares

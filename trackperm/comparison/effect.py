@@ -15,6 +15,8 @@ from trackperm.exact.intervals import (
     binary_interval,
     bootstrap_interval,
     effect_sizes,
+    interval_of_pairs,
+    relative_change,
     score_interval,
     shift_interval,
     strata_of_rows,
@@ -24,6 +26,7 @@ from trackperm.exact.intervals import (
 )
 from trackperm.exact.intervals.bootstrap import N_RESAMPLES
 from trackperm.exact.intervals.interval import tail_level
+from trackperm.exact.pairwise import Influences
 from trackperm.exact.power import MinimumDetectableEffect, detectable_effect
 from trackperm.exact.types import IntArray
 from trackperm.statistic import Statistic
@@ -42,25 +45,31 @@ def interval_of(
     *,
     alpha: float,
     alternative: Alternative,
+    influences: Influences | None = None,
 ) -> Interval | str:
     """Return the interval for the statistic, or the reason why it is unavailable.
 
     By default, the interval that agrees with the exact test is preferred, then the score interval. An
     interval is unavailable if its coverage is not known to be near its confidence
     (:mod:`trackperm.exact.intervals.coverage`), if an end that the test needs is infinite or not found, or
-    if the statistic is undefined near the data.
+    if the statistic is undefined near the data. A mean over pairs of examples has the interval that follows
+    from their `influences`.
     """
     if choice == "none":
         return "intervals were switched off"
     if statistic.repeats == "attempts":
         return "no interval is known for attempts that are exchanged within examples"
-    if statistic.pair_term is not None:
+    if statistic.rank_score is not None:
         return (
-            f"no interval for `{statistic.name}` is known to have its coverage: the test of a shift assumes"
-            " that examples differ independently of each other, and pairs share examples"
+            f"no interval for `{statistic.name}` is known to have its coverage: the rank of an example"
+            " depends on the others"
         )
-    observed, swapped = statistic.pairs(table.candidate, table.baseline)
     unit = "example" if statistic.cluster is None else "cluster"
+    if influences is not None:
+        if choice == "bootstrap":
+            return "means over pairs of examples have a score interval only"
+        return interval_of_pairs(influences, alpha=alpha, alternative=alternative, unit=unit)
+    observed, swapped = statistic.pairs(table.candidate, table.baseline)
     if choice == "auto":
         found = _agreeing(statistic, observed, swapped, table, alpha, alternative, unit)
         if found is not None:
@@ -156,6 +165,9 @@ def effect_sizes_of(
     alternative: Alternative,
 ) -> EffectSizes:
     """Return the effect sizes; better and worse examples follow the direction of the statistic."""
+    if statistic.rank_score is not None:
+        relative = relative_change(difference, baseline_score)
+        return EffectSizes(difference, relative, None, None, None, None, None)
     observed, swapped = statistic.pairs(table.candidate, table.baseline)
     found = effect_sizes(
         observed,
@@ -189,7 +201,7 @@ def detectable_effect_of(
 
     None if the discordance is unknown, or cannot be estimated because no example is discordant.
     """
-    if not table.n_discordant:
+    if not table.n_discordant or statistic.rank_score is not None:
         return None
     observed, swapped = statistic.pairs(table.candidate, table.baseline)
     return detectable_effect(

@@ -37,6 +37,7 @@ from trackperm.choices import IntervalChoice
 from trackperm.comparison.effect import interval_of
 from trackperm.exact import CountTable, RationalStatistic
 from trackperm.exact.intervals import Interval
+from trackperm.exact.pairwise import Influences
 from trackperm.exact.result import format_pvalue
 from trackperm.exact.root import bracketed_root
 from trackperm.statistic import Statistic
@@ -89,14 +90,20 @@ class SizeBounds:
 
 
 def size_bounds(
-    statistic: Statistic, table: CountTable, alpha: float, choice: IntervalChoice = "auto"
+    statistic: Statistic,
+    table: CountTable,
+    alpha: float,
+    choice: IntervalChoice = "auto",
+    influences: Influences | None = None,
 ) -> SizeBounds:
     """Compute the bounds of a difference by the rules of this module; each misses with probability alpha."""
-    basis = interval_of(statistic, table, choice, alpha=2.0 * alpha, alternative="two-sided")
+    basis = interval_of(
+        statistic, table, choice, alpha=2.0 * alpha, alternative="two-sided", influences=influences
+    )
     n, d = int(table.multiplicities.sum()), table.n_discordant
     unit = "example" if statistic.cluster is None else "cluster"
-    if isinstance(basis, str) and statistic.pair_term is not None:
-        # An example that changes can change all of its pairs.
+    if isinstance(basis, str) and statistic.depends_on_both:
+        # An example that changes can change all of its pairs, and the ranks of all others.
         unseen = f"{d} of {n} {unit}{'s' * (n != 1)} {'is' if d == 1 else 'are'} discordant"
         return SizeBounds(-math.inf, math.inf, basis, 0.0, unseen)
     if isinstance(basis, str):
@@ -136,7 +143,12 @@ class EquivalencePValue:
 
 
 def equivalence_pvalue(
-    statistic: Statistic, table: CountTable, margin: float, alpha: float, choice: IntervalChoice = "auto"
+    statistic: Statistic,
+    table: CountTable,
+    margin: float,
+    alpha: float,
+    choice: IntervalChoice = "auto",
+    influences: Influences | None = None,
 ) -> EquivalencePValue:
     """Return the p-value of an equivalence that is shown at level `alpha`, within `margin`.
 
@@ -149,7 +161,7 @@ def equivalence_pvalue(
         """Return by how much the bounds at the level with this normal score exceed the margin."""
         nonlocal shown
         level = float(ndtr(score))
-        size = size_bounds(statistic, table, level, choice)
+        size = size_bounds(statistic, table, level, choice, influences)
         if size.lack(margin) is not None:
             return _BEYOND
         found = min(max(-size.low, size.high) - margin, _BEYOND)
@@ -158,7 +170,7 @@ def equivalence_pvalue(
             return found
         return max(found, math.ulp(0.0))
 
-    basis = size_bounds(statistic, table, alpha, choice).basis
+    basis = size_bounds(statistic, table, alpha, choice, influences).basis
     if not isinstance(basis, str) and basis.approximate:
         for level in (LEAST_APPROXIMATE_LEVEL, 0.01):
             if level < alpha and excess(float(ndtri(level))) < 0.0:

@@ -12,8 +12,8 @@ from trackperm.messages import did_you_mean, listed
 from trackperm.statistic import Statistic, builtin_names, load_statistic, read_statistic
 from trackperm.statistic.direction import direction_word, lower_is_better_by_name
 from trackperm.statistic.document import dump
-from trackperm.tables.shared_columns import have, is_number
-from trackperm.tables.table import ExampleTable
+from trackperm.tables.column_types import is_number
+from trackperm.tables.table import ExampleTable, have
 
 _SCORE = "score."
 """Prefix of score columns, in formats whose other columns may have the same names."""

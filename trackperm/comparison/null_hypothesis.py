@@ -59,7 +59,8 @@ def null_hypothesis(statistic: Statistic) -> str:
         where = f"all examples with the same `{statistic.columns[statistic.cluster]}` together"
     elif statistic.has_several_rows:
         where = "every example, all of its rows together"
-    if statistic.pair_term is not None and statistic.pair_term.scale == "ranks":
+    read = statistic.pair_term or statistic.rank_score
+    if read is not None and read.scale == "ranks":
         return f"the ranks of the scores within each run are exchangeable on {where}"
     return f"outputs are exchangeable on {where}"
 
@@ -68,8 +69,8 @@ def remarks(
     statistic: Statistic, table: CountTable, *, observed: float, alternative: Alternative, alpha: float
 ) -> tuple[str, ...]:
     """Return remarks, which begin with ``look:``, on data where p can be small although scores are equal."""
-    # Attempts: no example is swapped as a whole. Pairs: differences of shares are not those of a sample.
-    if statistic.repeats == "attempts" or statistic.pair_term is not None:
+    # Attempts: no example is swapped as a whole. Pairs and ranks: counts are not those of a sample.
+    if statistic.repeats == "attempts" or statistic.depends_on_both:
         return ()
     pairs = statistic.pairs(table.candidate, table.baseline)
     differences = Differences.of(statistic.h, *pairs, table.multiplicities)

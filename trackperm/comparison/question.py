@@ -20,30 +20,24 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import get_args
 
-from trackperm.choices import Repeats, RepeatsInSpec, Unit, require_choice
+from trackperm.choices import Repeats, RepeatsInSpec, Unit
 from trackperm.comparison.accuracy_by_default import why_no_accuracy
 from trackperm.comparison.log_metrics import column_of_metric, mean_of_metric, metrics_of, own_metrics
-from trackperm.errors import InputError
+from trackperm.errors import InputError, InputTypeError
+from trackperm.exact.options import require_choice
 from trackperm.exact.scores.resolution import Resolution
 from trackperm.messages import listed
 from trackperm.pairing.checks.label_values import require_label_values
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.direction import lower_is_better_by_name
-from trackperm.tables.column_names import IDS, INPUTS, LABELS, PREDICTIONS, SCORES
-from trackperm.tables.shared_columns import (
-    attempt_columns,
-    have,
-    is_number,
-    numbers_attempts,
-    repeats,
-    shared_columns,
-)
-from trackperm.tables.table import ExampleTable, id_columns
+from trackperm.tables.column_names import ATTEMPT, IDS, INPUTS, LABELS, PREDICTIONS, SCORES
+from trackperm.tables.column_types import is_number
+from trackperm.tables.table import ExampleTable, have, id_columns
 
 StatisticSource = str | Path | Statistic
 
 _COUNTED = {
-    "micro_f1": ("tp", "incorrect"),
+    "pooled_f1": ("tp", "incorrect"),
     "bracket_f1": ("matched", "gold", "test"),
     "pooled_error_rate": ("errors", "words"),
 }
@@ -185,7 +179,7 @@ class Question:
         if scores:
             found = f"each of {listed(scores)} could be the score"
         else:
-            found = refusal or f"their columns are {listed(shared_columns(tables))}"
+            found = refusal or f"their columns are {listed(_shared_columns(tables))}"
         raise InputError(
             f"the statistic of {listed(table.origin for table in tables[:2])} is unclear: {found}",
             hint=self._ways(tables, scores, {"prediction": predictions, "label": labels}),
@@ -195,8 +189,8 @@ class Question:
         self, tables: Sequence[ExampleTable], scores: Sequence[str], roles: Mapping[str, str | None]
     ) -> str:
         """Build the hint that explains how to name a statistic or columns."""
-        numbers = scores or [name for name in shared_columns(tables) if is_number(name, tables)]
-        numbers = [name for name in numbers if name not in IDS and not numbers_attempts(name)]
+        numbers = scores or [name for name in _shared_columns(tables) if is_number(name, tables)]
+        numbers = [name for name in numbers if name not in IDS and not ATTEMPT.fullmatch(name)]
         metric = f" ({listed(numbers)})" if numbers else ""
         options = [f"`--{role} COLUMN`" for role, column in roles.items() if column is None]
         named = f"name the columns of accuracy by {' and '.join(options)}, " if options else ""
@@ -268,11 +262,11 @@ class Question:
         names = id_columns(id_, tables)
         if not have(tables, names):
             return id_, statistic.repeats
-        examples = tuple(name for name in names if not numbers_attempts(name)) or names
+        examples = tuple(name for name in names if not ATTEMPT.fullmatch(name)) or names
         attempts = tuple(name for name in names if name not in examples)
         if not attempts:
-            attempts = attempt_columns(tables, names)
-        elif not any(repeats(table, examples) for table in tables):
+            attempts = _attempt_columns(tables, names)
+        elif not any(_repeats(table, examples) for table in tables):
             return id_, statistic.repeats
         estimates = statistic.repeats in ("pass_at_k", "pass_hat_k")
         if estimates and (self.unit in ("row", "attempt") or self.repeats):
@@ -313,18 +307,44 @@ def _chosen(name: str, why: str) -> Statistic:
 
 def _identifying(tables: Sequence[ExampleTable]) -> tuple[str, list[str]]:
     """Return the column that identifies the examples of all runs, with a note; ``id`` if none is clear."""
-    named = [name for name in shared_columns(tables) if _is_called_id(name)]
+    named = [name for name in _shared_columns(tables) if _is_called_id(name)]
     named.sort(key=lambda name: IDS.index(name.lower()) if name.lower() in IDS else len(IDS))
     for name in (*named, *(name for name in INPUTS if have(tables, [name]))):
         is_input = name in INPUTS
-        if not any(repeats(table, [name]) for table in tables):
+        if not any(_repeats(table, [name]) for table in tables):
             return name, [
                 f"id: column `{name}`" + (", the input, which is different in every example" * is_input)
             ]
-        if attempt_columns(tables, [name]):
+        if _attempt_columns(tables, [name]):
             return name, [f"id: column `{name}`"]
     return "id", []
 
 
+def _shared_columns(tables: Sequence[ExampleTable]) -> list[str]:
+    """Return the columns that all runs have, in the order of the first."""
+    return [name for name in tables[0].columns if have(tables[1:], [name])]
+
+
+def _attempt_columns(tables: Sequence[ExampleTable], ids: Sequence[str]) -> tuple[str, ...]:
+    """Return the columns of all runs that number attempts; the columns `ids` identify examples.
+
+    Return no columns if every id has one row, or if the columns do not distinguish the rows of an id.
+    """
+    names = tuple(
+        name for name in _shared_columns(tables) if name not in ids and ATTEMPT.fullmatch(name) is not None
+    )
+    if not names or not any(_repeats(table, ids) for table in tables):
+        return ()
+    return () if any(_repeats(table, (*ids, *names)) for table in tables) else names
+
+
+def _repeats(table: ExampleTable, names: Sequence[str]) -> bool:
+    """Whether two rows have the same values in all columns `names`; false if these cannot be read."""
+    try:
+        return table.repeats(names)
+    except InputTypeError:
+        return False
+
+
 def _is_called_id(name: str) -> bool:
-    return name.lower() in IDS or (name.lower().endswith(("_id", "_hash")) and not numbers_attempts(name))
+    return name.lower() in IDS or (name.lower().endswith(("_id", "_hash")) and not ATTEMPT.fullmatch(name))

@@ -20,7 +20,7 @@ from trackperm.comparison.frame import TYPES, one_row
 from trackperm.comparison.json_values import effect_sizes_as_json, finite, interval_as_json
 from trackperm.comparison.null_hypothesis import null_hypothesis, remarks
 from trackperm.comparison.runs import RunData
-from trackperm.comparison.scores import score_of
+from trackperm.comparison.scores import scores_of
 from trackperm.comparison.second_opinions import (
     STUDENTIZED,
     SecondOpinion,
@@ -183,9 +183,8 @@ class Comparison(Presented):
 
         If attempts are exchanged within examples, number of examples whose attempts have different outcomes.
         """
-        return (
-            self.test.n_discordant if self.statistic.repeats == "attempts" else self.count_table.n_discordant
-        )
+        of_test = self.statistic.repeats == "attempts" or self.statistic.rank_score is not None
+        return self.test.n_discordant if of_test else self.count_table.n_discordant
 
     @property
     def n_better(self) -> int | None:
@@ -205,12 +204,17 @@ class Comparison(Presented):
     @property
     def baseline_score(self) -> float | None:
         """Score of the baseline; None if the statistic has no score of one run, or it is undefined."""
-        return score_of(self.statistic, self.count_table.totals()[1])
+        return self._scores[1]
 
     @property
     def candidate_score(self) -> float | None:
         """Score of the candidate; None if the statistic has no score of one run, or it is undefined."""
-        return score_of(self.statistic, self.count_table.totals()[0])
+        return self._scores[0]
+
+    @cached_property
+    def _scores(self) -> tuple[float | None, float | None]:
+        """Scores of candidate and baseline."""
+        return scores_of(self.statistic, self.count_table)
 
     @property
     def difference(self) -> float:
@@ -293,7 +297,12 @@ class Comparison(Presented):
             return replace(max(hull, key=lambda each: each.approximate), low=low, high=high)
         alternative = self.test.alternative
         found = interval_of(
-            self.statistic, self.count_table, self._interval_choice, alpha=self.alpha, alternative=alternative
+            self.statistic,
+            self.count_table,
+            self._interval_choice,
+            alpha=self.alpha,
+            alternative=alternative,
+            influences=self.pairing.influences,
         )
         if isinstance(found, str):
             return found
@@ -312,7 +321,9 @@ class Comparison(Presented):
         """
         if self.bounds:
             return reduce(SizeBounds.joined, [outcome.size for outcome in self.bounds])
-        return size_bounds(self.statistic, self.count_table, self.alpha, self._interval_choice)
+        return size_bounds(
+            self.statistic, self.count_table, self.alpha, self._interval_choice, self.pairing.influences
+        )
 
     @cached_property
     def equivalence(self) -> EquivalencePValue | None:
@@ -323,8 +334,9 @@ class Comparison(Presented):
         if self.margin is None or not self.decision.equivalent:
             return None
         tables = [outcome.count_table for outcome in self.bounds] or [self.count_table]
+        choice, influences = self._interval_choice, self.pairing.influences
         found = [
-            equivalence_pvalue(self.statistic, each, self.margin, self.alpha, self._interval_choice)
+            equivalence_pvalue(self.statistic, each, self.margin, self.alpha, choice, influences)
             for each in tables
         ]
         return max(found, key=lambda each: each.pvalue)
@@ -376,7 +388,7 @@ class Comparison(Presented):
             self.count_table,
             self.test,
             self.alpha,
-            standard_error=self.pairing.standard_error,
+            influences=self.pairing.influences,
         )
         kept = (each for each in self.second_opinions if each.name == STUDENTIZED)
         return replace(self, second_opinions=(*found, *kept))

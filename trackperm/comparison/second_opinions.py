@@ -39,6 +39,7 @@ from trackperm.exact import CountTable, PermutationTest, RationalStatistic, Real
 from trackperm.exact.counts import exact_column_sums
 from trackperm.exact.differences import Differences
 from trackperm.exact.engines.studentized import studentized_test
+from trackperm.exact.pairwise import Influences
 from trackperm.exact.types import IntArray
 from trackperm.statistic import Statistic
 
@@ -116,16 +117,19 @@ def second_opinions(
     test: PermutationTest,
     alpha: float = 0.05,
     *,
-    standard_error: float | None = None,
+    influences: Influences | None = None,
 ) -> tuple[SecondOpinion, ...]:
     """Run the paired t, Wilcoxon, sign and McNemar tests, and one with a clustered standard error.
 
     They have the alternative of `test`, and its counts: those of clusters if the statistic declares them. For
-    a mean over pairs of examples, whose difference has the `standard_error`, run DeLong's test alone.
+    a mean over pairs of examples, with the `influences` of these, run DeLong's test alone.
     """
     if statistic.pair_term is not None:
-        result = _delong(statistic, test, standard_error)
+        result = _delong(statistic, test, None if influences is None else influences.standard_error)
         return (_Reader(test, alpha).opinion(DELONG, result),)
+    if statistic.rank_score is not None:
+        why = f"`{statistic.name}` is a rank statistic, not a mean of one difference for each example"
+        return (_Reader(test, alpha).opinion("paired t-test", why),)
     observed, swapped = statistic.pairs(table.candidate, table.baseline)
     reader = _Reader(test, alpha)
     differences = Differences.of(statistic.h, observed, swapped, table.multiplicities)
@@ -178,6 +182,8 @@ def studentized_opinion(
 def _studentized(statistic: Statistic, table: CountTable, test: PermutationTest) -> str | tuple[float, str]:
     if statistic.pair_term is not None:
         return f"`{statistic.name}` is a mean over pairs of examples, whose standard error needs their scores"
+    if statistic.rank_score is not None:
+        return f"`{statistic.name}` is a rank statistic, whose standard error is unknown"
     observed, swapped = statistic.pairs(table.candidate, table.baseline)
     if Differences.of(statistic.h, observed, swapped, table.multiplicities) is not None:
         return test.pvalue, (

@@ -12,17 +12,20 @@ from trackperm.comparison.context import MissingDataCase
 from trackperm.comparison.dependence import Dependence, dependence_of
 from trackperm.comparison.result import Comparison
 from trackperm.comparison.runs import RunData, named_test_sets
-from trackperm.comparison.scores import score_of
+from trackperm.comparison.scores import ranked_examples, score_of, scores_of
 from trackperm.comparison.verdict import require_margin
 from trackperm.errors import InputError, TrackpermError, UndefinedStatisticError
 from trackperm.exact import CountTable, PermutationTest, RationalStatistic, TestOptions
 from trackperm.exact.attempts import attempts_test_of
+from trackperm.exact.options import N_SAMPLES
 from trackperm.exact.outcome import n_requested
 from trackperm.exact.permutation import structured_test_of
+from trackperm.exact.rank_statistics import draws_by_default, rank_test_of
 from trackperm.pairing import Pairing, PairingResult
 from trackperm.pairing.pair import pair
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.definition import ATTEMPTS
+from trackperm.statistic.rank_score import CLUSTER
 from trackperm.tables.table import ExampleTable
 
 SWAPS_BY_CLUSTER = 20_000
@@ -114,7 +117,7 @@ def _comparison(
         count_table=pairing.count_table,
         pairing=pairing.report,
         discordant=pairing.discordant,
-        options=_logged_options(options, test, pairing.report.missing, margin),
+        options=_logged_options(options, test, pairing, margin),
         margin=margin,
     )
 
@@ -144,13 +147,13 @@ def _by_cluster(
 
 
 def _logged_options(
-    options: TestOptions, test: PermutationTest, missing: Missing, margin: float | None
+    options: TestOptions, test: PermutationTest, pairing: PairingResult, margin: float | None
 ) -> dict[str, str]:
     """Return the options that identify the comparison, as text."""
     logged = {
         "alternative": options.tested,
         "alpha": repr(options.alpha),
-        "missing": missing,
+        "missing": pairing.report.missing,
         "method": options.method,
     }
     if options.mid_p:
@@ -159,7 +162,9 @@ def _logged_options(
         logged["margin"] = repr(margin)
     if options.interval != "auto":
         logged["interval"] = options.interval
-    if (n_drawn := n_requested(test, options)) is not None:
+    is_rank = pairing.statistic.rank_score is not None
+    by_default = draws_by_default(pairing.count_table.n_examples) if is_rank else N_SAMPLES
+    if (n_drawn := n_requested(test, options, by_default)) is not None:
         logged |= {"n_samples": str(n_drawn), "seed": str(options.seed)}
     if test.method == "monte-carlo":
         logged["exceedances"] = str(options.exceedances)
@@ -180,6 +185,12 @@ def count_table_test(statistic: Statistic, table: CountTable, options: TestOptio
     """
     if statistic.repeats == "attempts":
         return _attempts_test(statistic, table, options)
+    if statistic.rank_score is not None:
+        ranked, scores = ranked_examples(statistic, table)
+        n_units = table.n_examples
+        if CLUSTER in table.names:
+            n_units = np.unique(table.candidate[:, table.names.index(CLUSTER)]).size
+        return rank_test_of(scores, ranked, options, n_units=n_units)
     observed, swapped = statistic.pairs(table.candidate, table.baseline)
     try:
         return structured_test_of(
@@ -210,7 +221,7 @@ def _attempts_test(statistic: Statistic, table: CountTable, options: TestOptions
     test = attempts_test_of(
         passed[0], attempts[0], passed[1], attempts[1], options, multiplicities=table.multiplicities
     )
-    candidate, baseline = (score_of(statistic, totals) for totals in table.totals())
+    candidate, baseline = scores_of(statistic, table)
     difference = math.nan if candidate is None or baseline is None else candidate - baseline
     if not math.isclose(difference, test.observed, abs_tol=1e-9):
         raise InputError(

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import ClassVar, get_args
 
 import numpy as np
 
-from trackperm.choices import Alternative, IntervalChoice, Method, require_choice, require_level
+from trackperm.choices import Alternative, IntervalChoice, Method
 from trackperm.errors import InputError
+from trackperm.messages import did_you_mean, listed
 
 MEMORY_BUDGET = 2**30
 """Memory budget of a test in bytes, by default: it fits any laptop beside what else runs."""
+
+_LEAST_LEVEL = 1e-300  # corrections divide it further, and the result has to be above the smallest float
 
 N_SAMPLES = 100_000
 """Random swaps of Monte Carlo by default: the 99 % interval of p = 0.05 is then 0.0036 wide."""
@@ -99,3 +103,23 @@ class TestOptions:
     def with_default(self, alternative: Alternative) -> TestOptions:
         """Return the options with a default for `alternative`."""
         return self if self.alternative is not None else replace(self, alternative=alternative)
+
+
+def require_level(alpha: float) -> None:
+    """Refuse a level that is not between 0 and 1, or so small that fractions of it underflow."""
+    if not _LEAST_LEVEL <= alpha < 1.0:
+        raise InputError(f"`alpha` is {alpha}; expected a number between 0 and 1, such as 0.05")
+
+
+def require_choice(option: str, value: object, choices: Iterable[str], *, hint: str = "") -> None:
+    """Refuse a value of an option that is not one of `choices`, such as ``get_args`` of a `Literal`.
+
+    The InputError suggests the closest choice, after `hint`.
+    """
+    known = list(choices)
+    if not (isinstance(value, str) and value in known):
+        suggestion = did_you_mean(value, known) if isinstance(value, str) else ""
+        raise InputError(
+            f"`{option}` is {value!r}; expected one of {listed(known)}",
+            hint=f"{hint}{suggestion}".strip() or None,
+        )

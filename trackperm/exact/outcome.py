@@ -14,7 +14,7 @@ from trackperm.errors import CapacityError, InputError
 from trackperm.exact.distributions.characteristic import UNIT, FloatArray, SwapDistribution
 from trackperm.exact.distributions.tilt import CERTAIN, EMPTY, TailMass
 from trackperm.exact.engines.lattice.statistic import LatticeStatistic, Ties
-from trackperm.exact.engines.monte_carlo import monte_carlo_tail
+from trackperm.exact.engines.monte_carlo import MonteCarloTail, monte_carlo_tail
 from trackperm.exact.engines.tilted_sampling import draws_by_default, tilted_tail
 from trackperm.exact.null_distribution import NullDistribution
 from trackperm.exact.options import N_SAMPLES, TestOptions
@@ -145,10 +145,13 @@ def computed_result(found: TailResult, options: TestOptions, fields: ResultField
     )
 
 
-def n_requested(test: PermutationTest, options: TestOptions) -> int | None:
-    """Return the number of random swaps that were requested for a result; None for exact engines."""
+def n_requested(test: PermutationTest, options: TestOptions, by_default: int = N_SAMPLES) -> int | None:
+    """Return the number of random swaps that were requested for a result; None for exact engines.
+
+    `by_default` is the number of Monte Carlo if the options have none.
+    """
     # Monte Carlo may stop early.
-    return options.draws(N_SAMPLES) if test.method == "monte-carlo" else test.n_samples
+    return options.draws(by_default) if test.method == "monte-carlo" else test.n_samples
 
 
 def drawn_result(
@@ -164,6 +167,11 @@ def drawn_result(
         exceedances=options.exceedances,
         memory_budget=options.memory_budget,
     )
+    return monte_carlo_result(found, options, fields)
+
+
+def monte_carlo_result(found: MonteCarloTail, options: TestOptions, fields: ResultFields) -> PermutationTest:
+    """Return the result of a tail that was estimated from random swaps."""
     return fields.result(
         options,
         pvalue=found.pvalue,

@@ -338,12 +338,12 @@ def _lattice_test(histogram: DifferenceHistogram, h: Statistic, options: TestOpt
             "sums of the differences exceed 2^62", hint="give a statistic with smaller integers."
         )
     statistic = LatticeStatistic(h, histogram, lattice)
-    if isinstance(h, RationalStatistic) and not _multiplies_out(h, statistic):
+    if isinstance(h, RationalStatistic) and not _multiplies_out(statistic):
         statistic = LatticeStatistic(RealStatistic.from_rational(h), histogram, lattice)
     observed = statistic.observed if statistic.observed_exact is None else statistic.observed_exact
-    affine = statistic.affine()
-    if affine is not None and isinstance(observed, Fraction):
-        linear = _linear_statistic(histogram, lattice.coordinates, affine[1], observed)
+    slopes = statistic.slopes()
+    if slopes is not None and isinstance(observed, Fraction):
+        linear = _linear_statistic(histogram, lattice.coordinates, slopes, observed)
         return _affine_test(linear, histogram, options)
     if options.two_sided:
         statistic.check_antisymmetric(law.total, np.random.default_rng(0))
@@ -370,7 +370,7 @@ def _lattice_test(histogram: DifferenceHistogram, h: Statistic, options: TestOpt
     run = partial(run_cheapest, patience=patience) if options.method == "auto" else named
 
     def drawn(method: str) -> PermutationTest:
-        inside = region(statistic.observed_point)
+        inside = region()
         if method == "monte-carlo":
             return drawn_result(law, inside, options, fields)
         try:
@@ -472,24 +472,22 @@ def _rank(lattice: Lattice) -> int:
     return int(np.linalg.matrix_rank(lattice.coordinates))
 
 
-def _multiplies_out(h: RationalStatistic, statistic: LatticeStatistic) -> bool:
-    """Whether h is a quotient of two polynomials of moderate size, on the lattice as well."""
+def _multiplies_out(statistic: LatticeStatistic) -> bool:
+    """Whether h is a quotient of two polynomials of moderate size on the lattice."""
     if statistic.lattice.rank > MOST_REDUCED:
         return False
     try:
-        if sum(len(part.terms) for part in h.quotient) > MODERATE_TERMS:
-            return False
         local = statistic.local
-        return local is not None and sum(len(part.terms) for part in local.quotient) <= MODERATE_TERMS
     except CapacityError:
         return False
+    return local is not None and len(local.numerator.terms) + len(local.denominator.terms) <= MODERATE_TERMS
 
 
 def _engines(
     law: SwapDistribution,
     statistic: LatticeStatistic,
     threshold: float,
-    region: Callable[[Sequence[int]], Region],
+    region: Callable[[], Region],
     upper: bool,
     options: TestOptions,
 ) -> list[Engine[TailMass]]:
@@ -512,7 +510,7 @@ def _engines(
         refusal = "sums of the differences exceed 2^52, beyond which floats are not exact"
 
     def counted() -> TailMass:
-        count = count_inside(law, region(statistic.observed_point))
+        count = count_inside(law, region())
         return share_of_swaps(count, law.n_coins) if count else EMPTY
 
     budget = options.memory_budget
@@ -531,6 +529,6 @@ def _engines(
             n_bytes=n_bytes,
             refusal=refusal,
             why=f"{len(statistic.histogram.observed)} counts on a lattice of rank {law.rank}",
-            run=partial(region_tail, law, statistic, threshold, region, upper=upper, memory_budget=budget),
+            run=lambda: region_tail(law, statistic, threshold, region(), upper=upper, memory_budget=budget),
         ),
     ]

@@ -12,21 +12,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
-from trackperm.choices import (
-    Alternative,
-    CorrectionOfPairs,
-    Method,
-    MissingOfMany,
-    Repeats,
-    Unit,
-    require_choice,
-)
+from trackperm.choices import Alternative, CorrectionOfPairs, Method, MissingOfMany, Repeats, Unit
 from trackperm.comparison import Question, reference_answers
 from trackperm.comparison.effect import interval_of
 from trackperm.errors import InputError
 from trackperm.exact import TestOptions
 from trackperm.exact.intervals import Interval
 from trackperm.exact.multiplicity import adjustment
+from trackperm.exact.options import require_choice
 from trackperm.exact.outcome import n_requested
 from trackperm.exact.scores.resolution import Resolution
 from trackperm.leaderboards.clusters_seen import clusters_seen
@@ -221,8 +214,16 @@ def leaderboard_of_runs(
     for pair in (pair for pair in pairs if intervals and pair.baseline == against):
         name = counted.entries[order[pair.candidate]].data.name
         progress(f"interval: {name}")
-        table, used_statistic = counted.count_table(order[pair.candidate], order[against])
-        interval = interval_of(used_statistic, table, options.interval, alpha=level, alternative=tested)
+        places = order[pair.candidate], order[against]
+        table, used_statistic = counted.count_table(*places)
+        interval = interval_of(
+            used_statistic,
+            table,
+            options.interval,
+            alpha=level,
+            alternative=tested,
+            influences=counted.influences(*places),
+        )
         found[pair.candidate] = interval if isinstance(interval, str) else agreeing(interval, pair)
     rows, letters_note = ranked_rows(counted, order, pairs, reference, rule, alpha, found)
     used = {"alternative": tested, "alpha": repr(alpha), "correction": rule.name, "missing": missing}
@@ -269,7 +270,7 @@ def _test_set(paired: PairedRuns) -> str:
 
 
 def _require_rankable(statistic: Statistic, tested: Alternative, *, all_pairs: bool) -> None:
-    if statistic.score is None:
+    if not statistic.has_score:
         raise InputError(
             f"the statistic `{statistic.name}` has no score of a single run, which a ranking needs",
             hint="write its spec with `score:` in place of `g:` and `h:`.",

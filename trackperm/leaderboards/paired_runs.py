@@ -16,9 +16,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from trackperm.choices import MissingOfMany, MissingRule, require_choice
+from trackperm.choices import MissingOfMany, MissingRule
 from trackperm.comparison import RunData
 from trackperm.errors import InputError, InputTypeError, PairingError, SpecError
+from trackperm.exact.options import require_choice
 from trackperm.pairing import Pairing
 from trackperm.pairing.checks.label_values import require_predicted, with_positive
 from trackperm.pairing.columns import PairedColumns
@@ -119,7 +120,7 @@ def pair_all(
     if missing != "error" and (
         statistic.has_classes
         or statistic.looks_up_labels
-        or statistic.pair_term is not None
+        or statistic.depends_on_both
         or (missing == "drop" and statistic.cluster is not None)
     ):
         has = "classes" if statistic.has_classes else "clusters" if statistic.cluster is not None else "pairs"
@@ -167,7 +168,7 @@ def pair_all(
         raise _too_few(incomplete, failures)
     if missing == "drop":
         entries = _on_common_examples(entries)
-    if statistic.pair_term is None:
+    if not statistic.depends_on_both:
         _require_one_reading(entries)
     n_examples = entries[0].pairing.counts.frame.get_column("id").n_unique()
     n_largest = max(len(entry.data.table) for entry in entries)

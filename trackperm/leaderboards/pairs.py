@@ -20,10 +20,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from trackperm.comparison import count_table_test
 from trackperm.errors import CapacityError, InputError
 from trackperm.exact import PermutationTest, RationalStatistic, TestOptions
 from trackperm.exact.counts import LARGEST
-from trackperm.exact.permutation import difference_test_of, structured_test_of, sum_test_of
+from trackperm.exact.permutation import difference_test_of, sum_test_of
 from trackperm.exact.scores.scaling import scale_scores
 from trackperm.exact.types import IntArray
 from trackperm.leaderboards.cross_tables import MOST_CODES, CrossTables
@@ -194,15 +195,8 @@ class PairTester:
         if self.linear is not None:
             return self.linear.test(candidate, baseline, self.options, cross_table)
         table, statistic = self.counted.count_table(candidate, baseline, cross_table)
-        observed, swapped = statistic.pairs(table.candidate, table.baseline)
         try:
-            return structured_test_of(
-                observed,
-                swapped,
-                statistic.tested(observed, swapped, table.multiplicities),
-                self.options,
-                multiplicities=table.multiplicities,
-            )
+            return count_table_test(statistic, table, self.options)
         except InputError as error:
             names = [self.counted.entries[i].data.name for i in (candidate, baseline)]
             raise type(error)(

@@ -147,7 +147,7 @@ def _clones(counted: RunCounts, order: Sequence[int], pairs: Sequence[Pair]) -> 
     Counts of classes and of pairs are not stored by run; for them, tested pairs without discordant examples
     are used.
     """
-    if not counted.statistic.has_classes and counted.statistic.pair_term is None:
+    if not counted.statistic.has_classes and not counted.statistic.depends_on_both:
         varying = counted.varying
         if not varying:
             return [tuple(range(len(order)))]

@@ -13,13 +13,15 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from trackperm.comparison.scores import score_of
+from trackperm.comparison.scores import score_of, scores_of
 from trackperm.exact import CountTable, RationalStatistic
 from trackperm.exact.counts import exact_column_sums, group_rows
+from trackperm.exact.pairwise import Influences
 from trackperm.exact.scores.scaling import scale_scores
 from trackperm.exact.types import IntArray
 from trackperm.leaderboards.cross_tables import MOST_CODES, CrossTables
 from trackperm.leaderboards.paired_runs import Entry, PairedRuns, side_values
+from trackperm.pairing import Pairing
 from trackperm.pairing.counting import STRATUM, count_table
 from trackperm.pairing.engines.in_memory import InMemory
 from trackperm.pairing.joined import SIDES, SIZE, count_of
@@ -59,7 +61,7 @@ class RunCounts:
     @classmethod
     def of(cls, runs: PairedRuns) -> RunCounts:
         """Collect the counts of all paired runs; those of pairs of examples depend on both runs of a test."""
-        if runs.statistic.pair_term is not None:
+        if runs.statistic.depends_on_both:
             strata = _strata(runs.entries[0].pairing.statistic)
             statistic = load_statistic(runs.statistic, strata=strata)
             return cls(statistic, runs.entries, tuple(() for _ in runs.entries), frozenset())
@@ -98,6 +100,9 @@ class RunCounts:
     @cached_property
     def scores(self) -> list[float | None]:
         """Scores of the runs, equal to those of :func:`trackperm.compare`."""
+        if self.statistic.rank_score is not None:
+            pairings = [entry.pairing for entry in self.entries]
+            return [scores_of(each.statistic, each.count_table)[0] for each in pairings]
         return [score_of(statistic, totals) for statistic, totals in self.totals]
 
     def is_empty(self, i: int) -> bool:
@@ -124,9 +129,8 @@ class RunCounts:
         :attr:`cross_tables`, if it is already known.
         """
         u, v = self.entries[candidate], self.entries[baseline]
-        if self.statistic.pair_term is not None:
-            by_position = u.pairing.report.by == "position"
-            pairing = pair_in_memory(v.data.table, u.data.table, self.statistic, by_position=by_position)
+        if self.statistic.depends_on_both:
+            pairing = self._paired(candidate, baseline)
             return pairing.count_table, pairing.statistic
         if self.statistic.has_classes:
             table = self._table_of_classes(candidate, baseline)
@@ -152,6 +156,18 @@ class RunCounts:
             columns |= {f"candidate.{name}": own[:, c], f"baseline.{name}": other[:, c]}
         paired = PairedCounts(pl.DataFrame(columns), statistic.count_names)
         return _over_strata(paired, u.pairing.strata, statistic), statistic
+
+    def influences(self, candidate: int, baseline: int) -> Influences | None:
+        """Return the influences of examples, if the statistic is a mean over pairs."""
+        if self.statistic.pair_term is None:
+            return None
+        return self._paired(candidate, baseline).report.influences
+
+    def _paired(self, candidate: int, baseline: int) -> Pairing:
+        """Pair the examples of two runs with each other."""
+        u, v = self.entries[candidate], self.entries[baseline]
+        by_position = u.pairing.report.by == "position"
+        return pair_in_memory(v.data.table, u.data.table, self.statistic, by_position=by_position)
 
     def _table_of_classes(self, candidate: int, baseline: int) -> CountTable | None:
         """Return the counts of every class in two runs; None if the two have to be paired anew."""
@@ -228,7 +244,7 @@ class RunCounts:
 
         None if there are too many distinct rows, strata, or decimals.
         """
-        if self.decimals or self.statistic.strata is not None or self.statistic.pair_term is not None:
+        if self.decimals or self.statistic.strata is not None or self.statistic.depends_on_both:
             return None
         rows = np.empty((0, len(self.statistic.count_names)), dtype=np.int64)
         for own in self.values:
@@ -261,7 +277,7 @@ def _distinct(own: tuple[Array, ...]) -> IntArray:
 def _totals(entry: Entry) -> tuple[Statistic, tuple[int, ...]]:
     pairing = entry.pairing
     statistic, frame = pairing.statistic, pairing.counts.frame
-    if statistic.has_classes or statistic.pair_term is not None:
+    if statistic.has_classes or statistic.depends_on_both:
         return statistic, pairing.count_table.totals()[0]
     if pairing.strata is not None:
         return statistic, _over_strata(pairing.counts, pairing.strata, statistic).totals()[0]

@@ -13,8 +13,7 @@ from trackperm.errors import InputError
 from trackperm.pairing.classes import KIND, ClassCounts
 from trackperm.pairing.counting import MAX_CELLS, spread, summed
 from trackperm.pairing.engines.base import Frame
-from trackperm.pairing.joined import JoinedRows
-from trackperm.pairing.keyed_run import KEY
+from trackperm.pairing.joined import KEY, JoinedRows
 from trackperm.pairing.paired_counts import PairedCounts
 from trackperm.pairing.repeats import ADDED, combined
 from trackperm.statistic import Statistic

@@ -20,8 +20,7 @@ from trackperm.pairing.columns import PairedColumns
 from trackperm.pairing.counting import DIFFERS, MAX_CELLS, counted, require_small_sums
 from trackperm.pairing.engines.base import Frame
 from trackperm.pairing.engines.in_memory import InMemory
-from trackperm.pairing.joined import SIDES, SIZE, JoinedRows, count_of, of
-from trackperm.pairing.keyed_run import KEY
+from trackperm.pairing.joined import KEY, SIDES, SIZE, JoinedRows, count_of, of
 from trackperm.statistic import Outcome, Statistic, load_statistic
 from trackperm.statistic.definition import CLASS_COLUMN, ClassValue
 from trackperm.statistic.expressions.types import literal_type

@@ -23,9 +23,10 @@ import numpy.typing as npt
 import polars as pl
 
 from trackperm.errors import InputTypeError
-from trackperm.pairing.keyed_run import KEY, keys_of
+from trackperm.pairing.joined import KEY, keys_of
 from trackperm.statistic import Statistic
 from trackperm.tables.column_names import (
+    ATTEMPT,
     CONTEXTS,
     INPUTS,
     LABELS,
@@ -36,7 +37,6 @@ from trackperm.tables.column_names import (
 )
 from trackperm.tables.column_types import typed_columns
 from trackperm.tables.lazy_table import LazyTable
-from trackperm.tables.shared_columns import numbers_attempts
 from trackperm.tables.table import ExampleTable, id_columns
 
 FEWEST = 5
@@ -162,7 +162,7 @@ def _names(tables: Tables, statistic: Statistic, ids: tuple[str, ...]) -> Iterat
     called: list[str] = []
     others: list[str] = []
     for name in schemas[0]:
-        if name in taken or numbers_attempts(name) or name not in schemas[1]:
+        if name in taken or ATTEMPT.fullmatch(name) or name not in schemas[1]:
             continue
         if any(name in table.unusable for table in tables):
             continue

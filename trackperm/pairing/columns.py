@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from trackperm.choices import Missing, RepeatsInSpec
-from trackperm.errors import InputError
+from trackperm.errors import InputError, PairingError
 from trackperm.messages import listed
 from trackperm.pairing.report import OUTCOMES
 from trackperm.pairing.text_columns import text_columns
 from trackperm.statistic import Statistic
 from trackperm.tables.column_names import INPUTS, LABELS, PREDICTIONS
-from trackperm.tables.column_types import unusable
+from trackperm.tables.column_types import ColumnType, unusable
 from trackperm.tables.table import ExampleTable, id_columns
 
 _OPTIONS = {"prediction": "--prediction", "label": "--label"}
@@ -172,6 +172,38 @@ class PairedColumns:
             statistic.repeats if statistic.has_several_rows else None,
             (*notes, *_notes_of_files(baseline, candidate)),
         )
+
+
+def rewritten_ids(
+    baseline: ExampleTable, candidate: ExampleTable, columns: PairedColumns, types: Mapping[str, ColumnType]
+) -> list[str]:
+    """Note the id columns whose integers in one run were compared with texts in the other."""
+    return [
+        f"`{name}` of `{table.origin}` has integers, which were compared as text"
+        for name in columns.ids
+        for table in (baseline, candidate)
+        if types[name] is ColumnType.TEXT and table.schema[name].is_numeric()
+    ]
+
+
+def require_group_types(columns: PairedColumns, types: Mapping[str, ColumnType]) -> None:
+    """Refuse clusters, strata and classes that are decimals or lists."""
+    for name in columns.groups:
+        if types[name] not in (ColumnType.INTEGER, ColumnType.TEXT, ColumnType.BOOLEAN):
+            raise PairingError(
+                f"column `{name}` is {types[name].value}; clusters, strata and classes must be integers,"
+                " text or booleans"
+            )
+
+
+def require_id_types(ids: Sequence[str], types: Mapping[str, ColumnType]) -> None:
+    """Refuse ids that are neither integers nor text."""
+    for name in ids:
+        if types[name] not in (ColumnType.INTEGER, ColumnType.TEXT):
+            raise PairingError(
+                f"column `{name}` is {types[name].value}; ids must be integers or text",
+                hint="`--id NAME` names a column of integers or text.",
+            )
 
 
 def _notes_of_files(baseline: ExampleTable, candidate: ExampleTable) -> list[str]:

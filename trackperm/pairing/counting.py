@@ -20,8 +20,7 @@ from trackperm.exact import CountTable
 from trackperm.exact.scores.scaling import decimal_places
 from trackperm.pairing.checks.differences import shown
 from trackperm.pairing.engines.base import Engine, Frame, Types
-from trackperm.pairing.joined import COLUMN_OF, SIDES, SIZE, JoinedRows, count_columns, count_of, of
-from trackperm.pairing.keyed_run import KEY
+from trackperm.pairing.joined import COLUMN_OF, KEY, SIDES, SIZE, JoinedRows, count_columns, count_of, of
 from trackperm.pairing.scaling import CountedRows, scaled
 from trackperm.statistic import OUT_OF_RANGE, Outcome, Statistic
 from trackperm.statistic.counters.base import LabelCounts

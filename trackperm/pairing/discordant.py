@@ -14,8 +14,7 @@ from trackperm.pairing.classes import counted_by_class
 from trackperm.pairing.counting import DIFFERS, STRATUM, counted, differ, discordant_rows, label_counts
 from trackperm.pairing.engines.base import Types
 from trackperm.pairing.engines.in_memory import InMemory
-from trackperm.pairing.joined import IN_TEST, SIDES, SIZE, JoinedRows, of
-from trackperm.pairing.keyed_run import KEY
+from trackperm.pairing.joined import IN_TEST, KEY, SIDES, SIZE, JoinedRows, of
 from trackperm.statistic import Outcome, Statistic
 
 MOST = 2**17

@@ -10,8 +10,9 @@ from trackperm.pairing.checks.differences import (
     require_unique_ids,
     without_id,
 )
+from trackperm.pairing.columns import require_id_types
 from trackperm.pairing.engines.in_memory import InMemory
-from trackperm.pairing.keyed_run import keyed_run, require_id_types
+from trackperm.pairing.joined import has_beyond_ascii, keyed_run
 from trackperm.tables.table import ExampleTable, id_columns
 
 
@@ -49,7 +50,8 @@ def _require(table: ExampleTable, ids: tuple[str, ...], id_: str) -> None:
     if found.without_id.n:
         raise PairingError(without_id(found, id_), hint="every example needs an id, which all runs share.")
     require_unique_ids([found], id_)
-    require_distinct_ids(engine, run, id_=id_)
+    if has_beyond_ascii(engine, run):
+        require_distinct_ids(engine, run, id_)
 
 
 def _identifies(table: ExampleTable, name: str) -> bool:

@@ -1,4 +1,4 @@
-"""Rows of two runs, joined by key and marked by whether they are in the test."""
+"""Rows of two runs: each with its key, joined by key, and marked by whether they are in the test."""
 
 from __future__ import annotations
 
@@ -6,29 +6,147 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from operator import and_
+from typing import cast
 
 import narwhals as nw
 import polars as pl
 
 from trackperm.choices import Missing
-from trackperm.pairing.columns import PairedColumns
-from trackperm.pairing.engines.base import Engine, Frame, Types
+from trackperm.pairing.columns import PairedColumns, require_group_types, require_id_types
+from trackperm.pairing.engines.base import HALVES, Engine, Frame, Types
 from trackperm.pairing.internal_names import internal
-from trackperm.pairing.keyed_run import KEY, NUMBER, KeyedRun
 from trackperm.pairing.report import OUTCOMES
-from trackperm.pairing.row_hashes import hash_names
-from trackperm.statistic.expressions.functions import Functions
+from trackperm.statistic.expressions.functions import POLARS, Functions
 from trackperm.tables.column_types import LISTS
+from trackperm.tables.table import ExampleTable
+
+KEY = "row_key"
+"""Internal name of the column of keys."""
+
+NUMBER = "row_number"
+"""Internal name of the column that numbers the rows of one key, from 1."""
 
 SIDES = ("baseline", "candidate")
 IN_TEST = "in_test"
 MATCHED = "is_matched"
 SIZE = "n_grouped"
 KEY_HASH = "key_hash"
+HASHES_OF_KEY = tuple(f"{KEY_HASH}_{half}" for half in HALVES)
 
 _FEW = 2**13  # rows in memory up to which grouping equal rows takes longer than it saves
 _FIRST = 2**10  # rows that are read to judge whether rows repeat
 _KEY_WORD = "key_word"
+
+
+@dataclass(frozen=True, eq=False)
+class KeyedRun:
+    """Typed columns of one run with the key of every row.
+
+    Attributes
+    ----------
+    frame : narwhals.LazyFrame
+        Rows with the key, which is never null, :data:`NUMBER` where an example may have several rows, and the
+        columns.
+    table : ExampleTable
+        The run as it was read.
+    n_rows, n_keyed : int
+        Number of rows of the run, and of its rows that have a key.
+    """
+
+    frame: Frame
+    table: ExampleTable
+    n_rows: int
+    n_keyed: int
+
+    @property
+    def origin(self) -> str:
+        """Name of the run in messages."""
+        return self.table.origin
+
+
+def keyed_runs(
+    engine: Engine, baseline: ExampleTable, candidate: ExampleTable, columns: PairedColumns
+) -> tuple[tuple[KeyedRun, KeyedRun], Types]:
+    """Convert each column to one type in both runs, and add the keys of their rows.
+
+    Raises
+    ------
+    InputTypeError
+        If a column cannot be used, or its types in the two runs are not compatible.
+    PairingError
+        If ids are neither integers nor text, or clusters, strata or classes are decimals.
+    """
+    tables = baseline, candidate
+    frames, types = engine.typed(tables, columns.names, (*columns.texts, *columns.ids))
+    require_group_types(columns, types)
+    require_id_types(columns.ids, types)
+    first, second = (
+        _keyed(engine, frame, table, columns) for frame, table in zip(frames, tables, strict=True)
+    )
+    return (first, second), types
+
+
+def keyed_run(
+    engine: Engine, frame: Frame, table: ExampleTable, ids: Sequence[str], order: Sequence[str] = ()
+) -> KeyedRun:
+    """Add the key of the columns `ids`, and drop rows in which any of these is null.
+
+    Parameters
+    ----------
+    order : sequence of str
+        Columns by which the rows of one key are ordered to number them; if empty, they are not numbered.
+    """
+    f = engine.functions
+    frame = with_key(f, frame, ids)
+    sizes = engine.collected(frame.select(f.len().alias("rows"), f.col(KEY).count().alias("keyed")))
+    n_rows, n_keyed = map(int, sizes.row(0))
+    if n_keyed < n_rows:
+        frame = frame.filter(~f.col(KEY).is_null())
+    if order:
+        frame = frame.with_columns(f.lit(1, f.Int64).alias(NUMBER)).with_columns(
+            f.col(NUMBER).cum_sum().over(KEY, order_by=[internal(name) for name in order]).cast(f.Int64)
+        )
+    return KeyedRun(frame, table, n_rows, n_keyed)
+
+
+def _keyed(engine: Engine, frame: Frame, table: ExampleTable, columns: PairedColumns) -> KeyedRun:
+    if columns.id is None:
+        return KeyedRun(_numbered(frame), table, len(table), len(table))
+    order = (columns.tie_breakers or columns.ids) if columns.repeats else ()
+    return keyed_run(engine, frame, table, columns.ids, order)
+
+
+def _numbered(frame: Frame) -> Frame:
+    """Add the row number, from 0, as key; rows that are paired by position are always in memory."""
+    rows = cast(pl.LazyFrame, frame)
+    return cast(Frame, rows.with_row_index(KEY).with_columns(pl.col(KEY).cast(pl.Int64)))
+
+
+def with_key(f: Functions, frame: Frame, ids: Sequence[str]) -> Frame:
+    """Add the key of the columns `ids`.
+
+    The key of several columns is their values separated by commas, such as ``7, 2``; it is null if any of
+    them is null.
+    """
+    key = (
+        f.col(internal(ids[0]))
+        if len(ids) == 1
+        else f.concat_str([_part_of_key(f, name) for name in ids], separator=", ")
+    )
+    return frame.with_columns(key.alias(KEY))
+
+
+def keys_of(table: ExampleTable, ids: Sequence[str]) -> pl.Series:
+    """Return the keys of all rows of a typed table in memory."""
+    frame = table.frame.to_polars().select(pl.col(name).alias(internal(name)) for name in ids)
+    keyed = cast(pl.LazyFrame, with_key(POLARS, cast(Frame, frame.lazy()), ids))
+    return keyed.select(KEY).collect()[KEY]
+
+
+def _part_of_key(f: Functions, name: str) -> nw.Expr:
+    """Text of a column with its commas escaped, so that different values never make the same key."""
+    text = f.col(internal(name)).cast(f.String)
+    return text.str.replace_all("\\", "\\\\", literal=True).str.replace_all(",", "\\,", literal=True)
 
 
 def of(side: str, name: str) -> str:
@@ -136,7 +254,7 @@ class JoinedRows:
         beside : sequence of str
             Columns of the first run that are kept under their own names.
         """
-        kept = (by, *beside, *hash_names(KEY_HASH))
+        kept = (by, *beside, *HASHES_OF_KEY)
         frame = engine.kept(_full_join(engine.functions, [run.frame for run in runs], columns, kept))
         joined = cls(engine, runs, columns, types, missing, frame, frame)
         return replace(joined, rows=joined._with_status(frame), frame=joined._grouped(frame, by))
@@ -152,7 +270,7 @@ class JoinedRows:
             f.len().cast(f.Int64).alias(SIZE),
             f.col(KEY).min(),
             *(f.col(key).min() for key in keys),
-            *(f.col(half).sum().cast(f.Int64).alias(half) for half in hash_names(KEY_HASH)),
+            *(f.col(half).sum().cast(f.Int64).alias(half) for half in HASHES_OF_KEY),
         )
         return self.engine.kept(self._with_status(self.engine.kept(grouped)))
 
@@ -233,6 +351,14 @@ class JoinedRows:
         columns = [KEY, *(of(side, name) for name in names)]
         return reduce(and_, (~self.functions.col(column).is_null() for column in columns))
 
+    def disagree(self, name: str) -> nw.Expr:
+        """Whether a column differs; in labels that are not read for counts, a null differs from a value."""
+        sides = [self.functions.col(of(side, name)) for side in SIDES]
+        differ = (sides[0] != sides[1]).fill_null(False)
+        if name == self.columns.label and name not in self.columns.used:
+            differ = differ | (sides[0].is_null() != sides[1].is_null())
+        return self.keyed("baseline") & self.keyed("candidate") & differ
+
     def n_rows(self, condition: nw.Expr) -> nw.Expr:
         """Count the rows on which a condition holds, as an expression over :attr:`frame`."""
         return (condition.cast(self.functions.Int64) * self.functions.col(SIZE)).sum()
@@ -279,6 +405,13 @@ class JoinedRows:
         """Return key and columns of the first rows, by their keys, on which a condition holds."""
         rows = (self.rows if frame is None else frame).filter(condition)
         return self.engine.collected(rows.sort(*self.keys).head(n).select(KEY, *names))
+
+
+def has_beyond_ascii(engine: Engine, run: KeyedRun) -> bool:
+    """Whether a key of a run is text with characters beyond ASCII."""
+    if run.frame.collect_schema()[KEY] != engine.functions.String:
+        return False
+    return len(engine.collected(engine.beyond_ascii(run.frame, KEY).select(KEY).head(1))) > 0
 
 
 def _full_join(

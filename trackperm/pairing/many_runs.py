@@ -21,32 +21,39 @@ from trackperm.choices import Missing
 from trackperm.errors import InputError, InputTypeError, PairingError
 from trackperm.exact import CountTable
 from trackperm.pairing.by_unit import CountsByUnit
-from trackperm.pairing.checks.differences import (
-    Differences,
-    RunDifferences,
-    disagree,
-    require_distinct_ids,
-)
+from trackperm.pairing.checks.differences import require_distinct_ids
 from trackperm.pairing.checks.pairing_warnings import (
     ENOUGH,
     Evidence,
     compared,
+    fold_warnings,
     pairing_warnings,
     pairs_of_values,
     questions,
     shared_inputs,
 )
-from trackperm.pairing.columns import PairedColumns
+from trackperm.pairing.columns import PairedColumns, require_id_types, rewritten_ids
 from trackperm.pairing.counting import outcomes_of
 from trackperm.pairing.digests import digests_of, with_sums
 from trackperm.pairing.engines.base import Frame, Types
 from trackperm.pairing.engines.in_memory import InMemory
-from trackperm.pairing.joined import IN_TEST, SIDES, JoinedRows, count_columns, count_of, with_key_hash
-from trackperm.pairing.keyed_run import KEY, KeyedRun, keyed_run, require_id_types, with_key
-from trackperm.pairing.notes import design, n_changed, rewritten_ids
-from trackperm.pairing.pair import reported
+from trackperm.pairing.joined import (
+    IN_TEST,
+    KEY,
+    SIDES,
+    JoinedRows,
+    KeyedRun,
+    count_columns,
+    count_of,
+    has_beyond_ascii,
+    keyed_run,
+    with_key,
+    with_key_hash,
+)
+from trackperm.pairing.notes import design
+from trackperm.pairing.pair import n_changed, reported
 from trackperm.pairing.paired_counts import PairedCounts
-from trackperm.pairing.report import OUTCOMES, PairingReport
+from trackperm.pairing.report import OUTCOMES, ExampleCounts, PairingReport
 from trackperm.pairing.scaling import CountedRows, scaled
 from trackperm.statistic import Statistic
 from trackperm.tables.table import ExampleTable
@@ -84,7 +91,7 @@ class PairedRun:
         return CountTable.from_counts(self.statistic.count_names, counts.candidate, counts.baseline)
 
     def by_unit(self) -> CountsByUnit:
-        """Return the counts of every example; see :meth:`trackperm.pairing.pair.Pairing.by_unit`."""
+        """Return the counts of every example; see :meth:`trackperm.pairing.Pairing.by_unit`."""
         return CountsByUnit.of(self.counts, None, self.statistic)
 
 
@@ -107,7 +114,7 @@ def pair_many(
         by_position
         or is_grouped
         or statistic.looks_up_labels
-        or statistic.pair_term is not None
+        or statistic.depends_on_both
         or missing in OUTCOMES
         or not len(reference)
     ):
@@ -200,7 +207,8 @@ class _Group:
             return
         n, first = self._run.n_rows, self._only(rows, list(parts)[:1])
         sums, pairs = self._sums(rows, first, next(iter(parts))), self._pairs(rows)
-        shared, inputs = design(rows, rows.frame, self._statistic), shared_inputs(first, n)
+        shared = (*design(rows, rows.frame, self._statistic), *fold_warnings(rows, rows.frame))
+        inputs = shared_inputs(first, n)
         for number, own_rows in parts.items():
             member, part = members[number], self._engine.local(own_rows)
             try:
@@ -217,7 +225,7 @@ class _Group:
                 *pairing_warnings(evidence, self._columns, self._types),
             )
             report = reported(
-                self._no_differences(member),
+                ExampleCounts((n, n), (n, n), n, n),
                 member.columns,
                 self._missing,
                 notes,
@@ -231,8 +239,10 @@ class _Group:
         """Whether the ids of the reference run identify its examples."""
         if self._run.n_keyed < self._run.n_rows or self._keys.n_unique() < len(self._keys):
             return False
+        if not has_beyond_ascii(self._engine, self._run):
+            return True
         try:
-            require_distinct_ids(self._engine, self._run, id_=str(self._columns.id))
+            require_distinct_ids(self._engine, self._run, str(self._columns.id))
         except PairingError:
             return False
         return True
@@ -284,7 +294,7 @@ class _Group:
         """Return the expressions that decide whether a run is complete and agrees with the reference."""
         columns, f = self._columns, rows.functions
         asked = {"in test": rows.n_rows(f.col(IN_TEST))}
-        asked |= {f"disagrees {name}": rows.n_rows(disagree(rows, name)) for name in columns.agreeing}
+        asked |= {f"disagrees {name}": rows.n_rows(rows.disagree(name)) for name in columns.agreeing}
         return asked
 
     def _is_complete(self, found: Mapping[str, Any]) -> bool:
@@ -313,11 +323,6 @@ class _Group:
             name: pairs_of_values(rows, name, _RUN).partition_by(_RUN, as_dict=True, include_key=False)
             for name in names
         }
-
-    def _no_differences(self, member: _Member) -> Differences:
-        n = self._run.n_rows
-        first, second = (RunDifferences(table.origin, n, n) for table in (self._run.table, member.table))
-        return Differences((first, second), n, n, {})
 
     def _counts(self, scores: CountedRows) -> PairedCounts:
         """Return the counts of one run and the reference run, whose columns all runs share in memory."""

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from typing import get_args
 
 import numpy as np
-import polars as pl
 
-from trackperm.choices import EngineName, Missing, require_choice
+from trackperm.choices import EngineName, Missing
 from trackperm.errors import InputError, PairingError
-from trackperm.exact import CountTable
+from trackperm.exact.options import require_choice
 from trackperm.pairing.by_unit import CountsByUnit, by_unit
+from trackperm.pairing.changed_predictions import unread_changes
 from trackperm.pairing.checks.differences import (
-    Differences,
     differences,
     ids_of,
     refuse_differences,
@@ -21,18 +21,31 @@ from trackperm.pairing.checks.differences import (
     require_same_length,
     require_unique_ids,
 )
-from trackperm.pairing.checks.pairing_warnings import Evidence, other_ids, pairing_warnings
+from trackperm.pairing.checks.pairing_warnings import Evidence, fold_warnings, other_ids, pairing_warnings
 from trackperm.pairing.classes import KIND, ClassCounts, class_types, counted_by_class
-from trackperm.pairing.columns import PairedColumns
+from trackperm.pairing.columns import PairedColumns, rewritten_ids
 from trackperm.pairing.counting import DIFFERS, STRATUM, count_table, counted, differ, discordant_rows
 from trackperm.pairing.digests import Digests, digests
 from trackperm.pairing.discordant import few_discordant_rows
-from trackperm.pairing.engines import Engine, Frame, Types, engine_for
-from trackperm.pairing.joined import SIDES, JoinedRows, count_columns
-from trackperm.pairing.keyed_run import KEY, KeyedRun, keyed_runs
-from trackperm.pairing.notes import design, lacking_predictions, n_changed, predictions_missing, rewritten_ids
+from trackperm.pairing.engines.base import Engine, Frame, Types
+from trackperm.pairing.engines.duckdb import DuckDB
+from trackperm.pairing.engines.in_memory import InMemory
+from trackperm.pairing.engines.spark import Spark
+from trackperm.pairing.joined import (
+    IN_TEST,
+    KEY,
+    MATCHED,
+    SIDES,
+    JoinedRows,
+    KeyedRun,
+    count_columns,
+    has_beyond_ascii,
+    keyed_runs,
+)
+from trackperm.pairing.notes import design, missing_predictions
 from trackperm.pairing.paired_counts import PairedCounts
 from trackperm.pairing.pairwise import RANKS, PairedShares, shares_of_pairs
+from trackperm.pairing.rank_codes import RANKED_ANEW, codes_of_ranks
 from trackperm.pairing.repeats import (
     ADDED,
     RowNumbers,
@@ -40,9 +53,14 @@ from trackperm.pairing.repeats import (
     require_equal_rows,
     unit_note,
 )
-from trackperm.pairing.report import OUTCOMES, PairingReport
+from trackperm.pairing.report import OUTCOMES, ExampleCounts, PairingReport
+from trackperm.pairing.result import Pairing, PairingResult
 from trackperm.statistic import Statistic, load_statistic
+from trackperm.tables.query import Query
 from trackperm.tables.table import ExampleTable
+
+MANY_ROWS = 500_000
+"""Fewest rows of a run for which "auto" chooses DuckDB, which needs less memory than polars."""
 
 _SAMPLED = 2**16
 """Size of the sample of ids in which equal ids are sought, if the engine does not count them exactly.
@@ -51,62 +69,6 @@ A sample of m of n ids, of which k pairs are equal, contains none of these pairs
 exp(-k m^2 / n^2). Among 10^9 ids, 7 * 10^8 equal pairs, which a join turns into as many rows, are missed once
 in twenty times.
 """
-
-
-@dataclass(frozen=True, eq=False)
-class PairingResult:
-    """Result of pairing two runs.
-
-    Attributes
-    ----------
-    statistic : Statistic
-        The statistic, with the units of the counts and the weights of the strata or classes.
-    count_table : CountTable
-        The counts, grouped: a row is an exchangeable unit, and each stratum or class has its own columns.
-    report : PairingReport
-        Report on how the examples were paired.
-    discordant : polars.DataFrame
-        Examples with any count that differs between the runs, ordered by id. The columns are ``id``,
-        ``label`` if labels were checked, ``stratum`` if there are strata, then ``baseline.<name>`` and
-        ``candidate.<name>`` for every other column that the statistic reads and for every count, in the units
-        of the spec; if a column has the name of a count, only the count is included. Clusters, and examples
-        with several rows, have only the counts.
-    """
-
-    statistic: Statistic
-    count_table: CountTable
-    report: PairingReport
-    discordant: pl.DataFrame
-
-
-@dataclass(frozen=True, eq=False)
-class Pairing(PairingResult):
-    """Result of pairing two runs in memory, with the counts of every example.
-
-    Attributes
-    ----------
-    counts : PairedCounts
-        Counts of both runs by example or by cluster; a cluster in several strata has a row for each stratum.
-        Counts of several classes are added up.
-    strata : polars.Series or None
-        The stratum of every row of `counts`; None if the statistic has no strata.
-    by_class : CountsByUnit or None
-        The counts of every class; None if the statistic has no classes.
-    """
-
-    counts: PairedCounts
-    strata: pl.Series | None
-    by_class: CountsByUnit | None = None
-
-    def by_unit(self) -> CountsByUnit:
-        """Return the counts of every exchangeable unit: an example or a cluster.
-
-        Raises
-        ------
-        InputError
-            If the counts of all units in all strata would not fit in memory.
-        """
-        return self.by_class or CountsByUnit.of(self.counts, self.strata, self.statistic)
 
 
 def pair(
@@ -175,6 +137,27 @@ def pair_in_memory(
     return found
 
 
+def engine_for(
+    name: EngineName, tables: tuple[ExampleTable, ExampleTable], columns: Collection[str]
+) -> Engine:
+    """Return the named engine, or for "auto" the engine that suits the tables.
+
+    With any name, rows are paired in memory if the type of a column can only be found from all of its values,
+    as that of Python objects.
+    """
+    if name == "auto":
+        name = _suiting(tables)
+    if name == "polars" or not all(table.has_representatives(columns) for table in tables):
+        return InMemory()
+    return Spark(tables) if name == "spark" else DuckDB()
+
+
+def _suiting(tables: tuple[ExampleTable, ExampleTable]) -> EngineName:
+    if any(isinstance(table.data, Query) and table.data.is_spark for table in tables):
+        return "spark"
+    return "duckdb" if max(map(len, tables)) >= MANY_ROWS else "polars"
+
+
 def _paired(
     engine: Engine,
     tables: tuple[ExampleTable, ExampleTable],
@@ -189,9 +172,12 @@ def _paired(
     for outcome in outcomes or ():
         statistic.missing_counts(read_types, outcome)
     rows = _joined(engine, runs, columns, types, missing)
-    found = differences(rows)
-    refuse_differences(found, columns, missing, has_wrong=statistic.counts_missing)
-    has_strata = columns.strata is not None
+    counts = _example_counts(rows)
+    if not _are_acceptable(counts, runs, missing):
+        found = differences(rows, counts)
+        refuse_differences(found, columns, missing, has_wrong=statistic.counts_missing)
+    # The codes of strata and clusters are counts of a rank statistic, whose rows are examples.
+    has_strata = columns.strata is not None and statistic.rank_score is None
 
     by_class: ClassCounts | None = None
     shares: PairedShares | None = None
@@ -199,6 +185,10 @@ def _paired(
     if (term := statistic.pair_term) is not None:
         shares = shares_of_pairs(rows, statistic, term, types)
         counted_rows, frame, statistic = shares.rows, shares.frame, shares.statistic
+        engine = counted_rows.engine
+    elif (score := statistic.rank_score) is not None:
+        coded = codes_of_ranks(rows, statistic, score, types)
+        counted_rows, frame, statistic = coded.rows, coded.frame, coded.statistic
         engine = counted_rows.engine
     elif statistic.has_classes:
         frame, by_class = counted_by_class(rows, statistic, read_types, outcomes)
@@ -216,7 +206,7 @@ def _paired(
     numbers = RowNumbers.of(rows) if columns.repeats else None
     if numbers is not None:
         _require_takeable(numbers, columns, statistic)
-    is_unit = columns.cluster is not None or bool(columns.repeats)
+    is_unit = (columns.cluster is not None or bool(columns.repeats)) and statistic.rank_score is None
     if is_unit:
         frame, statistic, by_class = by_unit(counted_rows, frame, statistic, by_class)
     else:
@@ -228,17 +218,22 @@ def _paired(
     )
     if by_class is None:
         frame = frame.with_columns(differ(counted_rows.functions, statistic).alias(DIFFERS))
+    unit_rows = rows if columns.cluster is None else counted_rows
+    units = frame
+    if columns.cluster is not None and not is_unit:
+        units = frame.with_columns(counted_rows.example(columns.cluster).alias("id"))
     notes = (
         *rewritten_ids(*tables, columns, types),
         *count_notes,
         *([] if numbers is None else [unit_note(numbers, columns)]),
-        *design(rows if columns.cluster is None else counted_rows, frame, statistic),
-        *predictions_missing(lacking_predictions(rows), missing),
+        *(design(unit_rows, units, statistic) if _has_design(statistic, columns) else []),
+        *fold_warnings(unit_rows, frame),
+        *(missing_predictions(rows) if rows.counts_missing else []),
         *(other_ids(*tables, statistic.columns["id"]) if columns.id is None else []),
     )
     evidence = Evidence.of(rows)
     report = reported(
-        found,
+        counts,
         columns,
         missing,
         (*notes, *pairing_warnings(evidence, columns, types)),
@@ -247,10 +242,12 @@ def _paired(
     )
     if numbers is not None:
         report = replace(report, asymptotic=asymptotic(numbers, columns.repeats))
-    if shares is not None and statistic.pair_term is not None:
-        level = RANKS if statistic.pair_term.scale == "ranks" else None
-        report = replace(report, asymptotic=level, standard_error=shares.standard_error)
-    has_values = columns.cluster is None and not columns.repeats
+    if (term := statistic.pair_term) is not None and shares is not None:
+        level = RANKS if term.scale == "ranks" else None
+        report = replace(report, asymptotic=level, influences=shares.influences)
+    if (score := statistic.rank_score) is not None and score.scale == "ranks":
+        report = replace(report, asymptotic=RANKED_ANEW)
+    has_values = not is_unit
     discordant = (
         discordant_rows(counted_rows, frame, statistic, has_values=has_values)
         if engine.is_local or not has_values
@@ -308,8 +305,9 @@ def _joined(
         require_same_length(*runs)
     elif not columns.repeats and any(_some_repeat(engine, run) for run in runs):
         require_unique_ids([ids_of(engine, run, columns.ids) for run in runs], columns.id)
-    if columns.id is not None:
-        require_distinct_ids(engine, *runs, id_=columns.id)
+    for run in runs:
+        if columns.id is not None and has_beyond_ascii(engine, run):
+            require_distinct_ids(engine, run, columns.id)
     rows = JoinedRows.of(engine, runs, columns, types, missing)
     if columns.repeats:
         require_equal_rows(rows)
@@ -328,6 +326,52 @@ def _joined(
                 " file.",
             )
     return rows
+
+
+def _example_counts(rows: JoinedRows) -> ExampleCounts:
+    """Count the examples of two runs, in one query."""
+    columns, f, first = rows.columns, rows.functions, rows.is_first()
+    conditions = {"matched": f.col(MATCHED) & first, "paired": f.col(IN_TEST) & first}
+    for side in SIDES:
+        conditions[side] = (f.col(MATCHED) if rows.counts_missing else rows.keyed(side)) & first
+    conditions |= {f"disagreeing {name}": rows.disagree(name) for name in columns.agreeing}
+    n = rows.counted(**conditions)
+    n_keyed = tuple(n[side] for side in SIDES)
+    n_examples = tuple(
+        n_of_run + run.n_rows - run.n_keyed if columns.repeats else run.n_rows
+        for n_of_run, run in zip(n_keyed, rows.runs, strict=True)
+    )
+    n_disagreeing = {name: n[f"disagreeing {name}"] for name in columns.agreeing}
+    return ExampleCounts(n_examples, n_keyed, n["matched"], n["paired"], n_disagreeing)
+
+
+def _are_acceptable(counts: ExampleCounts, runs: Iterable[KeyedRun], missing: Missing) -> bool:
+    """Whether columns agree, and both runs have all examples with all values, or others are dropped."""
+    if any(counts.n_disagreeing.values()):
+        return False
+    if missing == "drop" and counts.n_paired:
+        return True
+    are_paired = {*counts.n_keyed, counts.n_matched} == {counts.n_paired}
+    return are_paired and all(run.n_keyed == run.n_rows for run in runs)
+
+
+def _has_design(statistic: Statistic, columns: PairedColumns) -> bool:
+    """Whether readers of the result need a note on clusters, strata, classes, single rows or a log ratio."""
+    is_plain = columns.cluster is None and not statistic.weights and statistic.repeats != "rows"
+    return not is_plain or statistic.contrast != "difference"
+
+
+def n_changed(rows: JoinedRows, statistic: Statistic, n_different: Mapping[str, int]) -> int | None:
+    """Count the rows in the test whose predictions differ; a prediction of only one run differs.
+
+    `n_different` has the number of rows in which the runs differ, by column that the statistic reads from
+    each run. None if predictions cannot be compared, or an example has several rows, whose predictions have
+    no partners.
+    """
+    name = statistic.columns.get("prediction", "prediction")
+    if rows.columns.repeats:
+        return None
+    return n_different[name] if name in n_different else unread_changes(rows, name)
 
 
 def _some_repeat(engine: Engine, run: KeyedRun) -> bool:
@@ -355,7 +399,7 @@ def require_usable(
 
 
 def reported(
-    found: Differences,
+    counts: ExampleCounts,
     columns: PairedColumns,
     missing: Missing,
     notes: tuple[str, ...],
@@ -363,13 +407,13 @@ def reported(
     n_changed: int | None,
 ) -> PairingReport:
     """Build the report of a successful pairing; `notes` follow the notes on columns."""
-    n_baseline, n_candidate = (run.n_rows for run in found.runs)
-    n_dropped = n_baseline + n_candidate - found.n_matched - found.n_paired
+    n_baseline, n_candidate = counts.n_examples
+    n_dropped = n_baseline + n_candidate - counts.n_matched - counts.n_paired
     return PairingReport(
         by="id" if columns.id else "position",
         n_baseline=n_baseline,
         n_candidate=n_candidate,
-        n_paired=found.n_paired,
+        n_paired=counts.n_paired,
         n_dropped=0 if missing in OUTCOMES else n_dropped,
         labels_checked=columns.label is not None,
         inputs_checked=columns.identity,

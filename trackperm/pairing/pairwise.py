@@ -7,16 +7,15 @@ counts has one row for each distinct weight, and its totals are the scores of bo
 
 from __future__ import annotations
 
-import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from trackperm.errors import InputError
-from trackperm.exact.pairwise import PairSums
+from trackperm.exact.pairwise import Influences, influences_of
 from trackperm.pairing.engines.base import Frame, Types
 from trackperm.pairing.engines.in_memory import InMemory
 from trackperm.pairing.joined import SIDES, SIZE, JoinedRows, count_of, of
@@ -45,15 +44,14 @@ class PairedShares:
         The same rows, with the shares as counts.
     statistic : Statistic
         The statistic, with the units of the shares and the weights of the strata.
-    standard_error : float or None
-        Standard error of the difference of both scores for independent examples, to first order; see
-        :meth:`~trackperm.exact.pairwise.PairSums.standard_error`.
+    influences : Influences
+        Influences of the examples, or of the clusters, on the difference of both scores.
     """
 
     rows: JoinedRows
     frame: Frame
     statistic: Statistic
-    standard_error: float | None
+    influences: Influences
 
 
 def shares_of_pairs(rows: JoinedRows, statistic: Statistic, term: PairTerm, types: Types) -> PairedShares:
@@ -66,13 +64,13 @@ def shares_of_pairs(rows: JoinedRows, statistic: Statistic, term: PairTerm, type
     SpecError
         If types of columns do not suit the term, or its pairs are too many to be compared one by one.
     """
-    statistic.check_pairs(term, types)
-    local = _in_memory(rows)
+    statistic.check_columns(term, types)
+    local = in_memory(rows)
     frame = local.engine.collected(local.rows)
     if not len(frame):
         raise InputError(f"`{statistic.name}` has no examples, and so no pairs")
-    names, strata = _strata(local)
-    values = _values(local, statistic, term)
+    names, strata = numbered(local, local.columns.strata)
+    values = values_of(local, statistic, term.names)
     sums, unit, kinds = term.sums(values, statistic.columns, types, strata)
     n_pairs = np.zeros(max(1, len(names)), dtype=np.int64)
     np.add.at(n_pairs, strata, sums.partners)
@@ -88,11 +86,14 @@ def shares_of_pairs(rows: JoinedRows, statistic: Statistic, term: PairTerm, type
         pl.Series(count_of(side, SHARE), share)
         for side, share in zip(SIDES, (baseline, baseline + sums.weights), strict=True)
     ]
-    error = None if statistic.cluster else _standard_error(sums, unit, kinds, strata, n_pairs, statistic)
-    return PairedShares(local, local.engine.local(frame.with_columns(counts)), statistic, error)
+    weights = [float(statistic.weights.get(name, 1)) for name in parts]
+    cluster = local.columns.cluster
+    clusters = None if cluster is None else numbered(local, cluster)[1]
+    influences = influences_of(sums, unit, kinds, strata, np.array(weights) / sum(weights), clusters=clusters)
+    return PairedShares(local, local.engine.local(frame.with_columns(counts)), statistic, influences)
 
 
-def _in_memory(rows: JoinedRows) -> JoinedRows:
+def in_memory(rows: JoinedRows) -> JoinedRows:
     """Collect the rows in the test, ordered by key."""
     found = rows.engine.collected(rows.rows_in_test)
     if SIZE not in found.columns:
@@ -102,9 +103,9 @@ def _in_memory(rows: JoinedRows) -> JoinedRows:
     return replace(rows, engine=engine, rows=frame, frame=frame)
 
 
-def _strata(rows: JoinedRows) -> tuple[list[str], Integers]:
-    """Return the names of the strata in order, and the number of each row's; no names without strata."""
-    engine, column = rows.engine, rows.columns.strata
+def numbered(rows: JoinedRows, column: str | None) -> tuple[list[str], Integers]:
+    """Return the texts of a column of groups in order, and the number of each row's; no texts without one."""
+    engine = rows.engine
     if column is None:
         return [], np.zeros(len(engine.collected(rows.rows)), dtype=np.int64)
     text = rows.example(column).cast(rows.functions.String)
@@ -114,11 +115,11 @@ def _strata(rows: JoinedRows) -> tuple[list[str], Integers]:
     return names, numbers.to_numpy()
 
 
-def _values(rows: JoinedRows, statistic: Statistic, term: PairTerm) -> pl.DataFrame:
-    """Return the values of the examples and the scores of both runs, as :meth:`PairTerm.sums` reads them."""
+def values_of(rows: JoinedRows, statistic: Statistic, read: Iterable[str]) -> pl.DataFrame:
+    """Return values of the examples and the scores of both runs, as :meth:`PairTerm.sums` reads them."""
     f = rows.functions
     score = statistic.columns[SCORE]
-    names = [statistic.columns[name] for name in term.names if name != SCORE]
+    names = [statistic.columns[name] for name in read if name != SCORE]
     return rows.engine.collected(
         rows.rows.select(
             *(f.col(of(side, score)).alias(score_column(side)) for side in SIDES),
@@ -156,22 +157,3 @@ def _divided(total: int, weights: Integers) -> Integers:
     found = np.full(weights.size, share, dtype=np.int64)
     found[np.argsort(weights, kind="stable")[:rest]] += 1
     return found
-
-
-def _standard_error(
-    sums: PairSums, unit: Fraction, kinds: Integers, strata: Integers, n_pairs: Integers, statistic: Statistic
-) -> float | None:
-    """Return the standard error of the weighted mean of the strata's differences."""
-    weights = [float(weight) for weight in statistic.weights.values()] or [1.0]
-    variance = 0.0
-    for i, weight in enumerate(weights):
-        own = strata == i
-        error = (
-            sums.of_part(own).standard_error(unit, kinds[own])
-            if len(n_pairs) > 1
-            else (sums.standard_error(unit, kinds))
-        )
-        if error is None:
-            return None
-        variance += (weight / sum(weights) * error) ** 2
-    return math.sqrt(variance)

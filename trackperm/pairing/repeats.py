@@ -17,8 +17,7 @@ from trackperm.pairing.checks.differences import few
 from trackperm.pairing.columns import PairedColumns
 from trackperm.pairing.counting import STRATUM
 from trackperm.pairing.engines.base import Frame
-from trackperm.pairing.joined import SIDES, SIZE, JoinedRows, count_of
-from trackperm.pairing.keyed_run import KEY
+from trackperm.pairing.joined import KEY, SIDES, SIZE, JoinedRows, count_of
 from trackperm.pairing.scaling import by_distinct
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.definition import ATTEMPTS

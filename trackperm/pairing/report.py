@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from trackperm.choices import Missing
+from trackperm.exact.pairwise import Influences
 from trackperm.statistic import Outcome
 
 OUTCOMES: Mapping[Missing, tuple[Outcome, Outcome]] = {
@@ -15,6 +16,28 @@ OUTCOMES: Mapping[Missing, tuple[Outcome, Outcome]] = {
     "best": ("worst", "best"),
 }
 """Outcomes that replace missing predictions of baseline and candidate, by the option `missing`."""
+
+
+@dataclass(frozen=True)
+class ExampleCounts:
+    """Numbers of examples of two runs, and of those that are the same.
+
+    Attributes
+    ----------
+    n_examples, n_keyed : (int, int)
+        Number of examples of baseline and candidate, and of those that have an id; each row without an id
+        counts as an example.
+    n_matched, n_paired : int
+        Number of examples that both runs have, and of these the number that have all values.
+    n_disagreeing : mapping of str to int
+        Number of matched rows on which a column differs, by column that has to agree.
+    """
+
+    n_examples: tuple[int, ...]
+    n_keyed: tuple[int, ...]
+    n_matched: int
+    n_paired: int
+    n_disagreeing: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -49,12 +72,12 @@ class PairingReport:
         Reason why the level of the test holds only for many examples; None if the test is exact.
     n_changed : int or None
         Number of the `n_paired` rows whose predictions differ between the runs; None if it is unknown, see
-        :func:`trackperm.pairing.notes.n_changed`.
+        :func:`trackperm.pairing.pair.n_changed`.
     n_shown : int or None
         Number of discordant examples that are shown, the first by id; None if all are shown.
-    standard_error : float or None
-        Standard error of the difference of two scores over pairs of examples, for independent examples; None
-        for other statistics.
+    influences : Influences or None
+        Influences of examples on the difference of two scores over pairs of examples; None for other
+        statistics.
     """
 
     by: Literal["id", "position"]
@@ -72,7 +95,7 @@ class PairingReport:
     asymptotic: str | None = None
     n_changed: int | None = None
     n_shown: int | None = None
-    standard_error: float | None = None
+    influences: Influences | None = None
 
     def lines(self) -> list[str]:
         """Describe how examples were paired, one sentence per line."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from trackperm.choices import EngineName
 from trackperm.errors import PairingError
-from trackperm.pairing.engines import engine_for
 from trackperm.pairing.internal_names import internal
-from trackperm.pairing.joined import SIDES
-from trackperm.pairing.keyed_run import KEY, with_key
+from trackperm.pairing.joined import KEY, SIDES, with_key
+from trackperm.pairing.pair import engine_for
 from trackperm.tables.column_types import typed_columns
 from trackperm.tables.table import ExampleTable
 

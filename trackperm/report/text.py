@@ -119,7 +119,7 @@ def how_certain(comparison: Comparison) -> str:
     found = certainty(comparison.test)
     if comparison.pairing.asymptotic is None:
         return found
-    of = "means" if comparison.statistic.pair_term is None else "ranks"
+    of = "ranks" if comparison.statistic.depends_on_both else "means"
     return f"{found} for these {of}, level asymptotic"
 
 

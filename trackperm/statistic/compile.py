@@ -38,7 +38,8 @@ from trackperm.statistic.expressions.tree import (
 )
 from trackperm.statistic.expressions.units import in_units, with_units
 from trackperm.statistic.pair_term import SHARE
-from trackperm.statistic.schema import Contrast, LongSpec, PairSpec, ShortSpec, form
+from trackperm.statistic.rank_score import CLUSTER, RANK, STRATUM, TARGET, no_sum
+from trackperm.statistic.schema import Contrast, LongSpec, PairSpec, RankSpec, ShortSpec, form
 from trackperm.statistic.symmetry import require_antisymmetry
 
 
@@ -61,6 +62,8 @@ def compile_statistic(
     """
     if form(entries.document) is PairSpec:
         return _compile_pairs(entries, name, known_strata)
+    if form(entries.document) is RankSpec:
+        return _compile_ranks(entries, name, known_strata)
     document, checked = entries.document, entries.checked(name)
     name, spec, counts = checked.name, checked.spec, checked.counts
     parameters, undefined, resolution = checked.parameters, checked.undefined, checked.resolution
@@ -153,12 +156,7 @@ def _compile_pairs(entries: Entries, name: str, known_strata: Collection[str] | 
     """Compile a spec of pairs: its score is a sum of the shares of examples, which their pairs determine."""
     checked = entries.checked_pairs(name)
     name, spec, term = checked.name, checked.spec, checked.term
-    if spec.repeats not in (None, "rows"):
-        raise InputError(
-            f"`{name}` compares pairs of examples, so that several rows of one example cannot be combined by"
-            f" `{spec.repeats}`",
-            hint="`--unit row` takes each row as an example; or keep one row for each example.",
-        )
+    _require_single_rows(name, "compares pairs of examples", spec.repeats)
     counts = {SHARE: term.merged}
     columns = entries.columns(counts, spec, name)
     weights = weights_of(entries.document, spec, name, known_strata, ())
@@ -211,6 +209,66 @@ def _compile_pairs(entries: Entries, name: str, known_strata: Collection[str] | 
         _best={},
         _source=entries.document,
     )
+
+
+def _compile_ranks(entries: Entries, name: str, known_strata: Collection[str] | None) -> Statistic:
+    """Compile a rank statistic: its counts are codes, from which the score is computed as a whole."""
+    checked = entries.checked_rank_score(name)
+    name, spec, rank_score = checked.name, checked.spec, checked.rank_score
+    _require_single_rows(name, "compares the order of examples", spec.repeats)
+    counts = {RANK: rank_score.score, TARGET: rank_score.label}
+    columns = entries.columns(counts, spec, name)
+    groups = [
+        count for count, column in ((STRATUM, spec.strata), (CLUSTER, spec.cluster)) if column is not None
+    ]
+    return Statistic(
+        name=name,
+        description=" ".join(spec.description.split()),
+        alternative=spec.alternative,
+        greater_is_better=spec.greater_is_better,
+        count_names=(*counts, *groups),
+        columns=columns,
+        used_columns=tuple(dict.fromkeys(columns[used] for used in rank_score.names)),
+        parameters=checked.parameters,
+        set_parameters=frozenset(checked.parameters)
+        if entries.set_parameters is None
+        else entries.set_parameters,
+        resolution={},
+        g_names=(),
+        h=no_sum,
+        score=None,
+        part_score=None,
+        contrast="difference",
+        repeats=spec.repeats,
+        cluster=spec.cluster,
+        strata=spec.strata,
+        class_column=None,
+        classes=(),
+        predicts_classes=False,
+        weights=weights_of(entries.document, spec, name, known_strata, ()),
+        slices=tuple(dict.fromkeys(spec.slices)),
+        undefined=None,
+        ranges={},
+        rank_score=rank_score,
+        _counts=counts,
+        _g={},
+        _scaled_g={},
+        _h=rank_score.label,
+        _score=None,
+        _missing={},
+        _worst={},
+        _best={},
+        _source=entries.document,
+    )
+
+
+def _require_single_rows(name: str, what: str, repeats: str | None) -> None:
+    """Refuse to combine several rows of one example."""
+    if repeats not in (None, "rows"):
+        raise InputError(
+            f"`{name}` {what}, so that several rows of one example cannot be combined by `{repeats}`",
+            hint="`--unit row` takes each row as an example; or keep one row for each example.",
+        )
 
 
 def _contrast_of(

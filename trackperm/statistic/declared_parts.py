@@ -14,7 +14,7 @@ from trackperm.statistic.document import Document
 from trackperm.statistic.expressions.parts import MAX_PARTS, has_totals, outside_totals
 from trackperm.statistic.expressions.tree import Expression, size
 from trackperm.statistic.expressions.types import literal_type
-from trackperm.statistic.schema import LongSpec, PairSpec, ShortSpec
+from trackperm.statistic.schema import LongSpec, ShortSpec, Spec
 
 _MAX_SIZE = 50_000  # nodes of a mean over strata or classes; compiling so many takes seconds
 
@@ -49,7 +49,7 @@ def classes_of(
 
 def weights_of(
     document: Document,
-    spec: ShortSpec | LongSpec | PairSpec,
+    spec: Spec,
     name: str,
     strata: Collection[str] | None,
     classes: tuple[ClassValue, ...],

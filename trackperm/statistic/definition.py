@@ -36,6 +36,7 @@ from trackperm.statistic.expressions.tree import Expression, Name, Node, transfo
 from trackperm.statistic.expressions.types import Checker
 from trackperm.statistic.pair_term import PairTerm
 from trackperm.statistic.pair_trees import SCORE
+from trackperm.statistic.rank_score import RankScore
 from trackperm.statistic.schema import Contrast
 from trackperm.tables.column_types import ColumnType
 
@@ -147,6 +148,10 @@ class Statistic:
         example in the score of a run: the baseline's score is divided equally among the examples, and the
         shares of an example in both runs differ by what exchanging its outputs changes in the difference of
         scores, halved. Its units follow from the data; they are by part if there are strata.
+    rank_score : RankScore or None
+        The score, if it is a rank statistic. The counts are then codes: the rank of a score among those of
+        its run, or its place among the scores of both, the label's place among the labels, and the numbers
+        of stratum and cluster. The test computes scores from all rows of codes, not from sums.
     chosen : str
         Reason for the choice of the statistic, where the user named none, such as ``the log's own metric``.
     found : tuple of str
@@ -190,6 +195,7 @@ class Statistic:
     _best: Mapping[str, Expression] = field(repr=False)
     _source: Document = field(repr=False)
     pair_term: PairTerm | None = None
+    rank_score: RankScore | None = None
     chosen: str = ""
     found: tuple[str, ...] = ()
     function: ScoreOfPython | None = field(default=None, repr=False)
@@ -243,12 +249,23 @@ class Statistic:
     @property
     def example_columns(self) -> tuple[str, ...]:
         """Columns besides the label that belong to the examples, so that they agree in both runs."""
-        if self.pair_term is None:
+        read = self.pair_term or self.rank_score
+        if read is None:
             return ()
-        return tuple(self.columns[name] for name in self.pair_term.names if name not in (SCORE, "label"))
+        return tuple(self.columns[name] for name in read.names if name not in (SCORE, "label"))
 
-    def check_pairs(self, term: PairTerm, types: Mapping[str, ColumnType]) -> None:
-        """Check a term of pairs against the types of columns.
+    @property
+    def has_score(self) -> bool:
+        """Whether a run has a score, so that the statistic contrasts two scores; not in the long form."""
+        return self.score is not None or self.rank_score is not None
+
+    @property
+    def depends_on_both(self) -> bool:
+        """Whether counts of a run depend on the other run: shares of pairs, and codes of scores."""
+        return self.pair_term is not None or self.rank_score is not None
+
+    def check_columns(self, term: PairTerm | RankScore, types: Mapping[str, ColumnType]) -> None:
+        """Check a term of pairs, or a rank statistic, against the types of columns.
 
         It raises SpecError if types do not match, as in text compared with a number.
         """
@@ -317,10 +334,10 @@ class Statistic:
         raises InputError if the spec does not define the `outcome` and it cannot be derived, and SpecError if
         types do not match.
         """
-        if self.pair_term is not None:
+        if self.depends_on_both:
             raise InputError(
-                f"`{self.name}` compares the scores of pairs of examples, and a missing score cannot be"
-                " compared",
+                f"`{self.name}` compares the scores of examples with each other, and a missing score cannot"
+                " be compared",
                 hint="`--missing drop` excludes such examples.",
             )
         if not self.counts_missing:
@@ -459,7 +476,7 @@ class Statistic:
     @cached_property
     def total_names(self) -> tuple[str, ...]:
         """Names of the score's arguments: the counts, or those of each stratum or class if there are any."""
-        return in_parts(self.count_names, self.weights)
+        return self.count_names if self.rank_score else in_parts(self.count_names, self.weights)
 
     def pairs(
         self, candidate: npt.NDArray[np.int64], baseline: npt.NDArray[np.int64]
@@ -479,7 +496,11 @@ class Statistic:
         ------
         SpecError
             If g divides by zero or leaves 64 bits.
+        InputError
+            If the score is a rank statistic.
         """
+        if self.rank_score is not None:
+            raise InputError(f"`{self.name}` is a rank statistic, not a function of sums over examples")
         return self._joint(candidate, baseline), self._joint(baseline, candidate)
 
     def _joint(self, u: npt.NDArray[np.int64], v: npt.NDArray[np.int64]) -> Integers:
@@ -548,6 +569,8 @@ class Statistic:
         }
         if self.pair_term is not None:
             return dump(self._document_of_pairs(self.pair_term, optional))
+        if self.rank_score is not None:
+            return dump(self._document_of_ranks(self.rank_score, optional))
         if self.function is not None:
             data |= {"function": self.function.text, "source_digest": self.function.digest}
         elif self._score is not None and (
@@ -582,15 +605,31 @@ class Statistic:
             "greater_is_better": self.greater_is_better,
         }
 
+    def _document_of_ranks(self, rank_score: RankScore, optional: Mapping[str, Any]) -> dict[str, Any]:
+        keys = ("parameters", "columns", "repeats", "cluster", "slices", "strata", "weights")
+        return {
+            "name": self.name,
+            **{key: optional[key] for key in keys if optional[key]},
+            "rank_statistic": {
+                "function": rank_score.function,
+                "label": _plain(str(rank_score.label)),
+                "scale": rank_score.scale,
+            },
+            "alternative": self.alternative,
+            "greater_is_better": self.greater_is_better,
+        }
+
     @property
     def _class_columns(self) -> str | None:
         return f"{self.class_column},prediction" if self.predicts_classes else self.class_column
 
     @property
     def score_text(self) -> str | None:
-        """Score as an expression of the counts; None in the long form."""
+        """Score as an expression of counts, or of the columns of a rank statistic; None in the long form."""
         if self.function is not None:
             return self.function.text
+        if self.rank_score is not None:
+            return self.rank_score.text
         return None if self._score is None else str(self._score)
 
     def _reads(self, name: str | None) -> bool:

@@ -31,10 +31,12 @@ from trackperm.statistic.expressions.tree import (
 )
 from trackperm.statistic.expressions.types import MAX_INTEGER, Checker, NameType, literal_type
 from trackperm.statistic.pair_term import PairTerm, by_order
-from trackperm.statistic.schema import LongSpec, PairSpec, ShortSpec, validate
+from trackperm.statistic.rank_score import RankScore
+from trackperm.statistic.schema import LongSpec, PairSpec, RankSpec, ShortSpec, Spec, validate
 from trackperm.tables.column_types import ColumnType
 
 _ROLES = ("id", "prediction", "label")
+_NAMED_BY = ("name", "score", "h", "counts", "pairs", "rank_statistic")  # keys that show what is named
 _MAX_NAMES = 200  # entries of a section: each count makes two g, and each g a dimension of the test
 
 
@@ -77,6 +79,16 @@ class CheckedPairs:
     units: dict[str, Fraction]
 
 
+@dataclass(frozen=True)
+class CheckedRankScore:
+    """Entries of a spec of a rank statistic that passed the checks of single entries."""
+
+    name: str
+    spec: RankSpec
+    parameters: dict[str, ParameterValue]
+    rank_score: RankScore
+
+
 @dataclass
 class Entries:
     """Entries of a spec, with the parameters, columns and groups that the caller sets in their place."""
@@ -103,7 +115,7 @@ class Entries:
         """Parse all entries and check each by itself; collected errors hide no others."""
         document = self.document
         spec = self.spec()
-        assert not isinstance(spec, PairSpec)  # noqa: S101
+        assert isinstance(spec, ShortSpec | LongSpec)  # noqa: S101
         is_long = isinstance(spec, LongSpec)
         name = self._name(spec, name)
         parameters = self._parameters(spec, name)
@@ -143,7 +155,7 @@ class Entries:
             name, spec, parameters, undefined, counts, g, value, missing, worst, best, resolution
         )
 
-    def spec(self) -> ShortSpec | LongSpec | PairSpec:
+    def spec(self) -> Spec:
         """Return the entries of the spec by their keys, with the groups that the caller sets."""
         groups = {key: value for key, value in self.overriding_groups.items() if value is not None}
         return validate(self.document).model_copy(update=groups)
@@ -179,6 +191,28 @@ class Entries:
             raise self.errors[0]
         return CheckedPairs(name, spec, parameters, term, dict(units))
 
+    def checked_rank_score(self, name: str) -> CheckedRankScore:
+        """Parse the entries of a rank statistic and check each by itself."""
+        document, spec = self.document, self.spec()
+        assert isinstance(spec, RankSpec)  # noqa: S101
+        name = self._name(spec, name)
+        parameters = self._parameters(spec, name)
+        label = None
+        with self._attempt():
+            label = Expression.parse(document.passage(("rank_statistic", "label"))).bind(parameters)
+        if self.overriding_resolution:
+            raise InputError(
+                f"`{name}` has no counts, and so no resolution", hint="scores are compared, not added."
+            )
+        if label is None:
+            raise (self.errors or [])[0]
+        self._check_parameters(parameters, [label], name)
+        found = RankScore(spec.rank_statistic.function, label, spec.rank_statistic.scale)
+        found.check(lambda _expression, _name: None, str, self._attempt)
+        if self.errors:
+            raise self.errors[0]
+        return CheckedRankScore(name, spec, parameters, found)
+
     def _resolution_of_pairs(self, name: str) -> Fraction | None:
         given = self.overriding_resolution
         if isinstance(given, Mapping):
@@ -188,7 +222,7 @@ class Entries:
             return read_resolution(given)
         return self._written_resolution(("resolution",)) if "resolution" in self.document.data else None
 
-    def _name(self, spec: ShortSpec | LongSpec | PairSpec, name: str) -> str:
+    def _name(self, spec: Spec, name: str) -> str:
         """Return the name of the statistic, checked; `name` is its name if it has none of its own."""
         if spec.name is not None:
             name = spec.name
@@ -206,7 +240,7 @@ class Entries:
         word = direction_word(name)
         if word is None or "greater_is_better" in data:
             return
-        path = next((key,) for key in ("name", "score", "h", "counts", "pairs") if key in data)
+        path = next((key,) for key in _NAMED_BY if key in data)
         raise self.document.error(
             f"`{name}` needs the key `greater_is_better`, as a lower `{word}` may be better",
             path,
@@ -215,7 +249,7 @@ class Entries:
             " really is better.",
         )
 
-    def _parameters(self, spec: ShortSpec | LongSpec | PairSpec, name: str) -> dict[str, ParameterValue]:
+    def _parameters(self, spec: Spec, name: str) -> dict[str, ParameterValue]:
         """Return the values of the parameters, with the caller's in place of the defaults."""
         values: dict[str, ParameterValue] = {}
         for key, value in spec.parameters.items():
@@ -398,9 +432,7 @@ class Entries:
         hint = f"h takes {', '.join(g)}."
         Checker(False, _known(g, hint), "value").result(h, "h")
 
-    def columns(
-        self, counts: Mapping[str, Expression], spec: ShortSpec | LongSpec | PairSpec, name: str
-    ) -> dict[str, str]:
+    def columns(self, counts: Mapping[str, Expression], spec: Spec, name: str) -> dict[str, str]:
         """Return the column of every name in the spec, and of ``id`` and ``label``."""
         named = {
             "cluster": spec.cluster,

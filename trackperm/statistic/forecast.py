@@ -25,16 +25,17 @@ class EngineForecast:
 
     Attributes
     ----------
-    kind : {'linear', 'rational', 'irrational'}
+    kind : {'linear', 'rational', 'irrational', 'ranks'}
         Whether h is a sum, a quotient of polynomials, or neither, if counts that are the same in both runs
-        are constants.
+        are constants; or whether the score is a rank statistic.
     rank : int
-        Largest number of counts that vary independently of each other; data may have fewer.
+        Largest number of counts that vary independently of each other; data may have fewer. 0 for rank
+        statistics.
     each : str or None
         Column of strata, or ``class``, if the number of parts is unknown: each part has counts of that rank.
     """
 
-    kind: Literal["linear", "rational", "irrational"]
+    kind: Literal["linear", "rational", "irrational", "ranks"]
     rank: int
     each: str | None = None
 
@@ -45,6 +46,11 @@ class EngineForecast:
             return (
                 "linear, rank 1: exact at any number of examples; the cheapest of binomial, enumerate, dp,"
                 " lattice and bracket is taken"
+            )
+        if self.kind == "ranks":
+            return (
+                "rank statistic, computed again after every exchange: exact (enumerate) where at most 16"
+                " examples differ, and for `spearman` without ties, else Monte Carlo"
             )
         rank = f"{self.kind}, rank {self.rank}" + (f" for each `{self.each}`" if self.each else "")
         if self.each or self.rank > MOST_REDUCED:
@@ -67,6 +73,8 @@ def forecast_engine(statistic: Statistic) -> EngineForecast:
     >>> forecast_engine(load_statistic("f1"))
     EngineForecast(kind='rational', rank=2, each=None)
     """
+    if statistic.rank_score is not None:
+        return EngineForecast("ranks", 0)
     rng = np.random.default_rng(0)
     n_counts = len(statistic.total_names)
     shape = (max(_PAIRS, n_counts), n_counts)
@@ -96,7 +104,7 @@ def forecast_engine(statistic: Statistic) -> EngineForecast:
     if not isinstance(h, RationalStatistic):
         return EngineForecast("irrational", rank, each)
     try:
-        is_linear = LatticeStatistic(h, histogram, lattice).affine() is not None
+        is_linear = LatticeStatistic(h, histogram, lattice).slopes() is not None
     except CapacityError:  # only quotients are too long to multiply out
         is_linear = False
     return EngineForecast("linear", 1) if is_linear else EngineForecast("rational", rank, each)

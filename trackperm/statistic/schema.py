@@ -14,10 +14,17 @@ from trackperm.statistic.document import Document
 VERSION = 1
 """Version of the spec language."""
 
-_NOT_WITH_PAIRS = (
+_NOT_OF_EXAMPLES = (
     *("counts", "score", "contrast", "g", "h"),
     *("missing", "worst", "best", "classes", "undefined", "ranges"),
 )
+_OTHER_FORMS = {
+    "pairs": ((), "with `pairs`, the score is the mean of `term` over all pairs; there are no counts."),
+    "rank_statistic": (
+        ("pairs", "resolution"),
+        "with `rank_statistic`, the score is a function of whole columns; there are no counts.",
+    ),
+}
 
 Contrast = Literal["difference", "log ratio"]
 
@@ -254,12 +261,56 @@ class PairSpec(_Common):
     )
 
 
-def validate(document: Document) -> ShortSpec | LongSpec | PairSpec:
-    """Check the shape of a spec: that of pairs if it has `pairs`, the long form if it has `g` or `h`."""
+class RankStatistic(BaseModel):
+    """Rank statistic of the scores of a run and of the labels."""
+
+    model_config = ConfigDict(
+        extra="forbid", strict=True, frozen=True, title="RankStatistic", defer_build=True
+    )
+
+    function: Literal["average_precision", "spearman"] = Field(
+        description="Score of a run as a function of two whole columns: the column `score` and the label. It "
+        "is computed again after every exchange of outputs."
+    )
+
+    label: Expression = Field(
+        description="Label of an example, from its columns except the score; for `average_precision` a "
+        "condition, such as `label == positive`.",
+    )
+
+    scale: Literal["ranks", "raw"] = Field(
+        "ranks",
+        description="Scores that are exchanged: `ranks` within each run, whose scores need not be on one "
+        "scale, or `raw` scores.",
+    )
+
+
+class RankSpec(_Common):
+    """Form for rank statistics, whose score is a function of whole columns."""
+
+    classes: ClassVar[None] = None
+
+    repeats: Literal["rows"] | None = Field(
+        None, description="`rows` takes each row as an example; rows of one example cannot be combined."
+    )
+
+    rank_statistic: RankStatistic = Field(description="The function of whole columns that is the score.")
+
+
+Spec = ShortSpec | LongSpec | PairSpec | RankSpec
+"""A spec in any form."""
+
+
+def validate(document: Document) -> Spec:
+    """Check the shape of a spec.
+
+    It is that of pairs if it has `pairs`, that of ranks if it has `rank_statistic`, and the long form if it
+    has `g` or `h`.
+    """
     return document.validate(form(document))
 
 
-def form(document: Document) -> type[ShortSpec] | type[LongSpec] | type[PairSpec]:
+def form(document: Document) -> type[ShortSpec] | type[LongSpec] | type[PairSpec] | type[RankSpec]:
     """Return the form of a spec, which its keys determine; refuse another version, or keys of two forms."""
     keys = document.data
     version = keys.get("version", VERSION)
@@ -270,12 +321,12 @@ def form(document: Document) -> type[ShortSpec] | type[LongSpec] | type[PairSpec
             ("version",),
             hint=f"write `version: {VERSION}`, or install a newer trackperm.",
         )
-    if "pairs" in keys:
-        for key in _NOT_WITH_PAIRS:
+    for name, (others, hint) in _OTHER_FORMS.items():
+        for key in (*_NOT_OF_EXAMPLES, *others) if name in keys else ():
             if key in keys:
-                hint = "with `pairs`, the score is the mean of `term` over all pairs; there are no counts."
-                raise document.error(f"`{key}` cannot be used with `pairs`", (key,), key=True, hint=hint)
-        return PairSpec
+                raise document.error(f"`{key}` cannot be used with `{name}`", (key,), key=True, hint=hint)
+    if "pairs" in keys or "rank_statistic" in keys:
+        return PairSpec if "pairs" in keys else RankSpec
     long = next((key for key in keys if key in ("g", "h")), None)
     if long is None:
         return ShortSpec
@@ -297,7 +348,7 @@ def json_schema() -> dict[str, Any]:
     >>> json_schema()["title"]
     'trackperm statistic'
     """
-    form: Any = ShortSpec | LongSpec | PairSpec
+    form: Any = Spec
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "trackperm statistic",

@@ -1,4 +1,4 @@
-"""Usual names of columns: predictions, labels, scores, ids, inputs, and clusters of examples."""
+"""Usual names of columns: predictions, labels, scores, ids, attempts, inputs, and clusters of examples."""
 
 from __future__ import annotations
 
@@ -55,6 +55,13 @@ CATEGORIES = frozenset((
 ))
 """Words in names of columns that sort examples by kind or answer; another test set has the same values."""
 # fmt: on
+
+ATTEMPT = re.compile(
+    r"(train_)?(epoch|sample|trial|repeat|repetition|replicate|rollout|seed|attempt)"
+    r"([ _.-]?(id|idx|index|number|num|no|nr))?",
+    re.IGNORECASE,
+)
+"""Pattern of the usual names of columns that number the attempts at an example, such as ``epoch``."""
 
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _OF_ONE = frozenset(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +11,7 @@ import polars as pl
 
 from trackperm.errors import InputTypeError
 from trackperm.tables.lazy_table import LazyTable
-from trackperm.tables.table import ExampleTable, to_polars
+from trackperm.tables.table import ExampleTable, have, to_polars
 
 _INTEGER_TEXT = r"^(?:0|-?[1-9][0-9]*)$"
 _NUMBER_TEXT = (
@@ -53,6 +53,19 @@ def unusable(table: ExampleTable, name: str) -> str | None:
     except InputTypeError as error:
         return error.message
     return None
+
+
+def is_number(name: str, tables: Sequence[ExampleTable]) -> bool:
+    """Whether a column has numbers or booleans in the first rows of all tables."""
+    if not have(tables, [name]):
+        return False
+    numbers = (ColumnType.INTEGER, ColumnType.DECIMAL, ColumnType.BOOLEAN)
+    try:
+        return all(
+            typed_columns(table.head(1000), table.head(1000), [name])[2][name] in numbers for table in tables
+        )
+    except InputTypeError:
+        return False
 
 
 def typed_columns(

@@ -266,6 +266,11 @@ def require_plain_names(table: ExampleTable) -> None:
             )
 
 
+def have(tables: Iterable[ExampleTable], names: Sequence[str]) -> bool:
+    """Whether all tables have all the columns."""
+    return all(name in table.columns for table in tables for name in names)
+
+
 def id_columns(id_: str, tables: Collection[ExampleTable]) -> tuple[str, ...]:
     """Return the columns that `id_` names: a column of all `tables`, or else several separated by commas.
 

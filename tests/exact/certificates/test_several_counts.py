@@ -60,7 +60,7 @@ class Problem:
             self.law,
             self.statistic,
             float(observed),
-            lambda centre: self.statistic.region(observed, centre, upper=True),
+            self.statistic.region(observed, upper=True),
             upper=True,
             memory_budget=BUDGET,
         )

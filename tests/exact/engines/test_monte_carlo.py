@@ -284,7 +284,7 @@ def problem(
     upper = threshold > 0 if alternative == "two-sided" else alternative == "greater"
     law = SwapDistribution(lattice.coordinates, histogram.multiplicities)
     exact = structured_test(observed, swapped, F1, alternative=alternative).pvalue
-    return law, statistic.region(threshold, statistic.observed_point, upper=upper), exact
+    return law, statistic.region(threshold, upper=upper), exact
 
 
 def f1_of_floats(x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -147,7 +147,7 @@ def test_membership_on_a_grid_against_250_digits(name: str, upper: bool, strict:
     statistic, law = statistic_of(np.hstack(cells), np.hstack(cells[::-1]), h.ours)
     value = rounded(h.oracle)
     observed = value(statistic.histogram.observed)
-    region = statistic.region(statistic.observed_exact, (0, 0), upper=upper, strict=strict, mirror=law.total)
+    region = statistic.region(statistic.observed_exact, upper=upper, strict=strict, mirror=law.total)
     axes = [np.arange(low, high + 1) for low, high in law.support]
     points = np.meshgrid(*axes, indexing="ij", sparse=True)
     found = region.membership(points)
@@ -209,7 +209,7 @@ def test_undefined_values() -> None:
     with pytest.raises(InputError, match="undefined after some swaps"):
         structured_test([[1], [1]], [[0], [0]], x.log(), alternative="greater")
     statistic, _ = statistic_of([[1], [1]], [[0], [0]], x.log())
-    region = statistic.region(statistic.observed_exact, (0,), upper=True)
+    region = statistic.region(statistic.observed_exact, upper=True)
     assert region.membership([np.array([-1, 0, 1, 2])]).tolist() == [UNDEFINED, UNDEFINED, 0, 1]
 
 
@@ -276,10 +276,10 @@ def test_ties_of_a_callable_do_not_depend_on_blocks() -> None:
         observed, observed[:, ::-1], lambda x: np.sinh((x[..., 0] - x[..., 1]) / 10.0)
     )
     axes = [np.arange(low, high + 1) for low, high in law.support]
-    whole = statistic.region(statistic.observed, law.total, upper=True)
+    whole = statistic.region(statistic.observed, upper=True)
     found = whole.membership(axes)
     blocks = [
-        statistic.region(statistic.observed, law.total, upper=True).membership([axes[0][i : i + 7]])
+        statistic.region(statistic.observed, upper=True).membership([axes[0][i : i + 7]])
         for i in range(0, axes[0].size, 7)
     ]
     np.testing.assert_array_equal(found, np.concatenate(blocks))

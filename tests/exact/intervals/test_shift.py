@@ -179,6 +179,8 @@ def test_ten_thousand_examples_with_many_distinct_differences() -> None:
 def test_rounded_differences_give_a_slightly_longer_interval(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(1)
     differences = rng.integers(-100, 140, 150).tolist()
+    monkeypatch.setattr(shifted_tail, "QUICK", 1.0)
+    monkeypatch.setattr(search, "FINISH", 1.0)
     exact = shift_interval(scores_of(differences))
     monkeypatch.setattr(shifted_tail, "QUICK", 5e-4)
     monkeypatch.setattr(shifted_tail, "QUICK_ROUNDED", 5e-4)
@@ -195,11 +197,13 @@ def test_an_end_that_is_not_worth_its_time_is_a_little_below(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Within the precision, a thousandth here, on the safe side; and not the same as the end."""
-    rng = np.random.default_rng(5)
+    rng = np.random.default_rng(7)
     draws = rng.standard_t(2, 40) if kind == "heavy tails" else rng.normal(0.2, 1.0, 40)
     weights = rng.integers(1, 4 if kind == "weights" else 2, 40)
     moves = np.rint(100 * draws).astype(np.int64)
     scores = AdditiveScores(moves, weights, np.ones(40, dtype=np.int64), Fraction(1))
+    monkeypatch.setattr(shifted_tail, "QUICK", 1.0)
+    monkeypatch.setattr(search, "FINISH", 1.0)
     exact = shift_interval(scores)
     monkeypatch.setattr(search, "FINISH", 0.0)
     monkeypatch.setattr(search, "PRECISION", 1e-3)

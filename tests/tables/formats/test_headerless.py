@@ -41,7 +41,7 @@ def test_two_systems_side_by_side(separator: str, end: str, tmp_path: Path) -> N
 def test_true_positives_and_incorrect_of_two_systems(separator: str, tmp_path: Path) -> None:
     path = tmp_path / "counts"
     path.write_text(FOUR.replace(",", separator))
-    found = compared(f"{path}::A", f"{path}::B", "-s", "micro_f1", "--by-position")
+    found = compared(f"{path}::A", f"{path}::B", "-s", "pooled_f1", "--by-position")
     u, v = np.array([[6, 1], [5, 2], [7, 1]]), np.array([[8, 2], [3, 3], [7, 1]])
 
     def f1(counts: np.ndarray) -> float:

@@ -247,7 +247,7 @@ def _is_better(comparison: Comparison) -> bool:
     if comparison.decision.sign != "undecided" or rises != comparison.statistic.greater_is_better:
         return comparison.decision.sign == "better"
     # Swapping all outputs negates a difference of scores, so its null distribution is symmetric.
-    is_symmetric = comparison.statistic.score is not None and comparison.test.alternative == "two-sided"
+    is_symmetric = comparison.statistic.has_score and comparison.test.alternative == "two-sided"
     return is_symmetric and max(comparison.pvalue, comparison.test.interval[1]) / 2.0 < comparison.alpha
 
 

@@ -10,10 +10,10 @@ K(lambda) = sum_k c_k log cosh(lambda . x_k / 2),
 where a_k = lambda . x_k / 2 and b_k = theta . x_k / 2. The squared modulus of a factor is
 1 - sech^2(a) sin^2(b), and its phase is atan(tanh a tan b), plus pi where cos b < 0.
 
-Accuracy. Phases are integers modulo 2Q, reduced before any sine is taken, so that b has one rounding
-wherever it lies. The logarithm of a factor's modulus comes from log1p(-sech^2 sin^2) / 2 where
-sin^2 <= 1/2 and from log(cos^2 + tanh^2 sin^2) / 2 elsewhere, with the cosine as a sine of the complement.
-Its relative accuracy is a few units everywhere, exact zeros included. log cosh a is log1p(2 sinh^2(a/2)).
+Accuracy. Phases are reduced as integers before any tangent is taken, so that b has a few roundings wherever
+it lies. With w = tan b where |b| <= pi/4 and w = cot b elsewhere, the logarithm of the squared modulus is
+log1p(-sech^2 w^2 / (1 + w^2)) or log((w^2 + tanh^2) / (1 + w^2)). Its relative accuracy is a few units
+everywhere, exact zeros included. log cosh a is log1p(2 sinh^2(a/2)).
 """
 
 from __future__ import annotations
@@ -36,12 +36,15 @@ ComplexArray = npt.NDArray[np.complex128]
 UNIT = 2.0**-53
 """Unit roundoff of float64."""
 
-FACTOR_ROUNDINGS = 16.0
-"""Relative roundings of the log modulus and phase of a factor: two for each of sine, square, the products,
-log1p and atan."""
+FACTOR_ROUNDINGS = 24.0
+"""Relative roundings of the log modulus and phase of a factor: six of the tangent, which the square doubles,
+and two for each of the squares, products, quotient and logarithm."""
 
-CHUNK = 2**17
-"""Frequency-row pairs per step: ten work arrays of 1 MiB stay in the second-level cache."""
+EXACT_PHASES = 2**51
+"""Largest phase for which floats hold the integers that it is summed from."""
+
+CHUNK = 2**15
+"""Frequency-row pairs per step: ten work arrays of 256 KiB stay in the second-level cache."""
 
 ROWS = 2**9
 """Rows whose logarithms are added in one sum: a sum of sums has fewer roundings, at best with sqrt(K) rows
@@ -160,6 +163,7 @@ def characteristic_function(
     """
     modulus = math.lcm(*periods)
     a = law.coordinates @ tilt / 2.0
+    sech2, tanh = 1.0 / np.cosh(np.minimum(np.abs(a), 350.0)) ** 2, np.tanh(a)
     n, n_rows = frequencies.shape[0], law.multiplicities.size
     log_modulus, angle, angle_size = np.zeros(n), np.zeros(n), np.zeros(n)
     shift = np.array([[total - 2 * low for total, low in zip(law.total, start, strict=True)]], dtype=object)
@@ -169,26 +173,25 @@ def characteristic_function(
     for first in range(0, n_rows, rows):
         chunk = slice(first, first + rows)
         counts = law.multiplicities[chunk]
-        phases = _phases(frequencies, law.coordinates[chunk], periods, modulus)
-        # b = pi phase / modulus, folded to (-pi/2, pi/2]; each half turn is a factor -1.
-        folded = phases % modulus
-        folded -= np.where(2 * folded > modulus, modulus, 0)
-        half_turns ^= ((phases - folded) // modulus @ (counts % 2)) % 2
-        sine = np.sin(folded * (math.pi / modulus))
-        cosine = np.sin((modulus - 2 * np.abs(folded)) * (math.pi / (2 * modulus)))
-        sech2 = 1.0 / np.cosh(np.minimum(np.abs(a[chunk]), 350.0)) ** 2
-        tanh = np.tanh(a[chunk])
+        # b = pi folded / modulus, in [-pi/2, pi/2]; each half turn is a factor -1.
+        folded, turns = _folded_phases(frequencies, law.coordinates[chunk], periods, modulus)
+        half_turns ^= (turns @ (counts % 2)).astype(np.int64) % 2
+        twice = 2 * np.abs(folded)
+        far = 2 * twice > modulus
+        w = np.tan(np.minimum(twice, modulus - twice) * (math.pi / (2 * modulus)))
+        squares = w * w
+        ratios = squares / (1.0 + squares)
+        logs = np.log1p(-sech2[chunk] * ratios)
+        th = np.broadcast_to(tanh[chunk], far.shape)[far]
         with np.errstate(divide="ignore"):
-            logs = np.where(
-                4 * np.abs(folded) <= modulus,
-                np.log1p(-np.minimum(sech2 * sine**2, 0.75)),
-                np.log(cosine**2 + tanh**2 * sine**2),
-            )
+            logs[far] = np.log((squares[far] + th * th) / (1.0 + squares[far]))
         log_modulus += logs @ (counts / 2.0)
-        if tanh.any():
-            turns = np.arctan2(tanh * sine, cosine) * counts
-            angle += turns.sum(axis=1)
-            angle_size += np.abs(turns).sum(axis=1)
+        if tanh[chunk].any():
+            angles = np.arctan(tanh[chunk] * w)
+            angles[far] = np.arctan2(th, w[far])
+            angles *= np.sign(folded) * counts
+            angle += angles.sum(axis=1)
+            angle_size += np.abs(angles).sum(axis=1)
     angle += (shifted + half_turns * modulus) % (2 * modulus) * (math.pi / modulus)
     size = np.exp(log_modulus)
     roundings = FACTOR_ROUNDINGS + min(rows, n_rows) + n_rows / rows
@@ -196,6 +199,25 @@ def characteristic_function(
         logs_error = np.where(size > 0.0, size * roundings * (angle_size - log_modulus), 0.0)
     errors = UNIT * (logs_error + size * (4.0 * (angle_size + 2.0 * math.pi) + 8.0))
     return size * np.exp(-1j * angle), errors
+
+
+def _folded_phases(
+    frequencies: IntArray, steps: IntArray, periods: Sequence[int], modulus: int
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Return the phases of rows as folded + turns * modulus, with |folded| <= modulus / 2: exact integers.
+
+    They are float64 where that holds all numbers, which is several times faster than int64.
+    """
+    factors = [modulus // period for period in periods]
+    spans = np.abs(steps).max(axis=0).tolist()
+    if sum(p * f * span for p, f, span in zip(periods, factors, spans, strict=True)) <= EXACT_PHASES:
+        phases = (frequencies * np.array(factors, dtype=np.float64)) @ steps.T.astype(np.float64)
+        turns = np.rint(phases / modulus)
+        return phases - turns * modulus, turns
+    reduced = _phases(frequencies, steps, periods, modulus)
+    folded = reduced % modulus
+    folded -= np.where(2 * folded > modulus, modulus, 0)
+    return folded, (reduced - folded) // modulus
 
 
 def _phases(frequencies: IntArray, steps: npt.NDArray[Any], periods: Sequence[int], modulus: int) -> IntArray:

@@ -36,7 +36,11 @@ FEW_ROWS = 48
 """Largest number of rows that are all used at once: choosing among fewer saves nothing."""
 
 FEW_BOXES = 64
-"""Number of boxes at or below which they are split: one more level is cheaper than more rows."""
+"""Number of boxes at or below which they are split, by two levels at once: that is cheaper than more rows."""
+
+SMALL = 16
+"""Number of frequencies of a box below which it is not split if most boxes of its size are kept: their
+frequencies are mostly kept as well."""
 
 MOST_DOUBLINGS = 4
 """Number of doublings of the rows that bound a box: sixteen times as many rule out what can be ruled out.
@@ -121,15 +125,21 @@ class FrequencySearch:
         for first in range(0, n_boxes, BLOCK):
             widest = np.arange(first, min(first + BLOCK, n_boxes))
             boxes = np.stack(np.unravel_index(widest, self._shape), axis=1) * self._sizes[self._first]
-            for index in range(self._first, len(self._sizes)):
-                if index > self._first:
-                    boxes = self._halved(boxes, index)
-                if boxes.shape[0] == 0:
-                    break
-                boxes, n_bounded = self._level(index).survivors(boxes, self.log_threshold)
+            index, last = self._first, len(self._sizes) - 1
+            while boxes.shape[0]:
+                level, n_before = self._level(index), boxes.shape[0]
+                boxes, n_bounded = level.survivors(boxes, self.log_threshold)
                 n_factors += n_bounded
                 if n_factors > MOST_FACTORS or n_found + boxes.shape[0] > 4 * limit:
                     raise self._refusal(f"more than {limit} frequencies matter")
+                if index == last:
+                    break
+                few_rows, small = level.ends == [self._counts.size], math.prod(level.sizes.tolist()) <= SMALL
+                if few_rows and small and 4 * boxes.shape[0] > 3 * n_before:
+                    boxes = self._split(boxes, index, last)
+                    break
+                further = min(index + (2 if boxes.shape[0] <= FEW_BOXES else 1), last)
+                boxes, index = self._split(boxes, index, further), further
             found.append(boxes)
             n_found += boxes.shape[0]
             if n_found > limit:
@@ -181,13 +191,14 @@ class FrequencySearch:
         )
         return self._levels[index]
 
-    def _halved(self, corners: IntArray, index: int) -> IntArray:
-        """Return the boxes of one size that make up those of the previous size."""
-        sizes = self._sizes[index]
-        for axis in np.flatnonzero(sizes < self._sizes[index - 1]):
-            upper = corners.copy()
-            upper[:, axis] += sizes[axis]
-            corners = np.concatenate([corners, upper[upper[:, axis] < self._extents[axis]]])
+    def _split(self, corners: IntArray, index: int, further: int) -> IntArray:
+        """Return the boxes of a smaller size that make up those of one size."""
+        size, smaller = self._sizes[index], self._sizes[further]
+        for axis, parts in enumerate((size // smaller).tolist()):
+            if parts > 1:
+                corners = np.repeat(corners, parts, axis=0)
+                corners[:, axis] += np.tile(smaller[axis] * np.arange(parts), corners.shape[0] // parts)
+                corners = corners[corners[:, axis] < self._extents[axis]]
         return corners
 
 

@@ -118,6 +118,18 @@ def fast_length(size: int) -> int:
     return 3 * power // 4 if power >= 4 and 3 * power // 4 >= size else power
 
 
+def smooth_length(size: int) -> int:
+    """Return the least product of powers of 2, 3 and 5 that is at least `size`."""
+    least, five = 1 << (size - 1).bit_length(), 1
+    while five < least:
+        odd = five
+        while odd < least:
+            least = min(least, odd << (-(-size // odd) - 1).bit_length())
+            odd *= 3
+        five *= 5
+    return least
+
+
 def log_outside(law: SwapDistribution, tilt: FloatArray, window: Window) -> float:
     """Return the logarithm of a bound of P_lambda(X outside `window`); -inf where it covers the support."""
     total = -math.inf

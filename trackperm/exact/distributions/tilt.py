@@ -31,6 +31,9 @@ from trackperm.exact.distributions.characteristic import UNIT, FloatArray, SwapD
 from trackperm.exact.distributions.pmf import Window, plan_window
 from trackperm.exact.types import IntArray
 
+Excess = Callable[[FloatArray], FloatArray]
+"""Function of points X - E/2, shape (..., r), that is 0 on the boundary of a region and positive inside."""
+
 MOST_STEPS = 100
 """Largest number of Newton steps to a tilt; any tilt is valid, so stopping early costs only accuracy."""
 
@@ -175,11 +178,13 @@ def solved_tilt(moments: Callable[[float], tuple[float, float]], target: float) 
     return tilt
 
 
-def tilt_along(law: SwapDistribution, direction: FloatArray, excess: Callable[[FloatArray], float]) -> float:
+def tilt_along(
+    law: SwapDistribution, direction: FloatArray, excess: Callable[[FloatArray], FloatArray]
+) -> float:
     """Return s > 0 for which the mean under the tilt s * direction has excess 0, or the largest useful s."""
 
     def at(s: float) -> float:
-        return max(excess(law.centred_mean(s * direction)), -1e300)
+        return max(float(excess(law.centred_mean(s * direction))), -1e300)
 
     reach = float(np.abs(law.coordinates @ direction).max())
     spread = math.sqrt(float(direction @ law.covariance(np.zeros(law.rank)) @ direction))
@@ -210,7 +215,7 @@ def tilt_along(law: SwapDistribution, direction: FloatArray, excess: Callable[[F
     return high
 
 
-def dominating_tilt(law: SwapDistribution, excess: Callable[[FloatArray], float]) -> FloatArray:
+def dominating_tilt(law: SwapDistribution, excess: Excess) -> FloatArray:
     """Return a tilt along the normal of the region's boundary, with its mean there; else zeros.
 
     Such a point minimises the rate function over the boundary (Bahadur and Rao's dominating point). The
@@ -218,13 +223,11 @@ def dominating_tilt(law: SwapDistribution, excess: Callable[[FloatArray], float]
     """
     scale = np.sqrt(np.maximum(np.diag(law.covariance(np.zeros(law.rank))), 1e-300))
 
-    def gradient(at: FloatArray) -> FloatArray:
-        steps = np.diag(np.minimum(1e-3 * scale, 0.25))
-        return np.array([(excess(at + h) - excess(at - h)) / (2 * h.sum()) for h in steps])
+    steps = np.minimum(1e-3 * scale, 0.25)
 
     tilt = np.zeros(law.rank)
     for _ in range(40):
-        normal = gradient(law.centred_mean(tilt))
+        normal = slopes_at(excess, law.centred_mean(tilt), steps)
         length = float(np.linalg.norm(normal * scale))
         if not math.isfinite(length) or length == 0.0:
             return tilt
@@ -235,6 +238,12 @@ def dominating_tilt(law: SwapDistribution, excess: Callable[[FloatArray], float]
         if change <= 1e-4 * float(np.abs(tilt * scale).max()):
             break
     return tilt
+
+
+def slopes_at(excess: Excess, at: FloatArray, steps: FloatArray) -> FloatArray:
+    """Return the divided differences of a function of points, shape (..., r), at one of them."""
+    above, below = excess(at + np.concatenate([np.diag(steps), -np.diag(steps)])).reshape(2, -1)
+    return np.asarray((above - below) / (2.0 * steps))
 
 
 @dataclass(frozen=True)

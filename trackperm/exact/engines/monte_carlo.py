@@ -169,7 +169,37 @@ def monte_carlo_tail(
         return membership
 
     threads = min(n_threads or os.cpu_count() or 1, affordable)
-    with closing(_in_order(classify, -(-n_samples // size), threads)) as chunks:
+    return tail_of_draws(
+        classify, size, n_samples=n_samples, seed=seed, exceedances=exceedances, n_threads=threads
+    )
+
+
+def tail_of_draws(
+    classify: Callable[[int], Membership],
+    size: int,
+    *,
+    n_samples: int,
+    seed: int,
+    exceedances: int | None,
+    n_threads: int,
+) -> MonteCarloTail:
+    """Draw chunks of random swaps until there are enough, and estimate the tail.
+
+    Parameters
+    ----------
+    classify : callable
+        Draws the chunk with a number, from 0, and returns the membership of its swaps, shape (size,). Several
+        threads call it at a time.
+    size : int
+        Number of swaps in a chunk.
+    n_samples, exceedances : int
+        Largest number of random swaps, and the number of extreme ones after which to stop.
+    seed : int
+        Seed from which `classify` draws, for the result.
+    n_threads : int
+        Number of threads.
+    """
+    with closing(_in_order(classify, -(-n_samples // size), n_threads)) as chunks:
         drawn, extreme = tally(chunks, n_samples, exceedances)
     stopped = extreme == exceedances
     return MonteCarloTail(

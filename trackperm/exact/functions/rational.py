@@ -81,6 +81,9 @@ class Polynomial:
         return self + (-other)
 
     def __mul__(self, other: Polynomial) -> Polynomial:
+        for one, rest in ((self, other), (other, self)):
+            if one.is_constant:
+                return rest.scaled(sum(one.terms.values()))
         terms: dict[Exponents, int] = {}
         for left, c in self.terms.items():
             for right, d in other.terms.items():
@@ -109,16 +112,25 @@ class Polynomial:
 
     def scaled(self, factor: int) -> Polynomial:
         """Return the polynomial times an integer."""
+        if factor == 1:
+            return self
         return Polynomial({exponents: factor * c for exponents, c in self.terms.items()}, self.n_variables)
 
     def exact_quotient(self, divisor: int) -> Polynomial:
         """Return the quotient by a common divisor of all coefficients."""
+        if divisor == 1:
+            return self
         return Polynomial({exponents: c // divisor for exponents, c in self.terms.items()}, self.n_variables)
 
     @property
     def content(self) -> int:
         """Greatest common divisor of the coefficients; 0 for the zero polynomial."""
         return math.gcd(*self.terms.values())
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether there is no term but that of degree 0."""
+        return not self.terms or (len(self.terms) == 1 and not any(next(iter(self.terms))))
 
     @property
     def degree(self) -> int:
@@ -133,9 +145,11 @@ class Polynomial:
             by_power.setdefault(exponents[-1], {})[exponents[:-1]] = c
         return [Polynomial(by_power.get(power, {}), n) for power in range(max(by_power, default=0) + 1)]
 
-    def coefficient(self, *exponents: int) -> int:
-        """Return the coefficient of one monomial."""
-        return self.terms.get(exponents, 0)
+    @property
+    def affine_form(self) -> tuple[int, tuple[int, ...]]:
+        """Coefficients of 1 and of each variable."""
+        units = (tuple(int(i == j) for j in range(self.n_variables)) for i in range(self.n_variables))
+        return self.terms.get((0,) * self.n_variables, 0), tuple(self.terms.get(unit, 0) for unit in units)
 
     def __call__(self, point: Sequence[Any]) -> Any:
         """Evaluate at `point`, in the arithmetic of its entries (integers, or object arrays of them)."""
@@ -162,6 +176,54 @@ class Polynomial:
                     term = term * powers[i, e]
             total = total + term
         return total
+
+
+def always_zero() -> InputError:
+    """Return the error for a division that is by zero everywhere."""
+    return InputError("the statistic divides by an expression that is always 0")
+
+
+@dataclass(frozen=True)
+class Quotient:
+    """Rational function as one quotient of polynomials, valid wherever no division is by zero.
+
+    Attributes
+    ----------
+    numerator, denominator : Polynomial
+        Without a common divisor of all their coefficients.
+    factors : tuple of Polynomial
+        Polynomials whose zeros make some divisor zero; constants are omitted, except for zero itself.
+    """
+
+    numerator: Polynomial
+    denominator: Polynomial
+    factors: tuple[Polynomial, ...] = ()
+
+    @property
+    def divisors(self) -> tuple[Polynomial, ...]:
+        """The `factors`; InputError if one of them is 0 everywhere."""
+        if not all(factor.terms for factor in self.factors):
+            raise always_zero()
+        return self.factors
+
+    @property
+    def vanishes(self) -> bool:
+        """Whether it is 0 everywhere, with no division by zero that could give it another value."""
+        return not (self.numerator.terms or self.factors)
+
+    def joined(self, operation: Operation, other: Quotient) -> Quotient:
+        """Return the sum, product or quotient of two, with the factors of both."""
+        (a, b), (c, d) = (self.numerator, self.denominator), (other.numerator, other.denominator)
+        factors = dict.fromkeys((*self.factors, *other.factors))
+        if operation == "+":
+            numerator, denominator = (a + c, b) if b == d else (a * d + c * b, b * d)
+        elif operation == "*":
+            numerator, denominator = a * c, b * d
+        else:
+            numerator, denominator = a * d, b * c
+            factors |= dict.fromkeys(p for p in (c, d) if not (p.is_constant and p.terms))
+        common = math.gcd(numerator.content, denominator.content) or 1
+        return Quotient(numerator.exact_quotient(common), denominator.exact_quotient(common), tuple(factors))
 
 
 Operation = Literal["variable", "constant", "+", "*", "/"]
@@ -251,36 +313,39 @@ class RationalStatistic(OperationTree):
                 found[id(part)] = np.asarray(values)
         return found[id(self)]
 
-    @cached_property
-    def quotient(self) -> tuple[Polynomial, Polynomial]:
-        """Numerator and denominator polynomials of h, valid wherever no division is by zero.
+    def of(self, arguments: Sequence[Polynomial]) -> Quotient:
+        """Return h of m polynomials; divisions that are identically their declared value are replaced by it.
 
         Raises
         ------
         CapacityError
             If a polynomial has more than 20,000 terms.
         """
-        n = self.n_variables
+        n = arguments[0].n_variables
         one = Polynomial.constant(1, n)
-        found: dict[int, tuple[Polynomial, Polynomial]] = {}
+        found: dict[int, Quotient] = {}
         for part in self._parts:
             if part.operation == "variable":
-                numerator, denominator = Polynomial.affine(0, [int(i == part.index) for i in range(n)]), one
-            elif part.operation == "constant":
-                numerator, denominator = (
-                    Polynomial.constant(x, n) for x in (part.value.numerator, part.value.denominator)
-                )
+                found[id(part)] = Quotient(arguments[part.index], one)
+                continue
+            value = part.value if part.operation == "constant" else None
+            if value is None:
+                left, right = (found[id(operand)] for operand in part.operands)
+                # 0/x is 0 wherever x is nonzero, and its declared value elsewhere.
+                zero = part.undefined is not None and left.vanishes
+                if zero and (right.vanishes or (part.undefined == 0 and not right.factors)):
+                    value = part.undefined
+            if value is None:
+                found[id(part)] = left.joined(part.operation, right)
             else:
-                (a, b), (c, d) = (found[id(operand)] for operand in part.operands)
-                if part.operation == "+":
-                    numerator, denominator = (a + c, b) if b == d else (a * d + c * b, b * d)
-                elif part.operation == "*":
-                    numerator, denominator = a * c, b * d
-                else:
-                    numerator, denominator = a * d, b * c
-            common = math.gcd(numerator.content, denominator.content) or 1
-            found[id(part)] = numerator.exact_quotient(common), denominator.exact_quotient(common)
+                found[id(part)] = Quotient(one.scaled(value.numerator), one.scaled(value.denominator))
         return found[id(self)]
+
+    @cached_property
+    def quotient(self) -> Quotient:
+        """H as one quotient of polynomials in its variables."""
+        n = self.n_variables
+        return self.of([Polynomial.affine(0, [int(i == j) for j in range(n)]) for i in range(n)])
 
     @cached_property
     def affine(self) -> tuple[Fraction, dict[int, Fraction]] | None:
@@ -320,10 +385,10 @@ class RationalStatistic(OperationTree):
         """Polynomials whose zeros make some divisor of h zero; constants are omitted."""
         found: dict[Polynomial, None] = {}
         for division in (part for part in self._parts if part.operation == "/"):
-            numerator, denominator = division.operands[1].quotient
-            if not numerator.terms:
-                raise InputError("the statistic divides by an expression that is always 0")
-            found |= dict.fromkeys(p for p in (numerator, denominator) if p.degree > 0)
+            divisor = division.operands[1].quotient
+            if not divisor.numerator.terms:
+                raise always_zero()
+            found |= dict.fromkeys(p for p in (divisor.numerator, divisor.denominator) if p.degree > 0)
         return tuple(found)
 
     @cached_property
@@ -338,7 +403,7 @@ class RationalStatistic(OperationTree):
     @property
     def vanishes(self) -> bool:
         """Whether h is 0 everywhere, with no division by zero that could give it another value."""
-        return not (self.quotient[0].terms or self.divisors)
+        return not (self.quotient.numerator.terms or self.divisors)
 
     def substitute(self, arguments: Sequence[RationalStatistic]) -> RationalStatistic:
         """Replace every variable by a statistic; all arguments have the same number of variables."""
@@ -382,6 +447,5 @@ class RationalStatistic(OperationTree):
 
     def is_antisymmetric_under(self, permutation: Sequence[int]) -> bool:
         """Whether ``h(x[permutation]) == -h(x)`` as rational functions."""
-        a, b = self.quotient
-        c, d = self.renamed(permutation).quotient
-        return not (a * d + c * b).terms
+        here, there = self.quotient, self.renamed(permutation).quotient
+        return not (here.numerator * there.denominator + there.numerator * here.denominator).terms

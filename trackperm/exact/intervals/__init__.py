@@ -3,8 +3,9 @@
 from trackperm.exact.intervals.additive import AdditiveScores, additive_scores, strata_of_rows
 from trackperm.exact.intervals.bootstrap import bootstrap_interval
 from trackperm.exact.intervals.coverage import why_not_resampled, why_not_scored, why_not_shifted
-from trackperm.exact.intervals.effect_size import EffectSizes, effect_sizes, odds_interval
+from trackperm.exact.intervals.effect_size import EffectSizes, effect_sizes, odds_interval, relative_change
 from trackperm.exact.intervals.interval import Interval, IntervalMethod, Relation
+from trackperm.exact.intervals.of_pairs import interval_of_pairs
 from trackperm.exact.intervals.paired_proportions import (
     binary_interval,
     mcnemar_pvalue,
@@ -23,9 +24,11 @@ __all__ = [
     "binary_interval",
     "bootstrap_interval",
     "effect_sizes",
+    "interval_of_pairs",
     "mcnemar_pvalue",
     "odds_interval",
     "paired_proportions_interval",
+    "relative_change",
     "score_interval",
     "shift_interval",
     "strata_of_rows",

@@ -71,9 +71,7 @@ def effect_sizes(
     Rows are those of :func:`~trackperm.exact.structured_test`, and `difference` is its observed statistic;
     `baseline_score` is known if the statistic is a difference of scores.
     """
-    relative = None
-    if baseline_score is not None and math.isfinite(baseline_score) and baseline_score > 0.0:
-        relative = difference / baseline_score
+    relative = relative_change(difference, baseline_score)
     scores = additive_scores(observed, swapped, h, multiplicities)
     if scores is None:
         return EffectSizes(difference, relative, None, None, None, None, None)
@@ -87,6 +85,13 @@ def effect_sizes(
                 interval.low, interval.high, alpha, alternative, interval.method, "may disagree", ODDS_NOTE
             )
     return EffectSizes(difference, relative, cohens_dz(scores), odds, interval, up, down)
+
+
+def relative_change(difference: float, baseline_score: float | None) -> float | None:
+    """Return the difference over the baseline's score; None if that is unknown or not above 0."""
+    if baseline_score is None or not (math.isfinite(baseline_score) and baseline_score > 0.0):
+        return None
+    return difference / baseline_score
 
 
 def cohens_dz(scores: AdditiveScores) -> float | None:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal, get_args
 
-from trackperm.choices import Alternative, require_choice, require_level
+from trackperm.choices import Alternative
+from trackperm.exact.options import require_choice, require_level
 
 IntervalMethod = Literal["paired proportions", "shift", "score", "bootstrap BCa", "Clopper-Pearson"]
 

@@ -99,7 +99,7 @@ def score_interval(
         If an option is out of range.
     """
     tau = tail_level(alpha, alternative)
-    laws = _ConstrainedLaws(observed, swapped, h, multiplicities)
+    laws = ConstrainedLaws(*_outcomes(observed, swapped, multiplicities), h)
     z = float(-ndtri(tau))
     if not math.isfinite(laws.difference):
         return "the statistic is undefined for the examples, so its difference has no interval"
@@ -112,14 +112,23 @@ def score_interval(
     return Interval(low, high, alpha, alternative, "score", "may disagree", SCORE_NOTE)
 
 
-class _ConstrainedLaws:
-    """Most likely laws over the outcomes under a given difference."""
+class ConstrainedLaws:
+    """Most likely laws over the outcomes under a given difference.
 
-    def __init__(self, observed: IntArray, swapped: IntArray, h: Statistic, multiplicities: IntArray) -> None:
-        outcomes, counts = _outcomes(observed, swapped, multiplicities)
+    Parameters
+    ----------
+    outcomes : ndarray of int, shape (K, m)
+        Distinct outcomes of examples.
+    counts : ndarray of int64, shape (K,)
+        Number of examples of each; 0 for an outcome that is possible and was not observed.
+    h : RationalStatistic, RealStatistic or callable
+        Statistic of the sums of outcomes.
+    """
+
+    def __init__(self, outcomes: IntArray, counts: IntArray, h: Statistic) -> None:
         self._h = h
         self._outcomes = outcomes.astype(np.float64)
-        self._n = float(multiplicities.sum())
+        self._n = float(counts.sum())
         masses = counts + min(PSEUDO_COUNT, 1.0 / len(outcomes))
         self._masses = masses / masses.sum()
         self.difference = float(values_at(h, (counts @ self._outcomes)[None])[0])

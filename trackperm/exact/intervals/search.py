@@ -46,13 +46,25 @@ PRECISION = 1e-5
 ROUNDED_PRECISION = 5e-5
 """The same for rounded differences, close to the distance that rounding adds."""
 
-FINISH = 0.15
-"""Estimated seconds that may be spent on the exact end: hardly noticeable."""
+FINISH = 0.03
+"""Estimated seconds that may be spent on the exact end: a few p-values."""
+
+SECANTS = 6
+"""Most secants to the first guess; two or three suffice unless a few differences have most of the weight."""
+
+SECANT_PRECISION = 1e-4
+"""Length of a step after which a secant errs by less than the saddlepoint approximation."""
+
+LEAST_SLOPE = 1e-3
+"""Smallest slope of normal scores in the shift, 1 for many differences, that leads to a guess."""
 
 LOWEST = -40.0
 """Smallest normal score: below -38, probabilities underflow."""
 
-CAUTION = 1.0 / 8.0
+FIRST_DOUBT = 4e-6
+"""Expected error of the first guess, in standard deviations: two p-values around it may suffice."""
+
+CAUTION = 1.0 / 32.0
 """Expected error of a guess relative to its last correction; too small a value costs only steps."""
 
 
@@ -102,7 +114,7 @@ def lower_end(rows: AdditiveScores, tau: float, memory_budget: int) -> End:
     low, high = previous_fraction(least, order), greatest
     guess, slope = _first_guess(rows, float(mean), deviation, target)
     unit = Fraction(deviation)
-    doubt, step, misses, rounded_low, rounded_high = 1e-3, 0.0, 0, False, False
+    doubt, step, misses, rounded_low, rounded_high = FIRST_DOUBT, -FIRST_DOUBT, 0, False, False
     known: dict[bool, tuple[float, float]] = {}
     while next_fraction(low, order) < high:
         length = high - low
@@ -114,7 +126,10 @@ def lower_end(rows: AdditiveScores, tau: float, memory_budget: int) -> End:
             n_steps = 1.0 + math.log2(1.0 + 3.0 / math.pi**2 * order**2 * float(length))
             if length <= unit * Fraction(PRECISION) and seconds * n_steps > FINISH:
                 return End(low, False, rounded_low or rounded_high)
-        aim, radius = mean + unit * Fraction(guess + step), unit * Fraction(doubt / 2.0)
+        aim, radius = (
+            mean + unit * Fraction(guess + step),
+            unit * Fraction(doubt / (64.0 if tail.rounds else 2.0)),
+        )
         if misses > MOST_MISSES or not low < aim < high:
             aim, radius = (low + high) / 2, length / 8
         shift = floor_fraction(simplest_fraction(aim - radius, aim + radius), order)
@@ -126,13 +141,16 @@ def lower_end(rows: AdditiveScores, tau: float, memory_budget: int) -> End:
             high, rounded_high = shift, found.is_rounded
         at, excess = float((shift - mean) / unit), max(found.score, LOWEST) - target
         excess = min(excess, -LOWEST)
+        if found.is_rounded and -ROUNDED_PRECISION <= excess < 0.0:
+            return End(shift, False, True)  # normal scores rise by about 1 per standard deviation
         known[excess < 0.0] = at, excess
         if len(known) == 2:
             (left, below), (right, above) = known[True], known[False]
             slope = (above - below) / (right - left) if right > left and above > below else slope
         moved = at - excess / slope
         is_hit = 2 * (high - low) <= length
-        doubt = max(CAUTION * abs(moved - guess), 0.0 if is_hit else 8.0 * doubt, 1e-14)
+        doubt = max(CAUTION * abs(moved - guess), 0.0 if is_hit else 4.0 * doubt)
+        doubt = max(doubt, PRECISION if found.is_rounded else 1e-14)
         guess, misses = moved, 0 if is_hit else misses + 1
         step = doubt if excess < 0.0 else -doubt
     return End(high, not rounded_high, rounded_low or rounded_high)
@@ -143,18 +161,29 @@ def _first_guess(rows: AdditiveScores, mean: float, deviation: float, target: fl
     if target > -0.5:
         return target, 1.0
     moves = (rows.moves.astype(np.float64) - mean * rows.weights) / deviation
-    least = float((moves / rows.weights).min())
+    least, highest = float((moves / rows.weights).min()), -0.1
 
     def excess(shift: float) -> float:
-        score = _saddlepoint_score(moves - shift * rows.weights, rows.multiplicities)
-        return max(score, LOWEST) - target
+        return max(_saddlepoint_score(moves - shift * rows.weights, rows.multiplicities), LOWEST) - target
 
-    highest = -1e-3
+    at, slope = target, 1.0
+    for _ in range(SECANTS):  # scores are nearly linear in the shift
+        found = excess(at)
+        moved = at - found / slope
+        if not least < moved < highest:
+            break
+        if abs(moved - at) <= SECANT_PRECISION:
+            return moved, slope
+        following = excess(moved)
+        if following == found:
+            break
+        slope = max((following - found) / (moved - at), LEAST_SLOPE)
+        at = moved
     if not least < highest or excess(highest) <= 0.0 or excess(least) >= 0.0:
         return target, 1.0
-    found = bracketed_root(excess, least, highest, xtol=1e-6, rtol=1e-6, must_converge=False)
-    nearby = found + 1e-2 * (highest - found)
-    return found, max((excess(nearby) - excess(found)) / (nearby - found), 1e-3)
+    root = bracketed_root(excess, least, highest, xtol=1e-6, rtol=1e-6, must_converge=False)
+    nearby = root + 1e-2 * (highest - root)
+    return root, max((excess(nearby) - excess(root)) / (nearby - root), LEAST_SLOPE)
 
 
 def _saddlepoint_score(differences: FloatArray, multiplicities: IntArray) -> float:
@@ -163,12 +192,14 @@ def _saddlepoint_score(differences: FloatArray, multiplicities: IntArray) -> flo
         return -math.inf
     halves, goal = np.abs(differences) / 2.0, float(multiplicities @ differences) / 2.0
     tilt = tilt_of_coins(halves, multiplicities, goal)
+    tanh = np.tanh(tilt * halves)
+    variance = float((multiplicities * halves**2) @ (1.0 - tanh * tanh))
+    if not variance > 0.0:
+        return LOWEST
+    # The tilt is within a thousandth of a standard deviation; another step makes it exact.
+    tilt += (goal - float((multiplicities * halves) @ tanh)) / variance
     rate = tilt * goal - float(multiplicities @ log_cosh(tilt * halves))
-    with np.errstate(over="ignore"):
-        variance = float(
-            (multiplicities * halves**2) @ (1.0 / np.cosh(np.minimum(tilt * halves, 350.0)) ** 2)
-        )
-    if not 0.0 < rate < math.inf or variance <= 0.0:
+    if not (tilt > 0.0 and 0.0 < rate < math.inf):
         return LOWEST
     root = math.sqrt(2.0 * rate)
     return -root - math.log(tilt * math.sqrt(variance) / root) / root

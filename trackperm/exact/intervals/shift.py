@@ -58,6 +58,12 @@ from trackperm.exact.permutation import sum_test_of
 LISTABLE = 2**18
 """Largest number of configurations whose subset means are listed: up to here that is faster."""
 
+FINE_BITS = 26
+"""Least number of bits of a standard deviation that rounding leaves: the ends move by 1.5e-8 deviations."""
+
+FITTING_BITS = 60
+"""Most bits of a sum of shifted differences, which then fits int64."""
+
 MOST_BITS = 400
 """Largest number of bits of differences for the search: their squares fit floats."""
 
@@ -143,20 +149,35 @@ def _lower_end(rows: AdditiveScores, tau: float, memory_budget: int) -> tuple[fl
     """Return the least shift v with p_greater(v) >= tau, or one below it, and its note."""
     if Fraction(1, 2**rows.n_rows) >= tau:
         return -math.inf, NOTE
-    excess = max(int(m).bit_length() for m in rows.moves) - MOST_BITS
+    excess = max(int(rows.moves.max()), -int(rows.moves.min())).bit_length() - MOST_BITS
     if excess > 0:
         rows = replace(rows, moves=rows.moves >> excess, unit=rows.unit * 2**excess)
     least, greatest = rows.ratios
     if least == greatest:
         return float(least * rows.unit), NOTE
-    if n_configurations(rows.multiplicities) <= LISTABLE:
+    # Every kind of row at least doubles the number of configurations.
+    if rows.moves.size < LISTABLE.bit_length() and n_configurations(rows.multiplicities) <= LISTABLE:
         return float(_listed_end(rows, tau) * rows.unit), NOTE
-    end = lower_end(rows, tau, memory_budget)
-    value = float(end.shift * rows.unit)
-    if end.is_exact:
+    coarse = _coarser(rows)
+    end = lower_end(coarse, tau, memory_budget)
+    value = float(end.shift * coarse.unit)
+    if end.is_exact and coarse is rows:
         return value, NOTE
     # The nearest float may be at or beyond the end.
     return math.nextafter(value, -math.inf), ROUNDED_NOTE if end.is_rounded else CLOSE_NOTE
+
+
+def _coarser(rows: AdditiveScores) -> AdditiveScores:
+    """Return rows whose shifted differences fit int64, if a standard deviation then still has `FINE_BITS`.
+
+    Differences are rounded down, so that means of subsets only fall, and so does the end.
+    """
+    largest = max(int(rows.moves.max()), -int(rows.moves.min())).bit_length()
+    square = int(rows.multiplicities.astype(object) @ rows.moves.astype(object) ** 2) // rows.n_rows
+    excess = largest + int(rows.weights.max()).bit_length() + rows.n_rows.bit_length() - FITTING_BITS
+    if excess <= 0 or square.bit_length() // 2 - excess < FINE_BITS:
+        return rows
+    return replace(rows, moves=(rows.moves >> excess).astype(np.int64), unit=rows.unit * 2**excess)
 
 
 def _listed_end(rows: AdditiveScores, tau: float) -> Fraction:

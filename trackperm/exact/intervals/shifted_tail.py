@@ -23,10 +23,10 @@ from trackperm.exact.engines.linear.bracket import bracket_tail, sufficient_spac
 from trackperm.exact.engines.linear.tails import LinearStatistic, exact_seconds, exact_tails
 from trackperm.exact.intervals.additive import AdditiveScores
 
-QUICK = 0.05
+QUICK = 0.012
 """Largest estimated seconds of a p-value without rounding; an interval needs many."""
 
-QUICK_ROUNDED = 0.03
+QUICK_ROUNDED = 0.008
 """Largest estimated seconds of a tail with rounded steps; a bracket needs two."""
 
 WIDTH = 2e-5
@@ -73,10 +73,17 @@ class ShiftedTail:
     rows: AdditiveScores
     log_level: float
     memory_budget: int
-    _spacings: list[int] = field(default_factory=lambda: [1], init=False, repr=False)
+    _spacings: list[Fraction] = field(default_factory=list, init=False, repr=False)
+
+    @property
+    def rounds(self) -> bool:
+        """Whether a p-value took too long without rounding, so that all later ones are rounded."""
+        return bool(self._spacings)
 
     def seconds(self, shift: Fraction) -> float:
         """Estimate the time of a p-value; infinite if steps would be rounded for it."""
+        if self.rounds:
+            return math.inf
         seconds = self._seconds(shift, *self._law(shift))
         return seconds if seconds <= QUICK else math.inf
 
@@ -91,14 +98,16 @@ class ShiftedTail:
         law, limit = self._law(shift)
         if limit >= law.total:
             return _bound(CERTAIN, is_rounded=False)
-        if self._seconds(shift, law, limit) <= QUICK:
+        if not self.rounds and self._seconds(shift, law, limit) <= QUICK:
             (tail,) = exact_tails(law, [limit], self.memory_budget)
             return _bound(tail, is_rounded=False)
-        # Shifts of one search are close, so half of the last spacing is tried first: a plan takes long too.
-        spacing = max(sufficient_spacing(law, limit, WIDTH), self._spacings[-1] // 2)
-        while spacing <= law.root and self._seconds(shift, law, limit, spacing) > QUICK_ROUNDED:
-            spacing *= 2
-        self._spacings.append(spacing)
+        if not self.rounds:
+            spacing = sufficient_spacing(law, limit, WIDTH)
+            while spacing <= law.root and self._seconds(shift, law, limit, spacing) > QUICK_ROUNDED:
+                spacing *= 2
+            self._spacings.append(Fraction(spacing, shift.denominator))
+        # Bounds by one spacing are off by as much, and a plan takes as long as a bound.
+        spacing = math.ceil(self._spacings[0] * shift.denominator)
         tail = bracket_tail(
             law,
             limit,

@@ -14,7 +14,6 @@ from types import MappingProxyType
 import numpy as np
 import numpy.typing as npt
 
-from trackperm.choices import require_choice
 from trackperm.exact.distributions.characteristic import FloatArray
 from trackperm.exact.multiplicity.family import (
     LINEAR,
@@ -24,6 +23,7 @@ from trackperm.exact.multiplicity.family import (
     checked_log10_pvalues,
     checked_pvalues,
 )
+from trackperm.exact.options import require_choice
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,6 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from trackperm.choices import require_level
 from trackperm.errors import InputError
 from trackperm.exact.distributions.characteristic import FloatArray
 from trackperm.exact.multiplicity.family import (
@@ -23,6 +22,7 @@ from trackperm.exact.multiplicity.family import (
     Correction,
     checked_log10_pvalues,
 )
+from trackperm.exact.options import require_level
 
 ALPHA_SPENDING = Correction(
     "alpha-spending",

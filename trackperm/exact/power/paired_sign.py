@@ -26,9 +26,10 @@ from typing import Any, get_args
 import numpy as np
 import numpy.typing as npt
 
-from trackperm.choices import Alternative, require_choice, require_level
+from trackperm.choices import Alternative
 from trackperm.exact.distributions.characteristic import FloatArray
 from trackperm.exact.engines.linear.binomial import binomial_tail
+from trackperm.exact.options import require_choice, require_level
 from trackperm.exact.types import IntArray
 
 NEAR = 1e-8

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from trackperm.choices import require_level
 from trackperm.errors import InputError, InputTypeError
 from trackperm.exact.multiplicity.family import checked_pvalues
+from trackperm.exact.options import require_level
 from trackperm.exact.types import IntArray
 
 BoolArray = npt.NDArray[np.bool_]

@@ -19,6 +19,7 @@ from trackperm.comparison import (
 )
 from trackperm.errors import InputError, TrackpermError
 from trackperm.exact import CountTable, TestOptions
+from trackperm.exact.pairwise import Influences
 from trackperm.ledger.verification.damaged_parquet import read_damaged_parquet
 from trackperm.pairing import PairingReport
 from trackperm.statistic import Statistic, document, read_statistic
@@ -69,7 +70,7 @@ def read_spec(content: bytes, data: Mapping[str, Any]) -> Statistic:
         raise InputError(f"the statistic is the Python function `{function}`, which logs do not contain")
     statistic = read_statistic(content, SPEC)
     score = data.get("score")
-    if statistic.score is not None or score is None:
+    if statistic.has_score or score is None:
         return statistic
     long = document.Document.parse(content, SPEC).data
     short = {name: value for name, value in long.items() if name not in ("g", "h")} | {"score": str(score)}
@@ -133,6 +134,10 @@ def rebuilt(data: Mapping[str, Any], statistic: Statistic, table: CountTable) ->
     options = data["options"]
     pairing = {**data["pairing"], "inputs_checked": tuple(data["pairing"]["inputs_checked"])}
     pairing["notes"] = tuple(pairing["notes"])
+    if (influences := pairing["influences"]) is not None:
+        pairing["influences"] = Influences(
+            **{**influences, **{name: tuple(influences[name]) for name in ("values", "counts")}}
+        )
     return Comparison(
         statistic=statistic,
         baseline_data=_run(data["baseline"], data["baseline_name"]),

@@ -280,7 +280,7 @@ def _of_discordant(files: Mapping[str, bytes], again: Comparison) -> Iterator[Ch
     try:
         frame = read_damaged_parquet(files[DISCORDANT])
         n_shown = again.pairing.n_shown
-        expected = again.n_discordant if n_shown is None else n_shown
+        expected = again.count_table.n_discordant if n_shown is None else n_shown
         yield Check.equal("rows of discordant examples", frame.height, expected)
         if again.statistic.resolution or n_shown is not None:
             return

@@ -16,8 +16,8 @@ from trackperm.errors import DisjointError, PairingError
 from trackperm.messages import side_by_side
 from trackperm.pairing.columns import PairedColumns
 from trackperm.pairing.engines.base import Engine
-from trackperm.pairing.joined import IN_TEST, MATCHED, SIDES, JoinedRows, of
-from trackperm.pairing.keyed_run import KEY, KeyedRun
+from trackperm.pairing.joined import KEY, MATCHED, SIDES, JoinedRows, KeyedRun, of
+from trackperm.pairing.report import ExampleCounts
 
 _NORMAL_FORM = "normal_form"
 _SHOWN = 5
@@ -109,56 +109,46 @@ def ids_of(engine: Engine, run: KeyedRun, ids: Sequence[str]) -> RunDifferences:
     return replace(found, repeated=Cases(int(sizes.item() or 0), Cases.of(first[KEY]).first))
 
 
-def differences(rows: JoinedRows) -> Differences:
+def differences(rows: JoinedRows, counts: ExampleCounts) -> Differences:
     """Find the differences that prevent a pairing: one query counts them, others read the first cases."""
-    columns, f = rows.columns, rows.functions
-    needed = columns.needed(rows.missing)
-    first = rows.is_first()
-    conditions = {"matched": f.col(MATCHED) & first, "paired": f.col(IN_TEST) & first}
+    f, needed = rows.functions, rows.columns.needed(rows.missing)
+    conditions = {}
     for side, other in (SIDES, tuple(reversed(SIDES))):
         is_of_run = f.col(MATCHED) if rows.counts_missing else rows.there(side)
-        conditions[f"{side} keyed"] = (f.col(MATCHED) if rows.counts_missing else rows.keyed(side)) & first
         conditions[f"{side} alone"] = rows.keyed(side) & ~rows.keyed(other) & ~f.col(MATCHED)
         conditions[f"{side} lacking"] = is_of_run & ~rows.present(side, needed)
         for name in needed:
             conditions[f"{side} lacking {name}"] = is_of_run & f.col(of(side, name)).is_null()
-    for name in columns.agreeing:
-        conditions[f"disagreeing {name}"] = disagree(rows, name)
     n = rows.counted(**conditions)
     return Differences(
         (
-            _run_differences(rows, 0, conditions, n, needed),
-            _run_differences(rows, 1, conditions, n, needed),
+            _run_differences(rows, 0, counts, conditions, n),
+            _run_differences(rows, 1, counts, conditions, n),
         ),
-        n["matched"],
-        n["paired"],
-        {
-            name: _cases(rows, conditions[f"disagreeing {name}"], n[f"disagreeing {name}"], name)
-            for name in columns.agreeing
-        },
+        counts.n_matched,
+        counts.n_paired,
+        {name: _cases(rows, rows.disagree(name), n, name) for name, n in counts.n_disagreeing.items()},
     )
 
 
 def _run_differences(
-    rows: JoinedRows, place: int, conditions: dict[str, nw.Expr], n: dict[str, int], needed: Sequence[str]
+    rows: JoinedRows, place: int, counts: ExampleCounts, conditions: dict[str, nw.Expr], n: dict[str, int]
 ) -> RunDifferences:
     run, side = rows.runs[place], SIDES[place]
     alone, ids = conditions[f"{side} alone"], tuple[str, ...]()
     if n[f"{side} alone"] and n[f"{SIDES[1 - place]} alone"]:
         found = rows.first(alone & rows.is_first(), _COMPARED)[KEY]
         ids = tuple(found.to_list()) if found.dtype == pl.String else ()
-    without_id = _without_id(run, rows.columns.ids)
-    n_examples = n[f"{side} keyed"]
     return RunDifferences(
         run.origin,
-        n_examples + without_id.n if rows.columns.repeats else run.n_rows,
-        n_examples,
-        without_id,
+        counts.n_examples[place],
+        counts.n_keyed[place],
+        _without_id(run, rows.columns.ids),
         Cases(),
         _cases(rows, alone, n[f"{side} alone"]),
         ids,
         _cases(rows, conditions[f"{side} lacking"], n[f"{side} lacking"]),
-        frozenset(name for name in needed if n[f"{side} lacking {name}"]),
+        frozenset(name for name in rows.columns.needed(rows.missing) if n[f"{side} lacking {name}"]),
     )
 
 
@@ -191,17 +181,6 @@ def _without_id(run: KeyedRun, ids: Sequence[str]) -> Cases:
             if len(rows) >= _SHOWN:
                 break
     return Cases(n, tuple((str(row),) for row in rows[:_SHOWN]))
-
-
-def disagree(rows: JoinedRows, name: str) -> nw.Expr:
-    """Whether a column differs; in labels that the statistic does not read, a null differs from a value."""
-    columns = rows.columns
-    sides = [rows.functions.col(of(side, name)) for side in SIDES]
-    both = rows.keyed("baseline") & rows.keyed("candidate")
-    differ = (sides[0] != sides[1]).fill_null(False)
-    if name == columns.label and name not in columns.used:
-        differ = differ | (sides[0].is_null() != sides[1].is_null())
-    return both & differ
 
 
 def shown(value: Any) -> str:
@@ -243,29 +222,22 @@ def require_unique_ids(runs: Sequence[RunDifferences], id_: str) -> None:
         )
 
 
-def require_distinct_ids(engine: Engine, *runs: KeyedRun, id_: str) -> None:
+def require_distinct_ids(engine: Engine, run: KeyedRun, id_: str) -> None:
     """Refuse ids of one run that are the same text in different Unicode normal forms."""
-    f = engine.functions
-    for run in runs:
-        if run.frame.collect_schema()[KEY] != f.String:
-            continue
-        beyond_ascii = engine.beyond_ascii(run.frame, KEY).select(KEY)
-        if not len(engine.collected(beyond_ascii.head(1))):
-            continue
-        ids = f.col(KEY)
-        twins = (
-            engine.mapped(beyond_ascii.unique(), _with_normal_form)
-            .group_by(_NORMAL_FORM)
-            .agg(f.len().alias("n"), ids.min().alias("first"), ids.max().alias("last"))
-            .filter(f.col("n") > 1)
+    f, ids = engine.functions, engine.functions.col(KEY)
+    twins = (
+        engine.mapped(engine.beyond_ascii(run.frame, KEY).select(KEY).unique(), _with_normal_form)
+        .group_by(_NORMAL_FORM)
+        .agg(f.len().alias("n"), ids.min().alias("first"), ids.max().alias("last"))
+        .filter(f.col("n") > 1)
+    )
+    for first, last in engine.collected(twins.sort("first").head(1).select("first", "last")).iter_rows():
+        raise PairingError(
+            f"`{run.origin}` has the `{id_}` {first!a} and {last!a}, which are the same text in two"
+            " Unicode normal forms; expected one form of each text",
+            hint="normalise the ids with `unicodedata.normalize('NFC', id)`, or name another column by"
+            " `--id NAME`.",
         )
-        for first, last in engine.collected(twins.sort("first").head(1).select("first", "last")).iter_rows():
-            raise PairingError(
-                f"`{run.origin}` has the `{id_}` {first!a} and {last!a}, which are the same text in two"
-                " Unicode normal forms; expected one form of each text",
-                hint="normalise the ids with `unicodedata.normalize('NFC', id)`, or name another column by"
-                " `--id NAME`.",
-            )
 
 
 def _with_normal_form(batch: pl.DataFrame) -> pl.DataFrame:

@@ -1,4 +1,4 @@
-"""Warnings about a pairing that looks wrong but cannot be disproved, found by rules of thumb.
+"""Warnings about a pairing or its units that look wrong but cannot be disproved, found by rules of thumb.
 
 A join that pairs the wrong rows makes two runs look independent of each other, which predictions on the same
 inputs hardly ever are. Warnings refuse nothing and change no number.
@@ -7,7 +7,8 @@ inputs hardly ever are. Warnings refuse nothing and change no number.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,9 +18,9 @@ import polars as pl
 
 from trackperm.errors import InputTypeError
 from trackperm.pairing.columns import PairedColumns
-from trackperm.pairing.joined import SIDES, SIZE, JoinedRows, of
-from trackperm.pairing.keyed_run import KEY
-from trackperm.pairing.row_hashes import hash_names, number_word
+from trackperm.pairing.digests import number_word
+from trackperm.pairing.engines.base import Frame
+from trackperm.pairing.joined import KEY, SIDES, SIZE, JoinedRows, of
 from trackperm.tables.column_names import names_categories
 from trackperm.tables.column_types import LISTS, ColumnType, typed_columns
 from trackperm.tables.table import ExampleTable, id_columns
@@ -32,6 +33,17 @@ N_SAMPLED = 2**18
 _HASH = "sample"
 _NUMBERS = (ColumnType.INTEGER, ColumnType.DECIMAL)
 _SHIFTS = (1, -1, 2, -2, 3, -3)
+
+_FOLDS = r"(?:k|cv)?[ _.-]?(?:folds?|splits?|resamples?|resampling)"
+_FOLD_COLUMN = re.compile(
+    rf"(?:.*[ _.-])?(?:{_FOLDS}|cv|cross[ _-]?validation)(?:[ _.-]?(?:id|index|idx|no|nr|number))?:?"
+)
+_FOLD = re.compile(rf"{_FOLDS}[ _.-]?[0-9]+")
+
+MOST_FOLDS = 1000
+"""Most units that can be folds: no cross-validation has more of them."""
+
+_LOOKED_AT = 2**16  # rows that usually have more than MOST_FOLDS ids, so that no more have to be read
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,7 +181,7 @@ def pairs_of_values(rows: JoinedRows, name: str, *by: str) -> pl.DataFrame:
                 for side in ("a", "b"):
                     pairs = number_word(f, pairs, side, rows.types[name], f"word_{side}")
                 pairs = rows.engine.with_row_hash(pairs, ["word_a", "word_b"], _HASH)
-                pairs = pairs.filter(f.col(hash_names(_HASH)[0]) % every == 0).select("a", "b", "n")
+                pairs = pairs.filter(f.col(f"{_HASH}_0") % every == 0).select("a", "b", "n")
     return rows.engine.collected(pairs)
 
 
@@ -217,6 +229,51 @@ def other_ids(baseline: ExampleTable, candidate: ExampleTable, id_: str) -> list
         f"look: `{id_}` differs between the runs in {differ.sum()} of {len(differ)} rows, first in row {row}:"
         f" {values[0]} and {values[1]}; the rows may be paired wrongly"
     ]
+
+
+def fold_warnings(rows: JoinedRows, frame: Frame) -> list[str]:
+    """Warn if the exchangeable units, the column ``id`` of `frame`, are folds: p can then be far too small.
+
+    References
+    ----------
+    Dietterich (1998), Approximate Statistical Tests for Comparing Supervised Classification Learning
+    Algorithms. Bengio and Grandvalet (2004), No Unbiased Estimator of the Variance of K-Fold
+    Cross-Validation.
+    """
+    columns = rows.columns
+    unit = columns.id if columns.cluster is None else columns.cluster
+    if unit is None:
+        return []
+    if columns.cluster is None:
+        frame = rows.runs[0].frame.select(rows.functions.col(KEY).alias("id"))
+    frame = frame.select("id")
+    for some in (frame.head(1), frame.head(_LOOKED_AT), frame):  # usually the first unit is not a fold
+        units = rows.engine.collected(some.unique().head(MOST_FOLDS + 1))["id"].to_list()
+        if not are_folds(unit, units):
+            return []
+    return [
+        "folds: the training sets of folds or resamples overlap, so their scores are not independent and p"
+        f" can be far too small; compare predictions by example rather than scores by `{unit}`"
+    ]
+
+
+def are_folds(column: str, units: Collection[object]) -> bool:
+    """Whether exchangeable units are folds, by the name of their column or by every value.
+
+    Examples
+    --------
+    >>> are_folds("cv_fold", range(10))
+    True
+    >>> are_folds("id", ["fold-1", "fold-2"])
+    True
+    >>> are_folds("question", range(10))
+    False
+    """
+    if len(units) > MOST_FOLDS:
+        return False
+    return bool(_FOLD_COLUMN.fullmatch(column.lower())) or all(
+        isinstance(unit, str) and _FOLD.fullmatch(unit.lower()) for unit in units
+    )
 
 
 def shared_inputs(rows: JoinedRows, n: int) -> tuple[str, ...]:

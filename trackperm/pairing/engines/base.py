@@ -1,10 +1,18 @@
-"""Interface of the data frame engines that pair runs, beyond the expressions of narwhals."""
+"""Interface of the data frame engines that pair runs, beyond the expressions of narwhals.
+
+Engines also compute the hashes of rows, whose sums are digests that depend neither on row order nor on the
+engine. Each value becomes an integer of 64 bits, its word. A linear combination of words, modulo two primes
+below 2^31, is raised to a power that permutes the residues. Products of residues stay below 2^62, so that
+plain 64-bit arithmetic is exact in every engine.
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import lru_cache
+from hashlib import sha256
 from typing import Any
 
 import narwhals as nw
@@ -16,6 +24,27 @@ from trackperm.tables.table import ExampleTable
 
 Frame = nw.LazyFrame[Any]
 Types = dict[str, ColumnType]
+
+HALVES = {"0": 2**31 - 1, "1": 2**31 - 19}
+"""Primes p of the two halves of a hash, by suffix: the columns of a hash ``h`` are ``h_0`` and ``h_1``.
+
+5 does not divide p - 1, so that x -> x^5 permutes the residues.
+"""
+
+INTEGER_TEXT = r"^(?:0|-?[1-9][0-9]{0,17})$"
+"""Texts that have the word of an integer, so that digests do not depend on how a format stores integers."""
+
+TEXT_DIGITS = 15
+"""Hexadecimal digits of MD5 that make the word of any other text: 60 bits, which fit into int64."""
+
+NULL_WORD = -(2**62)
+"""Word of a missing value."""
+
+
+@lru_cache(maxsize=2**10)
+def hash_factor(half: str, word: int) -> int:
+    """Return the factor of a word in the linear combination of a half; word -1 is the constant term."""
+    return int(sha256(f"row hash {half} {word}".encode()).hexdigest(), 16) % (HALVES[half] - 1) + 1
 
 
 class Engine(AbstractContextManager["Engine"]):
@@ -52,17 +81,17 @@ class Engine(AbstractContextManager["Engine"]):
     def with_text_words(self, frame: Frame, words: Mapping[str, str]) -> Frame:
         """Add the words of columns of text; `words` maps the name of each word to its column.
 
-        A word is an int64. A text that matches :data:`~trackperm.pairing.row_hashes.INTEGER_TEXT` has its
-        integer as word, any other text its :func:`~trackperm.pairing.row_hashes.text_word`, and a null
-        :data:`~trackperm.pairing.row_hashes.NULL_WORD`.
+        A word is an int64. A text that matches :data:`INTEGER_TEXT` has its integer as word, any other text
+        the number in the first :data:`TEXT_DIGITS` hexadecimal digits of its MD5, and a null
+        :data:`NULL_WORD`.
         """
 
     @abstractmethod
     def with_row_hash(self, frame: Frame, words: Sequence[str], name: str, rounds: int = 2) -> Frame:
         """Add the hash of every row's `words` as columns of int64.
 
-        The names of these columns are :func:`~trackperm.pairing.row_hashes.hash_names`. `rounds` is the
-        number of times that the combination of the words is raised to its fifth power.
+        A row has one hash for each of :data:`HALVES`: the linear combination of its words by
+        :func:`hash_factor`, raised to its fifth power, plus one, `rounds` times.
         """
 
     @abstractmethod

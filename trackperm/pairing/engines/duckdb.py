@@ -17,11 +17,10 @@ import polars as pl
 from polars import selectors
 
 from trackperm.errors import StorageError
-from trackperm.pairing.engines.base import Frame, Types
+from trackperm.pairing.engines.base import INTEGER_TEXT, TEXT_DIGITS, Frame, Types
 from trackperm.pairing.engines.casts import cast_frame, stored, types_of
 from trackperm.pairing.engines.sql import SqlEngine
 from trackperm.pairing.internal_names import internal
-from trackperm.pairing.row_hashes import INTEGER_TEXT, TEXT_DIGITS
 from trackperm.tables.column_types import ColumnType
 from trackperm.tables.query import ArrowStream, quoted
 from trackperm.tables.scan import Scan

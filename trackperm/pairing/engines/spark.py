@@ -20,11 +20,10 @@ from polars import selectors
 
 from trackperm import errors
 from trackperm.errors import TrackpermError
-from trackperm.pairing.engines.base import Frame, Types
+from trackperm.pairing.engines.base import INTEGER_TEXT, TEXT_DIGITS, Frame, Types
 from trackperm.pairing.engines.casts import cast_frame, stored, types_of
 from trackperm.pairing.engines.sql import SqlEngine
 from trackperm.pairing.internal_names import internal
-from trackperm.pairing.row_hashes import INTEGER_TEXT, TEXT_DIGITS
 from trackperm.storage import no_room_for_temporary_files
 from trackperm.tables.query import Query
 from trackperm.tables.scan import Scan

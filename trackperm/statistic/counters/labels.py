@@ -1,4 +1,4 @@
-"""Counts that look up the labels of all examples in the test: their numbers, and distances from them."""
+"""Counts by classes in lists, and by the labels of all examples in the test."""
 
 from __future__ import annotations
 
@@ -14,6 +14,12 @@ def label_count(column: pl.Series, labels: LabelCounts) -> Integers:
     """Count the examples in the test whose label is this value."""
     found = column.replace_strict(labels.values, pl.Series(labels.sizes), default=0, return_dtype=pl.Int64)
     return found.to_numpy().astype(np.int64)
+
+
+def is_among(column: pl.Series, classes: str) -> Integers:
+    """Return 1 where a class is in a list of classes, separated by commas, else 0."""
+    names = [name.strip() for name in classes.split(",")] if classes else []
+    return column.cast(pl.String).is_in(names).to_numpy().astype(np.int64)
 
 
 def place(column: pl.Series, order: str) -> Integers:

@@ -6,6 +6,7 @@ from trackperm.statistic.counters.answers import answer_f1, answer_matches, answ
 from trackperm.statistic.counters.base import CLASSES, ITEMS, NUMBERS, RANKS, TEXT, TEXTS, Counter
 from trackperm.statistic.counters.edits import character_edit_operations, edit_operations, n_characters
 from trackperm.statistic.counters.labels import (
+    is_among,
     label_count,
     label_distance,
     label_distance_squares,
@@ -47,6 +48,7 @@ COUNTERS = {
     "n_answer_tokens": Counter(n_answer_tokens, (TEXT,)),
     "answer_f1": Counter(answer_f1, (TEXT, TEXTS), decimal=True),
     "answer_matches": Counter(answer_matches, (TEXT, TEXTS)),
+    "is_among": Counter(is_among, (CLASSES,), free=ColumnType.TEXT),
     "label_count": Counter(label_count, (CLASSES, CLASSES), looks_up=True),
     "place": Counter(place, (RANKS,), free=ColumnType.TEXT),
     "label_distance": Counter(label_distance, (RANKS, RANKS), free=ColumnType.TEXT, looks_up=True),

@@ -68,6 +68,12 @@ def _partners(node: Node, name: str) -> Iterator[Node | None]:
         for side, other in ((value, label), (label, value)):
             if isinstance(side, Name) and side.full == name:
                 yield other
+    elif isinstance(node, Call) and node.function == "is_among":  # compares a value with those of a list
+        value, *choices = node.arguments
+        if isinstance(value, Name) and value.full == name:
+            if not choices:
+                yield None
+            yield from choices
     else:
         for child in children(node):
             yield from _partners(child, name)

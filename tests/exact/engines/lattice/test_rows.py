@@ -62,7 +62,7 @@ def region_of(
     name: str, n_examples: int, rng: np.random.Generator, *, upper: bool, strict: bool = False
 ) -> tuple[Region, Reach, SwapDistribution, tuple[int, ...]]:
     local, reach, law = problem_of(name, n_examples, rng)
-    region = local.region(local.observed_exact, local.observed_point, upper=upper, strict=strict)
+    region = local.region(local.observed_exact, upper=upper, strict=strict)
     return region, reach, law, local.observed_point
 
 
@@ -125,7 +125,7 @@ def test_strips_of_few_points(name: str, width: int) -> None:
     for _ in range(30):
         local, reach, _ = problem_of(name, int(rng.integers(20, 400)), rng)
         x, y = local.observed_point
-        region = local.region(Fraction(factor * width**2), (x, y), upper=False)
+        region = local.region(Fraction(factor * width**2), upper=False)
         for _ in range(4):
             window = Window((x - 40, y - int(rng.integers(0, 70))), (80, int(rng.integers(1, 90))))
             check_every_point(region, reach, window)
@@ -144,7 +144,7 @@ def test_strips_of_few_points_far_from_the_centre(n: int, upper: bool, width: in
     local = LatticeStatistic(STATISTICS["steep double line"], histogram, lattice)
     law = SwapDistribution(lattice.coordinates, histogram.multiplicities)
     reach = Reach(law, histogram.origin, lattice.basis)
-    region = local.region(Fraction(width**2), local.observed_point, upper=upper, strict=upper)
+    region = local.region(Fraction(width**2), upper=upper, strict=upper)
     rng = np.random.default_rng(8)
     for share in (0.9, 0.7, 0.31):
         # The form is 10 a - 14 b + 2 n in the first two totals a and b.

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -76,7 +76,7 @@ def grid_tail(
     law: SwapDistribution,
     first_tilt: FloatArray,
     log_tail: float,
-    region: Callable[[Sequence[int]], Region],
+    region: Region,
     reach: Reach,
     memory_budget: int,
 ) -> TailMass:
@@ -106,7 +106,7 @@ def grid_tail(
             hint="counts that are fewer, smaller or dependent on each other need less; the functions of "
             "`trackperm.exact` accept a larger `memory_budget`.",
         )
-    cells = _Cells.of(window, region(first.reference), reach)
+    cells = _Cells.of(window, region, reach)
     sums = _Sums(law, first, cells, log_tail)
     tail = sums.tail(INSIDE, log_outside(law, none, window), memory_budget)
     if cells.undefined is None:

@@ -5,7 +5,8 @@ If a region is an interval [a, b] in every row x (`rows`), then under the tilt l
     P(X in R) = exp(K - lambda . (r - E/2)) sum_x sum_{y=a}^{b} exp(-lambda . (z - r)) P_lambda(X = z)
 
 with z = (x, y) and a reference point r, and P_lambda(X = z) is a sum over the few frequencies that matter:
-the sum over y is geometric, that over the frequencies of x one matrix product.
+the sum over y is geometric, and that over the frequencies of x a transform. Both ends of a geometric sum
+(1 - q^n) / (1 - q) are looked up among the powers of exp(2 pi i / P), and 1 - q comes from expm1.
 
 One tilt suits only the rows where its weights stay moderate (`tilted`), so several are used: the first has
 its mean at the dominating point of R, each further one at the end of the row with the largest bound under the
@@ -13,22 +14,23 @@ others. Every row is assigned to the tilt with the least Chernoff bound there. R
 negligible are omitted, and their mass is bounded.
 
 The certificate adds up, for each tilt: spectrum errors and pruned frequencies (norm of weights times norm of
-errors, by Cauchy, Schwarz and Parseval); wrapped mass times the greatest weight; roundings that all rows of a
-frequency share, relative to its sum over rows; the other roundings, as SPREAD standard deviations of
-independent errors between rows; and once: the omitted mass, and the null mass outside the window.
+errors, by Cauchy, Schwarz and Parseval); roundings of the transforms, likewise (`pmf`); wrapped mass times
+the greatest weight; roundings that all rows of a frequency share, relative to its sum over rows; the other
+roundings, as SPREAD standard deviations of independent errors between rows; and once: the omitted mass, and
+the null mass outside the window.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from trackperm.errors import CapacityError
 from trackperm.exact.distributions.characteristic import (
     UNIT,
-    ComplexArray,
     FloatArray,
     SwapDistribution,
     characteristic_function,
@@ -36,9 +38,12 @@ from trackperm.exact.distributions.characteristic import (
 from trackperm.exact.distributions.frequencies import surviving_frequencies
 from trackperm.exact.distributions.pmf import (
     FEW,
+    FFT_ROUNDINGS,
+    Window,
     conjugate_weights,
     log_outside,
     plan_window,
+    smooth_length,
 )
 from trackperm.exact.distributions.tilt import (
     TailMass,
@@ -85,8 +90,8 @@ Its square is still a float.
 SPREAD = 6.0
 """Standard deviations of a sum's rounding error that the certificate covers: 2e-9 is the chance of more."""
 
-ROWS = 2**12
-"""Rows per step, fewer if they have many frequencies."""
+BLOCK = 2**16
+"""Terms per step, of a frequency of a row each: complex arrays of 1 MiB stay in the second-level cache."""
 
 BYTES_PER_TERM = 128
 """Memory for one frequency of one row: complex factors, products and their sizes."""
@@ -99,7 +104,7 @@ def plane_tail(
     law: SwapDistribution,
     first_tilt: FloatArray,
     log_tail: float,
-    region: Callable[[Sequence[int]], Region],
+    region: Region,
     reach: Reach,
     memory_budget: int,
 ) -> TailMass:
@@ -116,13 +121,13 @@ def plane_tail(
     reach : Reach
         Points that swaps may lead to.
     """
-    first = Tilted.of(law, first_tilt, LOG_WINDOW, fast=False)
+    first = _tilted(law, first_tilt)
     none = np.zeros(2)
     window = plan_window(law, none, LOG_WINDOW + min(log_tail, 0.0), fast=False)
     n_rows = window.periods[0]
     if n_rows * BYTES_PER_INTERVAL > memory_budget:
         raise CapacityError(f"the region has {n_rows} rows, beyond the memory budget")
-    found = plane_region(region(first.reference), window, reach, memory_budget)
+    found = plane_region(region, window, reach, memory_budget)
     if found.inside.x.size > INTERVALS_PER_ROW * n_rows:
         raise CapacityError(f"the region has {found.inside.x.size} intervals in {n_rows} rows")
     log_beyond = log_outside(law, none, window)
@@ -157,10 +162,17 @@ def _assigned(
         further = quantised(tilt_at(law, np.array([float(rows.x[worst]), y])))
         if any(np.array_equal(further, tilt.tilt) for tilt in tilts):
             break
-        tilts.append(Tilted.of(law, further, LOG_WINDOW, fast=False))
+        tilts.append(_tilted(law, further))
         bounds = np.minimum(bounds, _log_mass_bounds(tilts[-1], rows, precision))
     chosen[~needed] = -1
     return tilts, chosen
+
+
+def _tilted(law: SwapDistribution, tilt: FloatArray) -> Tilted:
+    """Tilt a distribution; the first axis of its window has a length that transforms fast."""
+    found = Tilted.of(law, tilt, LOG_WINDOW, fast=False)
+    across, along = found.window.periods
+    return replace(found, window=Window(found.window.start, (smooth_length(across), along)))
 
 
 def _near(tilt: Tilted, rows: RowIntervals) -> IntArray:
@@ -263,75 +275,60 @@ def _row_sums(
     Raises
     ------
     CapacityError
-        If the frequencies that matter are too many for `memory_budget` bytes.
+        If the rows and one frequency of them do not fit `memory_budget` bytes.
     """
-    periods, reference = tilt.window.periods, tilt.reference
-    frequencies = surviving_frequencies(law, tilt.tilt, periods, LOG_PRUNED, FEW)
-    values, errors = characteristic_function(law, tilt.tilt, reference, periods, frequencies)
-    weights = conjugate_weights(frequencies, periods) / tilt.window.size
-    across, row_index = np.unique(frequencies[:, 0], return_inverse=True)
-    along, column_index = np.unique(frequencies[:, 1], return_inverse=True)
-    n_together = min(ROWS, memory_budget // (BYTES_PER_TERM * (across.size + along.size)))
-    if n_together < 1 or BYTES_PER_TERM * (across.size * along.size + sum(periods)) > memory_budget:
-        raise CapacityError(f"{across.size} x {along.size} frequencies do not fit the memory budget")
-    matrix = np.zeros((across.size, along.size), dtype=np.complex128)
-    matrix[row_index, column_index] = weights * values
-    column_sizes = np.zeros(along.size)
-    np.add.at(column_sizes, column_index, weights * np.abs(values))
-    rate = abs(float(tilt.tilt[1]))
-    forward = float(tilt.tilt[1]) >= 0.0
-    turns = [np.exp(2j * math.pi / period * np.arange(period)) for period in periods]
-    total: list[float] = []
-    columns = np.zeros(along.size, dtype=np.complex128)
-    weight_squares, rounding_squares, largest = 0.0, 0.0, 0.0
-    for first in range(0, rows.x.size, n_together):
-        block = rows.chosen(slice(first, first + n_together))
-        n_cells = block.sizes
-        end = _near(tilt, block)
-        exponents = tilt.log_weight([block.x, end]) + shift
-        row_weights = np.exp(exponents)
-        table = turns[0][(block.x - reference[0])[:, None] * across % periods[0]]
-        transformed = table @ matrix
-        sums, sizes = _geometric(along, n_cells, rate, forward, periods[1])
-        sums *= turns[1][(end - reference[1])[:, None] * along % periods[1]]
-        sums *= transformed
-        total.append(float((row_weights * sums.real.sum(axis=1)).sum()))
-        columns += row_weights @ sums
-        # Roundings of a row: those of the matrix product and of geometric sums, relative to their sizes, and
-        # of the weight's exponent where it is not exact.
-        steps = 8.0 + math.sqrt(across.size) + (np.abs(exponents) if shift else 0.0)
-        roundings = steps * UNIT * (sizes @ column_sizes)
-        rounding_squares += float((row_weights * roundings) @ (row_weights * roundings))
-        squares = np.minimum(n_cells, 1.0 / -np.expm1(-2.0 * rate) if rate > 0 else np.inf)
-        weight_squares += float(row_weights**2 @ squares)
-        largest = max(largest, float(row_weights.max()))
+    window, (n_across, n_along) = tilt.window, tilt.window.periods
+    n_cells = n_across + rows.x.size
+    n_together = min(max(BLOCK // n_cells, 1), memory_budget // (BYTES_PER_TERM * n_cells))
+    if n_together < 1 or 32 * n_along > memory_budget:
+        raise CapacityError(f"{n_across} rows of {n_along} points do not fit the memory budget")
+    frequencies = surviving_frequencies(law, tilt.tilt, window.periods, LOG_PRUNED, FEW)
+    values, errors = characteristic_function(law, tilt.tilt, window.start, window.periods, frequencies)
+    weights = conjugate_weights(frequencies, window.periods) / window.size
+    along = np.unique(frequencies[:, 1])
+    place = np.searchsorted(along, frequencies[:, 1])
+    # From the end with the greater weight, the terms of a row have the ratio exp(-rate +- i theta).
+    rate, sign = abs(float(tilt.tilt[1])), 1 if float(tilt.tilt[1]) >= 0.0 else -1
+    gaps = -np.expm1(-rate + 1j * sign * _angles(along, n_along))
+    gaps[along == 0] = 1.0
+    entries = weights * values / gaps[place]
+    exponents = tilt.log_weight([rows.x, _near(tilt, rows)]) + shift
+    row_weights = np.exp(exponents)
+    x, y = rows.x - window.start[0], _near(tilt, rows) - window.start[1]
+    beyond, decay = y + sign * rows.sizes, np.exp(-rate * rows.sizes)
+    at_zero = rows.sizes if rate == 0.0 else np.expm1(-rate * rows.sizes) / np.expm1(-rate)
+    turns = np.exp(1j * _angles(np.arange(n_along), n_along))
+    sums, sizes = np.zeros(x.size), np.zeros(x.size)
+    shared = transformed = 0.0
+    for first in range(0, along.size, n_together):
+        block = along[first : first + n_together, None]
+        mine = (place >= first) & (place < first + n_together)
+        spectrum = np.zeros((block.size, n_across), dtype=np.complex128)
+        spectrum[place[mine] - first, frequencies[mine, 0]] = entries[mine]
+        norms = np.linalg.norm(spectrum, axis=1)
+        at_rows = np.fft.ifft(spectrum, norm="forward")[:, x]
+        terms = turns[block * y % n_along] - decay * turns[block * beyond % n_along]
+        reach = np.abs(at_rows)
+        if block[0, 0] == 0:
+            terms[0] = at_zero
+            reach[0] *= at_zero / 2.0
+        transformed += float(norms @ np.sqrt((terms.real**2 + terms.imag**2) @ row_weights**2))
+        terms *= at_rows
+        sums += terms.real.sum(axis=0)
+        sizes += 2.0 * reach.sum(axis=0)
+        shared += float(np.abs(terms @ row_weights).sum())
+    roundings = row_weights * (8.0 + (np.abs(exponents) if shift else 0.0)) * sizes
+    squares = np.minimum(rows.sizes, 1.0 / -np.expm1(-2.0 * rate) if rate > 0 else np.inf)
     error_norm = math.sqrt(float(weights @ errors**2)) + math.exp(LOG_PRUNED)
-    return math.fsum(total), (
-        math.sqrt(weight_squares) * error_norm
-        + SPREAD * math.sqrt(rounding_squares)
-        + 8.0 * UNIT * float(np.abs(columns).sum())
-        + 2.0 * largest * math.exp(log_outside(law, tilt.tilt, tilt.window))
+    # Intervals of one row share the errors of its transform.
+    repeats = math.sqrt(int(np.bincount(x).max(initial=0)) * n_across)
+    return math.fsum(row_weights * sums), (
+        math.sqrt(float(row_weights**2 @ squares)) * error_norm
+        + SPREAD * UNIT * float(np.linalg.norm(roundings))
+        + 8.0 * UNIT * shared
+        + FFT_ROUNDINGS * UNIT * (math.log2(n_across) + 1.0) * repeats * transformed
+        + 2.0 * float(row_weights.max(initial=0.0)) * math.exp(log_outside(law, tilt.tilt, window))
     )
-
-
-def _geometric(
-    along: IntArray, n_cells: IntArray, rate: float, forward: bool, period: int
-) -> tuple[ComplexArray, FloatArray]:
-    """Return sum_{j < n} exp(-rate j +- 2 pi i l j / P), shape (rows, frequencies), and size bounds.
-
-    Angles are folded as integers, and 1 - q comes from expm1: it cancels near frequency 0.
-    """
-    signed = along if forward else -along
-    step = np.expm1(-rate + 1j * _angles(signed, period))
-    span = np.expm1(-rate * n_cells[:, None] + 1j * _angles(signed * n_cells[:, None], period))
-    zero = along == 0
-    with np.errstate(divide="ignore", invalid="ignore"):
-        sums = span / step
-        sizes = np.minimum(n_cells[:, None], 2.0 / np.abs(step))
-    plain = n_cells.astype(np.float64) if rate == 0.0 else np.expm1(-rate * n_cells) / np.expm1(-rate)
-    sums[:, zero] = plain[:, None]
-    sizes[:, zero] = plain[:, None]
-    return sums, sizes
 
 
 def _angles(turns: IntArray, period: int) -> FloatArray:

@@ -7,7 +7,7 @@ evaluated one by one in fractions.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -17,36 +17,36 @@ import numpy.typing as npt
 
 from trackperm.errors import InputError
 from trackperm.exact.distributions.characteristic import UNIT, FloatArray
-from trackperm.exact.functions.rational import Polynomial, RationalStatistic
+from trackperm.exact.functions.rational import Polynomial, Quotient
 from trackperm.exact.types import INSIDE, OUTSIDE, UNDEFINED, IntArray, Membership
 
 Signs = npt.NDArray[np.int8]
 
 
 class RationalRegion:
-    """Points where a rational function is at least, or at most, a threshold; decided exactly."""
+    """Points where a rational function is at least, or at most, a threshold; decided exactly.
+
+    `local` is the function as a quotient of polynomials in offsets from `centre`, and `value` returns its
+    exact value at a point.
+    """
 
     def __init__(
         self,
-        local: RationalStatistic,
-        threshold: Fraction,
+        local: Quotient,
         centre: tuple[int, ...],
+        value: Callable[[Sequence[int]], Fraction],
+        threshold: Fraction,
         upper: bool,
         strict: bool,
         mirror: Sequence[int] | None,
     ) -> None:
-        numerator, denominator = local.quotient
         side = 1 if upper else -1
-        excess = numerator.scaled(side * threshold.denominator) - denominator.scaled(
+        self._excess = local.numerator.scaled(side * threshold.denominator) - local.denominator.scaled(
             side * threshold.numerator
         )
-        rank = local.n_variables
-        shift = [Polynomial.affine(c, [int(i == j) for j in range(rank)]) for i, c in enumerate(centre)]
-        self._local, self._threshold, self._centre = local, threshold, centre
+        self._denominator, self._divisors = local.denominator, local.divisors
+        self._centre, self._value, self._threshold = centre, value, threshold
         self._upper, self._strict, self._mirror = upper, strict, mirror
-        self._excess = excess.compose(shift)
-        self._denominator = denominator.compose(shift)
-        self._divisors = [divisor.compose(shift) for divisor in local.divisors]
 
     def membership(self, points: Sequence[IntArray]) -> Membership:
         """Classify points, given as r broadcastable coordinate arrays: inside, outside or undefined."""
@@ -70,7 +70,7 @@ class RationalRegion:
             First coordinates of the rows.
         """
         by_power = self._excess.coefficients_of_last()
-        if self._local.n_variables != 2 or len(by_power) > 3:
+        if len(self._centre) != 2 or len(by_power) > 3:
             return None
         # Scaling by a power of two is exact and keeps huge coefficients within the range of floats.
         scale = 1 << max(max((abs(c).bit_length() for c in self._excess.terms.values()), default=0) - 400, 0)
@@ -93,14 +93,13 @@ class RationalRegion:
     @property
     def affine_divisors(self) -> list[tuple[int, tuple[int, ...]]] | None:
         """Constant and slopes of each divisor in lattice coordinates; None if one is not affine."""
-        rank = self._local.n_variables
-        units = [tuple(int(i == j) for j in range(rank)) for i in range(rank)]
-        if any(divisor.degree > 1 for divisor in self._local.divisors):
+        if any(divisor.degree > 1 for divisor in self._divisors):
             return None
-        return [
-            (divisor.coefficient(*[0] * rank), tuple(divisor.coefficient(*unit) for unit in units))
-            for divisor in self._local.divisors
-        ]
+        found = []
+        for constant, slopes in (divisor.affine_form for divisor in self._divisors):
+            shift = sum(slope * at for slope, at in zip(slopes, self._centre, strict=True))
+            found.append((constant - shift, slopes))
+        return found
 
     @property
     def strict(self) -> bool:
@@ -109,12 +108,12 @@ class RationalRegion:
 
     def _decide(self, point: tuple[int, ...]) -> int:
         try:
-            value = self._local(point)
+            value = self._value(point)
         except ZeroDivisionError:
             return UNDEFINED
         if self._mirror is not None:
             try:
-                mirrored = str(self._local([e - x for e, x in zip(self._mirror, point, strict=True)]))
+                mirrored = str(self._value([e - x for e, x in zip(self._mirror, point, strict=True)]))
             except ZeroDivisionError:
                 mirrored = "undefined"
             if mirrored != str(-value):

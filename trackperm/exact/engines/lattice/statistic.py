@@ -20,7 +20,7 @@ from trackperm.exact.engines.lattice.lattice import Lattice
 from trackperm.exact.engines.lattice.rational_region import RationalRegion
 from trackperm.exact.engines.lattice.real_region import CallableRegion, ExactValues, RealRegion
 from trackperm.exact.functions.operations import OperationTree
-from trackperm.exact.functions.rational import Polynomial, RationalStatistic
+from trackperm.exact.functions.rational import Polynomial, Quotient, RationalStatistic
 from trackperm.exact.functions.real import RealStatistic
 from trackperm.exact.functions.real_number import RealNumber
 from trackperm.exact.types import IntArray, Region
@@ -99,20 +99,18 @@ class LatticeStatistic:
         return ExactValues(self.h)
 
     @cached_property
-    def local(self) -> RationalStatistic | None:
-        """Rational function t of the r lattice coordinates; None if h is not rational."""
+    def local(self) -> Quotient | None:
+        """Quotient t of polynomials in the offsets from the observed point; None if h is not rational.
+
+        Raises
+        ------
+        CapacityError
+            If a polynomial has more than 20,000 terms.
+        """
         if not isinstance(self.h, RationalStatistic):
             return None
-        rank = max(self.lattice.rank, 1)
-        coordinates = [RationalStatistic.variable(j, rank) for j in range(self.lattice.rank)]
-        arguments = [
-            sum(
-                (x * step for x, step in zip(coordinates, row, strict=True) if step),
-                RationalStatistic.constant(start, rank),
-            )
-            for start, row in zip(self.histogram.origin, self.lattice.basis, strict=True)
-        ]
-        return self.h.substitute(arguments).simplified()
+        lines = zip(self.histogram.observed, self.lattice.basis, strict=True)
+        return self.h.of([Polynomial.affine(start, row or [0]) for start, row in lines])
 
     @cached_property
     def observed_point(self) -> tuple[int, ...]:
@@ -204,26 +202,22 @@ class LatticeStatistic:
         values = np.abs(self.values(list(self.sample(np.random.default_rng(0)).T)))
         return float(values[np.isfinite(values)].max(initial=abs(self.observed)))
 
-    def affine(self) -> tuple[Fraction, tuple[Fraction, ...]] | None:
-        """Return constant and coefficients of t if t is affine on the lattice, else None."""
+    def slopes(self) -> tuple[Fraction, ...] | None:
+        """Return the slopes of t if t is affine on the lattice, else None."""
         local = self.local
-        if local is None:
+        if local is None or local.numerator.degree > 1 or local.denominator.degree > 0 or local.divisors:
             return None
-        numerator, denominator = local.quotient
-        if numerator.degree > 1 or denominator.degree > 0 or local.divisors:
-            return None
-        divisor = denominator.coefficient(*[0] * denominator.n_variables)
-        rank = self.lattice.rank
-        units = [tuple(int(i == j) for j in range(numerator.n_variables)) for i in range(rank)]
-        constant = numerator.coefficient(*[0] * numerator.n_variables)
-        return Fraction(constant, divisor), tuple(Fraction(numerator.coefficient(*u), divisor) for u in units)
+        _, slopes = local.numerator.affine_form
+        divisor, _ = local.denominator.affine_form
+        return tuple(Fraction(slope, divisor) for slope in slopes[: self.lattice.rank])
 
     @cached_property
     def is_quadratic_in_rows(self) -> bool:
         """Whether t is a quotient of polynomials of degree at most 2 in the last coordinate."""
         if self.local is None:
             return False
-        return all(exponents[-1] <= 2 for part in self.local.quotient for exponents in part.terms)
+        parts = self.local.numerator, self.local.denominator
+        return all(exponents[-1] <= 2 for part in parts for exponents in part.terms)
 
     def check_antisymmetric(self, total: Sequence[int], rng: np.random.Generator) -> None:
         """Refuse a statistic that exchanging all pairs does not negate: t(E - x) = -t(x).
@@ -236,10 +230,11 @@ class LatticeStatistic:
             return
         local = self.local
         if local is not None:
-            n, d = local.quotient
+            n, d = local.numerator, local.denominator
+            # The offset E - 2 p - o is that of the point after exchanging all pairs.
             mirror = [
-                Polynomial.affine(e, [-int(i == j) for j in range(n.n_variables)])
-                for i, e in enumerate(total)
+                Polynomial.affine(e - 2 * p, [-int(i == j) for j in range(n.n_variables)])
+                for i, (e, p) in enumerate(zip(total, self.observed_point, strict=True))
             ]
             mirrored = not total or not (n * d.compose(mirror) + n.compose(mirror) * d).terms
         else:
@@ -270,10 +265,20 @@ class LatticeStatistic:
         partner = [here.index(line) if line in here else i for i, line in enumerate(there)]
         return score.renamed(partner) == other.renamed(first)
 
+    def exact_value(self, point: Sequence[int]) -> Fraction:
+        """Return t at a lattice point for a rational h; ZeroDivisionError where it is undefined."""
+        if not isinstance(self.h, RationalStatistic):
+            raise TypeError("only a RationalStatistic has values that are fractions")
+        return self.h(
+            [
+                start + sum(step * point[axis] for axis, step in steps)
+                for start, steps in zip(self.histogram.origin, self._steps, strict=True)
+            ]
+        )
+
     def region(
         self,
         threshold: Fraction | RealNumber | float,
-        centre: Sequence[int],
         *,
         upper: bool,
         strict: bool = False,
@@ -281,12 +286,13 @@ class LatticeStatistic:
     ) -> Region:
         """Return the points with t(x) >= threshold (`upper`) or t(x) <= threshold; > or < if `strict`.
 
-        `threshold` is a float for a callable only. `centre` is a lattice point near most of the points to
-        classify; it only affects speed. `mirror` is E if the test relies on t(E - x) = -t(x), which is then
-        checked where 0/0 has a declared value.
+        `threshold` is a float for a callable only. `mirror` is E if the test relies on t(E - x) = -t(x),
+        which is then checked where 0/0 has a declared value.
         """
         if self.local is not None and not isinstance(threshold, RealNumber):
-            return RationalRegion(self.local, Fraction(threshold), tuple(centre), upper, strict, mirror)
+            centre = self.observed_point or (0,)
+            bound = Fraction(threshold)
+            return RationalRegion(self.local, centre, self.exact_value, bound, upper, strict, mirror)
         if isinstance(self.h, RealStatistic):
             if not isinstance(threshold, RealNumber):
                 threshold = Fraction(threshold)

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from trackperm.errors import CapacityError
 from trackperm.exact.distributions.characteristic import FloatArray, SwapDistribution
-from trackperm.exact.distributions.tilt import EMPTY, TailMass, dominating_tilt, quantised, scale_factor
+from trackperm.exact.distributions.tilt import (
+    EMPTY,
+    Excess,
+    TailMass,
+    dominating_tilt,
+    quantised,
+    scale_factor,
+    slopes_at,
+)
 from trackperm.exact.engines.lattice.grid import grid_tail
 from trackperm.exact.engines.lattice.lattice import Reach
 from trackperm.exact.engines.lattice.plane import plane_tail
@@ -37,7 +44,7 @@ def region_tail(
     law: SwapDistribution,
     statistic: LatticeStatistic,
     threshold: float,
-    region: Callable[[Sequence[int]], Region],
+    region: Region,
     *,
     upper: bool,
     memory_budget: int,
@@ -50,8 +57,8 @@ def region_tail(
         Distribution of X; the statistic, for the search of the dominating point.
     threshold : float
         Value of the statistic on the boundary of R.
-    region : callable
-        Function of a lattice point that returns R, prepared for points near it.
+    region : Region
+        R.
     upper, memory_budget
         Side of R; bytes that may be allocated.
 
@@ -65,9 +72,9 @@ def region_tail(
     middle = np.array([float(e) / 2 for e in law.total])
     side = 1.0 if upper else -1.0
 
-    def excess(centred: FloatArray) -> float:
-        value = float(statistic.values([np.array([x]) for x in centred + middle])[0])
-        return side * (value - threshold) if math.isfinite(value) else -math.inf
+    def excess(centred: FloatArray) -> FloatArray:
+        values = statistic.values(list(np.moveaxis(centred + middle, -1, 0)))
+        return np.where(np.isfinite(values), side * (values - threshold), -math.inf)
 
     reach = Reach(law, statistic.histogram.origin, statistic.lattice.basis)
     first, first_log = _first_guess(law, excess)
@@ -97,19 +104,17 @@ def region_tail(
     return min(found, key=lambda tail: (tail.error, tail.log))
 
 
-def _first_guess(law: SwapDistribution, excess: Callable[[FloatArray], float]) -> tuple[FloatArray, float]:
+def _first_guess(law: SwapDistribution, excess: Excess) -> tuple[FloatArray, float]:
     """Return a first tilt, and an estimate of the logarithm of P(excess >= 0).
 
-    `excess` is a function of X - E/2, shape (r,). The tilt is zero if the tail is mild by a normal
-    approximation with linear excess, or if no point dominates.
+    The tilt is zero if the tail is mild by a normal approximation with linear excess, or no point dominates.
     """
     none = np.zeros(law.rank)
-    at = excess(none)
+    at = float(excess(none))
     if at >= 0.0:
         return none, -1.0
     covariance = law.covariance(none)
-    steps = np.diag(np.sqrt(np.diag(covariance)))
-    gradient = np.array([(excess(step) - excess(-step)) / (2.0 * step.sum()) for step in steps])
+    gradient = slopes_at(excess, none, np.sqrt(np.diag(covariance)))
     with np.errstate(over="ignore", invalid="ignore"):
         variance = float(gradient @ covariance @ gradient)
     if 0.0 < variance < math.inf and at * at <= -2.0 * (LOG_MILD + 1.0) * variance:

@@ -94,8 +94,8 @@ def rounded(law: LineLaw, spacing: int) -> tuple[LineLaw, int]:
         squares = int(law.multiplicities.astype(object) @ (left_over * left_over))
     else:
         squares = math.ceil(float(law.multiplicities @ left_over.astype(np.float64) ** 2) * (1.0 + 1e-9))
-    distinct, inverse = np.unique(quotients.astype(np.int64), return_inverse=True)
-    counts = np.zeros(distinct.size, dtype=np.int64)
-    np.add.at(counts, inverse, law.multiplicities)
-    kept = distinct > 0
-    return LineLaw(distinct[kept], counts[kept]), squares
+    quotients = quotients.astype(np.int64)
+    # Steps ascend and rounding keeps their order, so that equal quotients are neighbours.
+    first = np.flatnonzero(np.diff(quotients, prepend=0))
+    counts = np.add.reduceat(law.multiplicities, first) if first.size else law.multiplicities[:0]
+    return LineLaw(quotients[first], counts), squares

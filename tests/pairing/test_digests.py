@@ -11,9 +11,9 @@ import numpy as np
 import polars as pl
 from support.engines import every_engine
 
-from trackperm.pairing.engines.base import Engine
-from trackperm.pairing.engines.in_memory import InMemory
-from trackperm.pairing.row_hashes import NULL_WORD, PRIMES, hash_names, number_word, row_hash, text_word
+from trackperm.pairing.digests import number_word
+from trackperm.pairing.engines.base import HALVES, NULL_WORD, Engine
+from trackperm.pairing.engines.in_memory import InMemory, row_hashes
 from trackperm.statistic.expressions.functions import NARWHALS
 from trackperm.tables.column_types import ColumnType
 
@@ -31,7 +31,7 @@ def hashed(engine: Engine) -> pl.DataFrame:
     words = [f"word_{name}" for name in TYPES]
     frame = engine.with_row_hash(frame, words, "hash")
     frame = engine.with_row_hash(frame, [], "no_words", 1)
-    names = [*words, *hash_names("hash"), *hash_names("no_words")]
+    names = [*words, *(f"{name}_{half}" for name in ("hash", "no_words") for half in HALVES)]
     return engine.collected(frame.select("row", *names).sort("row"))
 
 
@@ -41,8 +41,8 @@ def test_engines_agree(engine: Callable[[], Engine]) -> None:
         expected = hashed(in_memory)
         assert hashed(other).equals(expected)
     words = [expected[f"word_{name}"].to_numpy() for name in TYPES]
-    for found, name in zip(row_hash(words, 6), hash_names("hash"), strict=True):
-        assert found.tolist() == expected[name].to_list()
+    for half, found in row_hashes(words, 6, 2).items():
+        assert found.tolist() == expected[f"hash_{half}"].to_list()
 
 
 def test_words_of_numbers_are_different_and_those_of_whole_decimals_the_integers() -> None:
@@ -61,23 +61,23 @@ def test_texts_that_are_integers_have_the_words_of_integers(engine: Callable[[],
         frame = chosen.local(pl.DataFrame({"t": TEXTS}))
         found = chosen.collected(chosen.with_text_words(frame, {"w": "t"}))
     words = dict(zip(found["t"], found["w"], strict=True))
-    assert words == {text: text_word(text) for text in TEXTS if text is not None} | {
+    hashed_texts = (text for text in TEXTS if text is not None)
+    assert words == {text: int(md5(text.encode()).hexdigest()[:15], 16) for text in hashed_texts} | {
         "1": 1, "-2": -2, "9" * 18: 10**18 - 1, None: NULL_WORD,
     }  # fmt: skip
-    assert text_word("ß") == int(md5("ß".encode()).hexdigest()[:15], 16)
 
 
 def test_hashes_of_few_different_rows_do_not_meet() -> None:
     rng = np.random.default_rng(3)
     words = [np.repeat(np.arange(300), 300), np.tile(np.arange(300), 300)]
-    halves = row_hash(words, 90_000)
-    assert len(set(zip(*(half.tolist() for half in halves), strict=True))) == 90_000
-    assert all((half >= 0).all() and (half < p).all() for half, p in zip(halves, PRIMES, strict=True))
+    found = row_hashes(words, 90_000, 2)
+    assert len(set(zip(*(hashes.tolist() for hashes in found.values()), strict=True))) == 90_000
+    assert all((found[half] >= 0).all() and (found[half] < p).all() for half, p in HALVES.items())
     # Sums of hashes over sets that differ in two rows that changed their second words.
     rows = rng.integers(0, 90_000, (2000, 2))
     a, b = words[0][rows], words[1][rows]
-    one = [h.reshape(-1, 2).sum(axis=1) for h in row_hash([a.ravel(), b.ravel()], 4000)]
-    other = [h.reshape(-1, 2).sum(axis=1) for h in row_hash([a.ravel(), b[:, ::-1].ravel()], 4000)]
+    both = (row_hashes([a.ravel(), second.ravel()], 4000, 2) for second in (b, b[:, ::-1]))
+    one, other = ([h.reshape(-1, 2).sum(axis=1) for h in hashes.values()] for hashes in both)
     differ = (a[:, 0] != a[:, 1]) & (b[:, 0] != b[:, 1])
     assert differ.sum() > 1900
     assert all(math.isclose(float((x == y)[differ].mean()), 0.0) for x, y in zip(one, other, strict=True))

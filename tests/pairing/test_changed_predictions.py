@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import trackperm
-from trackperm.pairing import notes
+from trackperm.pairing import changed_predictions
 from trackperm.pairing.many_runs import pair_many
 from trackperm.pairing.pair import pair_in_memory as pair
 from trackperm.report import description, page, text
@@ -111,7 +111,7 @@ class TestCounted:
         for frame, file in zip(scored, files, strict=True):
             frame.write_parquet(file)
         assert trackperm.compare(*files, "mean").pairing.n_changed == 100
-        monkeypatch.setattr(notes, "_FEW", 100)
+        monkeypatch.setattr(changed_predictions, "_FEW", 100)
         assert trackperm.compare(*files, "mean").pairing.n_changed is None
 
 

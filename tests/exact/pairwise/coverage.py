@@ -1,0 +1,183 @@
+"""Coverage of the intervals of means over pairs, by simulation; the tables in the documentation.
+
+``python -m exact.pairwise.coverage`` in the folder of the tests prints them. Both systems' scores have normal
+errors, which are independent or share four fifths of their variance. Data without an interval count as
+covered, and the coverage of the intervals that are shown stands beside it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri
+
+from trackperm.exact.intervals import interval_of_pairs
+from trackperm.exact.pairwise import Influences, PairSums, Roles, coded_scores, influences_of, ranked_pairs
+
+AREAS = ((0.6, 0.6), (0.8, 0.75), (0.9, 0.9), (0.95, 0.9), (0.99, 0.99), (0.99, 0.95))
+SHARED = (0.0, 0.8)
+SIZES = (20, 50, 100, 200, 1000)
+SHARES = (0.05, 0.1, 0.5)
+
+Floats = npt.NDArray[np.float64]
+Sample = Callable[[np.random.Generator], Influences]
+"""Influences of the examples of one simulated comparison."""
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Numbers of intervals of 95 % that miss, of bounds of 5 % that miss above and below, and of all."""
+
+    n_samples: int
+    n_shown: int
+    n_missed: int
+    n_low: int
+    n_high: int
+
+    @property
+    def coverage(self) -> float:
+        return 1.0 - self.n_missed / self.n_samples
+
+    @property
+    def one_sided(self) -> float:
+        return max(self.n_low, self.n_high) / self.n_samples
+
+
+def errors(sample: Sample, truth: float, n_samples: int, seed: int) -> Errors:
+    rng = np.random.default_rng(seed)
+    shown = missed = low = high = 0
+    for _ in range(n_samples):
+        influences = sample(rng)
+        found, wide = (interval_of_pairs(influences, alpha=alpha) for alpha in (0.05, 0.1))
+        if not isinstance(found, str):
+            shown += 1
+            missed += truth not in found
+        if not isinstance(wide, str):
+            low += truth < wide.low
+            high += truth > wide.high
+    return Errors(n_samples, shown, missed, low, high)
+
+
+def scores(rng: np.random.Generator, n: int, shared: float) -> Floats:
+    common, own = rng.normal(size=n), rng.normal(size=(2, n))
+    return np.asarray(np.sqrt(shared) * common + np.sqrt(1.0 - shared) * own)
+
+
+def influences(sums: PairSums, unit: Fraction, kinds: npt.NDArray[np.int64]) -> Influences:
+    return influences_of(sums, unit, kinds, np.zeros_like(kinds), np.ones(1))
+
+
+def area(n: int, share: float, areas: tuple[float, float], shared: float) -> Sample:
+    """Binormal scores with these areas under the ROC curve, and a fixed share of positives, at least 2."""
+    positive = (np.arange(n) < max(2, round(share * n))).astype(np.int64)
+    means = np.sqrt(2.0) * ndtri(np.array(areas))[:, None]
+    zeros = np.zeros(n, dtype=np.int64)
+    roles = Roles(positive - 1, -positive, zeros, zeros, zeros, zeros)
+    terms = np.array([0, 1, 2])[None, None, None].repeat(3, axis=2)
+
+    def sample(rng: np.random.Generator) -> Influences:
+        both = coded_scores(*(scores(rng, n, shared) + means * positive))
+        sums = ranked_pairs(both, roles, terms, np.ones((1, 1, 3), dtype=bool))
+        return influences(sums, Fraction(1, 2), positive)
+
+    return sample
+
+
+def concordance(n: int, events: float, slopes: tuple[float, float], shared: float) -> Sample:
+    """Exponential times whose logarithms have these slopes in the scores; censored at random."""
+    zeros = np.zeros(n, dtype=np.int64)
+    terms = np.zeros((1, 2, 3, 3), dtype=np.int64)
+    terms[:, :, 0] = terms[:, 1:, 1] = 0, 1, 2
+
+    def sample(rng: np.random.Generator) -> Influences:
+        both = scores(rng, n, shared)
+        risk = np.exp(np.array(slopes) @ both)
+        time, censored = (
+            rng.exponential(size=n) / risk,
+            rng.exponential(size=n) / risk * events / (1.0 - events),
+        )
+        event = (time <= censored).astype(np.int64)
+        places = np.argsort(np.argsort(np.minimum(time, censored)))
+        roles = Roles(event - 1, 1 - event, places, places, zeros, zeros)
+        sums = ranked_pairs(coded_scores(*both), roles, terms, terms.any(axis=3))
+        return influences(sums, Fraction(1, 2), zeros)
+
+    return sample
+
+
+def tau(n: int, correlations: tuple[float, float], steps: float) -> Sample:
+    """Normal scores that correlate with a normal label; `steps` to a unit are told apart, or all if 0."""
+    zeros = np.zeros(n, dtype=np.int64)
+    terms = np.zeros((1, 1, 3, 3), dtype=np.int64)
+    terms[:, :, 0], terms[:, :, 2] = (1, 0, -1), (-1, 0, 1)
+
+    def sample(rng: np.random.Generator) -> Influences:
+        label, *own = rng.normal(size=(3, n))
+        both = [r * label + np.sqrt(1.0 - r * r) * each for r, each in zip(correlations, own, strict=True)]
+        if steps:
+            label, *both = (np.rint(steps * each) for each in (label, *both))
+        places = np.unique(label, return_inverse=True)[1].astype(np.int64)
+        roles = Roles(zeros, zeros, places, places, zeros, zeros)
+        sums = ranked_pairs(coded_scores(*both), roles, terms, np.ones((1, 1, 3), dtype=bool))
+        return influences(sums, Fraction(1), zeros)
+
+    return sample
+
+
+def expectation(sample: Callable[[int], Sample], n: int = 100_000, seed: int = 99) -> float:
+    """Estimate the true difference from ten large samples."""
+    rng = np.random.default_rng(seed)
+    return float(np.mean([sample(n)(rng).difference for _ in range(10)]))
+
+
+def laws() -> Iterator[tuple[str, Sample, float]]:
+    """Yield the row of the table, a law, and its true difference."""
+    for n, share in product(SIZES, SHARES):
+        if share * n < 2:
+            continue
+        for areas, shared in product(AREAS, SHARED):
+            name = f"area under the ROC curve, {n} examples, {100 * share:.0f} % positive"
+            yield name, area(n, share, areas, shared), areas[0] - areas[1]
+    truths = {
+        (events, slopes, shared): 0.0
+        if slopes[0] == slopes[1]
+        else expectation(lambda n, law=(events, slopes, shared): concordance(n, *law))  # type: ignore[misc]
+        for events, slopes, shared in product((0.2, 0.7), ((0.7, 0.7), (1.5, 0.3)), SHARED)
+    }
+    for n in SIZES:
+        for (events, slopes, shared), truth in truths.items():
+            yield f"Harrell's C, {n} examples", concordance(n, events, slopes, shared), truth
+        for correlations, steps in product(((0.5, 0.5), (0.95, 0.9), (0.8, 0.3)), (0.0, 1.0)):
+            truth = 2.0 / np.pi * float(np.arcsin(correlations[0]) - np.arcsin(correlations[1]))
+            if steps:
+                truth = expectation(lambda n, law=(correlations, steps): tau(n, *law))  # type: ignore[misc]
+            yield f"Kendall's tau-a, {n} examples", tau(n, correlations, steps), truth
+
+
+def table(n_samples: int) -> list[str]:
+    rows: dict[str, list[Errors]] = {}
+    for seed, (name, sample, truth) in enumerate(laws()):
+        n = n_samples if ", 1000 " not in name else n_samples // 2
+        rows.setdefault(name, []).append(errors(sample, truth, n, seed))
+    lines = ["| statistic | least coverage | largest one-sided error at 5 % | shown | of these, cover |"]
+    lines.append("|---|---:|---:|---:|---:|")
+    for name, found in rows.items():
+        shown = sum(each.n_shown for each in found)
+        missed = sum(each.n_missed for each in found)
+        lines.append(
+            f"| {name} | {100 * min(each.coverage for each in found):.1f} %"
+            f" | {100 * max(each.one_sided for each in found):.1f} %"
+            f" | {100 * shown / sum(each.n_samples for each in found):.0f} %"
+            f" | {f'{100 * (1 - missed / shown):.1f} %' if shown else '-'} |"
+        )
+    return lines
+
+
+if __name__ == "__main__":
+    sys.stdout.write("\n".join([*table(2_000), ""]))
