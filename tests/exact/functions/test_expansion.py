@@ -171,3 +171,18 @@ def test_products_of_the_two_runs_cancel() -> None:
         assert found is not None
         bounds.append(deviations.bound((), found.remainders))
     assert 7.0 < bounds[1] / bounds[0] < 9.5
+
+
+def test_numbers_beyond_the_range_of_floats_have_no_expansion() -> None:
+    x = RealStatistic.variable(0, 4)
+    for h in (
+        1 / (x * 10**200),
+        1 / (x / 10**200),
+        (x * 10**300).log(),
+        (x * 20).exp(),
+        x**400,
+        x * 10**400,
+        (x - x - 1).sqrt(),
+    ):
+        assert expanded(h, 3.0, 0.1)[1] is None
+    assert expanded((x * 10**90).log(), 3.0, 0.1)[1] is not None
