@@ -6,6 +6,7 @@ unexport PYTHONDONTWRITEBYTECODE
 PYTHON ?= python3
 # one more than two processors, for tests of servers and watchers wait
 PROCESSES ?= 3
+SLOW_PROCESSES ?= $(PROCESSES)
 # what a module sets up, such as a server or a store, is set up by one process (tests/conftest.py)
 PARALLEL = -n $(PROCESSES) --dist loadgroup --no-loadscope-reorder --max-worker-restart 0 --durations=12
 MINUTES ?= 5
@@ -23,13 +24,13 @@ OLD_WANDB := 0.26.1
 OLD_WANDB_VENV := .venv-wandb-$(OLD_WANDB)
 LOWEST_VENV := .venv-lowest
 NEWEST_VENV := .venv-newest
-# what shows that versions work together: no server, and no drawn cases, which take minutes
-VERSIONS = -m "not slow and not extended and not nightly and not spark and not training and not generated" \
+# what shows that versions work together: no server, no browser, and no drawn cases, which take minutes
+VERSIONS = --ignore tests/report/leaderboard/test_browser.py -m "not slow and not extended and not nightly and not spark and not training and not generated" \
     tests/cli tests/report tests/tables/formats tests/statistic/test_builtin.py tests/statistic/test_targets.py \
     tests/statistic/test_declarations.py tests/exact/test_reference_pvalues.py tests/exact/intervals
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test style test-slow test-spark test-old-mlflow test-new-mlflow test-old-wandb test-training test-environments test-all test-lowest test-newest test-nightly environments audit bench docs fuzz mutants format clean
+.PHONY: help demo test style test-slow test-spark test-old-mlflow test-new-mlflow test-old-wandb test-training test-environments test-beside test-all test-lowest test-newest test-nightly environments audit bench docs fuzz mutants format clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{ printf "make %-16s %s\n", $$1, $$2 }'
@@ -67,6 +68,7 @@ define tested_beside
 	[ $$tests -eq 0 ] && [ $$checked -eq 0 ]
 endef
 
+test-slow: override PROCESSES := $(SLOW_PROCESSES)
 test-slow: $(VENV)/.test ## the tests that take long, those beside the default ones, and types on the newest Python
 	$(call tested_beside,$(NEWEST_TYPES),-m "(slow or extended) and not nightly and not spark and not training")
 
@@ -94,16 +96,24 @@ test-newest: $(NEWEST_VENV)/.test ## the same with the newest versions, where ot
 test-training: $(TRAINING_VENV)/.test ## the tests of callbacks and flows, with PyTorch, transformers, Lightning and Prefect
 	$(TRAINING_VENV)/bin/python -m pytest $(PARALLEL) -m "training and not nightly" tests/automation tests/integrations
 
-# each starts alone and ends alone, so two at a time keep two processors busy
-test-environments: ## the suites with an environment of their own, two at a time
-	@$(MAKE) --no-print-directory --keep-going --jobs=2 --output-sync=target PROCESSES=1 \
-	    test-training test-lowest test-spark test-newest test-old-mlflow test-new-mlflow test-old-wandb
+# the longest first
+ENVIRONMENTS = test-spark test-training test-lowest test-old-wandb test-newest test-new-mlflow test-old-mlflow
 
-test-all: test test-slow test-environments ## everything a change has to pass
+# each starts alone and ends alone, so two at a time keep two processors busy
+test-environments: $(VENV)/.spark ## the suites with an environment of their own, two at a time
+	@$(MAKE) --no-print-directory --keep-going --jobs=2 --output-sync=target PROCESSES=1 $(ENVIRONMENTS)
+
+# the slow suite often waits, for servers, watchers and browsers; `.spark` comes first, for it installs into $(VENV)
+test-beside: $(VENV)/.spark ## the slow suite, with those of other environments beside it
+	@$(MAKE) --no-print-directory --keep-going --jobs=2 --output-sync=target PROCESSES=1 SLOW_PROCESSES=2 \
+	    test-slow $(ENVIRONMENTS)
+
+test-all: test test-beside ## everything a change has to pass
 
 test-nightly: export TRACKPERM_NIGHTLY := 1
-test-nightly: $(VENV)/.test $(VENV)/.fuzz ## the long tail: long runs, whole tables, many generated cases, fuzzing
+test-nightly: $(VENV)/.spark $(VENV)/.fuzz ## the long tail: long runs, whole tables, many generated cases, fuzzing
 	$(VENV)/bin/python -m pytest $(PARALLEL) -m "(nightly or generated) and not spark and not training and not live"
+	$(VENV)/bin/python -m pytest -m "(nightly or generated) and spark" tests/pairing tests/statistic tests/tables
 	@$(MAKE) --no-print-directory fuzz MINUTES=1
 
 environments: $(OLD_VENV)/.test $(NEW_VENV)/.test $(OLD_WANDB_VENV)/.test $(LOWEST_VENV)/.test $(NEWEST_VENV)/.test $(TRAINING_VENV)/.test ## install what test-all tests with

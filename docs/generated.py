@@ -20,6 +20,7 @@ from trackperm.automation.policy.policy import json_schema as policy_schema
 from trackperm.cli.commands import app
 from trackperm.statistic import builtin_names, load_statistic
 from trackperm.statistic.schema import json_schema as statistic_schema
+from trackperm.statistic.written_spec import written_spec
 
 MARK = re.compile(r"^<!-- generated: ([a-z-]+) -->$", re.MULTILINE)
 
@@ -78,7 +79,7 @@ def built_in_statistics(_: str) -> str:
     for name in builtin_names():
         statistic = load_statistic(name)
         parts.append(
-            f"## `{name}`\n\n{statistic.description}\n\n```yaml\n{statistic.document().rstrip()}\n```\n"
+            f"## `{name}`\n\n{statistic.description}\n\n```yaml\n{written_spec(statistic).rstrip()}\n```\n"
         )
     return "\n".join(parts)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import mlflow
 import pytest
 from support.command_line import call_trackperm
+from support.mlflow_stores import MlflowStore
 from support.processes import python, run, script
 
 from trackperm.version import __version__
@@ -46,13 +47,15 @@ def test_text_has_one_line_for_each_finding(tmp_path: Path, clean: dict[str, str
 
 
 def test_a_store_that_answers(tmp_path: Path, clean: dict[str, str]):
-    uri = f"sqlite:///{tmp_path}/store.db"
-    python(f"import mlflow\nmlflow.MlflowClient({uri!r}).create_experiment('first')")
-    result = run([script("trackperm"), "doctor", "--format", "json", "--tracking-uri", uri], cwd=tmp_path)
+    store = MlflowStore.local(tmp_path)
+    store.experiment("first")
+    result = run(
+        [script("trackperm"), "doctor", "--format", "json", "--tracking-uri", store.uri], cwd=tmp_path
+    )
     assert result.returncode == 0
     assert findings(result)["tracker mlflow"] == (
         "ok",
-        f"MLflow {mlflow.__version__} at `{uri}` answers; experiments: 2",
+        f"MLflow {mlflow.__version__} at `{store.uri}` answers; experiments: 2",
     )
 
 

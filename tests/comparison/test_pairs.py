@@ -16,6 +16,7 @@ from trackperm.comparison.second_opinions import DELONG
 from trackperm.errors import InputError, InputTypeError, PairingError
 from trackperm.statistic import Statistic, load_statistic, read_statistic
 from trackperm.statistic.load import BUILTIN
+from trackperm.statistic.written_spec import written_spec
 
 NAMES = ("roc_auc", "kendall_tau", "somers_d", "concordance_index", "pairwise_accuracy")
 SCORES: dict[str, pair_scores.Score] = {
@@ -304,5 +305,5 @@ def test_units_are_those_of_the_data() -> None:
     found = trackperm.compare(*frames(rows, scores), "roc_auc")
     n_pairs = rows["label"].count(1) * rows["label"].count(0)
     assert found.statistic.resolution == {"share": Fraction(1, 4 * n_pairs)}
-    assert read_statistic(found.statistic.document(), "x").resolution == found.statistic.resolution
+    assert read_statistic(written_spec(found.statistic), "x").resolution == found.statistic.resolution
     assert load_statistic(found.statistic, cluster="stratum").resolution == {}

@@ -11,6 +11,7 @@ from trackperm.statistic.document import Document
 from trackperm.statistic.entries import Entries, collected
 from trackperm.statistic.expressions.tree import MAX_LENGTH, Expression
 from trackperm.statistic.schema import form
+from trackperm.statistic.written_spec import written_spec
 
 
 def expression_or_one_error(text: str) -> None:
@@ -42,9 +43,9 @@ def spec_or_one_error(content: bytes) -> None:
         assert str(error)
         return
     assert not all_of_them
-    text = statistic.document()
+    text = written_spec(statistic)
     again = compile_statistic(Entries(Document.parse(text, "again.yaml"), {}, {}), "f")
-    assert again.document() == text
+    assert written_spec(again) == text
     for types in (ColumnType.INTEGER, ColumnType.TEXT, ColumnType.DECIMAL, ColumnType.BOOLEAN):
         try:
             statistic.counts(dict.fromkeys(statistic.used_columns, types))

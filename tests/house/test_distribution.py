@@ -1,6 +1,7 @@
 """The wheel and the sdist: content, metadata, and installations of each extra in an empty environment.
 
-pip gets hatchling, and the packages that the extras name, from the package index that it is configured with.
+uv, which is quicker than pip, gets hatchling and the packages that the extras name from the package index
+that pip is configured with.
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ import tarfile
 import zipfile
 from email.message import Message
 from email.parser import Parser
+from functools import cache
 from pathlib import Path
 
 import pytest
 from support.comparisons import answers
-from support.processes import ROOT, run
+from support.processes import ROOT, run, script
 
 from trackperm.cli.doctor import EXTRAS
 from trackperm.version import __version__
@@ -31,15 +33,37 @@ HEAVY = {
 """Extras of hundreds of megabytes, with what is installed beside them."""
 
 
+OPTIONS_OF_UV = {
+    "index-url": "UV_DEFAULT_INDEX",
+    "extra-index-url": "UV_INDEX",
+    "find-links": "UV_FIND_LINKS",
+    "cert": "SSL_CERT_FILE",
+}
+"""Options of pip, with the variable that says the same to uv."""
+
+
+@cache
+def package_index() -> dict[str, str]:
+    """Return pip's configuration as an environment of uv."""
+    listed = run([sys.executable, "-m", "pip", "config", "list"])
+    found = re.findall(r"^(:env:|\w+)\.([\w-]+)='(.*)'$", listed.stdout, re.MULTILINE)
+    found.sort(key=lambda option: option[0] == ":env:")  # variables override files
+    env = {OPTIONS_OF_UV[name]: value for _, name, value in found if name in OPTIONS_OF_UV}
+    if "UV_FIND_LINKS" in env:
+        env["UV_FIND_LINKS"] = ",".join(env["UV_FIND_LINKS"].split())
+    return {**env, "UV_INDEX_STRATEGY": "unsafe-best-match"}  # the best of all indexes, as pip takes it
+
+
 def environment(folder: Path) -> Path:
     """Make an empty environment, and return its Python."""
-    made = run([sys.executable, "-m", "venv", folder])
+    made = run([script("uv"), "venv", "-q", "--python", sys.executable, folder])
     assert made.returncode == 0, made.stderr
     return folder / "bin" / "python"
 
 
 def install(interpreter: Path, *packages: str) -> None:
-    result = run([interpreter, "-m", "pip", "install", "-qq", "--no-compile", *packages], timeout=1800)
+    command = [script("uv"), "pip", "install", "-q", "--python", interpreter, *packages]
+    result = run(command, env=package_index(), timeout=1800)
     assert result.returncode == 0, result.stderr
 
 

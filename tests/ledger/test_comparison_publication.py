@@ -16,6 +16,7 @@ from trackperm.errors import CapacityError
 from trackperm.ledger import comparison_publication
 from trackperm.ledger.comparison_publication import publication
 from trackperm.report.null_distribution import Bars
+from trackperm.statistic.written_spec import written_spec
 
 
 def parquet(content: bytes) -> pl.DataFrame:
@@ -74,7 +75,7 @@ def test_files():
     assert len(files["trackperm_report.html"]) < 100_000
     assert files["verdict.png"].startswith(b"\x89PNG")
     assert files["verdict.svg"].startswith(b"<svg xmlns")
-    assert files["trackperm/statistic.yaml"].decode() == comparison.statistic.document()
+    assert files["trackperm/statistic.yaml"].decode() == written_spec(comparison.statistic)
     assert json.loads(files["trackperm/comparison.json"]) == comparison.to_dict()
 
 

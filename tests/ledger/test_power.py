@@ -25,6 +25,46 @@ def test_from_a_discordance() -> None:
     assert plan == plan_paired(0.03, 0.1, n_examples=1319, power=0.9, alternative="greater")
 
 
+def test_of_equivalence_from_a_discordance_or_a_pilot() -> None:
+    """The difference is 0 unless it is given, whatever that of the pilot is."""
+    plan = trackperm.power(margin=0.03, discordance=0.1, n_examples=500)
+    assert plan.lines() == [
+        "to find equivalence within 0.03 with 80 % power (alpha 0.05, true difference 0, discordance 0.1):"
+        " about 1,026 examples",
+        "with 500 examples the power is 0.26",
+    ]
+    assert trackperm.power(margin=0.03, difference=0.01, discordance=0.1).needed > plan.needed
+    pilot = trackperm.power(answers(OLD), answers(NEW), margin=0.2)
+    assert (pilot.difference, pilot.discordance) == (0.0, 6.5 / 41)
+    of_f1 = trackperm.power(
+        answers(OLD), answers(NEW), statistic="f1", parameters={"positive": "yes"}, margin=0.2
+    )
+    assert of_f1.discordance is None
+    assert 10 < of_f1.needed < 100
+    assert of_f1.to_dict()["needed"] == of_f1.needed
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"discordance": 0.1, "margin": -1.0}, "`margin` is -1.0"),
+        ({"discordance": 0.1, "margin": 0.03, "alternative": "less"}, "two one-sided tests"),
+        ({"experiment": "mlflow:x", "margin": 0.03}, "`margin` and `experiment`"),
+        ({"discordance": 0.1, "margin": 0.03, "difference": 0.05}, "within the margin"),
+        ({"discordance": 0.1, "margin": 0.03, "n_examples": 0}, "`n_examples` is 0"),
+    ],
+)
+def test_impossible_plans_of_equivalence_are_refused(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        trackperm.power(**options)
+
+
+def test_a_pilot_without_an_interval_plans_no_equivalence() -> None:
+    runs = answers([True] * 30), answers([True] * 28 + [False] * 2)
+    with pytest.raises(InputError, match="the pilot cannot show equivalence: only 2 examples differ"):
+        trackperm.power(*runs, statistic="f1", parameters={"positive": "yes"}, margin=0.1)
+
+
 def test_from_a_pilot_in_files_and_frames(tmp_path: Path) -> None:
     runs = {"old": answers(OLD), "new": answers(NEW)}
     for name, frame in runs.items():

@@ -1,17 +1,12 @@
-"""Whatever a test of pairing pairs is paired by each engine; of cases of one test the first."""
+"""Whatever a test of pairing pairs is paired by DuckDB too, and by Spark; of cases of one test the first."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import nullcontext
 from functools import partial
 
 import pytest
 from pairing.engines_agree import pair_both_ways
-from support.engines import spark_settings
-
-INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-"""Settings with which Spark does not compile each of many small queries."""
+from support.engines import SPARK_AT_NIGHT, spark_session
 
 ENOUGH = "test_counts_against_plain_python"
 """Of the tests that pair many generated runs, the one whose runs are paired by DuckDB too."""
@@ -19,13 +14,50 @@ ENOUGH = "test_counts_against_plain_python"
 ALL_CASES = "test_each_engine"
 """The module whose cases are all paired by each engine."""
 
+ON_SPARK = {
+    "test_a_class_that_only_predictions_have_is_left_out",
+    "test_a_column_of_the_id_may_be_the_cluster",
+    "test_absent_examples_count_as_wrong",
+    "test_as_numbers",
+    "test_attempts_of_one_id_are_added_up",
+    "test_both_runs_have_one_unit",
+    "test_classes_that_differ_between_the_runs",
+    "test_clusters_and_repeats",
+    "test_columns_have_types_of_their_own",
+    "test_copies_and_shifted_copies",
+    "test_counters_are_read",
+    "test_decimal_counts",
+    "test_digest_depends_on_every_column_and_not_on_the_order",
+    "test_digests_depend_on_values_types_and_columns",
+    "test_discordant_examples_have_the_scores_of_the_spec",
+    "test_dropped_examples",
+    "test_engines_agree",
+    "test_equal_examples_are_counted_once",
+    "test_five_of_many_differences_are_shown_and_long_values_cut",
+    "test_inputs_that_repeat",
+    "test_integer_ids_are_ordered_as_numbers",
+    "test_integer_ids_beside_ids_of_a_csv",
+    "test_many_runs_at_once",
+    "test_nested_ids",
+    "test_rows_are_matched_by_all_columns",
+    "test_single_precision",
+    "test_sums_beyond_64_bits",
+    "test_text_ids_are_ordered_as_text",
+    "test_texts_that_are_integers_have_the_words_of_integers",
+    "test_the_largest_counts",
+    "test_the_table_has_a_row_for_each_weight",
+    "test_unrelated_rows",
+}
+"""Tests of other modules that run on Spark too, one for each kind of query; the others do so at night."""
+
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run the tests of a module that pairs runs by polars and DuckDB, and by polars and Spark."""
-    is_generated = hasattr(metafunc.function, "hypothesis")
-    if hasattr(metafunc.module, "pair") and (not is_generated or metafunc.function.__name__ == ENOUGH):
-        engines = ["duckdb", *([] if is_generated else [pytest.param("spark", marks=pytest.mark.spark)])]
-        metafunc.parametrize("other_engine", engines, indirect=True)
+    name, is_generated = metafunc.function.__name__, hasattr(metafunc.function, "hypothesis")
+    if hasattr(metafunc.module, "pair") and (not is_generated or name == ENOUGH):
+        is_usual = name in ON_SPARK or metafunc.module.__name__.endswith(ALL_CASES)
+        spark = pytest.param("spark", marks=pytest.mark.spark if is_usual else SPARK_AT_NIGHT)
+        metafunc.parametrize("other_engine", ["duckdb", *([] if is_generated else [spark])], indirect=True)
 
 
 def _is_a_later_case(item: pytest.Item) -> bool:
@@ -35,17 +67,22 @@ def _is_a_later_case(item: pytest.Item) -> bool:
     return any(number for name, number in case.indices.items() if name != "other_engine")
 
 
+@pytest.hookimpl(tryfirst=True)  # before -m chooses by what is marked here
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     later = {item for item in items if _is_a_later_case(item) and "spark" in item.keywords}
     config.hook.pytest_deselected(items=list(later))
     items[:] = [item for item in items if item not in later]
+    for item in items:
+        if {"spark", "extended"} <= set(item.keywords):
+            item.add_marker("nightly")
 
 
 @pytest.fixture(autouse=True)
-def other_engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str | None]:
+def other_engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str | None:
     """Let `pair` of a test module pair in memory and by this engine, which have the same result."""
     engine: str | None = getattr(request, "param", None)
     if engine is not None and not _is_a_later_case(request.node):
         monkeypatch.setattr(request.module, "pair", partial(pair_both_ways, engine=engine))
-    with spark_settings(INTERPRETED) if engine == "spark" else nullcontext():
-        yield engine
+    if engine == "spark":
+        spark_session()
+    return engine

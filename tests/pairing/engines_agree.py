@@ -13,6 +13,7 @@ from trackperm.errors import TrackpermError
 from trackperm.pairing import Pairing, PairingResult, joined
 from trackperm.pairing.pair import pair, pair_in_memory
 from trackperm.statistic import Statistic
+from trackperm.statistic.written_spec import written_spec
 from trackperm.tables.table import ExampleTable
 
 
@@ -74,7 +75,7 @@ def assert_same(found: PairingResult, expected: PairingResult) -> None:
         assert found.report.n_changed in (None, report.n_changed)
         report = replace(report, n_changed=found.report.n_changed)
     assert found.report == report
-    assert found.statistic.document() == expected.statistic.document()
+    assert written_spec(found.statistic) == written_spec(expected.statistic)
     tables = found.count_table, expected.count_table
     assert tables[0].names == tables[1].names
     for part in ("candidate", "baseline", "multiplicities"):

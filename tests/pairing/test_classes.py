@@ -25,6 +25,7 @@ from trackperm.ledger.comparison_publication import publication
 from trackperm.pairing import classes
 from trackperm.pairing.pair import pair_in_memory as pair
 from trackperm.statistic import load_statistic
+from trackperm.statistic.written_spec import written_spec
 from trackperm.tables.table import ExampleTable
 
 F1 = """
@@ -149,7 +150,9 @@ def test_the_built_in_is_this_one(tmp_path: Path) -> None:
     sides = runs(0, 12, ["a", "b"])
     ours, built_in = compared(sides, load(tmp_path, BY_LABEL)), compared(sides, "macro_f1")
     assert (built_in.pvalue, built_in.candidate_score) == (ours.pvalue, ours.candidate_score)
-    assert built_in.statistic.document() == ours.statistic.document().replace("name: spec", "name: macro_f1")
+    assert written_spec(built_in.statistic) == written_spec(ours.statistic).replace(
+        "name: spec", "name: macro_f1"
+    )
 
 
 @pytest.mark.parametrize("engine", [name for name in ENGINES if name != "duckdb"])
@@ -264,8 +267,8 @@ def test_decimal_counts(tmp_path: Path) -> None:
     wanted = pvalue(*sides, "id", lambda u, v: mean_cost(u) - mean_cost(v))
     assert found.pvalue == pytest.approx(float(wanted), rel=1e-12)
     assert found.difference == pytest.approx(float(mean_cost(sides[1]) - mean_cost(sides[0])))
-    again = compared(sides, load(tmp_path, found.statistic.document()))
-    assert (again.pvalue, again.statistic.document()) == (found.pvalue, found.statistic.document())
+    again = compared(sides, load(tmp_path, written_spec(found.statistic)))
+    assert (again.pvalue, written_spec(again.statistic)) == (found.pvalue, written_spec(found.statistic))
 
 
 def test_counters_are_read(tmp_path: Path) -> None:
@@ -332,10 +335,10 @@ class TestWhatIsShownAndLogged:
             F1 + "classes: [10, 3]\n",
         ):
             found = compared(sides, load(tmp_path, text))
-            document = found.statistic.document()
+            document = written_spec(found.statistic)
             assert yaml.safe_load(document)["classes"] == list(found.statistic.classes)
             again = compared(sides, load(tmp_path, document.replace("name: spec\n", "")))
-            assert (again.pvalue, again.statistic.document(), again.key) == (
+            assert (again.pvalue, written_spec(again.statistic), again.key) == (
                 found.pvalue,
                 document,
                 found.key,
@@ -348,7 +351,7 @@ class TestWhatIsShownAndLogged:
         spec = load(tmp_path, BY_LABEL.replace("classes: label", "classes: kind\ncolumns: {kind: category}"))
         found, expected = compared(sides, spec), compared(sides, "macro_f1")
         assert (found.pvalue, found.difference) == (expected.pvalue, expected.difference)
-        again = compared(sides, load(tmp_path, found.statistic.document()))
+        again = compared(sides, load(tmp_path, written_spec(found.statistic)))
         assert (again.pvalue, again.difference) == (found.pvalue, found.difference)
 
     def test_the_p_value_from_the_logged_table(self, tmp_path: Path) -> None:
@@ -363,7 +366,7 @@ class TestWhatIsShownAndLogged:
             ),
             frame["multiplicity"].to_numpy(),
         )
-        statistic = load(tmp_path, comparison.statistic.document())
+        statistic = load(tmp_path, written_spec(comparison.statistic))
         observed, swapped = statistic.pairs(table.candidate, table.baseline)
         test = structured_test(observed, swapped, statistic.h, multiplicities=table.multiplicities)
         assert test.pvalue == pytest.approx(comparison.pvalue, rel=1e-12)

@@ -11,6 +11,7 @@ from support.unit_swaps import Row, accuracy, f1, pvalue
 
 import trackperm
 from trackperm.errors import InputError, PairingError
+from trackperm.statistic.written_spec import written_spec
 
 SHARE = """
 counts: {correct: prediction == label, n: 1}
@@ -76,7 +77,7 @@ class TestClusters:
         ]  # fmt: skip
         assert set(found.discordant["id"]) <= {row["speaker"] for row in baseline}
         assert len(found.discordant) == found.n_discordant
-        assert "\ncluster: speaker\n" in found.statistic.document()
+        assert "\ncluster: speaker\n" in written_spec(found.statistic)
 
     def test_a_column_by_another_name(self, tmp_path: Path) -> None:
         baseline, candidate = (frame(run) for run in runs(1, 20, 5))
@@ -143,7 +144,7 @@ class TestRepeats:
         assert found.pairing.notes == (
             "unit: the example, by `id`; 1 to 3 rows of each; their counts are added up",
         )
-        assert "\nrepeats: sum\n" in found.statistic.document()
+        assert "\nrepeats: sum\n" in written_spec(found.statistic)
 
     def test_the_order_of_rows_changes_nothing(self, tmp_path: Path) -> None:
         baseline, candidate = map(frame, self.repeated(0))

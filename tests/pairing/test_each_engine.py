@@ -90,6 +90,7 @@ TEXT = columns(*(pl.format("{}-ß{}", pl.lit(name), name).alias(name) for name i
 IN_TEXT = columns(pl.format("q-{}", "id").alias("id"))
 DECOMPOSED = pl.format("e\u0301{}", "id")
 LISTS = columns(pl.col("prediction", "label").cast(pl.String).repeat_by(pl.col("id").abs() % 3))
+ONE_LONGER = columns(prediction=pl.when(pl.col("id") == -10).then(pl.lit(["x"] * 3)).otherwise("prediction"))
 DECIMALS = columns(
     prediction=pl.when(pl.col("id") == -10).then(0.5).otherwise("prediction").cast(pl.Decimal(20, 2))
 )
@@ -176,11 +177,15 @@ REFUSED = {
     "labels that differ before counts": Case(
         one_score, chain(one_score, put(2**62, "score", 3), put(7, "label", 200)), "mean"
     ),
+    "lists that cannot be counted": Case(LISTS, chain(LISTS, ONE_LONGER), "token_accuracy"),
+    # each is put at the beginning and sorted to the end
+    "one text in two normal forms": Case(
+        chain(IN_TEXT, put("\u00e9", "id", 0), put("e\u0301", "id", 0)), IN_TEXT, missing="drop"
+    ),
     "no missing predictions": Case(one_score, one_score, "mean", missing="wrong"),
 }
 
 MORE = {
-    "twins": Case(chain(IN_TEXT, put("\u00e9", "id", 0), put("e\u0301", "id", 239)), IN_TEXT, missing="drop"),
     "decimal counts": Case(one_score, chain(one_score, put(0.5, "score", 3)), "mean"),
     "classes": Case(same, same, "macro_f1"),
     "wide integers": Case(columns(pl.col("prediction").cast(pl.UInt64)), same),

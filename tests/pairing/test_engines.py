@@ -74,7 +74,7 @@ def test_comparisons_agree_on_every_engine(tables: tuple[pa.Table, pa.Table]) ->
 
 
 @pytest.mark.spark
-@settings(deadline=None, max_examples=cases(25))
+@settings(deadline=None, max_examples=cases(6))
 @given(runs())
 def test_comparisons_agree_on_spark(tables: tuple[pa.Table, pa.Table]) -> None:
     check([SPARK], tables)

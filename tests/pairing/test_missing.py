@@ -12,6 +12,7 @@ import trackperm
 from trackperm.errors import InputError, PairingError, SpecError
 from trackperm.pairing.pair import pair_in_memory as pair
 from trackperm.statistic import load_statistic
+from trackperm.statistic.written_spec import written_spec
 from trackperm.tables.table import ExampleTable
 
 SHARE = "counts: {correct: prediction == label, n: 1}\nscore: correct / n\n"
@@ -82,7 +83,7 @@ class TestCountedAsWrong:
         assert note in found.pairing.notes
         assert (found.pairing.n_paired, found.pairing.n_dropped, found.pairing.missing) == (14, 0, "wrong")
         assert "|missing:wrong|" in found.signature
-        assert "\nmissing:\n  correct: 0\n  n: 1\n" in found.statistic.document()
+        assert "\nmissing:\n  correct: 0\n  n: 1\n" in written_spec(found.statistic)
         nothing = trackperm.compare(baseline, candidate, spec, missing="wrong")
         assert nothing.pairing.notes == ()
         assert nothing.pvalue == trackperm.compare(baseline, candidate, spec).pvalue

@@ -15,6 +15,7 @@ from support.unit_swaps import Row, accuracy, f1, pvalue
 import trackperm
 from trackperm.errors import InputError, PairingError
 from trackperm.exact import difference_test
+from trackperm.statistic.written_spec import written_spec
 
 SHARE = "counts: {correct: prediction == label, n: 1}\nscore: correct / n\n"
 F1 = """
@@ -160,10 +161,10 @@ def test_the_document_repeats_it(tmp_path: Path) -> None:
     baseline, candidate = map(pl.DataFrame, runs(0, 12, ["en", "de"]))
     for text in (SHARE, F1, LONG_SHARE):
         found = trackperm.compare(baseline, candidate, load(tmp_path, text + "strata: language\n"))
-        document = found.statistic.document()
+        document = written_spec(found.statistic)
         assert "strata: language\nweights:\n  de: 1\n  en: 1\n" in document
         again = trackperm.compare(baseline, candidate, load(tmp_path, document.replace("name: spec\n", "")))
-        assert (again.pvalue, again.statistic.document(), again.key) == (found.pvalue, document, found.key)
+        assert (again.pvalue, written_spec(again.statistic), again.key) == (found.pvalue, document, found.key)
 
 
 def test_a_statistic_that_was_used_before(tmp_path: Path) -> None:

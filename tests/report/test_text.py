@@ -133,6 +133,37 @@ def test_ties_that_are_not_exact_and_mid_p_are_labelled():
     assert "(mid-p = " in description.markdown(comparison)
 
 
+def test_the_power_of_equivalence_stands_beside_every_margin():
+    """It depends on the discordance, not on the difference, and says where there are too few examples."""
+    few, even, many = (
+        accuracy(better, worse, both=n - better - worse, margin=0.03)
+        for better, worse, n in ((23, 16, 400), (20, 19, 400), (40, 38, 4000))
+    )
+    said = "power of equivalence within 0.03: 10 % if the true difference is 0, 7 % if it is half the margin"
+    for comparison in (few, even):
+        assert f"{said}; so few examples would rarely show equivalence, even of equal runs" in text.notes(
+            comparison
+        )
+    assert said[1:] in description.markdown(few).replace("\\", "")
+    assert any("above 99 %" in note and "rarely" not in note for note in text.notes(many))
+    assert [fact for fact in view.facts(few) if fact[0] == "power of equivalence"] == [
+        (
+            "power of equivalence",
+            "10 %",
+            "within 0.03, if the true difference is 0; 7 % if it is half the margin",
+        )
+    ]
+    assert few.to_dict()["equivalence_power"]["at_zero"] == pytest.approx(0.10, abs=0.005)
+    assert few.to_frame()["equivalence_power"].to_list() == [few.equivalence_power.at_zero]
+
+
+def test_without_a_margin_or_an_interval_there_is_no_power_of_equivalence():
+    assert accuracy(20, 19, both=300).equivalence_power is None
+    few = accuracy(1, 1, both=30, statistic="f1", parameters={"positive": "yes"}, margin=0.1)
+    assert few.equivalence_power is None
+    assert few.to_dict()["equivalence_power"] is None
+
+
 def test_the_p_of_an_equivalence_is_that_of_the_equivalence():
     comparison = accuracy(8, 7, both=385, margin=0.03)
     assert text.headline(comparison) == (

@@ -238,7 +238,7 @@ def test_leaderboard(site, page_of):
     assert f"{board.rows[0].name} is" in page.locator("#headline").inner_text()
 
 
-@pytest.mark.parametrize("n", [2, 40, 129])
+@pytest.mark.parametrize("n", [2, 40, pytest.param(129, marks=pytest.mark.nightly)])
 def test_leaderboards_of_many_sizes(chrome, site, tmp_path, n):
     """Nothing is cut or overlaps at any width; the heat map is reached by pointer and keyboard."""
     board = sweep(n)

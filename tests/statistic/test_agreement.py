@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 from sklearn import metrics
 from support.comparisons import compared_as_they_are
+from support.engines import each_with_engines
 from support.unit_swaps import pvalue
 
 import trackperm
@@ -126,8 +127,7 @@ def test_against_all_swaps_and_scikit_learn(name: str, alternative: str) -> None
     assert tested >= 8
 
 
-@pytest.mark.parametrize("engine", ["polars", "duckdb", pytest.param("spark", marks=pytest.mark.spark)])
-@pytest.mark.parametrize("name", STATISTICS)
+@each_with_engines(STATISTICS, "polars", "duckdb")
 def test_every_engine_counts_the_same(name: str, engine: Any) -> None:
     baseline, candidate = random_rows(np.random.default_rng(5), 60)
     frames = [pl.DataFrame(rows) for rows in (baseline, candidate)]

@@ -16,6 +16,7 @@ import trackperm
 import trackperm.statistic
 from trackperm.errors import InputError, InputTypeError, SpecError
 from trackperm.statistic import ColumnType, builtin_names, json_schema, load_statistic
+from trackperm.statistic.written_spec import written_spec
 
 SHARE = "counts: {correct: prediction == label, n: 1}\nscore: correct / n\n"
 OF_CLASS = "counts: {hits: (prediction == class) & (label == class), n: label == class}\nscore: hits / n\n"
@@ -25,7 +26,7 @@ PACKAGE = Path(trackperm.statistic.__file__).parent
 
 class TestVersion:
     def test_1_is_the_language(self, tmp_path: Path) -> None:
-        assert load(tmp_path, "version: 1\n" + SHARE).document() == load(tmp_path, SHARE).document()
+        assert written_spec(load(tmp_path, "version: 1\n" + SHARE)) == written_spec(load(tmp_path, SHARE))
 
     @pytest.mark.parametrize("version", ["2", "0", "1.0", "'1'", "true", "[1]", ""])
     def test_others_are_refused(self, tmp_path: Path, version: str) -> None:
@@ -137,7 +138,7 @@ class TestMissing:
         found = frame.select(**expressions)
         assert found.rows() == [(0, 0), (0, 1)]
         assert statistic.missing_reads_label
-        assert load(tmp_path, statistic.document()).document() == statistic.document()
+        assert written_spec(load(tmp_path, written_spec(statistic))) == written_spec(statistic)
 
     def test_without_counts(self, tmp_path: Path) -> None:
         with pytest.raises(InputError, match="does not define the counts of a missing prediction"):
@@ -298,10 +299,10 @@ def test_a_contrast_of_the_long_form(tmp_path: Path) -> None:
 )
 def test_documents_carry_it(tmp_path: Path, text: str) -> None:
     statistic = load(tmp_path, SHARE + text)
-    document = statistic.document()
-    assert document != load(tmp_path, SHARE).document()
+    document = written_spec(statistic)
+    assert document != written_spec(load(tmp_path, SHARE))
     again = load(tmp_path, document)
-    assert again.document() == document
+    assert written_spec(again) == document
     assert (again.g_names, again.h, again.columns) == (statistic.g_names, statistic.h, statistic.columns)
     assert (again.repeats, again.cluster, again.strata, again.weights, again.contrast) == (
         statistic.repeats, statistic.cluster, statistic.strata, statistic.weights, statistic.contrast

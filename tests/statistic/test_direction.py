@@ -10,6 +10,7 @@ from support.specs import load, refusal, underlined
 from trackperm.errors import SpecError
 from trackperm.statistic import builtin_names, load_statistic, read_statistic
 from trackperm.statistic.direction import direction_word, lower_is_better_by_name
+from trackperm.statistic.written_spec import written_spec
 
 MEAN = "counts: {total: score, n: 1}\nscore: total / n\n"
 LONG = "counts: {a: a}\ng: {x: u.a, y: v.a}\nh: x - y\n"
@@ -129,5 +130,5 @@ def test_the_name_of_a_stored_statistic_counts() -> None:
 
 def test_the_document_declares_the_direction(tmp_path: Path) -> None:
     """The spec that is logged is read again, whatever its name."""
-    document = load(tmp_path, f"name: val_loss\n{MEAN}greater_is_better: true\n").document()
-    assert load(tmp_path, document).document() == document
+    document = written_spec(load(tmp_path, f"name: val_loss\n{MEAN}greater_is_better: true\n"))
+    assert written_spec(load(tmp_path, document)) == document

@@ -17,6 +17,7 @@ from scipy.stats import pearsonr
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import ndcg_score
 from support.comparisons import compared_as_they_are
+from support.engines import each_with_engines
 from support.unit_swaps import example_pvalue
 
 import trackperm
@@ -177,8 +178,7 @@ def test_a_missing_answer(name: str) -> None:
     )
 
 
-@pytest.mark.parametrize("engine", ["duckdb", pytest.param("spark", marks=pytest.mark.spark)])
-@pytest.mark.parametrize("name", CASES)
+@each_with_engines(CASES, "duckdb")
 def test_every_engine_counts_the_same(name: str, engine: Any) -> None:
     case = CASES[name]
     frames = [frame(rows) for rows in drawn(case, np.random.default_rng(6), 30)]

@@ -18,6 +18,7 @@ from trackperm.statistic import load_statistic, read_statistic
 from trackperm.statistic.load import BUILTIN
 from trackperm.statistic.pair_term import by_order
 from trackperm.statistic.problems import problems
+from trackperm.statistic.written_spec import written_spec
 
 AUC = """\
 pairs:
@@ -107,7 +108,7 @@ def test_document_of_a_statistic_of_pairs_is_that_statistic(name: str) -> None:
     if statistic.pair_term is None:
         return
     assert by_order(statistic.pair_term)
-    assert read_statistic(statistic.document(), "x").document() == statistic.document()
+    assert written_spec(read_statistic(written_spec(statistic), "x")) == written_spec(statistic)
 
 
 @pytest.mark.parametrize(
@@ -182,7 +183,7 @@ def test_any_other_term_needs_a_resolution_and_few_examples() -> None:
     fine = load_statistic(statistic, resolution="0.01")
     found = trackperm.compare(*runs(10), fine)
     assert found.test.error_bound <= 1e-10
-    assert "resolution: '0.01'" in fine.document()
+    assert "resolution: '0.01'" in written_spec(fine)
     with pytest.raises(SpecError, match="at most 10,000 examples, not 10,001"):
         trackperm.compare(*runs(10_001), fine)
     whole = [each.with_columns(score=pl.col("id") % 4) for each in runs(10)]

@@ -12,11 +12,13 @@ import numpy as np
 import polars as pl
 import pytest
 from sklearn import metrics
+from support.engines import each_with_engines
 from support.unit_swaps import example_pvalue
 
 import trackperm
 from trackperm.errors import InputError, SpecError
 from trackperm.statistic import load_statistic, read_statistic
+from trackperm.statistic.written_spec import written_spec
 
 Values = list[tuple[Fraction, Fraction]]
 """Predictions with their labels."""
@@ -111,8 +113,7 @@ def test_other_floats_are_computed_in_floats() -> None:
     assert "multiples of 2**-" in found.pairing.notes[0]
 
 
-@pytest.mark.parametrize("engine", ["polars", "duckdb", pytest.param("spark", marks=pytest.mark.spark)])
-@pytest.mark.parametrize("name", NUMBERS)
+@each_with_engines(NUMBERS, "polars", "duckdb")
 def test_every_engine_counts_the_same(name: str, engine: Any) -> None:
     rng = np.random.default_rng(4)
     label, first, second = (decimals(rng, 50, 3, steps=2_000) for _ in range(3))
@@ -237,7 +238,7 @@ def test_refused_ranges(ranges: str, said: str) -> None:
 
 
 def test_ranges_are_part_of_the_document() -> None:
-    document = load_statistic("brier").document()
+    document = written_spec(load_statistic("brier"))
     assert read_statistic(document, "spec", "brier").ranges == {"probability": (0, 1)}
 
 

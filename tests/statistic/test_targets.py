@@ -85,7 +85,7 @@ def test_counts_of_extreme_values_on_every_engine(expression: Written) -> None:
 
 @pytest.mark.spark
 @pytest.mark.parametrize("data", [DATA, EXTREME], ids=["values", "extreme values"])
-@settings(deadline=None, max_examples=cases(60))
+@settings(deadline=None, max_examples=cases(20))
 @given(expression=COUNTS)
 def test_counts_against_python_on_spark(data: dict[str, list[Any]], expression: Written) -> None:
     check_counts(expression, data, ("polars", SPARK))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -35,6 +35,12 @@ ENGINES = (
     "duckdb",
 )
 SPARK = "pyspark"
+QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Options of a Java process that ends soon: compile little, and collect garbage without other threads."""
+
+COMPILED = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
+"""What Spark does by default; the session of the tests does not compile its many small queries."""
+
 each_engine = pytest.mark.parametrize("engine", [*ENGINES, pytest.param(SPARK, marks=pytest.mark.spark)])
 
 
@@ -62,6 +68,22 @@ every_engine = pytest.mark.parametrize(
     "engine", [InMemory, DuckDB, pytest.param(spark, marks=pytest.mark.spark)]
 )
 """Every engine that pairs runs."""
+
+SPARK_AT_NIGHT = (pytest.mark.spark, pytest.mark.nightly)
+
+
+def each_with_engines(names: Iterable[str], *engines: str) -> pytest.MarkDecorator:
+    """Parametrise a test by `name` and `engine`: all names with `engines`, and the first on Spark too.
+
+    Spark takes the others at night: a comparison is some twenty queries, of a tenth of a second each.
+    """
+    names = list(names)
+    cases = [pytest.param(name, engine) for name in names for engine in engines]
+    for name in names:
+        marks = SPARK_AT_NIGHT if name != names[0] else pytest.mark.spark
+        cases.append(pytest.param(name, "spark", marks=marks))
+    return pytest.mark.parametrize(("name", "engine"), cases)
+
 
 _ROW = "row number"
 _NULLABLE = {
@@ -139,9 +161,12 @@ def spark_session() -> Any:
         "spark.log.level": "OFF",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.driver.extraJavaOptions": QUICK_JAVA,
         "spark.python.sql.dataFrameDebugging.enabled": "false",
         "spark.sql.adaptive.enabled": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.ui.explainMode": "simple",
         "spark.sql.shuffle.partitions": "2",
     }
     builder = SparkSession.builder.master("local[2]").appName("tests")

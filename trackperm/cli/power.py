@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -42,7 +43,16 @@ def power(
         float | None,
         typer.Option(
             metavar="SIZE",
-            help="True difference to detect. [default: that of the pilot]",
+            help="True difference to detect. [default: that of the pilot; 0 with `--margin`]",
+            show_default=False,
+        ),
+    ] = None,
+    margin: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SIZE",
+            help="Smallest difference that matters: plan for equivalence within it, if `--difference`,"
+            " by default 0, is true.",
             show_default=False,
         ),
     ] = None,
@@ -69,8 +79,14 @@ def power(
     format_: TextOrJson = "text",
     output: OutputFiles = None,
 ) -> None:
-    """Compute how many examples detect a difference, from a pilot, a discordance or past comparisons."""
-    from trackperm.ledger.power import power as planned
+    """Compute how many examples detect a difference, from a pilot, a discordance or past comparisons.
+
+    With `--margin`, compute how many examples show equivalence within it.
+    """
+    from trackperm.ledger.power import AnyPlan
+    from trackperm.ledger.power import power as overloaded
+
+    planned: Callable[..., AnyPlan] = overloaded
 
     require_formats(output, ("text", "json"))
     with working("computing power"):
@@ -81,6 +97,7 @@ def power(
             test_set=test_set,
             statistic=statistic,
             difference=difference,
+            margin=margin,
             discordance=discordance,
             n_examples=n_examples,
             power=wanted,

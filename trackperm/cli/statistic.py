@@ -49,10 +49,11 @@ def show(
 ) -> None:
     """Show a statistic as a spec in its long form, with its columns and its engine."""
     from trackperm.statistic import load_statistic
+    from trackperm.statistic.written_spec import written_spec
 
     statistic = load_statistic(name)
     echo(_wrapped(statistic.description, "# "))
-    echo(statistic.document())
+    echo(written_spec(statistic))
     echo(_wrapped(_needs(statistic), "# "))
     echo(_wrapped(f"engine: {_engine(statistic)}", "# "))
 
@@ -121,7 +122,7 @@ def new(
 
 
 def _needs(statistic: Statistic) -> str:
-    from trackperm.statistic.definition import class_text
+    from trackperm.statistic.declared_parts import class_text
 
     groups = [
         f"{use} {statistic.columns[column]}"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import replace
 
 from trackperm.choices import Alternative, IntervalChoice
-from trackperm.errors import CapacityError, UndefinedStatisticError
-from trackperm.exact import CountTable
+from trackperm.errors import CapacityError, TrackpermError, UndefinedStatisticError
+from trackperm.exact import CountTable, PermutationTest
 from trackperm.exact.intervals import (
     EffectSizes,
     Interval,
@@ -30,6 +31,8 @@ from trackperm.exact.pairwise import Influences
 from trackperm.exact.power import MinimumDetectableEffect, detectable_effect
 from trackperm.exact.types import IntArray
 from trackperm.statistic import Statistic
+
+WIDENED_NOTE = "approximate, and widened to contain 0, which the test does not exclude"
 
 DRAWN_BEYOND = 20
 """Expected resamples beyond an end of an interval: its level has a relative error of 1 / sqrt(20) = 22 %."""
@@ -83,6 +86,39 @@ def interval_of(
     if why is not None:
         return why
     return score_interval(observed, swapped, statistic.h, counts, alpha=alpha, alternative=alternative)
+
+
+def interval_beside(
+    test: PermutationTest,
+    statistic: Statistic,
+    table: CountTable,
+    choice: IntervalChoice,
+    alpha: float,
+    influences: Influences | None,
+) -> Interval | str:
+    """Return the interval of :func:`interval_of` that is shown beside a test, or why it is unavailable."""
+    found = interval_of(
+        statistic, table, choice, alpha=alpha, alternative=test.alternative, influences=influences
+    )
+    if isinstance(found, str):
+        return found
+    if found.approximate and not test.interval[1] < alpha and 0.0 not in found:
+        # The test does not exclude 0; a wider interval does not cover less.
+        return replace(found, low=min(found.low, 0.0), high=max(found.high, 0.0), note=WIDENED_NOTE)
+    # An interval agrees with the exact p-value only, not with a mid-p-value or an estimate.
+    is_plain = not test.mid_p and not test.is_drawn
+    return found if is_plain else replace(found, relation="may disagree")
+
+
+def hull_of(intervals: Iterable[Interval | str]) -> Interval | str:
+    """Return the smallest interval that contains all `intervals`, or why one of them is unavailable."""
+    known = list[Interval]()
+    for each in intervals:
+        if isinstance(each, str):
+            return each
+        known.append(each)
+    low, high = min(each.low for each in known), max(each.high for each in known)
+    return replace(max(known, key=lambda each: each.approximate), low=low, high=high)
 
 
 def _agreeing(
@@ -199,11 +235,15 @@ def detectable_effect_of(
 ) -> MinimumDetectableEffect | None:
     """Return the smallest true difference that a test of this size and discordance detects at 80 % power.
 
-    None if the discordance is unknown, or cannot be estimated because no example is discordant.
+    None if the discordance is unknown, cannot be estimated because no example is discordant, or there is no
+    such difference.
     """
     if not table.n_discordant or statistic.rank_score is not None:
         return None
-    observed, swapped = statistic.pairs(table.candidate, table.baseline)
-    return detectable_effect(
-        observed, swapped, statistic.h, table.multiplicities, alpha=alpha, alternative=alternative
-    )
+    try:
+        observed, swapped = statistic.pairs(table.candidate, table.baseline)
+        return detectable_effect(
+            observed, swapped, statistic.h, table.multiplicities, alpha=alpha, alternative=alternative
+        )
+    except TrackpermError:
+        return None

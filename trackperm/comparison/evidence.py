@@ -111,7 +111,7 @@ def size_bounds(
         change = _largest_change(statistic, table, share)
         return SizeBounds(-change, change, basis, 0.0, _unseen(d, n, share, unit))
     share = -math.expm1(math.log(alpha) / n)
-    least = share * _range_of_scores(statistic, table) if basis.method == "shift" else 0.0
+    least = share * range_of_scores(statistic, table) if basis.method == "shift" else 0.0
     return SizeBounds(basis.low, basis.high, basis, least, _unseen(d, n, share, unit))
 
 
@@ -227,7 +227,7 @@ def _scores(statistic: Statistic, totals: npt.NDArray[np.float64]) -> npt.NDArra
     return np.broadcast_to(np.asarray(values, dtype=np.float64), len(totals))
 
 
-def _range_of_scores(statistic: Statistic, table: CountTable) -> float:
+def range_of_scores(statistic: Statistic, table: CountTable) -> float:
     """Return the length of the smallest interval with 0 and all scores of single examples."""
     if statistic.score is None:
         return math.inf

@@ -18,6 +18,7 @@ TYPES: Mapping[str, type[pl.DataType]] = {
     "p_value": pl.Float64,
     "adjusted_p": pl.Float64,
     "equivalence_p": pl.Float64,
+    "equivalence_power": pl.Float64,
     "verdict": pl.String,
     "n_examples": pl.Int64,
     "n_discordant": pl.Int64,

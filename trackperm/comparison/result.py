@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -14,9 +13,11 @@ import polars as pl
 from trackperm.choices import IntervalChoice
 from trackperm.comparison.context import AdjustedPValue, MissingDataCase, Slice
 from trackperm.comparison.dependence import Dependence
-from trackperm.comparison.effect import detectable_effect_of, effect_sizes_of, interval_of
+from trackperm.comparison.effect import detectable_effect_of, effect_sizes_of, hull_of, interval_beside
+from trackperm.comparison.equivalence_power import law_by_interval
 from trackperm.comparison.evidence import EquivalencePValue, SizeBounds, equivalence_pvalue, size_bounds
 from trackperm.comparison.frame import TYPES, one_row
+from trackperm.comparison.identity import key_of, signature_of
 from trackperm.comparison.json_values import effect_sizes_as_json, finite, interval_as_json
 from trackperm.comparison.null_hypothesis import null_hypothesis, remarks
 from trackperm.comparison.runs import RunData
@@ -28,17 +29,13 @@ from trackperm.comparison.second_opinions import (
     studentized_opinion,
 )
 from trackperm.comparison.verdict import Conclusion, Verdict, decide
-from trackperm.errors import TrackpermError
 from trackperm.exact import CountTable, NullDistribution, PermutationTest
 from trackperm.exact.intervals import EffectSizes, Interval
-from trackperm.exact.power import MinimumDetectableEffect
+from trackperm.exact.power import EquivalencePower, MinimumDetectableEffect, equivalence_power
 from trackperm.pairing import PairingReport
 from trackperm.presentation import Presented
 from trackperm.statistic import Statistic
 from trackperm.trackers.references import TrackedRun
-from trackperm.version import __version__
-
-WIDENED_NOTE = "approximate, and widened to contain 0, which the test does not exclude"
 
 
 @dataclass(frozen=True)
@@ -288,30 +285,9 @@ class Comparison(Presented):
     def _interval(self) -> Interval | str:
         """The interval, or the reason why it is unavailable."""
         if self.bounds:
-            hull = []
-            for case in self.bounds:
-                if isinstance(case._interval, str):
-                    return case._interval
-                hull.append(case._interval)
-            low, high = min(each.low for each in hull), max(each.high for each in hull)
-            return replace(max(hull, key=lambda each: each.approximate), low=low, high=high)
-        alternative = self.test.alternative
-        found = interval_of(
-            self.statistic,
-            self.count_table,
-            self._interval_choice,
-            alpha=self.alpha,
-            alternative=alternative,
-            influences=self.pairing.influences,
-        )
-        if isinstance(found, str):
-            return found
-        if found.approximate and not self.test.interval[1] < self.alpha and 0.0 not in found:
-            # The test does not exclude 0; a wider interval does not cover less.
-            return replace(found, low=min(found.low, 0.0), high=max(found.high, 0.0), note=WIDENED_NOTE)
-        # An interval agrees with the exact p-value only, not with a mid-p-value or an estimate.
-        is_plain = not self.test.mid_p and not self.test.is_drawn
-        return found if is_plain else replace(found, relation="may disagree")
+            return hull_of([case._interval for case in self.bounds])
+        influences, choice = self.pairing.influences, self._interval_choice
+        return interval_beside(self.test, self.statistic, self.count_table, choice, self.alpha, influences)
 
     @cached_property
     def size(self) -> SizeBounds:
@@ -342,6 +318,21 @@ class Comparison(Presented):
         return max(found, key=lambda each: each.pvalue)
 
     @cached_property
+    def equivalence_power(self) -> EquivalencePower | None:
+        """Power of equivalence within the margin, if the true difference is 0 or half the margin.
+
+        It uses the number of examples and the discordance of this comparison, never its difference. None
+        without a margin, or without an interval that can show equivalence, for means over pairs of examples,
+        and if missing predictions are bounded.
+        """
+        if self.margin is None or self.bounds or self.statistic.depends_on_both:
+            return None
+        if isinstance(self.size.basis, str):
+            return None
+        law = law_by_interval(self.statistic, self.count_table, self.size.basis)
+        return None if law is None else equivalence_power(law, self.margin, self.alpha)
+
+    @cached_property
     def effect_sizes(self) -> EffectSizes:
         """Effect sizes: relative change, Cohen's d_z and odds, where the statistic has them."""
         return effect_sizes_of(
@@ -356,12 +347,9 @@ class Comparison(Presented):
     @cached_property
     def detectable(self) -> MinimumDetectableEffect | None:
         """Smallest true difference that such a comparison detects at 80 % power; None if unknown."""
-        try:
-            return detectable_effect_of(
-                self.statistic, self.count_table, alpha=self.alpha, alternative=self.test.alternative
-            )
-        except TrackpermError:
-            return None
+        return detectable_effect_of(
+            self.statistic, self.count_table, alpha=self.alpha, alternative=self.test.alternative
+        )
 
     @property
     def null_hypothesis(self) -> str:
@@ -384,11 +372,7 @@ class Comparison(Presented):
     def with_second_opinions(self) -> Comparison:
         """Return the comparison with the results of other tests; its `key` stays the same."""
         found = second_opinions(
-            self.statistic,
-            self.count_table,
-            self.test,
-            self.alpha,
-            influences=self.pairing.influences,
+            self.statistic, self.count_table, self.test, self.alpha, influences=self.pairing.influences
         )
         kept = (each for each in self.second_opinions if each.name == STUDENTIZED)
         return replace(self, second_opinions=(*found, *kept))
@@ -408,24 +392,21 @@ class Comparison(Presented):
     def key(self) -> str:
         """Digest of both runs, their data, the spec and the options; it identifies the comparison."""
         # Run references are part of the key, paths are not: the digests identify the data of files.
-        parts = [
+        parts = (
             None if self.baseline_run is None else self.baseline,
             None if self.candidate_run is None else self.candidate,
             self.pairing.baseline_digest,
             self.pairing.candidate_digest,
-            self.statistic.document(),
-            dict(sorted(self.options.items())),
-        ]
-        return hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode()).hexdigest()
+        )
+        return key_of(parts, self.statistic, self.options)
 
     @property
     def signature(self) -> str:
         """Settings that reproduce the p-value, in one line."""
-        spec = hashlib.sha256(self.statistic.document().encode()).hexdigest()
         corrected = None if self.n_uncorrected is None else f"none/{self.n_uncorrected}"
         if self.corrected is not None:
             corrected = f"{self.corrected.method}/{self.corrected.n_tests}"
-        parts = {
+        settings = {
             "alt": self.test.alternative,
             "n": self.n_examples,
             "discordant": self.n_discordant,
@@ -439,11 +420,8 @@ class Comparison(Presented):
             "corrected": corrected,
             "drawn": self.test.n_samples,
             "data": f"{self.pairing.baseline_digest[:8]}/{self.pairing.candidate_digest[:8]}",
-            "spec": spec[:8],
-            "trackperm": __version__,
         }
-        shown = (f"{name}:{value}" for name, value in parts.items() if value is not None)
-        return "|".join([self.statistic.name, *shown])
+        return signature_of(self.statistic, settings)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON values; numbers that are not finite become None."""
@@ -479,6 +457,7 @@ class Comparison(Presented):
             "no_equivalence": self.decision.lack,
             "equivalence_pvalue": None if self.equivalence is None else self.equivalence.pvalue,
             "equivalence_pvalue_is_bound": None if self.equivalence is None else self.equivalence.is_bound,
+            "equivalence_power": None if self.equivalence_power is None else asdict(self.equivalence_power),
             "slice": None if self.slice is None else asdict(self.slice),
             "interval": interval_as_json(self.interval),
             "no_interval": self.interval_unavailable,
@@ -513,9 +492,9 @@ class Comparison(Presented):
         polars.DataFrame
             Columns ``statistic``, ``baseline``, ``candidate`` (names of the runs), ``baseline_score``,
             ``candidate_score``, ``difference``, ``ci_low``, ``ci_high`` (ends of `interval`), ``p_value``,
-            ``adjusted_p``, ``equivalence_p``, ``verdict``, ``n_examples``, ``n_discordant``, ``n_better``,
-            ``n_worse``, ``signature``. What the comparison lacks is null; a p-value below the range of floats
-            is 0.
+            ``adjusted_p``, ``equivalence_p``, ``equivalence_power`` (if the true difference is 0),
+            ``verdict``, ``n_examples``, ``n_discordant``, ``n_better``, ``n_worse``, ``signature``. What the
+            comparison lacks is null; a p-value below the range of floats is 0.
         """
         named = {
             "statistic": self.title,
@@ -526,6 +505,7 @@ class Comparison(Presented):
             "p_value": self.pvalue,
             "adjusted_p": None if self.corrected is None else self.corrected.pvalue,
             "equivalence_p": None if self.equivalence is None else self.equivalence.pvalue,
+            "equivalence_power": None if self.equivalence_power is None else self.equivalence_power.at_zero,
         }
         return one_row({name: named[name] if name in named else getattr(self, name) for name in TYPES})
 

@@ -14,6 +14,7 @@ import polars as pl
 
 from trackperm.choices import Alternative, MissingOfMany
 from trackperm.comparison import RunData
+from trackperm.comparison.identity import key_of, signature_of
 from trackperm.comparison.verdict import MARKERS, Sign
 from trackperm.exact import PermutationTest
 from trackperm.exact.intervals import Interval
@@ -22,7 +23,6 @@ from trackperm.exact.result import Relation, adjusted_relations
 from trackperm.leaderboards.paired_runs import ExcludedRun
 from trackperm.presentation import Presented
 from trackperm.statistic import Statistic
-from trackperm.version import __version__
 
 
 @dataclass(frozen=True)
@@ -238,19 +238,13 @@ class Leaderboard(Presented):
             (row.origin if row.data.run is not None else None, digest)
             for row, digest in zip(self.rows, self.digests, strict=True)
         ]
-        parts = [
-            sorted(own, key=str),
-            None if self.baseline is None else own[self.baseline],
-            self.statistic.document(),
-            dict(sorted(self.options.items())),
-        ]
-        return hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode()).hexdigest()
+        parts = sorted(own, key=str), None if self.baseline is None else own[self.baseline]
+        return key_of(parts, self.statistic, self.options)
 
     @property
     def signature(self) -> str:
         """Settings that reproduce the numbers, in one line."""
-        spec = hashlib.sha256(self.statistic.document().encode()).hexdigest()
-        parts = {
+        settings = {
             "alt": self.alternative,
             "n": self.n_examples,
             "runs": len(self.rows),
@@ -262,10 +256,8 @@ class Leaderboard(Presented):
             "missing": self.missing,
             "methods": "+".join(sorted({pair.test.method for pair in self.pairs})),
             "data": hashlib.sha256("".join(sorted(self.digests)).encode()).hexdigest()[:8],
-            "spec": spec[:8],
-            "trackperm": __version__,
         }
-        return "|".join([self.statistic.name, *(f"{name}:{value}" for name, value in parts.items())])
+        return signature_of(self.statistic, settings)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON values; numbers that are not finite become None."""

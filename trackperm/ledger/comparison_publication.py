@@ -12,6 +12,7 @@ from trackperm.comparison.second_opinions import STUDENTIZED
 from trackperm.exact.result import EXACT_WITHIN
 from trackperm.ledger.run_texts import comparison_cell, comparison_name
 from trackperm.report.rendered import render_comparison
+from trackperm.statistic.written_spec import written_spec
 from trackperm.trackers.publication import TEST_SET_TAG, Publication, RunTags, score_tag
 
 MAX_COUNT_ROWS = 1_000_000
@@ -152,7 +153,7 @@ def evidence(comparison: Comparison) -> dict[str, bytes]:
     A count table of more than :data:`MAX_COUNT_ROWS` rows is left out.
     """
     files = {
-        "trackperm/statistic.yaml": comparison.statistic.document().encode(),
+        "trackperm/statistic.yaml": written_spec(comparison.statistic).encode(),
         "trackperm/comparison.json": comparison.to_json().encode(),
         "trackperm/discordant.parquet": parquet(comparison.discordant),
     }

@@ -12,6 +12,7 @@ from trackperm.ledger.comparison_publication import parquet
 from trackperm.ledger.run_texts import leaderboard_cell
 from trackperm.report.leaderboard.rendered import MAX_ROWS, render_leaderboard
 from trackperm.report.text import shorten
+from trackperm.statistic.written_spec import written_spec
 from trackperm.trackers.markdown_limit import truncate_leaderboard
 from trackperm.trackers.publication import (
     KIND_TAG,
@@ -55,7 +56,7 @@ def leaderboard_publication(board: Leaderboard, sentence: str | None = None) -> 
         tables=rendered.tables,
         files={
             **rendered.files,
-            "trackperm/statistic.yaml": board.statistic.document().encode(),
+            "trackperm/statistic.yaml": written_spec(board.statistic).encode(),
             PAIRS_FILE: parquet(_pairs(board)),
         },
         tags={

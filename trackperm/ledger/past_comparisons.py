@@ -31,6 +31,7 @@ from trackperm.ledger.verification.files import (
 )
 from trackperm.messages import listed
 from trackperm.statistic import Statistic
+from trackperm.statistic.written_spec import written_spec
 from trackperm.trackers.base import Tracker
 from trackperm.trackers.publication import COMPARISON, LoggedComparison
 
@@ -249,8 +250,8 @@ def _read(tracker: Tracker, family: TestFamily) -> tuple[list[_Past], list[str]]
             data = read_result(files)
             statistic = read_spec(files[SPEC], data)
             of_both = frozenset(str(data["pairing"][f"{run}_digest"]) for run in ("baseline", "candidate"))
-            document = document or statistic.document()
-            if statistic.document() != document:
+            document = document or written_spec(statistic)
+            if written_spec(statistic) != document:
                 left_out["by an older spec of that name"] += 1
             elif of_both not in found:  # the same runs may be compared with other options, or exchanged
                 found[of_both] = _Past.of(statistic, read_count_table(files[COUNTS], statistic))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, overload
 
 from trackperm.choices import Alternative
 from trackperm.comparison.compare import compare
+from trackperm.comparison.equivalence_plan import EquivalencePlan, plan_equivalence
 from trackperm.comparison.sample_size import Plan, plan_from_pilot, plan_paired
 from trackperm.errors import InputError
 from trackperm.exact.power.simulated import N_RESAMPLES
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 StatisticName = str | Path | Statistic
+AnyPlan = Plan | EquivalencePlan | list[PastPlan]
 
 
 class _Options(TypedDict, total=False):
@@ -39,13 +41,34 @@ class _Options(TypedDict, total=False):
 
 @overload
 def power(
-    baseline: Any = None, candidate: Any = None, *, experiment: None = None, **options: Unpack[_Options]
+    baseline: Any = None,
+    candidate: Any = None,
+    *,
+    margin: float,
+    experiment: None = None,
+    **options: Unpack[_Options],
+) -> EquivalencePlan: ...
+
+
+@overload
+def power(
+    baseline: Any = None,
+    candidate: Any = None,
+    *,
+    margin: None = None,
+    experiment: None = None,
+    **options: Unpack[_Options],
 ) -> Plan: ...
 
 
 @overload
 def power(
-    baseline: Any = None, candidate: Any = None, *, experiment: str, **options: Unpack[_Options]
+    baseline: Any = None,
+    candidate: Any = None,
+    *,
+    margin: None = None,
+    experiment: str,
+    **options: Unpack[_Options],
 ) -> list[PastPlan]: ...
 
 
@@ -57,6 +80,7 @@ def power(
     test_set: str | None = None,
     statistic: StatisticName | Sequence[StatisticName] | None = None,
     difference: float | None = None,
+    margin: float | None = None,
     discordance: float | None = None,
     n_examples: int | None = None,
     power: float = 0.8,
@@ -67,8 +91,8 @@ def power(
     parameters: Mapping[str, object] | None = None,
     columns: Mapping[str, str] | None = None,
     tracking_uri: str | None = None,
-) -> Plan | list[PastPlan]:
-    """Return the number of examples that are needed to detect a difference between two runs.
+) -> AnyPlan:
+    """Return the number of examples that are needed to detect a difference, or to find equivalence.
 
     A plan starts from one of three sources: a pilot, which is two runs; a `discordance`; or an `experiment`
     with logged comparisons. It is exact for 0/1 scores; for other statistics it uses the normal
@@ -89,6 +113,10 @@ def power(
         default ``accuracy``.
     difference : float, optional
         True difference that the test should detect, in units of the statistic; by default that of the pilot.
+        With `margin`, the true difference for which equivalence should be found, by default 0.
+    margin : float, optional
+        Smallest difference that matters, in units of the statistic: the plan is for finding equivalence
+        within it, from a pilot or a discordance.
     discordance : float, optional
         Share of examples, from 0 to 1, on which exactly one run is right, instead of a pilot.
     n_examples : int, optional
@@ -108,9 +136,9 @@ def power(
 
     Returns
     -------
-    Plan or list of PastPlan
-        A plan; with `experiment`, plans for each statistic by the least, the median and the greatest
-        discordance of the past comparisons.
+    Plan, EquivalencePlan or list of PastPlan
+        A plan, for equivalence with `margin`; with `experiment`, plans for each statistic by the least, the
+        median and the greatest discordance of the past comparisons.
 
     Raises
     ------
@@ -128,11 +156,19 @@ def power(
     >>> plan = trackperm.power("baseline.parquet", "candidate.parquet", difference=0.03)
     >>> round(plan.discordance, 3), plan.needed.first
     (0.135, 1229)
+    >>> trackperm.power(margin=0.03, discordance=0.1).needed
+    1026
     """
     _require_one_source(baseline, discordance, experiment)
     if experiment is None and test_set is not None:
         raise InputError("`--test-set` needs an experiment", hint="add `--experiment`.")
-    if baseline is None and difference is None:
+    if margin is not None and (experiment is not None or alternative != "two-sided"):
+        other = "`--experiment`" if experiment is not None else "`--alternative`"
+        raise InputError(
+            f"`--margin` and {other} cannot be combined; equivalence is two one-sided tests",
+            hint="plan equivalence from two runs or from `--discordance`.",
+        )
+    if baseline is None and difference is None and margin is None:
         source = "discordance" if experiment is None else "experiment"
         raise InputError(f"`--{source}` needs a `--difference`", hint="add `--difference 0.03`, for example.")
     names = [statistic] if isinstance(statistic, str | Path | Statistic) else list(statistic or ())
@@ -146,6 +182,9 @@ def power(
         past = {"test_set": test_set, "difference": difference, **sought, **test, **drawn}
         logged = [name.name if isinstance(name, Statistic) else str(name) for name in names]
         return [plan_from_past(tracker, container, name, **past) for name in logged or ["accuracy"]]
+    equivalence: dict[str, Any] = {"difference": difference, **sought, "alpha": alpha}
+    if discordance is not None and margin is not None:
+        return plan_equivalence(margin, discordance, **equivalence)
     if discordance is not None and difference is not None:
         return plan_paired(difference, discordance, **sought, **test)
     if candidate is None:
@@ -155,6 +194,8 @@ def power(
     named = names[0] if names else None
     given: dict[str, Any] = {"parameters": parameters, "columns": columns, "tracking_uri": tracking_uri}
     pilot = compare(baseline, candidate, named, **given, **test)
+    if margin is not None:
+        return plan_equivalence(margin, pilot, **equivalence)
     return plan_from_pilot(pilot, difference=difference, **sought, **drawn)
 
 

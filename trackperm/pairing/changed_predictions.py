@@ -1,4 +1,4 @@
-"""Number of changed predictions, where the statistic does not read them."""
+"""Number of changed predictions in columns that the statistic does not read."""
 
 from __future__ import annotations
 

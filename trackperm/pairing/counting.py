@@ -435,7 +435,7 @@ def _over_strata(alone: pl.DataFrame, several: pl.DataFrame, statistic: Statisti
 def spread(
     values: npt.NDArray[Any], rows: npt.NDArray[Any], strata: npt.NDArray[Any], shape: Sequence[int]
 ) -> npt.NDArray[np.int64]:
-    """Place the counts of each row by unit and stratum, else zeros; shape (units, strata * counts)."""
+    """Arrange counts of rows by unit and stratum, with zeros elsewhere; shape (units, strata * counts)."""
     table = np.zeros(shape, dtype=np.int64)
     table[rows, strata] = values
     return table.reshape(shape[0], -1)

@@ -205,7 +205,7 @@ def _paired(
         statistic = load_statistic(statistic, strata=names)
     numbers = RowNumbers.of(rows) if columns.repeats else None
     if numbers is not None:
-        _require_takeable(numbers, columns, statistic)
+        _require_combinable(numbers, columns, statistic)
     is_unit = (columns.cluster is not None or bool(columns.repeats)) and statistic.rank_score is None
     if is_unit:
         frame, statistic, by_class = by_unit(counted_rows, frame, statistic, by_class)
@@ -426,7 +426,7 @@ def reported(
     )
 
 
-def _require_takeable(numbers: RowNumbers, columns: PairedColumns, statistic: Statistic) -> None:
+def _require_combinable(numbers: RowNumbers, columns: PairedColumns, statistic: Statistic) -> None:
     """Refuse treatments of several rows that cannot be combined with classes, strata or clusters."""
     if columns.repeats == "attempts" and (columns.groups or statistic.has_classes):
         raise InputError(

@@ -20,6 +20,7 @@ from trackperm.pairing.engines.base import Frame, Types
 from trackperm.pairing.engines.in_memory import InMemory
 from trackperm.pairing.joined import SIDES, SIZE, JoinedRows, count_of, of
 from trackperm.statistic import Statistic, load_statistic
+from trackperm.statistic.expressions.types import of_columns
 from trackperm.statistic.pair_columns import example_column, score_column
 from trackperm.statistic.pair_term import SHARE, PairTerm
 from trackperm.statistic.pair_trees import SCORE
@@ -64,7 +65,7 @@ def shares_of_pairs(rows: JoinedRows, statistic: Statistic, term: PairTerm, type
     SpecError
         If types of columns do not suit the term, or its pairs are too many to be compared one by one.
     """
-    statistic.check_columns(term, types)
+    term.check(*of_columns(statistic.columns, types))
     local = in_memory(rows)
     frame = local.engine.collected(local.rows)
     if not len(frame):

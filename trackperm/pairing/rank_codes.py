@@ -14,6 +14,7 @@ from trackperm.pairing.engines.base import Frame, Types
 from trackperm.pairing.joined import SIDES, JoinedRows, count_of
 from trackperm.pairing.pairwise import in_memory, numbered, values_of
 from trackperm.statistic import Statistic, load_statistic
+from trackperm.statistic.expressions.types import of_columns
 from trackperm.statistic.pair_columns import score_column
 from trackperm.statistic.pair_trees import SCORE
 from trackperm.statistic.rank_score import CLUSTER, RANK, STRATUM, TARGET, RankScore
@@ -56,7 +57,7 @@ def codes_of_ranks(rows: JoinedRows, statistic: Statistic, score: RankScore, typ
     SpecError
         If types of columns do not suit the rank statistic.
     """
-    statistic.check_columns(score, types)
+    score.check(*of_columns(statistic.columns, types))
     column = statistic.columns[SCORE]
     if types[column] not in (ColumnType.INTEGER, ColumnType.DECIMAL, ColumnType.BOOLEAN):
         raise InputError(

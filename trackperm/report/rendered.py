@@ -104,6 +104,9 @@ def _results(comparison: Comparison) -> Table:
         "p_value": comparison.format_pvalue(),
         "adjusted_p": None if comparison.corrected is None else comparison.corrected.format_pvalue(),
         "equivalence_p": text.equivalence(comparison) or None,
+        "equivalence_power": None
+        if comparison.equivalence_power is None
+        else comparison.equivalence_power.at_zero,
         "interval": None if comparison.interval is None else text.ends(comparison.interval),
         "verdict": f"{comparison.marker} {comparison.verdict}",
         "certainty": text.how_certain(comparison),

@@ -11,11 +11,15 @@ from trackperm.comparison import Comparison
 from trackperm.exact import PermutationTest
 from trackperm.exact.engines.monte_carlo import exact_interval
 from trackperm.exact.intervals import Interval
+from trackperm.exact.power import EquivalencePower
 from trackperm.exact.result import EXACT_WITHIN, Relation
 from trackperm.pairing.checks.pairing_warnings import shared_input
 from trackperm.statistic import Statistic
 
 SCOPE = "these two runs on these examples; not other seeds, prompts or test sets"
+
+RARE = 0.5
+"""Power below which equivalence is not shown in most comparisons of equal runs."""
 
 _NAME_LIMIT = 200
 _MARKDOWN_SPECIAL = re.compile(r"([\\`*_{}\[\]<>|~&#!$])")
@@ -104,6 +108,13 @@ def equivalence(comparison: Comparison) -> str:
         return ""
     alone = comparison.corrected is not None or comparison.n_uncorrected is not None
     return f"{comparison.equivalence}{', uncorrected' * alone}"
+
+
+def equivalence_power(comparison: Comparison, power: EquivalencePower) -> str:
+    """Return the power of equivalence, and what it means if equivalence is not shown."""
+    if comparison.decision.equivalent or power.at_zero >= RARE:
+        return str(power)
+    return f"{power}; so few examples would rarely show equivalence, even of equal runs"
 
 
 def certainty(test: PermutationTest) -> str:
@@ -249,6 +260,8 @@ def notes(comparison: Comparison) -> list[str]:
         and is_within_reach(comparison)
     ):
         found.append(str(comparison.detectable))
+    if comparison.equivalence_power is not None:
+        found.append(equivalence_power(comparison, comparison.equivalence_power))
     if comparison.decision.equivalent is not None:
         basis = comparison.size.basis
         if isinstance(basis, str):

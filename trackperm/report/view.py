@@ -11,6 +11,7 @@ from trackperm.comparison import Comparison
 from trackperm.comparison.second_opinions import SecondOpinion
 from trackperm.comparison.verdict import MARKERS
 from trackperm.errors import CapacityError
+from trackperm.exact.power.equivalence import percent
 from trackperm.report import description, text
 from trackperm.report.changed_examples import BETTER, CHANGED, WORSE, changed_examples
 from trackperm.report.discordant_examples import Cell
@@ -172,6 +173,7 @@ def facts(comparison: Comparison) -> list[tuple[str, str, str]]:
         ),
         *_correction(comparison),
         *_interval(comparison),
+        *_power(comparison),
         ("examples", f"{test.n_examples}", text.discordance(comparison)),
     ]
 
@@ -181,6 +183,15 @@ def _equivalence(comparison: Comparison) -> list[tuple[str, str, str]]:
         return []
     value = text.equivalence(comparison).removeprefix("p ").removeprefix("= ").split(",")[0]
     return [("p-value of equivalence", value, f"both one-sided tests, margin {comparison.margin:g}")]
+
+
+def _power(comparison: Comparison) -> list[tuple[str, str, str]]:
+    found = comparison.equivalence_power
+    if found is None:
+        return []
+    within = f"within {found.margin:g}, if the true difference is 0"
+    details = f"{within}; {percent(found.at_half)} if it is half the margin"
+    return [("power of equivalence", percent(found.at_zero), details)]
 
 
 def _correction(comparison: Comparison) -> list[tuple[str, str, str]]:

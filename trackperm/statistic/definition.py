@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from trackperm.choices import Alternative, RepeatsInSpec
-from trackperm.errors import InputError, SpecError
+from trackperm.errors import InputError
 from trackperm.exact import RationalStatistic, RealStatistic
 from trackperm.exact.differences import linearised
 from trackperm.exact.engines.lattice.statistic import Statistic as ExactStatistic
-from trackperm.exact.scores.resolution import format_unit
-from trackperm.messages import did_you_mean, listed
 from trackperm.statistic.counter_columns import (
     has_counters,
     look_up_labels,
@@ -26,18 +24,19 @@ from trackperm.statistic.counter_columns import (
     with_counters,
 )
 from trackperm.statistic.counters.base import LabelCounts
-from trackperm.statistic.document import Document, dump
+from trackperm.statistic.document import Document
 from trackperm.statistic.expressions.arrays import integers
 from trackperm.statistic.expressions.equality import Equality
 from trackperm.statistic.expressions.frames import Decimals, count_expression
 from trackperm.statistic.expressions.functions import NARWHALS, FrameExpression, Functions
 from trackperm.statistic.expressions.parts import has_totals, in_parts
 from trackperm.statistic.expressions.tree import Expression, Name, Node, transform
-from trackperm.statistic.expressions.types import Checker
+from trackperm.statistic.expressions.types import Checker, of_columns
 from trackperm.statistic.pair_term import PairTerm
 from trackperm.statistic.pair_trees import SCORE
 from trackperm.statistic.rank_score import RankScore
 from trackperm.statistic.schema import Contrast
+from trackperm.statistic.score_of_python import ScoreOfPython
 from trackperm.tables.column_types import ColumnType
 
 CLASS = "class"
@@ -57,35 +56,8 @@ ParameterValue = int | float | str | bool
 Units = Mapping[str, Fraction]
 Integers = npt.NDArray[np.int64]
 
-
 Outcome = Literal["missing", "worst", "best"]
 """Value that replaces a missing prediction."""
-
-
-class ScoreOfPython(Protocol):
-    """Score that is a Python function; :class:`~trackperm.statistic.function.ScoreFunction` is one."""
-
-    @property
-    def function(self) -> Callable[..., Any]:
-        """The function."""
-
-    @property
-    def undefined(self) -> float | None:
-        """Value where the function has none."""
-
-    @property
-    def text(self) -> str:
-        """The call of the function, such as ``f(tp, incorrect)``."""
-
-    @property
-    def digest(self) -> str | None:
-        """Digest of the source of the function."""
-
-    def __call__(self, totals: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Return the scores at totals, shape (..., p); NaN where they are undefined."""
-
-    def number(self, totals: Sequence[int]) -> float:
-        """Return the score at one point; raise UndefinedError if it has none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,14 +116,12 @@ class Statistic:
     slices : tuple of str
         Columns whose values define slices, which are compared separately as well.
     pair_term : PairTerm or None
-        What pairs of examples count, if the score is a mean over pairs. The count is then the share of an
-        example in the score of a run: the baseline's score is divided equally among the examples, and the
-        shares of an example in both runs differ by what exchanging its outputs changes in the difference of
-        scores, halved. Its units follow from the data; they are by part if there are strata.
+        What pairs of examples count, if the score is a mean over pairs; the count is then
+        :data:`~trackperm.statistic.pair_term.SHARE`, whose units follow from the data, by part if there are
+        strata.
     rank_score : RankScore or None
-        The score, if it is a rank statistic. The counts are then codes: the rank of a score among those of
-        its run, or its place among the scores of both, the label's place among the labels, and the numbers
-        of stratum and cluster. The test computes scores from all rows of codes, not from sums.
+        The score, if it is a rank statistic; the counts are then codes, such as
+        :data:`~trackperm.statistic.rank_score.RANK`.
     chosen : str
         Reason for the choice of the statistic, where the user named none, such as ``the log's own metric``.
     found : tuple of str
@@ -264,20 +234,6 @@ class Statistic:
         """Whether counts of a run depend on the other run: shares of pairs, and codes of scores."""
         return self.pair_term is not None or self.rank_score is not None
 
-    def check_columns(self, term: PairTerm | RankScore, types: Mapping[str, ColumnType]) -> None:
-        """Check a term of pairs, or a rank statistic, against the types of columns.
-
-        It raises SpecError if types do not match, as in text compared with a number.
-        """
-
-        def column_type(expression: Expression, node: Name) -> ColumnType:
-            column = self.columns[node.name]
-            if column not in types:
-                raise _no_column(expression, node, column, types)
-            return types[column]
-
-        term.check(column_type, lambda name: self.columns.get(name.rpartition(".")[2], name))
-
     @property
     def has_several_rows(self) -> bool:
         """Whether an example may have several rows, which are exchanged together or separately."""
@@ -354,8 +310,7 @@ class Statistic:
                 hint=f"`{outcome}:` in its file does, as in {example}, with an expression in `label` for"
                 " every count; not every statistic has one.",
             )
-        what = f"the {outcome} count"
-        return self._compiled(substitute, what, types, located, functions)
+        return self._compiled(substitute, f"the {outcome} count", types, located, functions)
 
     def _compiled(
         self,
@@ -446,32 +401,11 @@ class Statistic:
         """Column of every name in counts."""
         return {**self.columns, CLASS: CLASS_COLUMN} if self.has_classes else self.columns
 
-    def lacking(self, columns: Collection[str]) -> list[SpecError]:
-        """Return an error for each name in counts whose column is not in `columns`."""
-        expressions = [*self._counts.values(), *self._substitutes]
-        read_columns = self._read_columns
-        if self.pair_term is not None:
-            expressions = [*self.pair_term.expressions]
-            read_columns = {name.full: self.columns[name.name] for each in expressions for name in each.names}
-        known = {CLASS_COLUMN, *columns}
-        names = [(expression, node) for expression in expressions for node in expression.names]
-        return [
-            _no_column(expression, node, read_columns[node.full], columns)
-            for expression, node in names
-            if read_columns.get(node.full, CLASS_COLUMN) not in known
-        ]
-
     def _checker(self, types: Mapping[str, ColumnType], *, decimals: bool) -> Checker:
-        def column_type(expression: Expression, node: Name) -> ColumnType:
-            column = self._read_columns[node.full]
-            if column not in types:
-                raise _no_column(expression, node, column, types)
-            return types[column]
-
-        return Checker(True, column_type, "column", self._column_in_messages, decimals=decimals)
-
-    def _column_in_messages(self, name: str) -> str:
-        return self.columns.get(name, name)
+        column_type, _ = of_columns(self._read_columns, types)
+        return Checker(
+            True, column_type, "column", lambda name: self.columns.get(name, name), decimals=decimals
+        )
 
     @cached_property
     def total_names(self) -> tuple[str, ...]:
@@ -520,7 +454,7 @@ class Statistic:
 
     @cached_property
     def _plain_g(self) -> Mapping[str, str]:
-        """Count of one run for each g that is nothing else."""
+        """Counts by the names of those g that only read this count of one run."""
         trees = {name: expression.tree for name, expression in self._scaled_g.items()}
         return {name: tree.full for name, tree in trees.items() if isinstance(tree, Name)}
 
@@ -535,94 +469,6 @@ class Statistic:
         linear = linearised(self.h, observed, swapped, multiplicities)
         return self.h if linear is None else linear
 
-    def document(self) -> str:
-        """Return the spec with all values as used: its long form as YAML, without the description.
-
-        Specs with the same meaning mostly have the same document, however they are written (spaces, comments,
-        short form). The short form stays if g and h cannot express it: with strata, classes or a contrast.
-        Weights and classes are those used.
-        """
-        replaced = self.class_column if self.classes and not self._reads(self.class_column) else None
-        optional: dict[str, Any] = {
-            "parameters": dict(self.parameters),
-            "columns": {
-                name: column for name, column in self.columns.items() if name not in (column, replaced)
-            },
-            "resolution": self._resolution_as_written(),
-            "missing": _written(self._missing),
-            "worst": _written(self._worst),
-            "best": _written(self._best),
-            "ranges": {name: [_plain(str(end)) for end in ends] for name, ends in self.ranges.items()},
-            "repeats": self.repeats,
-            "cluster": self.cluster,
-            "slices": list(self.slices),
-            "strata": self.strata,
-            "classes": list(self.classes) or self._class_columns,
-            "weights": {}
-            if self.adds_classes
-            else {name: _plain(str(weight)) for name, weight in self.weights.items()},
-        }
-        data: dict[str, Any] = {
-            "name": self.name,
-            "counts": _written(self._counts),
-            **{key: value for key, value in optional.items() if value},
-        }
-        if self.pair_term is not None:
-            return dump(self._document_of_pairs(self.pair_term, optional))
-        if self.rank_score is not None:
-            return dump(self._document_of_ranks(self.rank_score, optional))
-        if self.function is not None:
-            data |= {"function": self.function.text, "source_digest": self.function.digest}
-        elif self._score is not None and (
-            self.strata is not None or self.has_classes or self.contrast != "difference"
-        ):
-            data |= {"score": _plain(str(self._score)), "contrast": self.contrast}
-        else:
-            data |= {"g": _written(self._g), "h": str(self._h)}
-        if self.undefined is not None:
-            data["undefined"] = _plain(str(self.undefined))
-        data["alternative"] = self.alternative
-        data["greater_is_better"] = self.greater_is_better
-        return dump(data)
-
-    def _document_of_pairs(self, term: PairTerm, optional: Mapping[str, Any]) -> dict[str, Any]:
-        conditions = {"left": term.left, "right": term.right, "term": term.term}
-        pairs: dict[str, Any] = {key: str(each) for key, each in conditions.items() if each is not None}
-        written = {
-            "name": self.name,
-            **{
-                key: optional[key]
-                for key in ("parameters", "columns", "repeats", "cluster", "slices", "strata")
-            },
-            "weights": optional["weights"],
-            "pairs": {**pairs, "scale": term.scale},
-            "resolution": None if term.resolution is None else format_unit(term.resolution),
-            "units": optional["resolution"],
-        }
-        return {
-            **{key: value for key, value in written.items() if value},
-            "alternative": self.alternative,
-            "greater_is_better": self.greater_is_better,
-        }
-
-    def _document_of_ranks(self, rank_score: RankScore, optional: Mapping[str, Any]) -> dict[str, Any]:
-        keys = ("parameters", "columns", "repeats", "cluster", "slices", "strata", "weights")
-        return {
-            "name": self.name,
-            **{key: optional[key] for key in keys if optional[key]},
-            "rank_statistic": {
-                "function": rank_score.function,
-                "label": _plain(str(rank_score.label)),
-                "scale": rank_score.scale,
-            },
-            "alternative": self.alternative,
-            "greater_is_better": self.greater_is_better,
-        }
-
-    @property
-    def _class_columns(self) -> str | None:
-        return f"{self.class_column},prediction" if self.predicts_classes else self.class_column
-
     @property
     def score_text(self) -> str | None:
         """Score as an expression of counts, or of the columns of a rank statistic; None in the long form."""
@@ -631,17 +477,6 @@ class Statistic:
         if self.rank_score is not None:
             return self.rank_score.text
         return None if self._score is None else str(self._score)
-
-    def _reads(self, name: str | None) -> bool:
-        """Return whether a name is that of the id, label or cluster, or counts read it."""
-        return name in ("id", "label", self.cluster) or any(
-            node.full == name for expression in self._counts.values() for node in expression.names
-        )
-
-    def _resolution_as_written(self) -> Any:
-        if isinstance(self.resolution, Fraction):
-            return format_unit(self.resolution)
-        return {name: format_unit(unit) for name, unit in self.resolution.items()}
 
 
 @lru_cache(maxsize=2**7)
@@ -657,28 +492,9 @@ def _count_expressions(
     return statistic._compiled(counts, "the count", dict(types), located, functions, dict(decimals))
 
 
-def _written(expressions: Mapping[str, Expression]) -> dict[str, str | int]:
-    return {name: _plain(str(expression)) for name, expression in expressions.items()}
-
-
-def class_text(value: ClassValue) -> str:
-    """Return a class as it is written in names of counts and weights."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _plain(text: str) -> str | int:
-    return int(text) if text.isdecimal() else text
-
-
 def joint_values(
     names: tuple[str, ...], u: npt.NDArray[np.int64], v: npt.NDArray[np.int64]
 ) -> dict[str, npt.NDArray[Any]]:
     """Return the arrays of the names ``u.<count>`` and ``v.<count>``."""
     sides = {"u": np.asarray(u), "v": np.asarray(v)}
     return {f"{side}.{name}": array[:, i] for side, array in sides.items() for i, name in enumerate(names)}
-
-
-def _no_column(expression: Expression, node: Name, column: str, columns: Iterable[str]) -> SpecError:
-    known = list(columns)
-    hint = f"the columns are {listed(known)}.{did_you_mean(column, known)}"
-    return expression.error(node, f"the data has no column `{column}`", hint=hint)

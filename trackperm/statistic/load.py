@@ -1,4 +1,4 @@
-"""Loading of statistics by name, file or text, with the values that a comparison overrides."""
+"""Load statistics by name, file or text, with the values that a comparison overrides."""
 
 from __future__ import annotations
 

@@ -49,7 +49,11 @@ from trackperm.statistic.pair_trees import (
 from trackperm.tables.column_types import ColumnType
 
 SHARE = "share"
-"""Name of the count of a statistic of pairs: the share of an example in the score of a run."""
+"""Name of the count of a statistic of pairs: the share of an example in the score of a run.
+
+The baseline's score is divided equally among the examples. The shares of an example in both runs differ by
+what exchanging its outputs changes in the difference of scores, halved.
+"""
 
 
 MOST_COMPARED = 10_000

@@ -10,9 +10,10 @@ from pathlib import Path
 from trackperm.errors import SpecError, TrackpermError
 from trackperm.messages import did_you_mean, listed, printable
 from trackperm.statistic.compile import compile_statistic
-from trackperm.statistic.definition import Statistic
+from trackperm.statistic.definition import CLASS_COLUMN, Statistic
 from trackperm.statistic.document import Document
 from trackperm.statistic.entries import Entries, collected
+from trackperm.statistic.expressions.types import no_column
 from trackperm.statistic.load import name_of_file
 from trackperm.statistic.schema import form
 
@@ -76,13 +77,22 @@ def problems(path: Path, columns: Sequence[str] | None = None) -> list[Problem]:
 
 def _lacking(statistic: Statistic, document: Document, columns: Sequence[str]) -> Iterator[SpecError]:
     """Return an error for each column that a spec names and the data lack."""
-    yield from statistic.lacking(columns)
+    expressions = [*statistic._counts.values(), *statistic._substitutes]
+    read_columns = statistic._read_columns
+    if statistic.pair_term is not None:
+        expressions = [*statistic.pair_term.expressions]
+        nodes = [node for each in expressions for node in each.names]
+        read_columns = {node.full: statistic.columns[node.name] for node in nodes}
+    for expression in expressions:
+        for node in expression.names:
+            column = read_columns.get(node.full, CLASS_COLUMN)
+            if column not in (CLASS_COLUMN, *columns):
+                yield no_column(expression, node, column, columns)
     groups = {"cluster": statistic.cluster, "strata": statistic.strata, "classes": statistic.class_column}
     for key, name in groups.items():
-        column = None if name is None else statistic.columns[name]
-        if column is not None and column not in columns:
-            hint = f"the columns are {listed(columns)}.{did_you_mean(column, columns)}"
-            yield document.error(f"the data has no column `{column}`", (key,), hint=hint)
+        if name is not None and (own := statistic.columns[name]) not in columns:
+            hint = f"the columns are {listed(columns)}.{did_you_mean(own, columns)}"
+            yield document.error(f"the data has no column `{own}`", (key,), hint=hint)
 
 
 def _located(error: TrackpermError, origin: str) -> Problem:

@@ -22,7 +22,11 @@ from trackperm.statistic.pair_trees import SCORE, nodes
 from trackperm.tables.column_types import ColumnType
 
 RANK, TARGET, STRATUM, CLUSTER = "rank", "target", "stratum", "cluster"
-"""Counts of a rank statistic: codes of score, label, stratum and cluster of an example."""
+"""Counts of a rank statistic: codes of score, label, stratum and cluster of an example.
+
+A score is coded by its rank among those of its run, or by its place among the scores of both runs, a label by
+its place among the labels. The test computes scores from all rows of codes, not from sums.
+"""
 
 Scale = Literal["ranks", "raw"]
 

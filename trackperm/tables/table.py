@@ -244,7 +244,7 @@ class ExampleTable:
 
 
 def holds_values(given: object) -> bool:
-    """Whether an argument is an array, a series, a list, a tuple or a mapping, and no data frame."""
+    """Whether an argument is an array, a series, a list, a tuple or a mapping, but not a data frame."""
     if isinstance(given, list | tuple | Mapping) or nw.dependencies.is_into_series(given):
         return True
     return hasattr(given, "__array__") and hasattr(given, "shape") and not hasattr(given, "columns")

@@ -18,6 +18,7 @@ from trackperm.automation.policy.resolve import with_baseline
 from trackperm.automation.policy.wording import hint_for_policies
 from trackperm.cli import commands
 from trackperm.errors import InputError, SpecError
+from trackperm.statistic.written_spec import written_spec
 from trackperm.trackers.references import RunReference
 
 FULL = """\
@@ -200,7 +201,7 @@ def test_another_process_gets_the_same_policy(folder: Path):
     policy = load_policies(folder / "trackperm.yaml").find()
     copy = pickle.loads(pickle.dumps(policy))
     assert (copy.digest, copy.runs, copy.baseline) == (policy.digest, policy.runs, policy.baseline)
-    assert [spec.document() for spec in copy.specs] == [spec.document() for spec in policy.specs]
+    assert [written_spec(spec) for spec in copy.specs] == [written_spec(spec) for spec in policy.specs]
 
 
 def test_another_baseline_makes_another_policy(folder: Path):

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from support.engines import QUICK_JAVA
 
 import trackperm
 from trackperm.errors import PairingError
@@ -71,6 +72,7 @@ session.stop()
 def test_spark_connect() -> None:
     pytest.importorskip("grpc_status", reason="pip install 'pyspark[connect]'")
     environment = {name: value for name, value in os.environ.items() if "SPARK" not in name}
+    environment["JAVA_TOOL_OPTIONS"] = QUICK_JAVA
     command = [sys.executable, "-W", "ignore", "-c", CONNECTED, str(Path(__file__).parents[2])]
     done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
     found, refusal, *_ = [*done.stdout.splitlines(), "", ""]

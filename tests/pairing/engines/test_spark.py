@@ -15,7 +15,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from pairing.engines_agree import assert_same
-from support.engines import spark_session, spark_settings
+from support.engines import COMPILED, spark_settings
 
 from trackperm.errors import EngineError, MissingDependencyError, PairingError, StorageError
 from trackperm.pairing import Pairing
@@ -76,7 +76,12 @@ def plans(session: Any) -> list[str]:
 
 
 def test_plans_read_used_columns_and_join_once(tmp_path: Path) -> None:
-    spark, frames = spark_session(), []
+    with spark_settings({"spark.sql.ui.explainMode": "formatted"}) as spark:
+        _read_used_columns_and_join_once(spark, tmp_path)
+
+
+def _read_used_columns_and_join_once(spark: Any, tmp_path: Path) -> None:
+    frames = []
     for name, right in (("a", "id % 10 > 0"), ("b", "id % 7 > 0")):
         written = run(spark, right).selectExpr("*", "repeat('x', 100) AS prompt", "struct(id, label) AS more")
         written.write.parquet(str(tmp_path / name))
@@ -127,7 +132,8 @@ def test_executors_keep_no_tables_in_memory(spark: Any, is_refused: bool) -> Non
 def test_a_key_in_half_of_many_rows_is_refused_before_it_is_joined(spark: Any) -> None:
     n = 1_000_000
     skewed = run(spark, n=n).selectExpr("IF(id % 2 = 0, -1, id) AS id", "prediction", "label")
-    with pytest.raises(PairingError, match=f"{n // 2} of {n} rows of `base` share their `id`"):
+    said = f"{n // 2} of {n} rows of `base` share their `id`"
+    with spark_settings(COMPILED), pytest.raises(PairingError, match=said):
         pair_by(*tables(skewed, skewed), load_statistic("accuracy"))
 
 
@@ -149,7 +155,7 @@ def test_a_frame_with_other_rows_at_each_reading_is_refused(spark: Any) -> None:
     [
         {"spark.sql.ansi.enabled": "false"},
         {"spark.sql.caseSensitive": "true"},
-        {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"},
+        COMPILED,
         {"spark.sql.shuffle.partitions": "7", "spark.sql.adaptive.enabled": "false"},
     ],
     ids=str,

@@ -10,11 +10,15 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from support.engines import QUICK_JAVA
 from support.processes import ROOT
 
 pytestmark = pytest.mark.spark
 
-ENVIRONMENT = {name: value for name, value in os.environ.items() if "SPARK" not in name and name != "MASTER"}
+ENVIRONMENT = {
+    **{name: value for name, value in os.environ.items() if "SPARK" not in name and name != "MASTER"},
+    "JAVA_TOOL_OPTIONS": QUICK_JAVA,
+}
 
 PAIRED = """
 import os, polars as pl, sys

@@ -4,42 +4,48 @@ import pytest
 from support.boards import of_scores, sweep
 
 import trackperm
-from trackperm.leaderboards import Leaderboard
 from trackperm.report.leaderboard import cells
 from trackperm.report.leaderboard.text import lines, markdown
 
 
 @pytest.mark.parametrize(
-    ("board", "finding"),
+    ("right", "options", "finding"),
     [
-        (of_scores(180, 60), "m0 is better than m1"),
-        (of_scores(180, 179), "m0 and m1 cannot be told apart"),
-        (of_scores(180, 60, 50), "m0 is better than all 2 others"),
-        (of_scores(180, 179, 178), "None of 3 runs can be told from the best"),
-        (of_scores(180, 179, 60, 50), "2 of 4 runs cannot be told from the best"),
-        (of_scores(20, 140, statistic="error_rate"), "m1 is better than m0"),
-        (of_scores(100, 180, baseline="m0"), "m1 is better than the baseline"),
-        (of_scores(100, 101, baseline="m0"), "m1 is not shown to be different from the baseline"),
+        ((180, 60), {}, "m0 is better than m1"),
+        ((180, 179), {}, "m0 and m1 cannot be told apart"),
+        ((180, 60, 50), {}, "m0 is better than all 2 others"),
+        ((180, 179, 178), {}, "None of 3 runs can be told from the best"),
+        ((180, 179, 60, 50), {}, "2 of 4 runs cannot be told from the best"),
+        ((20, 140), {"statistic": "error_rate"}, "m1 is better than m0"),
+        ((100, 180), {"baseline": "m0"}, "m1 is better than the baseline"),
+        ((100, 101), {"baseline": "m0"}, "m1 is not shown to be different from the baseline"),
         (
-            of_scores(100, 101, baseline="m0", alternative="greater"),
+            (100, 101),
+            {"baseline": "m0", "alternative": "greater"},
             "m1 is not shown to be better than the baseline",
         ),
         (
-            of_scores(100, 101, statistic="error_rate", baseline="m0", alternative="less"),
+            (100, 101),
+            {"statistic": "error_rate", "baseline": "m0", "alternative": "less"},
             "m1 is not shown to be better than the baseline",
         ),
         (
-            of_scores(100, 180, 170, 101, 20, baseline="m0"),
+            (100, 180, 170, 101, 20),
+            {"baseline": "m0"},
             "2 of 4 runs are better than the baseline, 1 is worse, 1 is undecided",
         ),
         (
-            of_scores(100, 99, 20, baseline="m0"),
+            (100, 99, 20),
+            {"baseline": "m0"},
             "None of 2 runs is shown to be better than the baseline, 1 is worse, 1 is undecided",
         ),
-        (of_scores(100, 99, 101, baseline="m0"), "None of 2 runs is shown to be different from the baseline"),
+        ((100, 99, 101), {"baseline": "m0"}, "None of 2 runs is shown to be different from the baseline"),
     ],
 )
-def test_the_finding_counts_the_verdicts(board: Leaderboard, finding: str) -> None:
+def test_the_finding_counts_the_verdicts(
+    right: tuple[int, ...], options: dict[str, str], finding: str
+) -> None:
+    board = of_scores(*right, **options)
     assert cells.finding(board) == finding
     assert lines(board)[0] == finding
     assert markdown(board).startswith(f"**{finding}**\n")

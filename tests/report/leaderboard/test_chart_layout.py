@@ -5,23 +5,23 @@ from itertools import pairwise
 import pytest
 from support.boards import of_scores, sweep
 
-from trackperm.leaderboards import Leaderboard
 from trackperm.report.leaderboard.chart_layout import MOST_ROWS, chart_layout, labelled_places
 from trackperm.report.leaderboard.pairs import OPPOSITE, cells_of_pairs, has_pairs, heat_map
 
 BOARDS = {
-    "two": sweep(2),
-    "forty": sweep(40),
-    "against a baseline": sweep(40, baseline=12),
-    "one-sided": of_scores(100, 180, 101, baseline="m0", alternative="greater"),
-    "lower is better": of_scores(20, 140, 150, statistic="error_rate"),
-    "equal": of_scores(100, 100, 100),
-    "no intervals": of_scores(20, 140, 150, intervals=False),
+    "two": lambda: sweep(2),
+    "forty": lambda: sweep(40),
+    "against a baseline": lambda: sweep(40, baseline=12),
+    "one-sided": lambda: of_scores(100, 180, 101, baseline="m0", alternative="greater"),
+    "lower is better": lambda: of_scores(20, 140, 150, statistic="error_rate"),
+    "equal": lambda: of_scores(100, 100, 100),
+    "no intervals": lambda: of_scores(20, 140, 150, intervals=False),
 }
 
 
-@pytest.mark.parametrize("board", BOARDS.values(), ids=BOARDS)
-def test_positions_are_those_of_the_numbers(board: Leaderboard) -> None:
+@pytest.mark.parametrize("name", BOARDS)
+def test_positions_are_those_of_the_numbers(name: str) -> None:
+    board = BOARDS[name]()
     chart = chart_layout(board)
     assert [run.name for run in chart.runs] == [row.name for row in board.rows]
     assert all(0 < at < 100 for at, _ in chart.ticks)
@@ -49,7 +49,7 @@ def test_positions_are_those_of_the_numbers(board: Leaderboard) -> None:
 
 
 def test_the_open_side_of_a_one_sided_interval_reaches_the_edge() -> None:
-    chart = chart_layout(BOARDS["one-sided"])
+    chart = chart_layout(BOARDS["one-sided"]())
     drawn = [run.interval for run in chart.runs if run.interval is not None]
     assert drawn
     assert all(sum(interval) == pytest.approx(100.0) for interval in drawn)

@@ -23,6 +23,7 @@ from trackperm.automation.policy.keys import (
 from trackperm.choices import Alternative, CorrectionName, EngineName, MissingRule, Repeats, Unit
 from trackperm.messages import without_credentials
 from trackperm.statistic import Statistic
+from trackperm.statistic.written_spec import written_spec
 
 
 class PolicyKeys(Part, title="Policy"):
@@ -131,7 +132,7 @@ class Policy(PolicyKeys):
         parts = {
             "baseline": self.baseline.model_dump(mode="json", exclude_none=True),
             "artifact": self.artifact,
-            "statistics": [statistic.document() for statistic in self.specs],
+            "statistics": [written_spec(statistic) for statistic in self.specs],
             "columns": [dict(sorted(statistic.columns.items())) for statistic in self.specs]
             or dict(sorted(self.columns.items())),
             **{

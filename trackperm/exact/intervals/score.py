@@ -33,6 +33,7 @@ A. B. Owen (1988), "Empirical likelihood ratio confidence intervals for a single
 from __future__ import annotations
 
 import math
+from copy import copy
 
 import numpy as np
 from scipy.special import ndtri
@@ -99,7 +100,7 @@ def score_interval(
         If an option is out of range.
     """
     tau = tail_level(alpha, alternative)
-    laws = ConstrainedLaws(*_outcomes(observed, swapped, multiplicities), h)
+    laws = ConstrainedLaws(*possible_outcomes(observed, swapped, multiplicities), h)
     z = float(-ndtri(tau))
     if not math.isfinite(laws.difference):
         return "the statistic is undefined for the examples, so its difference has no interval"
@@ -123,6 +124,13 @@ class ConstrainedLaws:
         Number of examples of each; 0 for an outcome that is possible and was not observed.
     h : RationalStatistic, RealStatistic or callable
         Statistic of the sums of outcomes.
+
+    Attributes
+    ----------
+    masses : ndarray of float64, shape (K,)
+        Shares of the outcomes in the data, with those that were not observed.
+    difference, spread : float
+        Observed difference, and its standard deviation under the masses.
     """
 
     def __init__(self, outcomes: IntArray, counts: IntArray, h: Statistic) -> None:
@@ -130,9 +138,15 @@ class ConstrainedLaws:
         self._outcomes = outcomes.astype(np.float64)
         self._n = float(counts.sum())
         masses = counts + min(PSEUDO_COUNT, 1.0 / len(outcomes))
-        self._masses = masses / masses.sum()
+        self.masses = masses / masses.sum()
         self.difference = float(values_at(h, (counts @ self._outcomes)[None])[0])
-        self.spread = self._deviation(self._masses, self._at(self._masses)[1])
+        self.spread = self._deviation(self.masses, self._at(self.masses)[1])
+
+    def expecting(self, law: FloatArray) -> ConstrainedLaws:
+        """Return the laws for data that have the shares of this law."""
+        found = copy(self)
+        found.masses = law
+        return found
 
     def end(self, z: float) -> float | None:
         """Return the last difference above the observed one, below it for z < 0, that is not excluded.
@@ -140,15 +154,15 @@ class ConstrainedLaws:
         None if nothing is known to be excluded there.
         """
         side = math.copysign(1.0, z)
-        limit = side * (self._extreme(side) - self.difference) / self.spread
+        limit = side * (self.extreme(side) - self.difference) / self.spread
         if limit <= 0.0:
             return self.difference
-        law = self._masses
+        law = self.masses
 
         def excess(distance: float) -> float:
             """Return how far a difference is outside, in standard deviations; negative inside."""
             nonlocal law
-            found = self._fitted(self.difference + side * distance * self.spread, law)
+            found = self.fitted(self.difference + side * distance * self.spread, law)
             if found is None:
                 return -1.0
             law, deviation = found
@@ -159,11 +173,11 @@ class ConstrainedLaws:
             if outside >= limit or outside > FARTHEST:
                 return self.difference + side * limit * self.spread if outside >= limit else None
             inside, outside = outside, min(1.5 * outside, limit)
-        law = self._masses
+        law = self.masses
         distance = bracketed_root(excess, inside, outside, xtol=PRECISION)
         return self.difference + side * distance * self.spread
 
-    def _fitted(self, difference: float, law: FloatArray) -> tuple[FloatArray, float] | None:
+    def fitted(self, difference: float, law: FloatArray) -> tuple[FloatArray, float] | None:
         """Return the most likely law with this difference, from a law near it, and its standard deviation.
 
         None if the steps do not converge.
@@ -182,27 +196,27 @@ class ConstrainedLaws:
         """Return m / (1 + lambda H) with sum p H = 0; the law nearest to that if no law has it."""
         low, high = float(constraint.min()), float(constraint.max())
         if low >= 0.0 or high <= 0.0:
-            towards = np.zeros_like(self._masses)
+            towards = np.zeros_like(self.masses)
             towards[np.argmin(np.abs(constraint))] = 1.0
-            return np.asarray((self._masses + towards) / 2.0)
+            return np.asarray((self.masses + towards) / 2.0)
         factor, ends = 0.0, [-1.0 / high, -1.0 / low]
         for _ in range(MOST_STEPS):
             parts = constraint / (1.0 + factor * constraint)
-            rise = float(self._masses @ parts)
+            rise = float(self.masses @ parts)
             ends[rise < 0.0] = factor  # the root is above where the sum is positive
-            step = rise / float(self._masses @ parts**2)
+            step = rise / float(self.masses @ parts**2)
             proposed = factor + step
             if not ends[0] < proposed < ends[1]:
                 proposed = (factor + ends[rise > 0.0]) / 2.0
             if abs(proposed - factor) <= 1e-14 * (ends[1] - ends[0]):
                 break
             factor = proposed
-        law = self._masses / (1.0 + factor * constraint)
+        law = self.masses / (1.0 + factor * constraint)
         return np.asarray(law / law.sum())
 
-    def _extreme(self, side: float) -> float:
+    def extreme(self, side: float) -> float:
         """Return the largest difference of a law over the outcomes, or the least, by steps uphill."""
-        law = self._masses
+        law = self.masses
         best, influences = self._at(law)
         for _ in range(MOST_STEPS):
             if not np.isfinite(influences).all():
@@ -233,7 +247,9 @@ class ConstrainedLaws:
             return math.sqrt(float(law @ influences**2) / self._n)
 
 
-def _outcomes(observed: IntArray, swapped: IntArray, multiplicities: IntArray) -> tuple[IntArray, IntArray]:
+def possible_outcomes(
+    observed: IntArray, swapped: IntArray, multiplicities: IntArray
+) -> tuple[IntArray, IntArray]:
     """Return the outcomes that are possible, as rows of `observed`, and the number of examples of each."""
     possible, m = [observed, swapped], observed.shape[1] // 2
     if np.array_equal(swapped, np.roll(observed, m, axis=1)):  # counts of either run, side by side

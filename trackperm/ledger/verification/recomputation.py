@@ -29,6 +29,7 @@ from trackperm.ledger.verification.files import (
     read_spec,
     rebuilt,
 )
+from trackperm.statistic.written_spec import written_spec
 from trackperm.trackers.publication import KEY_TAG, TEST_SET_TAG, LoggedComparison
 
 _BOUND_CLOSE = 0.5
@@ -93,7 +94,7 @@ def verify_files(files: Mapping[str, bytes], logged: LoggedComparison | None = N
         statistic = read_spec(files[SPEC], data)
     except UNREADABLE as error:
         return Verification((Check.failed(SPEC, error),))
-    spec = Check.equal("spec", _digest(files[SPEC]), _digest(statistic.document().encode()))
+    spec = Check.equal("spec", _digest(files[SPEC]), _digest(written_spec(statistic).encode()))
     try:
         table = read_count_table(files[COUNTS], statistic)
     except UNREADABLE as error:

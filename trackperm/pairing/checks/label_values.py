@@ -173,7 +173,7 @@ def with_positive(
 
 
 def _lacks(labels: _Values, positive: Any) -> bool:
-    """Whether it is a mistake that no label is `positive`; a single class may be the negative one."""
+    """Whether the labels must contain `positive`; a single class may be the negative one."""
     n = len(labels.counts)
     return labels.is_all and (n > 1 or (labels.type is ColumnType.TEXT) != isinstance(positive, str))
 

@@ -80,7 +80,7 @@ class InMemory(Engine):
         return self.local(self.collected(frame))
 
     def collected(self, frame: Frame) -> pl.DataFrame:
-        """Collect a table; the last one that was made lazy is there already."""
+        """Collect a table; the one that :meth:`local` returned last is not computed again."""
         lazy, data = self._last
         return data if frame is lazy and data is not None else cast(pl.LazyFrame, frame).collect()
 

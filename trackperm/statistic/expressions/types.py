@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
+from trackperm.errors import SpecError
 from trackperm.messages import did_you_mean, listed
 from trackperm.statistic.counters import COUNTERS
 from trackperm.statistic.expressions.tree import (
@@ -320,3 +321,27 @@ def _comparison_hint(node: Binary, text_on_left: bool) -> str:
             quotes = "without" if wanted == "a number" else "in"
             return f"write {wanted}, {quotes} quotes."
     return "both sides must be text, or both numbers; spaces and words such as `N/A` turn a column into text."
+
+
+def no_column(expression: Expression, node: Name, column: str, columns: Iterable[str]) -> SpecError:
+    """Return the error that an expression reads a column which is not among those of the data."""
+    known = list(columns)
+    hint = f"the columns are {listed(known)}.{did_you_mean(column, known)}"
+    return expression.error(node, f"the data has no column `{column}`", hint=hint)
+
+
+def of_columns(
+    columns: Mapping[str, str], types: Mapping[str, ColumnType]
+) -> tuple[NameType, Callable[[str], str]]:
+    """Return functions that find the type and the column of a name, which may have the scope of a side.
+
+    The first raises SpecError if the data lack the column.
+    """
+
+    def column_type(expression: Expression, node: Name) -> ColumnType:
+        column = columns[node.name]
+        if column not in types:
+            raise no_column(expression, node, column, types)
+        return types[column]
+
+    return column_type, lambda name: columns.get(name.rpartition(".")[2], name)
