@@ -91,7 +91,10 @@ def test_forecast_of_many_classes():
     statistic = load_statistic("macro_f1", classes=range(30))
     assert (forecast_engine(statistic).kind, forecast_engine(statistic).each) == ("rational", None)
     assert forecast_engine(statistic).rank == 60
-    assert "where few examples differ, else tilted sampling" in forecast_engine(statistic).engine
+    assert (
+        "where few examples differ, else certified ends or tilted sampling"
+        in forecast_engine(statistic).engine
+    )
 
 
 def test_check_reports_all_at_once(call: Call, tmp_path: Path):
@@ -244,8 +247,13 @@ def test_forecast_of_data_is_no_higher():
 
 def test_forecast_mentions_tilted_sampling():
     assert "whichever is cheaper" in EngineForecast("rational", 2).engine
-    assert "within two seconds, else tilted sampling" in EngineForecast("rational", 3).engine
-    assert "where few examples differ, else tilted sampling" in EngineForecast("irrational", 9).engine
+    assert (
+        "within two seconds, else certified ends or tilted sampling" in EngineForecast("rational", 3).engine
+    )
+    assert (
+        "where few examples differ, else certified ends or tilted sampling"
+        in EngineForecast("irrational", 9).engine
+    )
     assert "rank 2 for each `language`: exact (enumerate" in EngineForecast("rational", 2, "language").engine
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import re
 from dataclasses import replace
 from typing import Any
@@ -212,6 +213,18 @@ def test_an_exact_pair_with_a_sampled_adjusted_p_is_labelled() -> None:
     taken = replace(pairs[1], log10_adjusted=-1.5, adjusted=0.03)
     board = replace(board, pairs=(sampled, taken, pairs[2]))
     assert [board.relation(pair) for pair in board.pairs] == ["≈", "≈", "="]
+
+
+def test_certified_ends_valid_and_exact_pvalues_of_a_board_are_told_apart() -> None:
+    board = against_base((60, 0), (25, 0), (7, 0))
+    pairs = sorted(board.pairs, key=lambda pair: pair.log10_upper)
+    ends = replace(pairs[0].test, method="bracket", error_bound=0.05)
+    valid = replace(pairs[1].test, method="tilted", error_bound=math.inf)
+    board = replace(board, pairs=(replace(pairs[0], test=ends), replace(pairs[1], test=valid), pairs[2]))
+    assert [board.relation(pair) for pair in board.pairs] == ["≤", "≤", "="]
+    assert [cells.certainty(board, pair) for pair in board.pairs] == ["certified upper end", "valid", "exact"]
+    assert [cells.adjusted(board, pair)[0] == "≤" for pair in board.pairs] == [True, True, False]
+    assert "1 exact, 1 valid by tilted sampling, 1 by certified upper ends, two-sided" in cells.method(board)
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from support.comparisons import accuracy, answers, check_golden, without_digests
 import trackperm
 from trackperm.comparison import Comparison
 from trackperm.comparison.corrections import corrected
-from trackperm.ledger.run_texts import comparison_cell
+from trackperm.ledger.run_texts import comparison_cell, comparison_name
 from trackperm.report import description, text, view
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -227,6 +227,62 @@ def test_tilted_sampling_is_labelled_everywhere():
     taken = [each.corrected for each in corrected([exact, comparison], "holm")]
     assert [each.relation for each in taken] == ["=", "≤"]
     assert taken[1].pvalue == min(2.0 * comparison.pvalue, 1.0)
+
+
+def classes(*rates: float) -> list[pl.DataFrame]:
+    """Runs that are right on about these shares of 6,000 examples of twelve classes."""
+    rng = np.random.default_rng(0)
+    label = rng.integers(0, 12, 6000)
+    return [
+        pl.DataFrame(
+            {
+                "id": range(6000),
+                "label": label,
+                "prediction": np.where(rng.random(6000) < rate, label, rng.integers(0, 12, 6000)),
+            }
+        )
+        for rate in rates
+    ]
+
+
+def test_certified_ends_are_labelled_everywhere():
+    """They are neither exact nor drawn at random, and the upper one is the p-value."""
+    comparison = trackperm.compare(*classes(0.6, 0.65), "macro_f1", method="bracket")
+    test, shown = comparison.test, comparison.format_pvalue()
+    low, high = test.interval
+    assert (test.method, test.relation, comparison.verdict) == ("bracket", "≤", "better")
+    assert 0.0 < low < high < 1.5 * low
+    assert high == pytest.approx(test.pvalue)
+    lines = text.lines(comparison)
+    assert lines[1].startswith(f"p ≤ {shown}  certified upper end, lower end {low:.3g}, two-sided")
+    for word in ("exact", "valid", "about ", "≈"):
+        assert word not in lines[1]
+    assert any(
+        line.startswith("certified ends: a weighted sum differs from the statistic by at most 0.0")
+        for line in lines
+    )
+    assert text.headline(comparison).endswith(f"(p ≤ {shown}, certified upper end)")
+    assert comparison_cell(comparison).endswith(f" ▲ p≤{comparison.format_pvalue(2)}")
+    assert comparison_name(comparison).endswith(f", p ≤ {comparison.format_pvalue(2)}")
+    assert f"p ≤ {shown}" in repr(comparison)
+    assert ", certified upper end)" in comparison._repr_html_()
+    written = description.markdown(comparison)
+    assert f"| p-value | ≤ {shown} (certified upper end, lower end {low:.3g}, two-sided) |" in written
+    assert "p is an upper bound of the share of all exchanges" in written
+    data = comparison.to_dict()
+    assert (data["relation"], data["estimate"], data["n_samples"]) == ("≤", None, None)
+    assert data["pvalue_interval"] == [low, high]
+    assert data["error_bound"] == pytest.approx(high / low - 1.0)
+    assert "|method:bracket|" in comparison.signature
+    exact = accuracy(12, 4, both=10)
+    taken = [each.corrected for each in corrected([exact, comparison], "holm")]
+    assert [each.relation for each in taken] == ["=", "≤"]
+
+
+def test_certified_ends_that_nobody_could_tell_apart_are_exact():
+    comparison = accuracy(20, 4, both=10)
+    near = replace(comparison.test, method="bracket", error_bound=1e-8)
+    assert (near.relation, text.certainty(near), text.certainty_word(near)) == ("=", "exact", "")
 
 
 def test_too_few_random_swaps_are_reported():

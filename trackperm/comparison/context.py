@@ -50,7 +50,7 @@ class AdjustedPValue:
         Whether the hypothesis of no difference is rejected.
     relation : {'=', '≤', '≈'}
         Sign between p and its number: that of its own p-value, or of another test's on which it depends.
-        ``≈`` is for Monte Carlo, ``≤`` for tilted sampling.
+        ``≈`` is for Monte Carlo, ``≤`` for certified upper ends and tilted sampling.
     """
 
     method: str

@@ -123,9 +123,8 @@ class Dependence:
         if self.log10_pvalue is None:
             return found
         shown = format_pvalue(self.pvalue or 0.0, self.log10_pvalue, 3, alpha)
-        sign = "≤" if self.method == "bracket" else relation(self.method)
         drawn = {"monte-carlo": " (Monte Carlo)", "tilted": " (tilted sampling)"}.get(self.method or "", "")
-        return f"{found}: by `{self.column}`, {name} {sign} {shown}{drawn}"
+        return f"{found}: by `{self.column}`, {name} {relation(self.method)} {shown}{drawn}"
 
 
 def dependence_of(baseline: RunData, candidate: RunData, pairing: Pairing) -> tuple[Dependence, ...]:

@@ -106,7 +106,7 @@ def interval_beside(
         # The test does not exclude 0; a wider interval does not cover less.
         return replace(found, low=min(found.low, 0.0), high=max(found.high, 0.0), note=WIDENED_NOTE)
     # An interval agrees with the exact p-value only, not with a mid-p-value or an estimate.
-    is_plain = not test.mid_p and test.relation == "="
+    is_plain = not test.mid_p and not test.is_drawn
     return found if is_plain else replace(found, relation="may disagree")
 
 

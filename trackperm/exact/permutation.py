@@ -386,7 +386,7 @@ def _lattice_test(histogram: DifferenceHistogram, h: Statistic, options: TestOpt
     # Tilts need a statistic with a known form, and do not stop early.
     tilts = statistic.observed_exact is not None and not options.mid_p and options.exceedances is None
     patience = PATIENCE if tilts else LONGEST
-    named = partial(run_named, options.method)
+    named = partial(run_named, options.method, others=["bracket", "tilted", "monte-carlo"])
     run = partial(run_cheapest, patience=patience) if options.method == "auto" else named
 
     def drawn(method: str) -> PermutationTest:
@@ -419,7 +419,7 @@ def _lattice_test(histogram: DifferenceHistogram, h: Statistic, options: TestOpt
         return drawn(options.method)
     if found is None and options.method == "bracket":
         if options.mid_p:
-            raise cannot_solve("bracket", "it does not know ties, which the mid-p-value counts half")
+            raise cannot_solve("bracket", "it does not separate ties, which the mid-p-value counts half")
         try:
             found = bracketed(only_tight=False)
         except CapacityError as error:

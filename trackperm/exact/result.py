@@ -13,13 +13,16 @@ from trackperm.exact.engines.lattice.statistic import Ties
 from trackperm.exact.null_distribution import NullDistribution
 
 Relation = Literal["=", "≤", "≈"]
-"""Sign between p and its number: ``=`` is computed, ``≤`` valid and from tilted random swaps, ``≈`` by Monte
-Carlo."""
+"""Sign between p and its number: ``=`` is computed, ``≈`` by Monte Carlo. ``≤`` is a certified upper end, or
+valid and from tilted random swaps."""
+
+EXACT_WITHIN = 1e-6
+"""Largest relative error of a p-value that is called exact: a thousandth of its last printed digit."""
 
 
 def relation(method: str | None) -> Relation:
     """Return the sign between p and its number for the method of a result."""
-    return "≈" if method == "monte-carlo" else "≤" if method == "tilted" else "="
+    return "≈" if method == "monte-carlo" else "≤" if method in ("tilted", "bracket") else "="
 
 
 def adjusted_relations(own: Sequence[Relation], adjusted: Sequence[tuple[float, float]]) -> list[Relation]:
@@ -72,9 +75,9 @@ class PermutationTest:
     pvalue : float
         Probability, under independent fair swaps, or permutations of attempts, of a value at least as
         extreme; with ``mid_p`` values equal to the observed one count half. It is 0.0 only below the range of
-        floats. For ``bracket`` it is an upper bound, for ``monte-carlo`` (extreme + 1) / (drawn + 1), and for
-        ``tilted`` a valid p-value: under the null hypothesis, the probability that it is at most a is at most
-        a, for every a. It is at least the upper end of the estimate's 99 % interval.
+        floats. For ``bracket`` it is a certified upper bound, and for ``monte-carlo`` (extreme + 1) / (drawn
+        + 1). For ``tilted`` it is a valid p-value: under the null hypothesis, the probability that it is at
+        most a is at most a, for every a. It is at least the upper end of the estimate's 99 % interval.
     log10_pvalue : float
         Decimal logarithm of the p-value, always finite.
     error_bound : float
@@ -132,7 +135,13 @@ class PermutationTest:
     @property
     def relation(self) -> Relation:
         """Sign between p and its number, see :data:`Relation`."""
-        return relation(self.method)
+        found = relation(self.method)
+        return "=" if found == "≤" and self.error_bound <= EXACT_WITHIN else found
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether the p-value is from random swaps."""
+        return self.method in ("monte-carlo", "tilted")
 
     def format_pvalue(self, digits: int = 3, level: float = 1.0) -> str:
         """Write the p-value with `digits` significant digits; below 1e-300 from its logarithm, never as 0.

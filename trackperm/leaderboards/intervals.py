@@ -50,7 +50,7 @@ def interval_level(rule: Correction, pairs: Sequence[Pair], alpha: float) -> flo
 
 def agreeing(interval: Interval, pair: Pair) -> Interval:
     """Widen the interval of an undecided pair up to 0; return that of a decided pair unchanged."""
-    if pair.test.relation != "=":
+    if pair.test.is_drawn:
         interval = replace(interval, relation="may disagree")
     if pair.verdict != "undecided" or 0.0 in interval:
         return interval

@@ -200,7 +200,7 @@ class Leaderboard(Presented):
     def relation(self, pair: Pair) -> Relation:
         """Return the sign between an adjusted p-value and its number: its own, or that of another pair.
 
-        It is ``≈`` for Monte Carlo and ``≤`` for tilted sampling.
+        It is ``≈`` for Monte Carlo, ``≤`` for certified upper ends and tilted sampling.
         """
         return self._relations[pair.candidate, pair.baseline]
 

@@ -9,9 +9,9 @@ import polars as pl
 
 from trackperm.comparison import Comparison
 from trackperm.comparison.second_opinions import STUDENTIZED
+from trackperm.exact.result import EXACT_WITHIN
 from trackperm.ledger.run_texts import comparison_cell, comparison_name
 from trackperm.report.rendered import render_comparison
-from trackperm.report.text import EXACT_WITHIN
 from trackperm.statistic.written_spec import written_spec
 from trackperm.trackers.publication import TEST_SET_TAG, Publication, RunTags, score_tag
 

@@ -63,7 +63,7 @@ def _pvalue(entry: LedgerEntry) -> str:
     if not written:
         return "unreadable" if entry.is_finished else "unfinished"
     signature = entry.tag("signature")
-    if "|method:tilted|" in signature:
+    if "|method:tilted|" in signature or "|method:bracket|" in signature:
         return f"≤{written}"
     return f"≈{written} MC" if "|method:monte-carlo|" in signature else written
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from trackperm.comparison import Comparison
 from trackperm.comparison.verdict import Conclusion
+from trackperm.exact.result import EXACT_WITHIN
 from trackperm.leaderboards import Leaderboard, Pair
 from trackperm.report.leaderboard import cells
-from trackperm.report.text import EXACT_WITHIN, equivalence, format_number, one_sided_claim, pvalue_name
+from trackperm.report.text import equivalence, format_number, one_sided_claim, pvalue_name
 
 _LONGEST = 128
 """Characters of a name that W&B stores; MLflow stores 250."""
@@ -121,7 +122,7 @@ def _pvalue(comparison: Comparison) -> _PValue:
     test, corrected = comparison.test, comparison.corrected
     sign = test.relation if corrected is None else corrected.relation
     is_drawn = sign == "≈"
-    is_bound = sign == "≤" or comparison.method == "bracket" or not test.error_bound < 1.0
+    is_bound = sign == "≤" or not test.error_bound < 1.0
     if corrected is None:
         name, value = pvalue_name(test), comparison.format_pvalue(2)
     else:  # a correction takes the upper ends of p-values

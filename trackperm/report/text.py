@@ -12,14 +12,11 @@ from trackperm.exact import PermutationTest
 from trackperm.exact.engines.monte_carlo import exact_interval
 from trackperm.exact.intervals import Interval
 from trackperm.exact.power import EquivalencePower
-from trackperm.exact.result import Relation
+from trackperm.exact.result import EXACT_WITHIN, Relation
 from trackperm.pairing.checks.pairing_warnings import shared_input
 from trackperm.statistic import Statistic
 
 SCOPE = "these two runs on these examples; not other seeds, prompts or test sets"
-
-EXACT_WITHIN = 1e-6
-"""Largest relative error of a p-value that is called exact: a thousandth of its last printed digit."""
 
 RARE = 0.5
 """Power below which equivalence is not shown in most comparisons of equal runs."""
@@ -78,13 +75,13 @@ def pvalue_name(test: PermutationTest) -> str:
 
 
 def pvalue(comparison: Comparison, digits: int = 3) -> str:
-    """Return the p-value with its name; ≈ marks Monte Carlo, and ≤ tilted sampling."""
+    """Return the p-value with its name; ≈ marks Monte Carlo, ≤ an upper bound or tilted sampling."""
     test = comparison.test
     return f"{pvalue_name(test)} {test.relation} {comparison.format_pvalue(digits)}"
 
 
 def bare_pvalue(comparison: Comparison) -> str:
-    """Return the p-value without its name, after ≈ or ≤ if it is from random swaps."""
+    """Return the p-value without its name, after ≈ or ≤ if it is not computed exactly."""
     return _signed(comparison.test.relation, comparison.format_pvalue())
 
 
@@ -93,9 +90,16 @@ def _signed(sign: Relation, pvalue: str) -> str:
 
 
 def adjusted_pvalue(comparison: Comparison) -> str:
-    """Return the adjusted p-value of a corrected comparison, after ≈ or ≤ if it depends on random swaps."""
+    """Return the adjusted p-value of a corrected comparison, after ≈ or ≤ if it is not exact."""
     found = comparison.corrected
     return "" if found is None else _signed(found.relation, found.format_pvalue(level=comparison.alpha))
+
+
+def certainty_word(test: PermutationTest) -> str:
+    """Return the certainty of a p-value in a word or two; empty if it is computed exactly."""
+    if test.relation == "=":
+        return ""
+    return {"monte-carlo": "Monte Carlo", "tilted": "tilted sampling"}.get(test.method, "certified upper end")
 
 
 def equivalence(comparison: Comparison) -> str:
@@ -244,6 +248,8 @@ def notes(comparison: Comparison) -> list[str]:
             found.append(f"no verdict possible: {test.n_samples} swaps are too few; increase `--samples`")
     if test.method == "tilted":
         found.append(f"tilted sampling: {test.why}")
+    if test.method == "bracket" and test.rank > 1:
+        found.append(f"certified ends: {test.why}")
     if comparison.interval_unavailable is not None:
         found.append(f"no interval: {comparison.interval_unavailable}")
     if comparison.n_discordant > 0 and not is_within_reach(comparison):
@@ -329,8 +335,8 @@ def headline(comparison: Comparison) -> str:
     baseline, candidate = shorten(comparison.baseline_name), shorten(comparison.candidate_name)
     statistic = comparison.title
     among = correction(comparison)
-    drawn = {"monte-carlo": ", Monte Carlo", "tilted": ", tilted sampling"}.get(comparison.method, "")
-    found = f"({pvalue(comparison)}{drawn}{among and f', {among}'})"
+    kind = certainty_word(comparison.test)
+    found = f"({pvalue(comparison)}{kind and f', {kind}'}{among and f', {among}'})"
     if comparison.verdict == "undecided":
         sought = one_sided_claim(comparison)
         shown = f"{candidate} is not shown to be {sought} than {baseline}"

@@ -16,6 +16,7 @@ from trackperm.statistic.definition import CLASS, Statistic
 from trackperm.statistic.expressions.arrays import integers
 
 _PAIRS = 60  # random pairs, more than any statistic without classes has counts
+_OTHERWISE = "certified ends or tilted sampling"
 _LARGEST = 9  # random count: small ones meet zeros and ties, and keep the reduction of integers fast
 
 
@@ -54,9 +55,9 @@ class EngineForecast:
             )
         rank = f"{self.kind}, rank {self.rank}" + (f" for each `{self.each}`" if self.each else "")
         if self.each or self.rank > MOST_REDUCED:
-            return f"{rank}: exact (enumerate or lattice) where few examples differ, else tilted sampling"
+            return f"{rank}: exact (enumerate or lattice) where few examples differ, else {_OTHERWISE}"
         if self.rank > 2:
-            return f"{rank}: exact (enumerate or lattice) within two seconds, else tilted sampling"
+            return f"{rank}: exact (enumerate or lattice) within two seconds, else {_OTHERWISE}"
         return f"{rank}: exact (enumerate or lattice), whichever is cheaper"
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from support.budget import cases
-from support.tilted_levels import LEVELS, NULLS, fixed_ladder, rejection_rates, two_blocks
+from support.tilted_levels import LEVELS, NULLS, rejection_rates, two_blocks
 
 from trackperm.errors import CapacityError, InputError
 from trackperm.exact import PermutationTest, RationalStatistic, structured_test
@@ -77,7 +77,7 @@ def test_a_tilt_towards_the_observed_point_has_twice_its_level() -> None:
     exact = sorted({float(mass[heights >= height].sum()) for height in heights})
     levels = [0.55 * pvalue for pvalue in exact if 1e-4 < pvalue < 2e-3]
     wrong, errors = rejection_rates(null, 2_000, cases(20), towards_the_observed, levels)
-    right, _ = rejection_rates(null, 2_000, cases(20), fixed_ladder, levels)
+    right, _ = rejection_rates(null, 2_000, cases(20), levels=levels)
     assert len(levels) == 2
     assert (wrong > 1.5 * np.array(levels)).all()
     assert (errors < 0.2 * np.array(levels)).all()

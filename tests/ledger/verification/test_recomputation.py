@@ -101,6 +101,7 @@ CASES: dict[str, Callable[[Path], Comparison]] = {
     ),
     "monte carlo": lambda _: accuracy(12, 5, method="monte-carlo", n_samples=2000, seed=11),
     "tilted": lambda _: trackperm.compare(*frames(), "macro_f1", method="tilted", n_samples=2000, seed=7),
+    "certified ends": lambda _: trackperm.compare(*frames(), "macro_f1", method="bracket"),
     "stopped": lambda _: accuracy(12, 5, method="monte-carlo", n_samples=2000, seed=3, exceedances=20),
     "bounds": lambda _: trackperm.compare(*gaps("prediction"), "accuracy", missing="bounds"),
     "by position": lambda _: trackperm.compare(*frames(), "accuracy", by_position=True),

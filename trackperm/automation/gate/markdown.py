@@ -132,9 +132,9 @@ def _pvalue(comparison: Comparison) -> str:
     if comparison.verdict == "equivalent":
         return f"{text.equivalence(comparison).removeprefix('p = ')} (equivalence)"
     found = text.bare_pvalue(comparison)
-    drawn = {"monte-carlo": "Monte Carlo", "tilted": "tilted sampling"}.get(comparison.method)
-    if drawn is not None:
-        found += f" ({drawn})"
+    kind = text.certainty_word(comparison.test)
+    if kind:
+        found += f" ({kind})"
     if comparison.n_uncorrected is not None:
         return f"{found} (uncorrected)"
     if comparison.corrected is None:

@@ -129,7 +129,7 @@ def _smallest_corrected(comparisons: Sequence[Comparison]) -> list[float]:
     if rule.method == TARONE_HOLM.name:
         # the correction does not know the smallest value of a p-value from random swaps
         known = [
-            least if each.test.relation == "=" else -math.inf
+            -math.inf if each.test.is_drawn else least
             for each, least in zip(comparisons, smallest, strict=True)
         ]
         return [float(each) for each in tarone_holm_log10(smallest, known)]

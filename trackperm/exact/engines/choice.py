@@ -77,9 +77,9 @@ def run_cheapest(
 
 
 def run_named(
-    method: str, engines: Sequence[Engine[Tails]], memory_budget: int
+    method: str, engines: Sequence[Engine[Tails]], memory_budget: int, *, others: Sequence[Method] = ()
 ) -> tuple[Tails, Engine[Tails]]:
-    """Run the engine of that name.
+    """Run the engine of that name; `others` are further methods for this kind of problem.
 
     It raises CapacityError if the engine cannot solve the problem, and InputError if the engine is not known
     for this kind of problem.
@@ -90,7 +90,7 @@ def run_named(
             if obstacle is not None:
                 raise cannot_solve(method, obstacle)
             return engine.run(), engine
-    names = listed(engine.name for engine in engines)
+    names = listed([*(engine.name for engine in engines), *others])
     raise InputError(f"`--method {method}` does not apply to this statistic; expected {names} or `auto`")
 
 

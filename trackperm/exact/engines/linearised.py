@@ -67,8 +67,8 @@ TIGHT = 0.1
 MOST_AXES = 400
 """Largest number of counts: the spectrum of a matrix of this size takes 0.1 s."""
 
-SECONDS_PER_ENTRY = 2e-9
-"""Time of an entry of the matrix of a norm, of which each operation takes about one."""
+SECONDS_PER_OPERATION, SECONDS_PER_ENTRY = 5e-4, 1e-8
+"""Time of the three expansions of an operation, and of an entry of the matrix by which they take norms."""
 
 
 @dataclass(frozen=True)
@@ -101,15 +101,19 @@ class Linearisation:
         Differences of the pairs, of which some are not 0.
     h : OperationTree
         Function of the m counts.
+    patience : float
+        Estimated seconds that expansions may take.
 
     Raises
     ------
     CapacityError
-        If counts are too many or too large, if h has no slope at the mean, or if the bounds do not prove that
-        it is defined and smooth around it.
+        If they would take longer, if counts are too many or too large, if h has no slope at the mean, or if
+        the bounds do not prove that it is defined and smooth around it.
     """
 
-    def __init__(self, histogram: DifferenceHistogram, h: OperationTree) -> None:
+    def __init__(
+        self, histogram: DifferenceHistogram, h: OperationTree, *, patience: float = math.inf
+    ) -> None:
         self._h = h
         whole = SwapDistribution(histogram.differences, histogram.multiplicities)
         reaches = [
@@ -122,8 +126,9 @@ class Linearisation:
         law, n_operations = self._axes.law, _size(h)
         if law.rank > MOST_AXES:
             raise CapacityError(f"{law.rank} counts vary; the limit is {MOST_AXES}")
-        if SECONDS_PER_ENTRY * n_operations * law.rank**2 > PATIENCE:
-            raise CapacityError(f"{n_operations} operations on {law.rank} counts take too long")
+        seconds = n_operations * (SECONDS_PER_OPERATION + SECONDS_PER_ENTRY * law.rank**2)
+        if seconds > patience:
+            raise CapacityError(f"it would take about {seconds:.0f} s: `--method bracket` waits")
         self._root = covariance_root(law)
         self._ends = np.array([(high - low) / 2 for low, high in law.support])
         deviations, centre = self._expanded(0.0)
@@ -164,8 +169,9 @@ class Linearisation:
         rounded = deviations.form(self._coefficients - self._slopes)
         bound += 0.0 if rounded is None else rounded.reach
         bound += abs(self._value) * (alternative == "two-sided")
-        bound += ROUNDING * (abs(observed) + abs(self._value))
+        # The rule depends on the level alone, so it precedes the roundings of the observed value.
         is_tight = 2.0 * (1.0 + level) * bound <= TIGHT * self.deviation
+        bound += ROUNDING * (abs(observed) + abs(self._value))
         return Remainder(bound * SLACK, deviations.log_failure(), is_tight)
 
     def bracket(
@@ -283,9 +289,9 @@ def linearised_tail(
     CapacityError
         If there are no bounds, or none that are tight within the planner's patience.
     """
-    linear = Linearisation(histogram, h)
+    linear = Linearisation(histogram, h, patience=PATIENCE if only_tight else math.inf)
     if only_tight and linear.seconds(memory_budget) > PATIENCE:
-        raise CapacityError(f"the weighted sum takes more than {PATIENCE:.0f} s")
+        raise CapacityError(f"the weighted sum takes more than {PATIENCE:.0f} s: `--method bracket` waits")
     remainder = linear.remainder(observed, alternative)
     distance = f"{remainder.bound / linear.deviation:.2g} standard deviations"
     if only_tight and not remainder.is_tight:

@@ -241,8 +241,11 @@ class Expander:
         with np.errstate(all="ignore"):
             for part in reversed(order):
                 if id(part) not in found:
-                    expansion = self._part(part, [found[id(operand)] for operand in part.operands])
-                    usable = expansion is not None and math.isfinite(expansion.value + expansion.size)
+                    try:
+                        expansion = self._part(part, [found[id(operand)] for operand in part.operands])
+                        usable = expansion is not None and math.isfinite(expansion.value + expansion.size)
+                    except (OverflowError, ZeroDivisionError):  # beyond the range of floats
+                        usable = False
                     found[id(part)] = expansion if usable else None
         return found[id(h)]
 
@@ -294,8 +297,8 @@ class Expander:
         return Expansion(
             value,
             self._combined((f.form, 1.0), (g.form, 1.0)),
-            f.products + g.products,
-            f.remainders + g.remainders,
+            _merged(f.products + g.products),
+            _merged(f.remainders + g.remainders),
             (f.error + g.error) * SLACK + rounding,
         )
 
@@ -323,7 +326,7 @@ class Expander:
         error = (own + f.slope) * g.error + (other + g.reach) * f.error
         rounding = ROUNDING * (own + f.size) * (other + g.size)
         form = self._combined((g.form, f.value), (f.form, g.value))
-        return Expansion(value, form, products, _positive(remainders), error * SLACK + rounding)
+        return Expansion(value, form, _merged(products), _positive(remainders), error * SLACK + rounding)
 
     def divide(self, f: Expansion, g: Expansion, declared: Expansion | None) -> Expansion | None:
         """Return f / g, with a declared value of 0/0; None if g may be 0 elsewhere."""
@@ -367,7 +370,8 @@ class Expander:
             remainders += (Product(cubic * g.reach, g.form, g.form),)
         rounding = ROUNDING * (abs(value) + abs(slope) * g.size + abs(half) * g.reach**2)
         error = (abs(slope) + spread) * g.error * SLACK + rounding
-        return Expansion(value, self._combined((g.form, slope)), products, _positive(remainders), error)
+        form = self._combined((g.form, slope))
+        return Expansion(value, form, _merged(products), _positive(remainders), error)
 
     def extreme(self, parts: Sequence[Expansion], side: int) -> Expansion | None:
         """Return the greatest (side 1) or the smallest (-1) of several functions; None if it may change."""
@@ -408,4 +412,15 @@ def _times(products: Iterable[Product], factor: float) -> tuple[Product, ...]:
 
 def _positive(products: Iterable[Product]) -> tuple[Product, ...]:
     """Return remainders with their weights made positive."""
-    return tuple(replace(p, weight=abs(p.weight) * SLACK) for p in products if p.weight != 0.0)
+    return _merged(replace(p, weight=abs(p.weight) * SLACK) for p in products)
+
+
+def _merged(products: Iterable[Product]) -> tuple[Product, ...]:
+    """Return the products with one term for each pair of forms, so that powers stay short."""
+    found: dict[tuple[int, int], Product] = {}
+    for product in products:
+        key = id(product.left), id(product.right)
+        if key in found:
+            product = replace(product, weight=found[key].weight + product.weight)
+        found[key] = product
+    return tuple(product for product in found.values() if product.weight != 0.0)

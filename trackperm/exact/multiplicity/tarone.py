@@ -106,7 +106,7 @@ def log10_smallest_pvalue(test: PermutationTest) -> float:
     InputError
         If the p-value is a mid p-value, which is not valid.
     """
-    if test.relation != "=":
+    if test.is_drawn:
         return -math.inf
     if test.mid_p:
         raise InputError(

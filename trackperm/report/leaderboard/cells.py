@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from trackperm.comparison.verdict import MARKERS, Sign
+from trackperm.exact.result import EXACT_WITHIN
 from trackperm.leaderboards import Leaderboard, Pair, Row
-from trackperm.report.text import EXACT_WITHIN, direction, ends, format_number, one_sided, shorten
+from trackperm.report.text import direction, ends, format_number, one_sided, shorten
 
 STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 """Stars of adjusted p-values below each level."""
@@ -109,7 +110,7 @@ def shows_groups(board: Leaderboard) -> bool:
 
 
 def adjusted(board: Leaderboard, pair: Pair, digits: int = 3) -> str:
-    """Return the adjusted p-value, never rounded to 0 or across alpha, and marked if from random swaps."""
+    """Return the adjusted p-value, never rounded to 0 or across alpha, and marked if it is not exact."""
     corrected = replace(pair.test, pvalue=pair.adjusted, log10_pvalue=pair.log10_adjusted)
     found = corrected.format_pvalue(digits, board.alpha)
     return {"≈": f"≈{found} MC", "≤": f"≤{found}", "=": found}[board.relation(pair)]
@@ -118,9 +119,13 @@ def adjusted(board: Leaderboard, pair: Pair, digits: int = 3) -> str:
 def certainty(board: Leaderboard, pair: Pair) -> str:
     """Return the certainty of an adjusted p-value in a word or two."""
     relation = board.relation(pair)
-    if relation != "=":
-        return "Monte Carlo" if relation == "≈" else "valid"
-    return "exact" if pair.test.error_bound <= EXACT_WITHIN else "certified upper end"
+    if relation == "≈":
+        return "Monte Carlo"
+    if relation == "≤" and pair.log10_adjusted in {
+        each.log10_adjusted for each in board.pairs if each.test.method == "tilted"
+    }:
+        return "valid"
+    return "exact" if pair.test.error_bound <= EXACT_WITHIN and relation == "=" else "certified upper end"
 
 
 def star(pair: Pair) -> str:

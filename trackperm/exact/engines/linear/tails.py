@@ -172,7 +172,7 @@ def linear_tails(
             tails = engine.run()
     else:
         engines = [*_exact_engines(rest, limits), _bracket(rest, limits, memory_budget)]
-        tails, engine = run_named(method, engines, memory_budget)
+        tails, engine = run_named(method, engines, memory_budget, others=["monte-carlo"])
     return reduced.tails(tails), engine.name, engine.why
 
 
