@@ -353,8 +353,9 @@ def _lattice_test(histogram: DifferenceHistogram, h: Statistic, options: TestOpt
     statistic = LatticeStatistic(h, histogram, lattice)
     if isinstance(h, RationalStatistic) and not _multiplies_out(statistic):
         statistic = LatticeStatistic(RealStatistic.from_rational(h), histogram, lattice)
-    statistic = in_short_rows(statistic)
-    lattice = statistic.lattice
+    if lattice.rank > 2 or not statistic.is_closed_in_rows:
+        statistic = in_short_rows(statistic)
+        lattice = statistic.lattice
     law = SwapDistribution(lattice.coordinates, histogram.multiplicities)
     if any(max(abs(low), abs(high)) > LARGEST for low, high in law.support):
         raise CapacityError(

@@ -31,8 +31,6 @@ def in_short_rows(statistic: LatticeStatistic) -> LatticeStatistic:
     lattice, h = statistic.lattice, statistic.h
     if lattice.rank not in ROW_RANKS or not isinstance(h, OperationTree):
         return statistic
-    if lattice.rank == 2 and statistic.is_closed_in_rows:
-        return statistic
     gram = _gram(lattice.coordinates, statistic.histogram.multiplicities)
     best, fewest = statistic, math.inf
     for direction in _directions(lattice):
