@@ -64,8 +64,8 @@ def interval_of(
         return "no interval is known for attempts that are exchanged within examples"
     if statistic.rank_score is not None:
         return (
-            f"no interval for `{statistic.name}` is known to have its coverage: the rank of an example"
-            " depends on the others"
+            f"the rank of an example depends on the others, and no interval for `{statistic.name}` is known"
+            " to have its coverage"
         )
     unit = "example" if statistic.cluster is None else "cluster"
     if influences is not None:

@@ -26,8 +26,8 @@ from trackperm.statistic.pair_term import SHARE, PairTerm
 from trackperm.statistic.pair_trees import SCORE
 
 RANKS = (
-    "scores are replaced by their mid-ranks within each run, which are exchanged: p is computed exactly, but"
-    " its level holds only for many examples; `scale: raw` is exact if scores themselves are exchangeable"
+    "scores are replaced by their mid-ranks within each run, which are exchanged: the level of p holds only"
+    " for many examples; with `scale: raw` it holds for any number if scores themselves are exchangeable"
 )
 
 Integers = npt.NDArray[np.int64]

@@ -138,8 +138,10 @@ def _size(comparison: Comparison) -> list[str]:
     if comparison.interval is not None:
         alone = "" if comparison.corrected is None else "; it is not corrected for the other tests"
         sentences.append(
-            f"The {text.confidence(comparison.interval)} ({comparison.interval.method}) "
-            f"{comparison.interval.note}{_disagreement(comparison)}{alone}."
+            _sentence(
+                f"{text.confidence(comparison.interval)} ({comparison.interval.method}): "
+                f"{comparison.interval.note}{_disagreement(comparison)}{alone}"
+            )
         )
     sizes = comparison.effect_sizes
     if sizes.odds is not None and sizes.odds_interval is not None:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trackperm.comparison import Comparison
+from trackperm.errors import CapacityError
 from trackperm.exact import NullDistribution, PermutationTest
 from trackperm.exact.null_distribution import DIGITS
 from trackperm.report import drawing, text
@@ -48,6 +49,15 @@ def null_drawing(comparison: Comparison, *, narrow: bool = False) -> str:
         f" {text.format_number(comparison.test.observed, sign=True)}, {text.pvalue(comparison)}"
     )
     return drawing.svg(width, HEIGHT, label, null_parts(comparison, width))
+
+
+def why_not_drawn(test: PermutationTest, error: CapacityError) -> str:
+    """Return the reason why the null distribution is not drawn, whose size means nothing if p needs none."""
+    if test.method == "bracket":
+        return "p is between two certified ends, and the whole distribution is too large to compute"
+    if test.method in ("tilted", "monte-carlo"):
+        return "p is from random exchanges, and the whole distribution is too large to compute"
+    return error.message
 
 
 def null_parts(comparison: Comparison, width: int) -> str:

@@ -12,7 +12,7 @@ from trackperm.report.drawing import SOFT, TEXT, words_at
 from trackperm.report.effect_bar import HEIGHT as BAR_HEIGHT
 from trackperm.report.effect_bar import WIDTH, bar_parts, label
 from trackperm.report.null_distribution import HEIGHT as NULL_HEIGHT
-from trackperm.report.null_distribution import null_parts
+from trackperm.report.null_distribution import null_parts, why_not_drawn
 from trackperm.report.plain_words import plain_words
 
 _MARGIN, _HEADLINE, _WORDS = 24, 20, 14  # units; sizes of texts
@@ -44,7 +44,7 @@ def picture(comparison: Comparison) -> str:
     try:
         sections.append((null_parts(comparison, WIDTH), NULL_HEIGHT))
     except CapacityError as error:
-        refusal = text.shorten(f"Null distribution not drawn: {error.message}", 110)
+        refusal = text.shorten(f"Null distribution not drawn: {why_not_drawn(comparison.test, error)}", 110)
         parts.append(words_at(_MARGIN, top + BAR_HEIGHT + 44, refusal))
         top += 30
     for section, height in sections:

@@ -131,7 +131,7 @@ def how_certain(comparison: Comparison) -> str:
     if comparison.pairing.asymptotic is None:
         return found
     of = "ranks" if comparison.statistic.depends_on_both else "means"
-    return f"{found} for these {of}, level asymptotic"
+    return f"{found}{',' * (',' in found)} for these {of}, level asymptotic"
 
 
 def _certified(test: PermutationTest) -> str:
@@ -145,7 +145,10 @@ def _certified(test: PermutationTest) -> str:
         return "exact"
     if test.method == "bracket":
         low = test.interval[0]
-        return f"certified upper end, lower end {low:.3g}" if low > 0.0 else "certified upper end"
+        if low <= 0.0:
+            return "certified upper end"
+        is_same = f"{low:.3g}" == f"{test.pvalue:.3g}"
+        return f"certified upper end, lower end {'equal to three digits' if is_same else f'{low:.3g}'}"
     if test.error_bound < 1:
         return f"exact within ±{100 * test.error_bound:.2g} %"
     return "certified as an upper bound" if math.isfinite(test.error_bound) else "not certified"

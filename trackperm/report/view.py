@@ -16,7 +16,7 @@ from trackperm.report import description, text
 from trackperm.report.changed_examples import BETTER, CHANGED, WORSE, changed_examples
 from trackperm.report.discordant_examples import Cell
 from trackperm.report.effect_bar import effect_bar
-from trackperm.report.null_distribution import null_drawing
+from trackperm.report.null_distribution import null_drawing, why_not_drawn
 from trackperm.report.plain_words import plain_words
 
 _MARKERS = {BETTER: MARKERS["better"], WORSE: MARKERS["worse"], CHANGED: "·"}
@@ -109,7 +109,7 @@ class ComparisonView:
         try:
             null, narrow_null = null_drawing(comparison), null_drawing(comparison, narrow=True)
         except CapacityError as error:
-            refusal = error.message
+            refusal = why_not_drawn(comparison.test, error)
         return cls(
             marker=comparison.marker,
             verdict=comparison.verdict,
@@ -132,7 +132,10 @@ class ComparisonView:
 
 
 def changed_rows(comparison: Comparison, n_bytes: int) -> ChangedRows:
-    """Return as many of the first changed examples, with long texts cut, as fit `n_bytes` of HTML."""
+    """Return as many of the first changed examples as fit `n_bytes` of HTML.
+
+    Long texts are cut, and numbers that changed are rounded to six digits if they still differ then.
+    """
     found = changed_examples(comparison, MOST_ROWS)
     rows: list[tuple[Cell | tuple[Cell, Cell], ...]] = []
     for row in found.rows:
@@ -146,9 +149,16 @@ def changed_rows(comparison: Comparison, n_bytes: int) -> ChangedRows:
 
 def _cut(cell: Cell | tuple[Cell, Cell]) -> Cell | tuple[Cell, Cell]:
     if isinstance(cell, tuple):
-        first, second = (text.shorten(each, 500) if isinstance(each, str) else each for each in cell)
+        short = [_rounded(each) for each in cell]
+        if short[0] == short[1]:
+            short = list(cell)
+        first, second = (text.shorten(each, 500) if isinstance(each, str) else each for each in short)
         return first, second
     return text.shorten(cell, 500) if isinstance(cell, str) else cell
+
+
+def _rounded(cell: Cell) -> Cell:
+    return float(f"{cell:.6g}") if isinstance(cell, float) and abs(cell) < 1e6 else cell
 
 
 def facts(comparison: Comparison) -> list[tuple[str, str, str]]:
