@@ -233,3 +233,17 @@ def test_nothing_is_cut_at_any_width(tmp_path):
                 assert page.evaluate(CUT) == []
                 assert page.locator("svg:visible").count() == 2
                 page.close()
+
+
+@pytest.mark.parametrize(
+    ("scores", "shown"),
+    [
+        ((1 / 3, 2 / 3), ("0.333333", "0.666667")),
+        ((1 / 3, 1 / 3 + 1e-9), ("0.3333333333333333", "0.33333333433333333")),
+    ],
+)
+def test_changed_numbers_are_rounded_while_they_differ(scores, shown):
+    runs = [pl.DataFrame({"id": range(12), "score": [score] * 12}) for score in scores]
+    rows = view.changed_rows(trackperm.compare(*runs, "mean"), 10_000).rows
+    assert all(tuple(float(each) for each in shown) in row for row in rows)
+    assert rows

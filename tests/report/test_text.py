@@ -266,6 +266,7 @@ def test_certified_ends_are_labelled_everywhere():
     assert comparison_name(comparison).endswith(f", p ≤ {comparison.format_pvalue(2)}")
     assert f"p ≤ {shown}" in repr(comparison)
     assert ", certified upper end)" in comparison._repr_html_()
+    assert "Not drawn: p is between two certified ends" in comparison._repr_html_()
     written = description.markdown(comparison)
     assert f"| p-value | ≤ {shown} (certified upper end, lower end {low:.3g}, two-sided) |" in written
     assert "p is an upper bound of the share of all exchanges" in written
@@ -411,3 +412,9 @@ def test_explanation_names_the_exchanged_unit(tmp_path, line, exchanged, floor):
     sentences = description.explanation(trackperm.compare(*runs, spec))
     assert exchanged in sentences[0], "without a description, the null hypothesis comes first"
     assert sentences[-2] == floor
+
+
+def test_certified_ends_that_look_equal_are_not_printed_twice():
+    test = accuracy(12, 4, both=10).test
+    close = replace(test, method="bracket", error_bound=1e-4)
+    assert text.certainty(close) == "certified upper end, lower end equal to three digits"
