@@ -418,3 +418,5 @@ def test_certified_ends_that_look_equal_are_not_printed_twice():
     test = accuracy(12, 4, both=10).test
     close = replace(test, method="bracket", error_bound=1e-4)
     assert text.certainty(close) == "certified upper end, lower end equal to three digits"
+    apart = replace(close, interval=(0.012, test.pvalue))
+    assert text.certainty(apart) == "certified upper end, lower end 0.012"
