@@ -6,8 +6,9 @@ from trackperm.exact.functions.rational import RationalStatistic
 from trackperm.exact.functions.real import RealStatistic
 from trackperm.exact.null_distribution import NullDistribution
 from trackperm.exact.options import TestOptions
-from trackperm.exact.permutation import difference_test, structured_test
+from trackperm.exact.permutation import structured_test
 from trackperm.exact.result import PermutationTest
+from trackperm.exact.sums import difference_test
 
 __all__ = [
     "CountTable",

@@ -1,29 +1,27 @@
-"""Paired-permutation tests: from arrays to a p-value with an error bound.
+"""Paired-permutation tests of statistics of counts: from arrays to a p-value with an error bound.
 
 They are Algorithms 1 and 5 of Zmigrod, Vieira and Cotterell (2022), computed differently. A linear statistic
-is one weighted sum of coins (`engines.linear`). The null distribution of any other statistic lives on a
-lattice of low rank (`engines.lattice`): ties are decided on integers, and tails are sums over a tilted
-characteristic function (`distributions`) with a certified error. If that takes too long, swaps are drawn
-with tilted coins (`engines.tilted_sampling`), or with fair ones (`engines.monte_carlo`) if the statistic has
-no slope.
+is one weighted sum of coins (`sums`). The null distribution of any other statistic lives on a lattice of low
+rank (`engines.lattice`): ties are decided on integers, and tails are sums over a tilted characteristic
+function (`distributions`) with a certified error. If that takes too long, a weighted sum close to the
+statistic gives certified bounds (`engines.linearised`). If they are too wide, swaps are drawn with tilted
+coins (`engines.tilted_sampling`), or with fair ones (`engines.monte_carlo`) if the statistic has no slope.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
-from decimal import Decimal
 from fractions import Fraction
 from functools import partial
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from trackperm.choices import Alternative, Method
 from trackperm.errors import CapacityError, InputError
-from trackperm.exact.counts import LARGEST, DifferenceHistogram, n_configurations, signed_differences
+from trackperm.exact.counts import LARGEST, DifferenceHistogram, n_configurations
 from trackperm.exact.distributions.characteristic import FloatArray, SwapDistribution
 from trackperm.exact.distributions.pmf import BYTES_PER_CELL, LOG_WINDOW, Window, plan_window
 from trackperm.exact.distributions.tilt import EMPTY, TailMass, share_of_swaps
@@ -35,9 +33,9 @@ from trackperm.exact.engines.lattice.lattice import MOST_REDUCED, Lattice, reduc
 from trackperm.exact.engines.lattice.row_direction import ROW_RANKS, in_short_rows
 from trackperm.exact.engines.lattice.rows import BYTES_PER_INTERVAL
 from trackperm.exact.engines.lattice.space import MOST_FREQUENCIES, frequencies_in_space
-from trackperm.exact.engines.lattice.statistic import LatticeStatistic, Statistic, not_antisymmetric
+from trackperm.exact.engines.lattice.statistic import LatticeStatistic, Statistic
 from trackperm.exact.engines.lattice.tail import region_tail
-from trackperm.exact.engines.linear.tails import EXACT_IN_FLOATS, LinearStatistic, UpperRay, linear_tails
+from trackperm.exact.engines.linear.tails import EXACT_IN_FLOATS
 from trackperm.exact.engines.linearised import linearised_tail
 from trackperm.exact.functions.monotone import direction_along
 from trackperm.exact.functions.rational import RationalStatistic
@@ -48,14 +46,13 @@ from trackperm.exact.outcome import (
     ResultFields,
     TailResult,
     all_extreme,
-    as_float,
     computed_result,
     drawn_result,
     tilted_result,
 )
 from trackperm.exact.result import PermutationTest
-from trackperm.exact.scores.scaling import scale_scores
-from trackperm.exact.types import IntArray, Region
+from trackperm.exact.sums import affine_test, linear_statistic
+from trackperm.exact.types import Region
 
 MODERATE_TERMS = 1_000
 """Largest number of terms of numerator and denominator for which a rational statistic is multiplied out: with
@@ -86,98 +83,6 @@ SECONDS_PER_FACTOR = 1e-7
 
 BYTES_PER_CONFIGURATION = 256
 """Memory of one configuration: coordinates, its number of swaps as a Python integer, and work arrays."""
-
-
-def difference_test(
-    candidate: npt.ArrayLike,
-    baseline: npt.ArrayLike,
-    *,
-    resolution: str | float | Fraction | Decimal | None = None,
-    alternative: Alternative = "two-sided",
-    mid_p: bool = False,
-    method: Method = "auto",
-    n_samples: int | None = None,
-    seed: int = 0,
-    exceedances: int | None = None,
-    memory_budget: int = MEMORY_BUDGET,
-) -> PermutationTest:
-    """Test the difference in mean of the scores of two systems on the same examples.
-
-    Parameters
-    ----------
-    candidate, baseline : array_like, shape (N,)
-        Scores of the two systems, example by example: integers, booleans, fractions, decimals or floats.
-        Floats that are decimals or fractions, such as 0.3 or 1/3, are taken as such (`scores`), so that
-        0.1 + 0.2 ties with 0.3.
-    resolution : str, float, Fraction or Decimal, optional
-        Scores are rounded to multiples of it.
-    alternative : {'two-sided', 'less', 'greater'}
-        ``greater``: the candidate's mean is greater.
-    mid_p : bool
-        Count ties with the observed value half: less conservative, but no longer a valid p-value.
-    method : {'auto', 'binomial', 'enumerate', 'dp', 'lattice', 'bracket', 'monte-carlo'}
-        Numerical engine.
-    n_samples, seed, exceedances : int
-        For Monte Carlo: number of random swaps, by default 100,000, their seed, and optionally the number of
-        extreme ones at which drawing stops (Besag and Clifford 1991).
-    memory_budget : int
-        Bytes that the test may allocate.
-
-    Raises
-    ------
-    InputTypeError
-        If scores are not numbers.
-    InputError
-        If shapes differ, there are no examples, or values are NaN, infinite or too large.
-    CapacityError
-        If the named engine cannot solve the problem.
-
-    Examples
-    --------
-    >>> difference_test([1, 1, 1, 1, 0, 1], [0, 0, 1, 0, 0, 0]).pvalue
-    0.125
-
-    References
-    ----------
-    Zmigrod, Vieira and Cotterell (2022), Algorithm 1.
-    """
-    options = TestOptions(
-        alternative=alternative,
-        mid_p=mid_p,
-        method=method,
-        n_samples=n_samples,
-        seed=seed,
-        exceedances=exceedances,
-        memory_budget=memory_budget,
-    )
-    return difference_test_of(candidate, baseline, options, resolution=resolution)
-
-
-def difference_test_of(
-    candidate: npt.ArrayLike,
-    baseline: npt.ArrayLike,
-    options: TestOptions,
-    *,
-    resolution: str | float | Fraction | Decimal | None = None,
-) -> PermutationTest:
-    """Test a difference in mean as :func:`difference_test` does, with options that were checked before."""
-    scores = scale_scores(candidate, baseline, resolution)
-    moves, counts = signed_differences(scores.candidate, scores.baseline)
-    note = "" if scores.how == "integers" else scores.note()
-    return sum_test_of(moves, counts, scores.unit / scores.candidate.size, options, note)
-
-
-def sum_test_of(
-    moves: npt.NDArray[Any], counts: IntArray, unit: Fraction, options: TestOptions, note: str = ""
-) -> PermutationTest:
-    """Test a sum of signed differences of examples: integers of any size, and the number of examples of each.
-
-    A difference of 1 adds `unit` to the statistic; `note` says how the differences were read.
-    """
-    moved = sum(d * c for d, c in zip(moves.tolist(), counts.tolist(), strict=True))
-    # A swap turns the difference d of an example into -d.
-    statistic = LinearStatistic.from_differences(moves, counts, 2 * unit, moved * unit)
-    return _linear_test(statistic, int(counts.sum()), statistic.law.n_coins, options, note)
 
 
 def structured_test(
@@ -277,68 +182,8 @@ def structured_test_of(
     constant, by_variable = h.affine
     slopes = [by_variable.get(i, Fraction(0)) for i in range(h.n_variables)]
     value = constant + sum(s * x for s, x in zip(slopes, histogram.observed, strict=True))
-    statistic = _linear_statistic(histogram, histogram.differences, slopes, value)
-    return _affine_test(statistic, histogram, options)
-
-
-def _linear_statistic(
-    histogram: DifferenceHistogram, moves: IntArray, slopes: Sequence[Fraction], observed: Fraction
-) -> LinearStatistic:
-    """Return the linear statistic that a swap in row k changes by slopes . moves[k]."""
-    denominator = math.lcm(*(slope.denominator for slope in slopes))
-    weights = [int(slope * denominator) for slope in slopes]
-    reach = sum(abs(w) * int(x) for w, x in zip(weights, np.abs(moves).max(axis=0, initial=0), strict=True))
-    dtype = np.int64 if max([reach, *map(abs, weights)]) <= LARGEST else object
-    steps = moves.astype(dtype) @ np.array(weights, dtype=dtype)
-    down = histogram.multiplicities - histogram.n_up
-    moves_and_back, counts = np.concatenate([steps, -steps]), np.concatenate([histogram.n_up, down])
-    present = counts > 0
-    return LinearStatistic.from_differences(
-        moves_and_back[present], counts[present], Fraction(1, denominator), observed
-    )
-
-
-def _affine_test(
-    statistic: LinearStatistic, histogram: DifferenceHistogram, options: TestOptions
-) -> PermutationTest:
-    if options.two_sided and not statistic.is_antisymmetric:
-        raise not_antisymmetric()
-    return _linear_test(statistic, histogram.n_examples, histogram.n_discordant, options, "")
-
-
-def _linear_test(
-    statistic: LinearStatistic, n_examples: int, n_discordant: int, options: TestOptions, note: str
-) -> PermutationTest:
-    law, point = statistic.law, statistic.observed_point
-    n_better = int(statistic.n_up.sum())
-    fields = ResultFields(
-        observed=as_float(statistic.observed),
-        ties=lambda: "exact",
-        n_examples=n_examples,
-        n_discordant=n_discordant,
-        rank=min(law.steps.size, 1),
-        n_better=n_better,
-        n_worse=law.n_coins - n_better,
-        distribution=partial(linear_distribution, statistic, options.memory_budget),
-    )
-    # X and E - X have the same law: the mass from x up is that up to E - x.
-    upper = options.tested == "greater" or (options.two_sided and 2 * point > law.total)
-    greatest = law.total - point if upper else point
-    certain = all_extreme(law.n_coins, options.two_sided and 2 * point == law.total)
-    if options.method == "monte-carlo" and certain is None:
-        if law.total > LARGEST:
-            raise CapacityError("sums of the differences exceed 2^62", hint="`--method auto` takes them.")
-        return drawn_result(law.lattice(), UpperRay(law.total - greatest), options, fields)
-    limits = [] if certain is not None else [greatest]
-    if options.mid_p and greatest > 0:
-        limits.append(greatest - 1)
-    found = certain or TailResult(EMPTY, "auto", "")
-    if limits:
-        tails, method, why = linear_tails(law, limits, options.method, options.memory_budget)
-        interior = tails[-1] if options.mid_p and greatest > 0 else EMPTY
-        mass = tails[0] if certain is None else certain.mass
-        found = TailResult(mass, method, why, interior, certain=certain is not None)
-    return computed_result(replace(found, why=f"{found.why}; {note}") if note else found, options, fields)
+    statistic = linear_statistic(histogram, histogram.differences, slopes, value)
+    return affine_test(statistic, histogram, options)
 
 
 def _lattice_test(histogram: DifferenceHistogram, h: Statistic, options: TestOptions) -> PermutationTest:
@@ -364,8 +209,8 @@ def _lattice_test(histogram: DifferenceHistogram, h: Statistic, options: TestOpt
     observed = statistic.observed if statistic.observed_exact is None else statistic.observed_exact
     slopes = statistic.slopes()
     if slopes is not None and isinstance(observed, Fraction):
-        linear = _linear_statistic(histogram, lattice.coordinates, slopes, observed)
-        return _affine_test(linear, histogram, options)
+        linear = linear_statistic(histogram, lattice.coordinates, slopes, observed)
+        return affine_test(linear, histogram, options)
     if options.two_sided:
         statistic.check_antisymmetric(law.total, np.random.default_rng(0))
     direction = _direction(h, statistic, law)
@@ -471,8 +316,8 @@ def _monotone_test(
     """
     observed = Fraction(direction * (2 * statistic.observed_point[0] - law.total[0]), 2)
     histogram, slope = statistic.histogram, [Fraction(direction)]
-    linear = _linear_statistic(histogram, statistic.lattice.coordinates, slope, observed)
-    test = _affine_test(linear, histogram, options)
+    linear = linear_statistic(histogram, statistic.lattice.coordinates, slope, observed)
+    test = affine_test(linear, histogram, options)
 
     def values(sums: FloatArray) -> FloatArray:
         return statistic.values([direction * sums + law.total[0] / 2])

@@ -24,8 +24,8 @@ from trackperm.comparison import count_table_test
 from trackperm.errors import CapacityError, InputError
 from trackperm.exact import PermutationTest, RationalStatistic, TestOptions
 from trackperm.exact.counts import LARGEST
-from trackperm.exact.permutation import difference_test_of, sum_test_of
 from trackperm.exact.scores.scaling import scale_scores
+from trackperm.exact.sums import difference_test_of, sum_test_of
 from trackperm.exact.types import IntArray
 from trackperm.leaderboards.cross_tables import MOST_CODES, CrossTables
 from trackperm.leaderboards.run_counts import RunCounts

@@ -18,7 +18,7 @@ from trackperm.exact import RationalStatistic, TestOptions, difference_test, str
 from trackperm.exact.distributions.line import LineLaw
 from trackperm.exact.engines.linear.binomial import binomial_tail
 from trackperm.exact.engines.linear.tails import linear_tails
-from trackperm.exact.permutation import sum_test_of
+from trackperm.exact.sums import sum_test_of
 
 BUDGET = 2**30
 

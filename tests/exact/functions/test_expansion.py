@@ -6,9 +6,11 @@ import math
 
 import numpy as np
 import numpy.typing as npt
+import pytest
 from support.budget import cases
 
 from trackperm.exact.functions.expansion import Deviations, Expander, Expansion, Form, Product
+from trackperm.exact.functions.operations import parts_of
 from trackperm.exact.functions.real import RealStatistic
 
 Floats = npt.NDArray[np.float64]
@@ -186,3 +188,15 @@ def test_numbers_beyond_the_range_of_floats_have_no_expansion() -> None:
     ):
         assert expanded(h, 3.0, 0.1)[1] is None
     assert expanded((x * 10**90).log(), 3.0, 0.1)[1] is not None
+
+
+def test_shared_operands_are_expanded_once() -> None:
+    """Written out, the function has more than 3^30 operations."""
+    h, x = RealStatistic.variable(0, 4) / 80, MEANS[0] / 80
+    for _ in range(30):
+        h, x = (h + h * h) / 2, (x + x * x) / 2
+    assert len(parts_of(h)) < 130
+    deviations, found = expanded(h, 4.0, 0.1)
+    assert found is not None
+    assert deviations.n_bounds < 200
+    assert found.value == pytest.approx(x, rel=1e-9)

@@ -18,8 +18,8 @@ import numpy.typing as npt
 from scipy.stats import norm, rankdata
 
 from trackperm.exact import TestOptions
-from trackperm.exact.permutation import sum_test_of
 from trackperm.exact.rank_statistics import RankedExamples, scores_by_stratum
+from trackperm.exact.sums import sum_test_of
 
 SIZES = (20, 50, 200)
 CORRELATIONS = (0.3, 0.6, 0.9)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import rankdata
 from support import rank_scores
 from support.budget import cases
 
@@ -18,6 +20,7 @@ from trackperm.exact.rank_statistics import (
     rank_test_of,
     scores_by_stratum,
 )
+from trackperm.exact.rank_statistics import spearman as spearman_module
 
 SCORES = {"spearman": rank_scores.spearman, "average_precision": rank_scores.average_precision}
 
@@ -174,3 +177,31 @@ def test_equal_scores(name: str) -> None:
     u, _, labels = random_examples(np.random.default_rng(10), name, 8, 4)
     found = tested(name, u, u, labels)
     assert (found.pvalue, found.observed, found.n_discordant) == (1.0, 0.0, 0)
+
+
+def test_correlations_of_many_examples_do_not_lose_ties() -> None:
+    """Rounding errors stay far below the band of ties, so that every exchange ties with itself."""
+    n, rng = 300_000, np.random.default_rng(1)
+    u, v = rng.integers(0, 10**7, (2, n))
+    u[rng.random(n) < 0.5] = 0
+    labels = rng.integers(0, n, n)
+    ranked = RankedExamples.of(u, v, labels)
+    prepared = scores_by_stratum("spearman", ranked)
+    assert prepared.linear is None
+    found = prepared.scores(ranked.states(np.zeros((1, ranked.n_coins), dtype=np.uint8)))
+    doubled = [(2 * rankdata(each)).astype(np.int64) - (n + 1) for each in (u, v, labels)]
+    for side, own in zip(found, doubled[:2], strict=True):
+        # Sums of products are at most n^3 / 3, below 2^63.
+        scale = math.sqrt(int(own @ own)) * math.sqrt(int(doubled[2] @ doubled[2]))
+        assert side[0] == pytest.approx(int(own @ doubled[2]) / scale, abs=1e-15)
+
+
+def test_beyond_integers_only_tied_scores_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    codes = np.random.default_rng(0).permutation(24)
+    u, v, labels = codes[:12], codes[12:], np.arange(12)
+    within = tested("spearman", u, v, labels)
+    monkeypatch.setattr(spearman_module, "MOST_EXAMPLES", 11)
+    beyond = tested("spearman", u, v, labels)
+    assert (beyond.pvalue, beyond.observed) == (within.pvalue, pytest.approx(within.observed, abs=1e-14))
+    with pytest.raises(CapacityError, match=r"of 12 examples are too many .* the limit is 11"):
+        tested("spearman", u // 2, v // 2, labels)

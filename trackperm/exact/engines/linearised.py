@@ -47,7 +47,7 @@ from trackperm.exact.engines.linear.tails import (
     linear_tails,
 )
 from trackperm.exact.functions.expansion import ROUNDING, SLACK, Deviations, Expander, Expansion
-from trackperm.exact.functions.operations import OperationTree
+from trackperm.exact.functions.operations import OperationTree, parts_of
 
 STEP = 0.25
 """Width of a level in standard deviations: r grows by a tenth or less from one to the next."""
@@ -123,7 +123,7 @@ class Linearisation:
             raise CapacityError("sums of the counts exceed 2^52, beyond which floats are not exact")
         self._means = [x + e / 2 for x, e in zip(histogram.origin, whole.total, strict=True)]
         self._axes = Axes.of(whole)
-        law, n_operations = self._axes.law, _size(h)
+        law, n_operations = self._axes.law, len(parts_of(h))
         if law.rank > MOST_AXES:
             raise CapacityError(f"{law.rank} counts vary; the limit is {MOST_AXES}")
         seconds = n_operations * (SECONDS_PER_OPERATION + SECONDS_PER_ENTRY * law.rank**2)
@@ -318,12 +318,3 @@ def covariance_root(law: SwapDistribution) -> FloatArray:
 
 def _no_slope() -> CapacityError:
     return CapacityError("the statistic has no slope at the mean of its null distribution")
-
-
-def _size(h: OperationTree) -> int:
-    """Return the number of operations of a tree."""
-    n, pending = 0, [h]
-    while pending:
-        n += 1
-        pending += pending.pop().operands
-    return n

@@ -36,7 +36,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trackperm.exact.functions.enclosure import EXACT
-from trackperm.exact.functions.operations import OperationTree
+from trackperm.exact.functions.operations import OperationTree, parts_of
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -233,20 +233,15 @@ class Expander:
 
     def expand(self, h: OperationTree) -> Expansion | None:
         """Return the expansion of h; None if the bounds do not prove that it is smooth where they hold."""
-        order, pending = [], [h]
-        while pending:
-            order.append(part := pending.pop())
-            pending += part.operands
         found: dict[int, Expansion | None] = {}
         with np.errstate(all="ignore"):
-            for part in reversed(order):
-                if id(part) not in found:
-                    try:
-                        expansion = self._part(part, [found[id(operand)] for operand in part.operands])
-                        usable = expansion is not None and math.isfinite(expansion.value + expansion.size)
-                    except (OverflowError, ZeroDivisionError):  # beyond the range of floats
-                        usable = False
-                    found[id(part)] = expansion if usable else None
+            for part in parts_of(h):
+                try:
+                    expansion = self._part(part, [found[id(operand)] for operand in part.operands])
+                    usable = expansion is not None and math.isfinite(expansion.value + expansion.size)
+                except (OverflowError, ZeroDivisionError):  # beyond the range of floats
+                    usable = False
+                found[id(part)] = expansion if usable else None
         return found[id(h)]
 
     def _part(self, part: OperationTree, operands: Sequence[Expansion | None]) -> Expansion | None:

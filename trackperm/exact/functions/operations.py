@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from trackperm.errors import InputError
 
@@ -54,15 +54,7 @@ class OperationTree:
     @cached_property
     def variables(self) -> tuple[int, ...]:
         """Indices of the variables that occur, ascending."""
-        found, seen = set[int](), set[int]()
-        pending: list[OperationTree] = [self]
-        while pending:
-            part = pending.pop()
-            if id(part) not in seen:
-                seen.add(id(part))
-                pending += part.operands
-                found |= {part.index} if part.operation == "variable" else set()
-        return tuple(sorted(found))
+        return tuple(sorted({part.index for part in parts_of(self) if part.operation == "variable"}))
 
     def _coerce(self: Tree, other: Tree | int | Fraction) -> Tree:
         if not isinstance(other, OperationTree):
@@ -118,3 +110,19 @@ class OperationTree:
             raise InputError("the statistic divides by the constant 0")
         quotient = self._join("/", divisor)
         return quotient if undefined is None else replace(quotient, undefined=Fraction(undefined))
+
+
+def parts_of(h: Tree) -> list[Tree]:
+    """Return the trees of all operations, operands first, and each once: operands may be shared."""
+    found: list[Tree] = []
+    seen = set[int]()
+    pending = [(h, False)]
+    while pending:
+        part, has_operands = pending.pop()
+        if has_operands:
+            found.append(part)
+        elif id(part) not in seen:
+            seen.add(id(part))
+            pending.append((part, True))
+            pending += [(operand, False) for operand in cast("tuple[Tree, ...]", part.operands)]
+    return found

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trackperm.errors import CapacityError, InputError
-from trackperm.exact.functions.operations import OperationTree
+from trackperm.exact.functions.operations import OperationTree, parts_of
 
 Exponents = tuple[int, ...]
 
@@ -394,11 +394,7 @@ class RationalStatistic(OperationTree):
     @cached_property
     def _parts(self) -> list[RationalStatistic]:
         """The trees of all operations, operands first."""
-        found, pending = [], [self]
-        while pending:
-            found.append(part := pending.pop())
-            pending += part.operands
-        return found[::-1]
+        return parts_of(self)
 
     @property
     def vanishes(self) -> bool:

@@ -48,8 +48,8 @@ from trackperm.exact.distributions.characteristic import FloatArray
 from trackperm.exact.intervals.additive import AdditiveScores
 from trackperm.exact.intervals.interval import Interval, tail_level
 from trackperm.exact.options import TestOptions
-from trackperm.exact.permutation import sum_test_of
 from trackperm.exact.root import bracketed_root
+from trackperm.exact.sums import sum_test_of
 
 RESOLUTION = 1e-18
 """Absolute precision of an end next to 0; elsewhere ends have the precision of floats."""

@@ -53,7 +53,7 @@ from trackperm.exact.intervals.additive import AdditiveScores
 from trackperm.exact.intervals.interval import Interval, tail_level
 from trackperm.exact.intervals.search import lower_end
 from trackperm.exact.options import MEMORY_BUDGET, TestOptions
-from trackperm.exact.permutation import sum_test_of
+from trackperm.exact.sums import sum_test_of
 
 LISTABLE = 2**18
 """Largest number of configurations whose subset means are listed: up to here that is faster."""

@@ -23,12 +23,12 @@ from trackperm.exact.engines.monte_carlo import tail_of_draws
 from trackperm.exact.null_distribution import NullDistribution
 from trackperm.exact.options import N_SAMPLES, TestOptions
 from trackperm.exact.outcome import ResultFields, TailResult, all_extreme, computed_result, monte_carlo_result
-from trackperm.exact.permutation import sum_test_of
 from trackperm.exact.rank_statistics.examples import RankedExamples
 from trackperm.exact.rank_statistics.linear import LinearDifference
 from trackperm.exact.rank_statistics.order import n_rows
 from trackperm.exact.rank_statistics.registry import MeanOverStrata
 from trackperm.exact.result import PermutationTest
+from trackperm.exact.sums import sum_test_of
 from trackperm.exact.types import Membership
 
 BAND = 2.0**-40

@@ -25,16 +25,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from trackperm.errors import CapacityError
 from trackperm.exact.distributions.characteristic import FloatArray
 from trackperm.exact.rank_statistics.examples import RankedExamples
 from trackperm.exact.rank_statistics.linear import LinearDifference
 from trackperm.exact.rank_statistics.order import SwappedOrder
 from trackperm.exact.rank_statistics.ties import tied_groups, ties_change
 from trackperm.exact.types import IntArray
+
+MOST_EXAMPLES = 2**21
+"""Largest number of examples whose numerators, at most n^3 / 3, are exact integers below 2^62. With more of
+them ties are refused; without ties, the numerators are shown but do not decide anything."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +55,8 @@ class Spearman:
         The difference of the correlations, if no exchange changes the correction for ties.
     moves : ndarray of int64, shape (n_coins,)
         Sum of 2 d_i over the examples of each coin.
-    labels : ndarray of float64, shape (S,)
-        Y_i - n - 1 of the example of each slot.
+    labels : ndarray of int64, shape (S,)
+        Y_i - n - 1 of the example of each slot; float64 for more than `MOST_EXAMPLES`.
     variance_of_labels : float
         V_y.
     tied : ndarray of int64
@@ -62,14 +68,17 @@ class Spearman:
     order: SwappedOrder
     linear: LinearDifference | None
     moves: IntArray
-    labels: FloatArray
+    labels: npt.NDArray[Any]
     variance_of_labels: float
     tied: IntArray
     n_tied: IntArray
 
     @classmethod
     def of(cls, ranked: RankedExamples) -> Spearman:
-        """Sort scores and labels."""
+        """Sort scores and labels.
+
+        It raises CapacityError for more than `MOST_EXAMPLES` if ties change.
+        """
         n, order = ranked.n, SwappedOrder.of(ranked)
         labels, sizes = _centred_midranks(ranked.labels)
         variance = float(_variance(n, (sizes.astype(np.float64) ** 3 - sizes).sum()))
@@ -77,11 +86,18 @@ class Spearman:
         is_moved = ranked.coins >= 0
         np.add.at(moves, ranked.coins[is_moved], _moves(ranked, labels)[is_moved])
         linear = None
-        if not ties_change(ranked, order):
+        if ties_change(ranked, order):
+            if n > MOST_EXAMPLES:
+                raise CapacityError(
+                    f"tied scores of {n:,} examples are too many for Spearman's correlation; the limit is"
+                    f" {MOST_EXAMPLES:,}"
+                )
+        else:
             scale = math.sqrt(float(_variance(n, np.zeros(()))) * variance)
             linear = LinearDifference(moves, 0.5 / scale if scale else 0.0)
         tied, n_tied = tied_groups(order) if linear is None else (np.zeros(0, dtype=np.int64),) * 2
-        return cls(order, linear, moves, labels[order.examples].astype(np.float64), variance, tied, n_tied)
+        by_slot = labels[order.examples].astype(np.int64 if n <= MOST_EXAMPLES else np.float64)
+        return cls(order, linear, moves, by_slot, variance, tied, n_tied)
 
     def scores(self, states: npt.NDArray[np.int32]) -> tuple[FloatArray, FloatArray]:
         """Return the correlations of candidate and baseline, shape (B,) each, after exchanges `states`."""
@@ -93,12 +109,13 @@ class Spearman:
         if order.ends.size < order.n_slots:
             sums = np.take(sums, order.ends, axis=1)
         # sum_g (E_g + E_{g-1}) (L_g - L_{g-1}), by parts, for counts E and sums L up to each group.
-        places = counts.astype(np.float64)
-        own = np.einsum("bg,bg->b", places[:, :-1], sums[:, 1:])
-        own -= np.einsum("bg,bg->b", places[:, 1:], sums[:, :-1])
+        # Terms are up to n times the result and cancel; int64 is exact, since it wraps around modulo 2^64.
+        exact = np.einsum("bg,bg->b", counts[:, :-1], sums[:, 1:])
+        exact -= np.einsum("bg,bg->b", counts[:, 1:], sums[:, :-1])
+        own, places = exact.astype(np.float64), counts.astype(np.float64)
         # A coin's weight is -moves / 2 if it exchanges, else moves / 2.
         exchanged = states[:, n_coins : 2 * n_coins].astype(np.float64) @ self.moves.astype(np.float64)
-        other = own - (float(self.moves.sum()) / 2.0 - exchanged)
+        other = own - (float(self.moves.astype(np.float64).sum()) / 2.0 - exchanged)
         sizes = places[:, self.tied] - np.where(self.tied > 0, places[:, self.tied - 1], 0.0)
         return self._scaled(own, sizes), self._scaled(other, self.n_tied - sizes)
 
