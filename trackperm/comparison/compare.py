@@ -233,7 +233,8 @@ def compare(
     cluster : str, optional
         Column whose groups of examples are exchanged as a whole.
     allow_unseen : bool
-        Compare predictions with labels even if no prediction occurs among the labels.
+        Compare predictions with labels even if no prediction occurs among the labels, or a class that a
+        parameter names never occurs.
     parameters : mapping, optional
         Values of the spec's parameters, such as ``{"positive": "yes"}``.
     columns : mapping, optional
