@@ -266,7 +266,7 @@ def compare(
         Numerical engine.
     n_samples, seed : int
         Number of random swaps of tilted sampling, by default 20,000 or fewer, or of Monte Carlo, by default
-        100,000; and their seed.
+        100,000; and their seed. With `n_samples`, ``auto`` draws swaps wherever no exact engine is quick.
     exceedances : int, optional
         For Monte Carlo: the number of swaps at least as extreme as the observed one after which drawing stops
         early (by default, it does not).
