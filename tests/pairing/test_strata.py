@@ -107,12 +107,12 @@ def test_many_strata_of_a_linear_score_are_one_sum(tmp_path: Path) -> None:
 
 
 def test_many_strata_of_another_score_are_drawn(tmp_path: Path) -> None:
-    baseline, candidate = runs(0, 400, [f"task {i}" for i in range(30)])
+    baseline, candidate = runs(0, 150, [f"task {i}" for i in range(10)])
     found = trackperm.compare(
         pl.DataFrame(baseline),
         pl.DataFrame(candidate),
         load(tmp_path, F1 + "strata: language\n"),
-        n_samples=2000,
+        n_samples=500,
     )
     assert found.method == "tilted"
     mean = mean_of_strata(f1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,7 @@ from support.budget import cases
 from support.unit_swaps import example_pvalue
 
 import trackperm
-from trackperm.errors import InputTypeError
+from trackperm.errors import InputError, InputTypeError
 from trackperm.statistic import load_statistic
 
 NAMES = {
@@ -39,15 +41,17 @@ def oracle(name: str, label: Any, prediction: Any, labels: list[str]) -> float:
 def test_against_all_swaps_and_scikit_learn(name: str, case: tuple[dict[str, str], list[str]]) -> None:
     parameters, labels = case
     rng = np.random.default_rng(sorted(NAMES).index(name))
+    score = cache(partial(oracle, name, labels=labels))  # once for each distinct table of answers
     for _ in range(cases(4)):
-        label, first, second = rng.choice(CLASSES, size=(3, int(rng.integers(2, 10)))).tolist()
-        found = trackperm.compare(label, first, second, statistic=name, parameters=parameters)
+        label, first, second = map(tuple, rng.choice(CLASSES, size=(3, int(rng.integers(2, 8)))).tolist())
+        found = trackperm.compare(
+            label, first, second, statistic=name, parameters=parameters, allow_unseen=True
+        )
         assert found.baseline_score == pytest.approx(oracle(name, label, first, labels), abs=1e-14)
         assert found.candidate_score == pytest.approx(oracle(name, label, second, labels), abs=1e-14)
 
         def difference(u: Any, v: Any) -> float:
-            sides = (zip(*side, strict=True) for side in (u, v))
-            return float(np.subtract(*(oracle(name, *side, labels) for side in sides)))
+            return float(np.subtract(*(score(*zip(*sorted(side), strict=True)) for side in (u, v))))
 
         sides = [list(zip(label, side, strict=True)) for side in (first, second)]
         expected = example_pvalue(*sides, difference, slack=1e-12)
@@ -94,3 +98,26 @@ def test_a_missing_prediction_is_of_no_class(name: str) -> None:
     assert found.baseline_score == pytest.approx(expected[name])
     worst = trackperm.compare(*frames, name, missing="worst")
     assert worst.baseline_score == 1.0  # the baseline's missing prediction is the best possible one
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("parameters", [{"labels": "cat,dgo"}, {"excluded": "dgo"}], ids=str)
+def test_a_listed_class_that_never_occurs_is_refused(name: str, parameters: dict[str, str]) -> None:
+    runs = (["cat", "dog", "dog"], ["cat", "dog", "cat"], ["cat", "fish", "dog"])
+    with pytest.raises(InputError, match="lists the class 'dgo', which is neither a label") as caught:
+        trackperm.compare(*runs, statistic=name, parameters=parameters)
+    assert "Did you mean `dog`?" in str(caught.value.hint)
+    (parameter,) = parameters
+    trackperm.compare(*runs, statistic=name, parameters={parameter: "cat,fish"})  # a run predicts it
+    trackperm.compare(*runs, statistic=name, parameters=parameters, allow_unseen=True)
+
+
+def test_leaderboards_refuse_a_listed_class_that_never_occurs() -> None:
+    label = ["cat", "dog", "dog"]
+    runs = {
+        f"run {i}": pl.DataFrame({"id": [1, 2, 3], "label": label, "prediction": side})
+        for i, side in enumerate((["cat", "dog", "cat"], ["cat", "fish", "dog"]))
+    }
+    for wrong, listed in ((True, "cat,dgo"), (False, "cat,fish")):
+        with pytest.raises(InputError, match="'dgo'") if wrong else nullcontext():
+            trackperm.leaderboard(runs, "micro_f1", parameters={"labels": listed})

@@ -233,7 +233,8 @@ def compare(
     cluster : str, optional
         Column whose groups of examples are exchanged as a whole.
     allow_unseen : bool
-        Compare predictions with labels even if no prediction occurs among the labels.
+        Compare predictions with labels even if no prediction occurs among the labels, or a class that a
+        parameter names never occurs.
     parameters : mapping, optional
         Values of the spec's parameters, such as ``{"positive": "yes"}``.
     columns : mapping, optional
@@ -265,7 +266,7 @@ def compare(
         Numerical engine.
     n_samples, seed : int
         Number of random swaps of tilted sampling, by default 20,000 or fewer, or of Monte Carlo, by default
-        100,000; and their seed.
+        100,000; and their seed. With `n_samples`, ``auto`` draws swaps wherever no exact engine is quick.
     exceedances : int, optional
         For Monte Carlo: the number of swaps at least as extreme as the observed one after which drawing stops
         early (by default, it does not).

@@ -18,9 +18,15 @@ from trackperm.comparison.equivalence_power import law_by_interval
 from trackperm.comparison.evidence import EquivalencePValue, SizeBounds, equivalence_pvalue, size_bounds
 from trackperm.comparison.frame import TYPES, one_row
 from trackperm.comparison.identity import key_of, signature_of
-from trackperm.comparison.json_values import effect_sizes_as_json, finite, interval_as_json
+from trackperm.comparison.json_values import (
+    effect_sizes_as_json,
+    equivalence_as_json,
+    finite,
+    interval_as_json,
+    pvalue_as_json,
+)
 from trackperm.comparison.null_hypothesis import null_hypothesis, remarks
-from trackperm.comparison.runs import RunData
+from trackperm.comparison.runs import RunData, TwoRuns
 from trackperm.comparison.scores import scores_of
 from trackperm.comparison.second_opinions import (
     STUDENTIZED,
@@ -35,11 +41,10 @@ from trackperm.exact.power import EquivalencePower, MinimumDetectableEffect, equ
 from trackperm.pairing import PairingReport
 from trackperm.presentation import Presented
 from trackperm.statistic import Statistic
-from trackperm.trackers.references import TrackedRun
 
 
 @dataclass(frozen=True)
-class Comparison(Presented):
+class Comparison(TwoRuns, Presented):
     """Result of pairing and testing two runs.
 
     :func:`trackperm.compare` returns it. The result for more than two runs is a
@@ -111,36 +116,6 @@ class Comparison(Presented):
     def title(self) -> str:
         """Name of the statistic, with the slice if there is one."""
         return self.statistic.name if self.slice is None else f"{self.statistic.name} [{self.slice}]"
-
-    @property
-    def baseline(self) -> str:
-        """The baseline in messages: a run reference, a path or ``baseline``."""
-        return self.baseline_data.table.origin
-
-    @property
-    def candidate(self) -> str:
-        """The candidate in messages: a run reference, a path or ``candidate``."""
-        return self.candidate_data.table.origin
-
-    @property
-    def baseline_name(self) -> str:
-        """Display name of the baseline."""
-        return self.baseline_data.name
-
-    @property
-    def candidate_name(self) -> str:
-        """Display name of the candidate."""
-        return self.candidate_data.name
-
-    @property
-    def baseline_run(self) -> TrackedRun | None:
-        """The baseline in its tracker; None if it is not in one."""
-        return self.baseline_data.run
-
-    @property
-    def candidate_run(self) -> TrackedRun | None:
-        """The candidate in its tracker; None if it is not in one."""
-        return self.candidate_data.run
 
     @property
     def pvalue(self) -> float:
@@ -436,15 +411,7 @@ class Comparison(Presented):
             "baseline_score": finite(self.baseline_score),
             "candidate_score": finite(self.candidate_score),
             "difference": self.difference,
-            "pvalue": self.pvalue if self.pvalue > 0.0 else None,
-            "log10_pvalue": self.log10_pvalue,
-            "error_bound": finite(self.error_bound),
-            "pvalue_interval": list(self.test.interval),
-            "mid_p": self.test.mid_p,
-            "n_samples": self.test.n_samples,
-            "relation": self.test.relation,
-            "estimate": None if self.test.estimate is None else asdict(self.test.estimate),
-            "log10_smallest_pvalue": self.test.log10_smallest_pvalue,
+            **pvalue_as_json(self.test),
             "null_hypothesis": self.null_hypothesis,
             "alternative": self.test.alternative,
             "alpha": self.alpha,
@@ -455,9 +422,7 @@ class Comparison(Presented):
             "sign": self.decision.sign,
             "equivalent": self.decision.equivalent,
             "no_equivalence": self.decision.lack,
-            "equivalence_pvalue": None if self.equivalence is None else self.equivalence.pvalue,
-            "equivalence_pvalue_is_bound": None if self.equivalence is None else self.equivalence.is_bound,
-            "equivalence_power": None if self.equivalence_power is None else asdict(self.equivalence_power),
+            **equivalence_as_json(self.equivalence, self.equivalence_power),
             "slice": None if self.slice is None else asdict(self.slice),
             "interval": interval_as_json(self.interval),
             "no_interval": self.interval_unavailable,

@@ -53,6 +53,43 @@ class RunData:
     tracker: Tracker | None = field(default=None, compare=False, repr=False)
 
 
+class TwoRuns:
+    """Base of results about two runs: their names, and what they are in their trackers."""
+
+    baseline_data: RunData
+    candidate_data: RunData
+
+    @property
+    def baseline(self) -> str:
+        """The baseline in messages: a run reference, a path or ``baseline``."""
+        return self.baseline_data.table.origin
+
+    @property
+    def candidate(self) -> str:
+        """The candidate in messages: a run reference, a path or ``candidate``."""
+        return self.candidate_data.table.origin
+
+    @property
+    def baseline_name(self) -> str:
+        """Display name of the baseline."""
+        return self.baseline_data.name
+
+    @property
+    def candidate_name(self) -> str:
+        """Display name of the candidate."""
+        return self.candidate_data.name
+
+    @property
+    def baseline_run(self) -> TrackedRun | None:
+        """The baseline in its tracker; None if it is not in one."""
+        return self.baseline_data.run
+
+    @property
+    def candidate_run(self) -> TrackedRun | None:
+        """The candidate in its tracker; None if it is not in one."""
+        return self.candidate_data.run
+
+
 @dataclass(frozen=True)
 class Inputs:
     """Arguments of :func:`trackperm.compare` by name, in either of its two forms.

@@ -281,6 +281,9 @@ def _lattice_test(histogram: DifferenceHistogram, h: Statistic, options: TestOpt
             if not tilts:
                 result = drawn("monte-carlo")
                 return replace(result, why=f"{result.why}; {error.message}")
+            if options.n_samples is not None:  # whoever chooses the number of swaps wants them drawn
+                result = drawn("tilted")
+                return replace(result, why=f"{result.why}; {error.message}")
             try:
                 found = bracketed(only_tight=True)
                 found = replace(found, why=f"{found.why}; {error.message}")

@@ -21,7 +21,11 @@ from trackperm.comparison import RunData
 from trackperm.errors import InputError, InputTypeError, PairingError, SpecError
 from trackperm.exact.options import require_choice
 from trackperm.pairing import Pairing
-from trackperm.pairing.checks.label_values import require_predicted, with_positive
+from trackperm.pairing.checks.label_values import (
+    require_listed_classes,
+    require_predicted,
+    with_positive,
+)
 from trackperm.pairing.columns import PairedColumns
 from trackperm.pairing.many_runs import PairedRun, pair_many
 from trackperm.pairing.pair import pair_in_memory
@@ -137,6 +141,8 @@ def pair_all(
         order = [next(i for i, run in enumerate(runs) if run is baseline)]
     first = next((i for i in order if i not in failures), order[0])
     statistic = with_positive([runs[first].table], statistic, allow_unseen=allow_unseen)
+    if not allow_unseen:
+        require_listed_classes([run.table for run in runs], statistic)
 
     def paired(reference: ExampleTable, run: RunData) -> Pairing:
         progress(f"pairing: {run.name}")

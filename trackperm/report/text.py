@@ -267,10 +267,12 @@ def notes(comparison: Comparison) -> list[str]:
         found.append(equivalence_power(comparison, comparison.equivalence_power))
     if comparison.decision.equivalent is not None:
         basis = comparison.size.basis
+        follows = "follows" if comparison.decision.equivalent else "does not follow"
         if isinstance(basis, str):
-            found.append(f"equivalence follows from a bound on discordant examples: {comparison.size.unseen}")
+            bound = f"a bound on discordant examples: {comparison.size.unseen}"
+            found.append(f"equivalence {follows} from {bound}")
         elif basis.method != "paired proportions":
-            found.append(f"equivalence follows from the {basis.method} interval: {basis.note}")
+            found.append(f"equivalence {follows} from the {basis.method} interval: {basis.note}")
     if comparison.slice is not None and not comparison.slice.declared:
         found.append("exploratory: the spec does not declare this slice, so the number of tests is unknown")
     seen = comparison.dependence

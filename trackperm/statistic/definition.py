@@ -252,13 +252,17 @@ class Statistic:
     @cached_property
     def tells_classes(self) -> bool:
         """Whether counts only test predictions for equality, with labels or with what labels may equal."""
-        prediction, label = (Equality.of(name, self._counts.values()) for name in ("prediction", "label"))
+        prediction, label = map(self.equality, ("prediction", "label"))
         return prediction.is_all and ("label" in prediction.names or prediction.shares(label))
 
     @cached_property
     def has_positive(self) -> bool:
         """Whether counts compare labels with the class in the parameter :data:`POSITIVE`."""
-        return POSITIVE in Equality.of("label", self._counts.values()).parameters
+        return POSITIVE in self.equality("label").parameters
+
+    def equality(self, name: str) -> Equality:
+        """Return the comparisons of `name` for equality in the counts."""
+        return Equality.of(name, self._counts.values())
 
     @property
     def counts_missing(self) -> bool:

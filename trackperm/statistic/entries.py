@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import numbers
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -12,7 +10,7 @@ from fractions import Fraction
 
 from trackperm.errors import InputError, InputTypeError, TrackpermError
 from trackperm.exact.scores.resolution import Resolution, read_resolution
-from trackperm.messages import did_you_mean, kind, listed
+from trackperm.messages import did_you_mean, listed
 from trackperm.statistic.declared_parts import columns_of_classes, exact_number
 from trackperm.statistic.definition import ATTEMPTS, CLASS, ParameterValue
 from trackperm.statistic.direction import direction_word
@@ -22,15 +20,13 @@ from trackperm.statistic.expressions.tree import (
     EXAMPLES,
     MAX_NAME,
     RESERVED,
-    Binary,
     Expression,
     Literal,
     Name,
-    Node,
-    children,
 )
-from trackperm.statistic.expressions.types import MAX_INTEGER, Checker, NameType, literal_type
+from trackperm.statistic.expressions.types import Checker, NameType, literal_type
 from trackperm.statistic.pair_term import PairTerm, by_order
+from trackperm.statistic.parameters import computed_with, parameter_value
 from trackperm.statistic.rank_score import RankScore
 from trackperm.statistic.schema import LongSpec, PairSpec, RankSpec, ShortSpec, Spec, validate
 from trackperm.tables.column_types import ColumnType
@@ -263,7 +259,7 @@ class Entries:
                         problem = f"`{key}` is both a parameter and an entry of `{section}`"
                         raise self.document.error(problem, path, key=True)
                 try:
-                    values[key] = _parameter_value(key, value)
+                    values[key] = parameter_value(key, value)
                 except (InputError, InputTypeError) as error:
                     raise self.document.error(error.message, path) from None
         for key, value in self.overriding_parameters.items():
@@ -271,7 +267,7 @@ class Entries:
                 known = f"its parameters are {listed(values)}." if values else "it has none."
                 hint = known + did_you_mean(key, values)
                 raise InputError(f"the statistic `{name}` has no parameter `{key}`", hint=hint)
-            values[key] = _parameter_value(key, value)
+            values[key] = parameter_value(key, value)
         return values
 
     def _undefined(self) -> Fraction | None:
@@ -332,7 +328,7 @@ class Entries:
 
         Labels are exempt, as they are only compared.
         """
-        typed = {key for expression in expressions for key in _computed_with(expression.tree)}
+        typed = {key for expression in expressions for key in computed_with(expression.tree)}
         for key in self.overriding_parameters:
             default, value = self.document.data["parameters"][key], parameters[key]
             found, wanted = literal_type(value), literal_type(default)
@@ -474,21 +470,6 @@ def _known(names: Collection[str], hint: str) -> NameType:
     return name_type
 
 
-def _parameter_value(name: str, value: object) -> ParameterValue:
-    if isinstance(value, str | bool):
-        return value
-    if isinstance(value, numbers.Integral):
-        if abs(int(value)) > MAX_INTEGER:
-            raise InputError(f"the parameter `{name}` has more than 64 bits")
-        return int(value)
-    if isinstance(value, numbers.Real):
-        if not math.isfinite(value):
-            raise InputError(f"the parameter `{name}` is {value}, not a finite number")
-        return float(value)
-    found = kind(value) if value is None or isinstance(value, list) else f"`{type(value).__name__}`"
-    raise InputTypeError(f"the parameter `{name}` must be a number, text or a boolean, not {found}")
-
-
 def _with_attempts(counts: Mapping[str, Expression]) -> dict[str, Expression]:
     """Add the number of attempts, which a test of attempts within examples needs."""
     if not counts or ATTEMPTS in counts:
@@ -506,11 +487,3 @@ def _implicit_counts(g: Mapping[str, Expression]) -> dict[str, Expression]:
             if node.scope and node.name not in counts:
                 counts[node.name] = replace(expression, tree=replace(node, scope=""))
     return counts
-
-
-def _computed_with(node: Node) -> set[str]:
-    """Return the parameters in a tree that are used for more than comparisons of equality."""
-    found = set().union(*map(_computed_with, children(node)))
-    compared = isinstance(node, Binary) and node.operator in ("==", "!=")
-    operands = () if compared else children(node)
-    return found | {part.parameter for part in operands if isinstance(part, Literal) and part.parameter}

@@ -236,6 +236,8 @@ def test_auto_takes_certified_ends_where_they_are_tight() -> None:
     assert "`--method lattice` waits" in near.why or "more than 8 counts" in near.why
     assert near.estimate is None
     assert near.n_samples is None
+    drawn = class_test(class_predictions(20_000, 6, 0.6, 0.605), n_samples=200)
+    assert (drawn.method, drawn.n_samples) == ("tilted", 200)  # a number of swaps asks for them
     assert far.method == "tilted"
     assert "bracket: the statistic differs from a weighted sum by up to " in far.why
     by_name = class_test(class_predictions(20_000, 6, 0.6, 0.67), method="bracket")

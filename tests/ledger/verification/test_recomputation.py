@@ -108,6 +108,19 @@ CASES: dict[str, Callable[[Path], Comparison]] = {
 }
 
 
+def test_a_memory_budget_is_logged_and_obeyed() -> None:
+    """The budget excludes the engine that the default takes, so that another p-value is logged."""
+    runs = np.random.default_rng(7).integers(0, 3, (3, 150)).tolist()
+    usual, small = (
+        trackperm.compare(*runs, statistic="multiclass_mcc", memory_budget=budget)
+        for budget in ("1GiB", "4MiB")
+    )
+    assert (usual.method, small.method) == ("lattice", "monte-carlo")
+    assert "memory_budget" not in usual.options
+    assert small.options["memory_budget"] == str(2**22)
+    assert not failures(verify_files(evidence(small)))
+
+
 def failures(found: Verification) -> set[str]:
     return {check.what for check in found.checks if not check.matches}
 

@@ -58,8 +58,14 @@ def of(name: str, *texts: str) -> Equality:
 def test_names_and_values_that_predictions_are_compared_with(
     text: str, names: set[str], parameters: set[str], others: set[str], is_all: bool
 ) -> None:
-    expected = Equality(frozenset(names), frozenset(parameters), frozenset(others), is_all)
+    expected = Equality(frozenset(names), frozenset(parameters), frozenset(others), frozenset(), is_all)
     assert of("prediction", text) == expected
+
+
+@pytest.mark.parametrize(("column", "lists"), [("prediction", {"k"}), ("label", {"k"}), ("id", set())])
+def test_parameters_with_lists_of_classes(column: str, lists: set[str]) -> None:
+    found = of(column, "where(is_among(prediction, k), is_among(label, k), label == positive)")
+    assert found.lists == lists
 
 
 def test_predictions_and_labels_that_share_a_comparison() -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 
 from trackperm.errors import InputError, InputTypeError, SpecError
-from trackperm.messages import listed, side_by_side
+from trackperm.messages import did_you_mean, listed, side_by_side
 from trackperm.pairing.checks.differences import shown, trivial_difference
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.definition import POSITIVE
@@ -38,11 +38,12 @@ _ALL_CLASSES = ("macro_f1", "balanced_accuracy", "accuracy")
 def require_label_values(
     tables: Sequence[ExampleTable], statistic: Statistic, *, allow_unseen: bool = False
 ) -> Statistic:
-    """Refuse an ambiguous or absent positive class, and predictions that never equal a label.
+    """Refuse an ambiguous or absent positive class, absent listed classes, and predictions without labels.
 
     Only the columns of labels and predictions are read, and usually only a part of their rows. Columns that
     cannot be read, or whose types are not compatible, are refused by the pairing instead. `allow_unseen`
-    accepts predictions that never equal a label, and a chosen `positive` that is not a label.
+    accepts predictions that never equal a label, a chosen `positive` that is not a label, and listed classes
+    that never occur.
 
     Returns
     -------
@@ -54,10 +55,12 @@ def require_label_values(
     ------
     InputError
         If the parameter `positive` is not a label, or was not chosen although there are more than two labels;
-        or if labels repeat and no prediction of a run is one of them.
+        if a listed class is neither a label nor a prediction; or if labels repeat and no prediction of a run
+        is one of them.
     """
     statistic = with_positive(tables, statistic, allow_unseen=allow_unseen)
     if not allow_unseen:
+        require_listed_classes(tables, statistic)
         for table in tables:
             require_predicted(table, statistic)
     return statistic
@@ -100,7 +103,7 @@ class _Values:
 
     def setting(self, value: Any) -> str:
         """Return the option that makes a value the positive class."""
-        text = str(value).lower() if isinstance(value, bool) else str(value)
+        text = _as_text(value)
         if self.type is ColumnType.TEXT:
             is_plain = _read(text) is not None and len(self.read_as(_read(text))) == 1
             text = text if is_plain else f"'{text}'"
@@ -125,7 +128,7 @@ def with_positive(
 ) -> Statistic:
     """Refuse a positive class that is ambiguous or absent, and convert it to the type of the labels.
 
-    This is the first half of :func:`require_label_values`.
+    This is the first part of :func:`require_label_values`.
     """
     if not statistic.has_positive:
         return statistic
@@ -178,10 +181,45 @@ def _lacks(labels: _Values, positive: Any) -> bool:
     return labels.is_all and (n > 1 or (labels.type is ColumnType.TEXT) != isinstance(positive, str))
 
 
+def require_listed_classes(tables: Sequence[ExampleTable], statistic: Statistic) -> None:
+    """Refuse classes in parameters such as ``labels=cat,dog`` that are neither labels nor predictions.
+
+    This is the second part of :func:`require_label_values`.
+    """
+    roles = ("label", "prediction")
+    lists = sorted({name for role in roles for name in statistic.equality(role).lists})
+    texts = {name: str(statistic.parameters[name]) for name in lists}
+    classes = [(name, each.strip()) for name, text in texts.items() if text for each in text.split(",")]
+    columns = [statistic.columns[role] for role in roles if role in statistic.columns]
+    if not classes or any(column not in table.columns for table in tables for column in columns):
+        return
+    try:
+        found = [_Values.of([table], column) for column in columns for table in tables]
+    except InputTypeError:
+        return
+    values = [each for each in found if each is not None]
+    if len(values) < len(found) or not all(each.is_all for each in values):
+        return
+    occur = {_as_text(value) for each in values for value in each.counts}
+    for parameter, name in classes:
+        if name not in occur:
+            raise InputError(
+                f"`{parameter}` of `{statistic.name}` lists the class {name!r}, which is neither a label nor"
+                f" a prediction: `{columns[0]}` of `{tables[0].origin}` has {', '.join(values[0].shown())}",
+                hint="check how the class is written in the data; `--allow-unseen` accepts classes that never"
+                f" occur.{did_you_mean(name, sorted(occur))}",
+            )
+
+
+def _as_text(value: object) -> str:
+    """Return a class as a list of classes names it: booleans are ``true`` and ``false``."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def require_predicted(table: ExampleTable, statistic: Statistic) -> None:
     """Refuse a run whose labels repeat but whose predictions never equal a label.
 
-    This is the second half of :func:`require_label_values`.
+    This is the last part of :func:`require_label_values`.
     """
     if not statistic.tells_classes:
         return

@@ -28,6 +28,7 @@ MOST_DIGITS = 7
 ROUNDED = 0.005
 """Largest rounding error of one probability that was written with two decimals."""
 
+_CLASSES = "`--set labels=cat,dog` names the classes of the probabilities, in their order."
 _HINT = "convert other scores, such as logits or percentages, first."
 
 Floats = npt.NDArray[np.float64]
@@ -91,6 +92,8 @@ class _Probabilities:
     def of(cls, column: pl.Series, label: pl.Series, classes: str) -> _Probabilities:
         """Read lists in the order of the classes, or JSON objects of classes; refuse other numbers."""
         names = [name.strip() for name in classes.split(",")] if classes else None
+        if names is not None and len(set(names)) < len(names):
+            raise UncountableError(0, f"the classes {listed(names)} have one twice", _CLASSES)
         values, own = _of_texts(column, names) if column.dtype == pl.String else (_of_lists(column), names)
         own = own or _usual(label, values.shape[1])
         if len(own) != values.shape[1]:
@@ -98,7 +101,7 @@ class _Probabilities:
                 0,
                 f"`{column.name}` has {values.shape[1]} probabilities, and there are {len(own)} classes"
                 f" ({listed(own)})",
-                "`--set labels=cat,dog` names the classes of the probabilities, in their order.",
+                _CLASSES,
             )
         _require_distribution(column.name, values)
         texts = label.cast(pl.String)
@@ -108,7 +111,7 @@ class _Probabilities:
             raise UncountableError(
                 row,
                 f"`{label.name}` is {label[row]!r}, and the classes of `{column.name}` are {listed(own)}",
-                "`--set labels=cat,dog` names the classes of the probabilities, in their order.",
+                _CLASSES,
             )
         places = texts.replace_strict(own, list(range(len(own))), return_dtype=pl.Int64)
         return cls(values, places.to_numpy())
@@ -122,7 +125,7 @@ def _usual(label: pl.Series, n: int) -> list[str]:
         raise UncountableError(
             0,
             f"`{label.name}` is text, so that the order of the classes is unknown",
-            "`--set labels=cat,dog` names the classes of the probabilities, in their order.",
+            _CLASSES,
         )
     return [str(i) for i in range(n)]
 

@@ -25,6 +25,8 @@ class Equality:
     ----------
     names, parameters, others : frozenset of str
         Columns, parameters and other expressions, as written, that are compared with it by ``==`` or ``!=``.
+    lists : frozenset of str
+        Parameters with lists of classes, among which it is looked for by ``is_among``.
     is_all : bool
         Whether it is read in such comparisons alone.
     """
@@ -32,11 +34,13 @@ class Equality:
     names: frozenset[str]
     parameters: frozenset[str]
     others: frozenset[str]
+    lists: frozenset[str]
     is_all: bool
 
     @classmethod
     def of(cls, name: str, expressions: Iterable[Expression]) -> Equality:
         """Collect the comparisons of `name`."""
+        expressions = tuple(expressions)
         partners = [partner for expression in expressions for partner in _partners(expression.tree, name)]
         sides = [partner for partner in partners if partner is not None]
         names = frozenset(side.full for side in sides if isinstance(side, Name))
@@ -44,7 +48,8 @@ class Equality:
             side.parameter for side in sides if isinstance(side, Literal) and side.parameter is not None
         )
         others = frozenset(map(written, sides)) - names - parameters
-        return cls(names, parameters, others, len(sides) == len(partners))
+        lists = frozenset(found for expression in expressions for found in _lists(expression.tree, name))
+        return cls(names, parameters, others, lists, len(sides) == len(partners))
 
     def shares(self, other: Equality) -> bool:
         """Return whether both names are compared with the same column, parameter or expression."""
@@ -77,3 +82,13 @@ def _partners(node: Node, name: str) -> Iterator[Node | None]:
     else:
         for child in children(node):
             yield from _partners(child, name)
+
+
+def _lists(node: Node, name: str) -> Iterator[str]:
+    """Yield the parameters with lists among which a name is looked for."""
+    if isinstance(node, Call) and node.function == "is_among":
+        value, *choices = node.arguments
+        if isinstance(value, Name) and value.full == name:
+            yield from (each.parameter for each in choices if isinstance(each, Literal) and each.parameter)
+    for child in children(node):
+        yield from _lists(child, name)
