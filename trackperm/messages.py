@@ -51,6 +51,13 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 _CONTROL_IN_LINES = re.compile(f"(?![\n\t]){_CONTROL.pattern}")
 
 
+def size(n_bytes: int) -> str:
+    """Return a number of bytes in MiB or GiB, or as a power of 2 if it is beyond any memory."""
+    if n_bytes >= 2**60:
+        return f"2^{n_bytes.bit_length() - 1} bytes"
+    return f"{n_bytes / 2**30:.1f} GiB" if n_bytes >= 2**30 else f"{max(n_bytes / 2**20, 0.1):.1f} MiB"
+
+
 def listed(names: Iterable[str]) -> str:
     """Return names in backticks, separated by commas: at most the first 20."""
     quoted = [f"`{printable(name)}`" for name in names]

@@ -46,7 +46,9 @@ def bytes_of(size: int | str) -> int:
         raise InputError(f"`--memory {size}` is not a size; expected bytes, or a size such as 512MB or 2GiB")
     n_bytes = int(Fraction(found[1]) * _UNITS[found[2]])
     if n_bytes < LEAST_MEMORY:
-        raise InputError(f"`--memory {size}` is too little; expected at least 1MiB")
+        raise InputError(
+            f"`--memory {size}` is too little; expected at least 1MiB, in bytes or as a size such as 512MB"
+        )
     return n_bytes
 
 

@@ -28,6 +28,7 @@ from trackperm.exact.distributions.characteristic import (
 )
 from trackperm.exact.distributions.frequencies import surviving_frequencies
 from trackperm.exact.types import IntArray
+from trackperm.messages import size
 
 FFT_ROUNDINGS = 8.0
 """Roundings of a transform for each doubling of its length: 6.7 by the theorem cited above, with accurate
@@ -152,7 +153,7 @@ def lattice_pmf(law: SwapDistribution, tilt: FloatArray, window: Window, memory_
     if needed > memory_budget:
         raise CapacityError(
             f"the exact test needs a window of {' x '.join(map(str, window.periods))} lattice points, about "
-            f"{needed / 2**30:.1f} GiB; the memory budget is {memory_budget / 2**30:.1f} GiB",
+            f"{size(needed)}; the memory budget is {size(memory_budget)}",
             hint="counts that are fewer, smaller or dependent on each other need less; `--memory 4GiB` "
             "allows more.",
         )

@@ -47,6 +47,7 @@ from trackperm.exact.distributions.rounded_sum import RoundedSum
 from trackperm.exact.distributions.tilt import CERTAIN, EMPTY, TailMass, certified
 from trackperm.exact.engines.linear.lattice import BYTES_PER_FREQUENCY, folded_angles, tail_sums
 from trackperm.exact.types import IntArray
+from trackperm.messages import size
 
 PERMUTED = "attempts permuted within examples"
 """Reason of the method, as a result states it."""
@@ -230,7 +231,7 @@ class Cells:
         if n_bytes > memory_budget or seconds > MOST_SECONDS:
             raise CapacityError(
                 f"the lattice of the weights needs a window of {period} points, about "
-                f"{n_bytes / 2**30:.1f} GiB and {seconds:.0f} s",
+                f"{size(n_bytes)} and {seconds:.0f} s",
                 hint="numbers of attempts with a smaller common multiple need less.",
             )
         spectrum = np.ones(period // 2 + 1, dtype=np.complex128)

@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 from trackperm.choices import Method
 from trackperm.errors import CapacityError, InputError
-from trackperm.messages import listed
+from trackperm.messages import listed, size
 
 PATIENCE = 2.0
 """Estimated seconds beyond which `auto` skips an exact engine, where swaps can be drawn with tilted coins."""
@@ -51,7 +51,7 @@ class Engine(Generic[Tails]):
     def obstacle(self, memory_budget: int) -> str | None:
         """Return the reason why the engine cannot run; None if it can."""
         if self.refusal is None and self.n_bytes > memory_budget:
-            return f"it needs about {_size(self.n_bytes)}; the memory budget is {_size(memory_budget)}"
+            return f"it needs about {size(self.n_bytes)}; the memory budget is {size(memory_budget)}"
         return self.refusal
 
 
@@ -100,9 +100,3 @@ def cannot_solve(method: str, obstacle: str) -> CapacityError:
         f"`--method {method}` cannot solve this problem: {obstacle}",
         hint="use `--method auto`, which chooses an engine that fits.",
     )
-
-
-def _size(n_bytes: int) -> str:
-    if n_bytes >= 2**60:
-        return f"2^{n_bytes.bit_length() - 1} bytes"
-    return f"{n_bytes / 2**30:.1f} GiB" if n_bytes >= 2**30 else f"{max(n_bytes / 2**20, 0.1):.1f} MiB"

@@ -49,6 +49,7 @@ from trackperm.exact.distributions.tilt import (
 )
 from trackperm.exact.engines.lattice.lattice import Flags, Reach
 from trackperm.exact.types import INSIDE, OUTSIDE, UNDEFINED, IntArray, Membership, Region
+from trackperm.messages import size
 
 LOG_IGNORED = -34.0
 """Logarithm, relative to the expected tail, of all omitted mass: 2e-15, fifteen roundings."""
@@ -101,8 +102,8 @@ def grid_tail(
         needed = window.size + BYTES_PER_CELL * first.window.size
         raise CapacityError(
             f"the exact test would decide {shapes[0]} lattice points (the limit is {MOST_CELLS}) and "
-            f"transform {shapes[1]}, about {needed / 2**30:.1f} GiB; the memory budget is "
-            f"{memory_budget / 2**30:.1f} GiB",
+            f"transform {shapes[1]}, about {size(needed)}; the memory budget is "
+            f"{size(memory_budget)}",
             hint="counts that are fewer, smaller or dependent on each other need less; `--memory 4GiB` "
             "allows more.",
         )
