@@ -213,6 +213,17 @@ def test_undefined_values() -> None:
     assert region.membership([np.array([-1, 0, 1, 2])]).tolist() == [UNDEFINED, UNDEFINED, 0, 1]
 
 
+@pytest.mark.parametrize("alternative", ["less", "greater"])
+def test_infinite_values_where_swaps_do_not_lead(alternative: Any) -> None:
+    """log |min(x, y)| is infinite on both sides of the mean, where its slope is not a number."""
+    x, y = variables(2)
+    h = abs(x.minimum(y)).log()
+    result = structured_test(
+        [[0, 0], [1, 1]], [[0, 1], [-1, 0]], h, alternative=alternative, method="lattice"
+    )
+    assert result.pvalue == 1.0
+
+
 # --- exchanged runs --------------------------------------------------------------------------------
 
 

@@ -243,7 +243,8 @@ def dominating_tilt(law: SwapDistribution, excess: Excess) -> FloatArray:
 def slopes_at(excess: Excess, at: FloatArray, steps: FloatArray) -> FloatArray:
     """Return the divided differences of a function of points, shape (..., r), at one of them."""
     above, below = excess(at + np.concatenate([np.diag(steps), -np.diag(steps)])).reshape(2, -1)
-    return np.asarray((above - below) / (2.0 * steps))
+    with np.errstate(invalid="ignore"):  # of infinite values, the slope is not a number
+        return np.asarray((above - below) / (2.0 * steps))
 
 
 @dataclass(frozen=True)

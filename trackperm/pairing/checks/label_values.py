@@ -186,6 +186,8 @@ def require_listed_classes(tables: Sequence[ExampleTable], statistic: Statistic)
 
     This is the second part of :func:`require_label_values`.
     """
+    if not any(isinstance(value, str) for value in statistic.parameters.values()):
+        return
     roles = ("label", "prediction")
     lists = sorted({name for role in roles for name in statistic.equality(role).lists})
     texts = {name: str(statistic.parameters[name]) for name in lists}

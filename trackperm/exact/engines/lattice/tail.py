@@ -126,8 +126,8 @@ def _first_guess(law: SwapDistribution, excess: Excess) -> tuple[FloatArray, flo
     if at >= 0.0:
         return none, -1.0
     above, below = np.reshape(around, (2, -1))
-    gradient = (above - below) / (2.0 * np.diag(steps))
     with np.errstate(over="ignore", invalid="ignore"):
+        gradient = (above - below) / (2.0 * np.diag(steps))
         variance = float(gradient @ covariance @ gradient)
     mild = LOG_MILD if law.rank <= 2 else LOG_MILD_IN_SPACE
     if 0.0 < variance < math.inf and at * at <= -2.0 * (mild + 1.0) * variance:
