@@ -60,6 +60,11 @@ class Polynomial:
         return cls({(0,) * n_variables: value}, n_variables)
 
     @classmethod
+    def variable(cls, index: int, n_variables: int) -> Polynomial:
+        """Return the polynomial x_index."""
+        return cls({(0,) * index + (1,) + (0,) * (n_variables - 1 - index): 1}, n_variables)
+
+    @classmethod
     def affine(cls, constant: int, coefficients: Sequence[int]) -> Polynomial:
         """Return ``constant + sum_i coefficients[i] * x_i``."""
         n = len(coefficients)
@@ -313,16 +318,17 @@ class RationalStatistic(OperationTree):
                 found[id(part)] = np.asarray(values)
         return found[id(self)]
 
-    def of(self, arguments: Sequence[Polynomial]) -> Quotient:
-        """Return h of m polynomials; divisions that are identically their declared value are replaced by it.
+    def of(self, arguments: Mapping[int, Polynomial], n_variables: int) -> Quotient:
+        """Return h of polynomials in `n_variables`, by the index of the variable that each one replaces.
+
+        Divisions that are identically their declared value are replaced by it.
 
         Raises
         ------
         CapacityError
             If a polynomial has more than 20,000 terms.
         """
-        n = arguments[0].n_variables
-        one = Polynomial.constant(1, n)
+        one = Polynomial.constant(1, n_variables)
         found: dict[int, Quotient] = {}
         for part in self._parts:
             if part.operation == "variable":
@@ -345,7 +351,7 @@ class RationalStatistic(OperationTree):
     def quotient(self) -> Quotient:
         """H as one quotient of polynomials in its variables."""
         n = self.n_variables
-        return self.of([Polynomial.affine(0, [int(i == j) for j in range(n)]) for i in range(n)])
+        return self.of({i: Polynomial.variable(i, n) for i in self.variables}, n)
 
     @cached_property
     def affine(self) -> tuple[Fraction, dict[int, Fraction]] | None:

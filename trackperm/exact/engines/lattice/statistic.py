@@ -111,7 +111,8 @@ class LatticeStatistic:
         if not isinstance(self.h, RationalStatistic):
             return None
         lines = zip(self.histogram.observed, self.lattice.basis, strict=True)
-        return self.h.of([Polynomial.affine(start, row or [0]) for start, row in lines])
+        forms = {i: Polynomial.affine(start, row or [0]) for i, (start, row) in enumerate(lines)}
+        return self.h.of(forms, max(self.lattice.rank, 1))
 
     @cached_property
     def observed_point(self) -> tuple[int, ...]:
