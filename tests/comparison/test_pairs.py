@@ -197,7 +197,9 @@ def test_interval_equivalence_and_its_pvalue() -> None:
     found = trackperm.compare(*both, "roc_auc", margin=0.03)
     assert found.interval is not None
     assert (found.interval.method, found.interval.approximate) == ("score", True)
-    error = found.pairing.influences.standard_error  # type: ignore[union-attr]
+    assert found.pairing is not None
+    assert found.pairing.influences is not None
+    error = found.pairing.influences.standard_error
     assert found.interval.high - found.interval.low == pytest.approx(2 * 1.96 * float(error or 0), rel=0.05)
     assert found.verdict == "equivalent"
     assert found.equivalence is not None

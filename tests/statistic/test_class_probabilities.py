@@ -150,7 +150,12 @@ REFUSED: dict[str, tuple[list[Any], list[Any], dict[str, str], str]] = {
     "classes of lists without names": (["a"], [[0.5, 0.5]], {}, "`label` is text, so that the order of"),
     "too few names": ([1], [[0.5, 0.5]], {"labels": "1"}, r"has 2 probabilities, and there are 1 classes"),
     "a class named twice": (["a"], [[0.5, 0.5]], {"labels": "a,a"}, "the classes `a`, `a` have one twice"),
-    "a label that is no class": (["c"], [[0.5, 0.5]], {"labels": "a,b"}, "`label` is 'c', and the classes"),
+    "a label beyond the classes": (
+        ["c"],
+        [[0.5, 0.5]],
+        {"labels": "a,b"},
+        "`label` is 'c', and the classes",
+    ),
     "lists of other lengths": ([1, 1], [[0.5, 0.5], [1.0]], {}, "has 1 probabilities, and 2 on other"),
     "logits": ([1], [[1.5, -0.5]], {}, "has a number that is not from 0 to 1"),
     "numbers that are no distribution": ([1], [[0.5, 0.9]], {}, "add up to 1.4, not to 1"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import nullcontext
 from functools import cache, partial
 from typing import Any
@@ -32,7 +33,7 @@ RESTRICTED: dict[str, tuple[dict[str, str], list[str]]] = {
 }
 
 
-def oracle(name: str, label: Any, prediction: Any, labels: list[str]) -> float:
+def oracle(name: str, label: Any, prediction: Any, labels: Sequence[str | int]) -> float:
     return float(NAMES[name](label, prediction, labels=labels, average="micro", zero_division=0))
 
 
@@ -78,7 +79,7 @@ def test_of_some_classes_they_are_exact_for_many_examples(name: str) -> None:
 def test_integers_and_booleans_are_classes() -> None:
     label, first, second = [1, 0, 1, 2], [1, 1, 0, 2], [1, 0, 1, 0]
     found = trackperm.compare(label, first, second, statistic="micro_f1", parameters={"labels": "1,2"})
-    assert found.baseline_score == oracle("micro_f1", label, first, [1, 2])  # type: ignore[list-item]
+    assert found.baseline_score == oracle("micro_f1", label, first, [1, 2])
     both = [[bool(x) for x in side] for side in (label, first, second)]
     found = trackperm.compare(*both, statistic="micro_recall", parameters={"labels": "true"})
     assert found.candidate_score == metrics.recall_score(both[0], both[2])

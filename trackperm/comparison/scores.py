@@ -29,7 +29,7 @@ def ranked_examples(statistic: Statistic, table: CountTable) -> tuple[RankedExam
     Raises
     ------
     InputError
-        If the statistic is no rank statistic, or the codes are not those of one.
+        If the statistic is not a rank statistic, or the table has other columns than its codes.
     """
     read = statistic.rank_score
     if read is None:

@@ -281,7 +281,7 @@ def _lattice_test(histogram: DifferenceHistogram, h: Statistic, options: TestOpt
             if not tilts:
                 result = drawn("monte-carlo")
                 return replace(result, why=f"{result.why}; {error.message}")
-            if options.n_samples is not None:  # whoever chooses the number of swaps wants them drawn
+            if options.n_samples is not None:  # the user asked for random swaps by their number
                 result = drawn("tilted")
                 return replace(result, why=f"{result.why}; {error.message}")
             try:

@@ -111,7 +111,8 @@ class Entries:
         """Parse all entries and check each by itself; collected errors hide no others."""
         document = self.document
         spec = self.spec()
-        assert isinstance(spec, ShortSpec | LongSpec)  # noqa: S101
+        if not isinstance(spec, ShortSpec | LongSpec):
+            raise TypeError(f"{name!r} is not a statistic of counts")
         is_long = isinstance(spec, LongSpec)
         name = self._name(spec, name)
         parameters = self._parameters(spec, name)
@@ -159,7 +160,8 @@ class Entries:
     def checked_pairs(self, name: str) -> CheckedPairs:
         """Parse the entries of a spec of pairs and check each by itself; collected errors hide no others."""
         document, spec = self.document, self.spec()
-        assert isinstance(spec, PairSpec)  # noqa: S101
+        if not isinstance(spec, PairSpec):
+            raise TypeError(f"{name!r} is not a statistic of pairs")
         name = self._name(spec, name)
         parameters = self._parameters(spec, name)
         found = {}
@@ -190,7 +192,8 @@ class Entries:
     def checked_rank_score(self, name: str) -> CheckedRankScore:
         """Parse the entries of a rank statistic and check each by itself."""
         document, spec = self.document, self.spec()
-        assert isinstance(spec, RankSpec)  # noqa: S101
+        if not isinstance(spec, RankSpec):
+            raise TypeError(f"{name!r} is not a rank statistic")
         name = self._name(spec, name)
         parameters = self._parameters(spec, name)
         label = None

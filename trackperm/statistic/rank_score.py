@@ -86,7 +86,7 @@ class RankScore:
         ------
         SpecError
             If it reads the score or calls another function than those of expressions, if types do not match,
-            or if it is no condition where the function needs one.
+            or if the function needs a condition and the label is not one.
         """
         with attempt():
             for node in nodes(self.label.tree):

@@ -240,14 +240,18 @@ class Pairs(BaseModel):
     )
 
 
-class PairSpec(_Common):
-    """Form for pairs: the score is the mean of a term over pairs of examples."""
+class _OfRows(_Common):
+    """Entries of forms in which each example is one row, and no classes are counted."""
 
     classes: ClassVar[None] = None
 
     repeats: Literal["rows"] | None = Field(
         None, description="`rows` takes each row as an example; rows of one example cannot be combined."
     )
+
+
+class PairSpec(_OfRows):
+    """Form for pairs: the score is the mean of a term over pairs of examples."""
 
     pairs: Pairs = Field(description="Pairs of examples that are compared, and what each of them counts.")
 
@@ -285,14 +289,8 @@ class RankStatistic(BaseModel):
     )
 
 
-class RankSpec(_Common):
+class RankSpec(_OfRows):
     """Form for rank statistics, whose score is a function of whole columns."""
-
-    classes: ClassVar[None] = None
-
-    repeats: Literal["rows"] | None = Field(
-        None, description="`rows` takes each row as an example; rows of one example cannot be combined."
-    )
 
     rank_statistic: RankStatistic = Field(description="The function of whole columns that is the score.")
 

@@ -1,8 +1,8 @@
 """Coverage of the intervals of means over pairs, by simulation; the tables in the documentation.
 
 ``python -m exact.pairwise.coverage`` in the folder of the tests prints them. Both systems' scores have normal
-errors, which are independent or share four fifths of their variance. Data without an interval count as
-covered, and the coverage of the intervals that are shown stands beside it.
+errors, which are independent or share four fifths of their variance. A data set without an interval counts
+as covered; another column has the coverage of the intervals that are shown.
 """
 
 from __future__ import annotations

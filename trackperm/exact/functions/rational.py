@@ -134,7 +134,7 @@ class Polynomial:
 
     @property
     def is_constant(self) -> bool:
-        """Whether there is no term but that of degree 0."""
+        """Whether all terms have degree 0."""
         return not self.terms or (len(self.terms) == 1 and not any(next(iter(self.terms))))
 
     @property

@@ -49,7 +49,7 @@ def interval_of_pairs(
     alternative: Alternative = "two-sided",
     unit: str = "example",
 ) -> Interval | str:
-    """Return the score interval of a difference of means over pairs, or the reason why there is none.
+    """Return the score interval of a difference of means over pairs, or the reason why it is not shown.
 
     Parameters
     ----------
