@@ -33,11 +33,10 @@ from trackperm.statistic.expressions.tree import (
     Call,
     Expression,
     Name,
-    Node,
-    transform,
 )
 from trackperm.statistic.expressions.units import in_units, with_units
 from trackperm.statistic.pair_term import SHARE
+from trackperm.statistic.pair_trees import with_side
 from trackperm.statistic.rank_score import CLUSTER, RANK, STRATUM, TARGET, no_sum
 from trackperm.statistic.schema import Contrast, LongSpec, PairSpec, RankSpec, ShortSpec, form
 from trackperm.statistic.symmetry import require_antisymmetry
@@ -276,22 +275,16 @@ def _contrast_of(
     score: Expression, counts: Mapping[str, Expression], contrast: Contrast
 ) -> tuple[dict[str, Expression], Expression]:
     """Expand the short form: g are the counts of both runs, and h contrasts their scores."""
-
-    def of(side: str) -> Node:
-        return transform(
-            score.tree, lambda node: replace(node, scope=side) if isinstance(node, Name) else node
-        )
-
     start, end = score.tree.start, score.tree.end
     g = {
         f"{side}.{name}": replace(expression, tree=Name(start, end, name, side))
         for side in "uv"
         for name, expression in counts.items()
     }
-    sides = of("u"), of("v")
+    u, v = with_side(score.tree, "u"), with_side(score.tree, "v")
     if contrast == "log ratio":
-        sides = Call(start, end, "log", (sides[0],)), Call(start, end, "log", (sides[1],))
-    return g, replace(score, tree=Binary(start, end, "-", *sides))
+        u, v = Call(start, end, "log", (u,)), Call(start, end, "log", (v,))
+    return g, replace(score, tree=Binary(start, end, "-", u, v))
 
 
 def _compiled(

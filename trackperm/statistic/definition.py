@@ -30,7 +30,7 @@ from trackperm.statistic.expressions.equality import Equality
 from trackperm.statistic.expressions.frames import Decimals, count_expression
 from trackperm.statistic.expressions.functions import NARWHALS, FrameExpression, Functions
 from trackperm.statistic.expressions.parts import has_totals, in_parts
-from trackperm.statistic.expressions.tree import Expression, Name, Node, transform
+from trackperm.statistic.expressions.tree import Expression, Name
 from trackperm.statistic.expressions.types import Checker, of_columns
 from trackperm.statistic.pair_term import PairTerm
 from trackperm.statistic.pair_trees import SCORE
@@ -350,15 +350,10 @@ class Statistic:
         if not read <= {"prediction", "label", CLASS if self.has_classes else "label"}:
             return {}
 
-        def as_label(node: Node) -> Node:
-            return (
-                replace(node, name="label") if isinstance(node, Name) and node.full == "prediction" else node
-            )
+        def as_label(name: Name) -> Name:
+            return replace(name, name="label") if name.full == "prediction" else name
 
-        return {
-            name: replace(expression, tree=transform(expression.tree, as_label))
-            for name, expression in self._counts.items()
-        }
+        return {name: expression.with_names(as_label) for name, expression in self._counts.items()}
 
     @cached_property
     def counter_columns(self) -> tuple[str, ...]:
