@@ -2,10 +2,11 @@
 
 They are Algorithms 1 and 5 of Zmigrod, Vieira and Cotterell (2022), computed differently. A linear statistic
 is one weighted sum of coins (`sums`). The null distribution of any other statistic lives on a lattice of low
-rank (`engines.lattice`): ties are decided on integers, and tails are sums over a tilted characteristic
-function (`distributions`) with a certified error. If that takes too long, a weighted sum close to the
-statistic gives certified bounds (`engines.linearised`). If they are too wide, swaps are drawn with tilted
-coins (`engines.tilted_sampling`), or with fair ones (`engines.monte_carlo`) if the statistic has no slope.
+rank (`engines.lattice`): ties are decided on integers. The tail of two independent counts is a sum of
+products of binomial probabilities; other tails are sums over a tilted characteristic function
+(`distributions`) with a certified error. If that takes too long, a weighted sum close to the statistic gives
+certified bounds (`engines.linearised`). If they are too wide, swaps are drawn with tilted coins
+(`engines.tilted_sampling`), or with fair ones (`engines.monte_carlo`) if the statistic has no slope.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ from trackperm.exact.distributions.tilt import EMPTY, TailMass, share_of_swaps
 from trackperm.exact.engines.choice import LONGEST, PATIENCE, Engine, cannot_solve, run_cheapest, run_named
 from trackperm.exact.engines.enumeration import count_inside
 from trackperm.exact.engines.lattice.forms import in_fewer_forms
-from trackperm.exact.engines.lattice.independent import are_independent
-from trackperm.exact.engines.lattice.lattice import MOST_REDUCED, Lattice, reduce_rank
+from trackperm.exact.engines.lattice.independent import are_independent, independent_tail
+from trackperm.exact.engines.lattice.lattice import MOST_REDUCED, Lattice, Reach, reduce_rank
 from trackperm.exact.engines.lattice.row_direction import ROW_RANKS, in_short_rows
 from trackperm.exact.engines.lattice.rows import BYTES_PER_INTERVAL
 from trackperm.exact.engines.lattice.space import MOST_FREQUENCIES, frequencies_in_space
@@ -65,6 +66,9 @@ engine rarely needs."""
 SECONDS_PER_CELL = 2.5e-6
 """Time of a cell of a grid: to decide it, to transform it under a few tilts, and to sum it. It is 2 to 3.5
 microseconds for F1 of strata, macro-F1 and correlation, measured on one core at 2.5 GHz."""
+
+SECONDS_OF_LATTICE = 5e-3
+"""Time of the lattice engine for the smallest problems."""
 
 SECONDS_PER_ROW = 2.5e-6
 """Time of a row of a plane whose points inside are an interval."""
@@ -260,6 +264,14 @@ def _lattice_test(histogram: DifferenceHistogram, h: Statistic, options: TestOpt
         )
         return TailResult(mass, "bracket", why)
 
+    def computed(inside: Callable[[], Region]) -> TailResult:
+        found = _independent_tail(law, statistic, inside, options, patience)
+        if found is not None:
+            return found
+        engines = _engines(law, statistic, float(observed), inside, upper, options)
+        mass, engine = run(engines, options.memory_budget)
+        return TailResult(mass, engine.name, engine.why)
+
     found = all_extreme(law.n_coins, options.two_sided and observed == 0)
     if found is None and options.method in ("monte-carlo", "tilted"):
         return drawn(options.method)
@@ -272,9 +284,7 @@ def _lattice_test(histogram: DifferenceHistogram, h: Statistic, options: TestOpt
             raise cannot_solve("bracket", error.message) from error
     if found is None:
         try:
-            engines = _engines(law, statistic, float(observed), region, upper, options)
-            mass, engine = run(engines, options.memory_budget)
-            found = TailResult(mass, engine.name, engine.why)
+            found = computed(region)
         except CapacityError as error:
             if options.method != "auto" or options.mid_p:
                 raise
@@ -291,10 +301,8 @@ def _lattice_test(histogram: DifferenceHistogram, h: Statistic, options: TestOpt
                 result = drawn("tilted")
                 return replace(result, why=f"{result.why}; {error.message}; bracket: {loose.message}")
     if options.mid_p and law.n_coins:
-        interior = partial(region, strict=True)
-        engines = _engines(law, statistic, float(observed), interior, upper, options)
-        mass, engine = run(engines, options.memory_budget)
-        found = replace(found, interior=mass, method=engine.name, why=engine.why)
+        interior = computed(partial(region, strict=True))
+        found = replace(found, interior=interior.mass, method=interior.method, why=interior.why)
     return computed_result(found, options, fields)
 
 
@@ -352,6 +360,56 @@ def _multiplies_out(statistic: LatticeStatistic) -> bool:
     return local is not None and len(local.numerator.terms) + len(local.denominator.terms) <= MODERATE_TERMS
 
 
+def _independent_tail(
+    law: SwapDistribution,
+    statistic: LatticeStatistic,
+    region: Callable[[], Region],
+    options: TestOptions,
+    patience: float,
+) -> TailResult | None:
+    """Return the tail of two independent counts; None if another engine is faster, or has to compute it."""
+    if options.method not in ("auto", "lattice") or not _has_independent_counts(law, statistic):
+        return None
+    seconds, n_bytes = _cost_of_lattice(law, statistic)
+    listing = _seconds_of_listing(n_configurations(law.multiplicities))
+    is_slow = options.method == "auto" and (seconds > patience or seconds >= listing)
+    if is_slow or n_bytes > options.memory_budget:
+        return None
+    reach = Reach(law, statistic.histogram.origin, statistic.lattice.basis)
+    try:
+        mass = independent_tail(law, region(), reach, options.memory_budget)
+    except CapacityError:
+        return None
+    return TailResult(mass, "lattice", _size_of_lattice(law, statistic))
+
+
+def _has_independent_counts(law: SwapDistribution, statistic: LatticeStatistic) -> bool:
+    """Whether the law is that of two independent counts, and regions in its rows have a closed form."""
+    return are_independent(law) and statistic.local is not None and statistic.is_closed_in_rows
+
+
+def _size_of_lattice(law: SwapDistribution, statistic: LatticeStatistic) -> str:
+    return f"{len(statistic.histogram.observed)} counts on a lattice of rank {law.rank}"
+
+
+def _seconds_of_listing(n_configurations: int) -> float:
+    """Return the estimated time of enumeration; infinite for more configurations than are listed."""
+    return 1e-4 + 4e-6 * n_configurations if n_configurations <= LISTABLE else math.inf
+
+
+def _cost_of_lattice(law: SwapDistribution, statistic: LatticeStatistic) -> tuple[float, int]:
+    """Return the estimated seconds and bytes of the lattice engine."""
+    if _has_independent_counts(law, statistic):
+        largest = int(law.multiplicities.max())
+        return SECONDS_OF_LATTICE + SECONDS_PER_ROW * largest, BYTES_PER_INTERVAL * largest
+    window = plan_window(law, np.zeros(law.rank), LOG_WINDOW, fast=False)
+    by_rows = _seconds_of_rows(law, statistic, window) if law.rank in ROW_RANKS else None
+    if by_rows is not None:
+        return SECONDS_OF_LATTICE + by_rows, BYTES_PER_INTERVAL * math.prod(window.periods[:-1])
+    by_cells = SECONDS_PER_CELL * window.size if law.rank > 1 else 0.0
+    return SECONDS_OF_LATTICE + by_cells, BYTES_PER_CELL * window.size
+
+
 def _seconds_of_rows(law: SwapDistribution, statistic: LatticeStatistic, window: Window) -> float | None:
     """Return the estimated time of the rows of a window; None if a sum over them has too many terms."""
     n_rows = math.prod(window.periods[:-1])
@@ -378,20 +436,11 @@ def _engines(
 ) -> list[Engine[TailMass]]:
     configurations = n_configurations(law.multiplicities)
     ways = str(configurations) if configurations < LARGEST else f"2^{configurations.bit_length() - 1}"
-    refusal, n_bytes, seconds = None, 0, 0.0
+    seconds, n_bytes, refusal = 0.0, 0, None
     if law.rank > MOST_REDUCED:
         refusal = f"more than {MOST_REDUCED} counts vary independently"
-    elif are_independent(law) and statistic.local is not None and statistic.is_closed_in_rows:
-        n_bytes = BYTES_PER_INTERVAL * int(law.multiplicities.max())
-        seconds = SECONDS_PER_ROW * float(law.multiplicities.max())
     else:
-        window = plan_window(law, np.zeros(law.rank), LOG_WINDOW, fast=False)
-        by_rows = _seconds_of_rows(law, statistic, window) if law.rank in ROW_RANKS else None
-        if by_rows is not None:
-            n_bytes, seconds = BYTES_PER_INTERVAL * math.prod(window.periods[:-1]), by_rows
-        else:
-            n_bytes = BYTES_PER_CELL * window.size
-            seconds = SECONDS_PER_CELL * window.size if law.rank > 1 else 0.0
+        seconds, n_bytes = _cost_of_lattice(law, statistic)
     if any(max(abs(low), abs(high)) > EXACT_IN_FLOATS for low, high in law.support):
         refusal = "sums of the differences exceed 2^52, beyond which floats are not exact"
 
@@ -403,7 +452,7 @@ def _engines(
     return [
         Engine(
             "enumerate",
-            seconds=1e-4 + 4e-6 * configurations if configurations <= LISTABLE else math.inf,
+            seconds=_seconds_of_listing(configurations),
             n_bytes=configurations * (BYTES_PER_CONFIGURATION + law.n_coins // 4),
             refusal=None,
             why=f"{ways} configurations, counted in integers",
@@ -411,10 +460,10 @@ def _engines(
         ),
         Engine(
             "lattice",
-            seconds=5e-3 + seconds,
+            seconds=seconds,
             n_bytes=n_bytes,
             refusal=refusal,
-            why=f"{len(statistic.histogram.observed)} counts on a lattice of rank {law.rank}",
+            why=_size_of_lattice(law, statistic),
             run=lambda: region_tail(law, statistic, threshold, region(), upper=upper, memory_budget=budget),
         ),
     ]

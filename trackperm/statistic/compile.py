@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 
@@ -33,13 +33,12 @@ from trackperm.statistic.expressions.tree import (
     Call,
     Expression,
     Name,
-    Node,
-    transform,
 )
 from trackperm.statistic.expressions.units import in_units, with_units
 from trackperm.statistic.pair_term import SHARE
+from trackperm.statistic.pair_trees import with_side
 from trackperm.statistic.rank_score import CLUSTER, RANK, STRATUM, TARGET, no_sum
-from trackperm.statistic.schema import Contrast, LongSpec, PairSpec, RankSpec, ShortSpec, form
+from trackperm.statistic.schema import Contrast, LongSpec, PairSpec, RankSpec, ShortSpec, Spec, form
 from trackperm.statistic.symmetry import require_antisymmetry
 
 
@@ -76,8 +75,7 @@ def compile_statistic(
     if entries.has_classes:
         check_classes(document, spec, counts, checked.value)
     require_no_groups(document, spec, counts)
-    columns = entries.columns(counts, spec, name)
-    used = [columns[name] for name in entries.names_of_columns(counts)]
+    declared = _declared(entries, name, spec, parameters, counts, entries.names_of_columns(counts))
     ranges = ranges_of(document, entries.names_of_columns(counts))
     units = dict.fromkeys(counts, Fraction(1))
     if not isinstance(resolution, Fraction):
@@ -114,33 +112,20 @@ def compile_statistic(
             total = over_classes(score, weights) if adds_classes else weighted_mean(score, weights)
             parted, contrast = _contrast_of(total, dict.fromkeys(names, total), spec.contrast)
             scaled_g, compiled = _compiled(parted, contrast, units, undefined)
-    return Statistic(
-        name=name,
-        description=" ".join(spec.description.split()),
-        alternative=spec.alternative,
-        greater_is_better=spec.greater_is_better,
-        count_names=tuple(counts),
-        columns=columns,
-        used_columns=tuple(dict.fromkeys(used)),
-        parameters=parameters,
-        set_parameters=frozenset(parameters) if entries.set_parameters is None else entries.set_parameters,
+    return replace(
+        declared,
         resolution=resolution,
         g_names=tuple(scaled_g),
         h=compiled,
         score=None if total is None else exact_function(with_units(total, units), names, undefined),
         part_score=part_score,
         contrast=spec.contrast if isinstance(spec, ShortSpec) else "difference",
-        repeats=spec.repeats,
-        cluster=spec.cluster,
-        strata=spec.strata,
         class_column=columns_of_classes(spec.classes)[0],
         predicts_classes=columns_of_classes(spec.classes)[1],
         classes=classes,
         weights=weights,
-        slices=tuple(dict.fromkeys(spec.slices)),
         undefined=undefined,
         ranges=ranges,
-        _counts=counts,
         _g=g,
         _scaled_g=scaled_g,
         _h=h,
@@ -148,7 +133,6 @@ def compile_statistic(
         _missing=missing,
         _worst=worst,
         _best=best,
-        _source=document,
     )
 
 
@@ -158,7 +142,7 @@ def _compile_pairs(entries: Entries, name: str, known_strata: Collection[str] | 
     name, spec, term = checked.name, checked.spec, checked.term
     _require_single_rows(name, "compares pairs of examples", spec.repeats)
     counts = {SHARE: term.merged}
-    columns = entries.columns(counts, spec, name)
+    declared = _declared(entries, name, spec, checked.parameters, counts, term.names)
     weights = weights_of(entries.document, spec, name, known_strata, ())
     share = replace(term.term, tree=Name(0, 0, SHARE))
     score = weighted_mean(share, weights) if weights else share
@@ -169,45 +153,19 @@ def _compile_pairs(entries: Entries, name: str, known_strata: Collection[str] | 
     scaled_g, compiled = _compiled(
         g, h, {f"{side}.{total}": units[total] for side in "uv" for total in names} | units, None
     )
-    part_score = exact_function(share, (SHARE,), None)
-    return Statistic(
-        name=name,
-        description=" ".join(spec.description.split()),
-        alternative=spec.alternative,
-        greater_is_better=spec.greater_is_better,
-        count_names=(SHARE,),
-        columns=columns,
-        used_columns=tuple(dict.fromkeys(columns[used] for used in term.names)),
-        parameters=checked.parameters,
-        set_parameters=frozenset(checked.parameters)
-        if entries.set_parameters is None
-        else entries.set_parameters,
+    return replace(
+        declared,
         resolution=checked.units,
         g_names=tuple(scaled_g),
         h=compiled,
         score=exact_function(with_units(score, units), names, None),
-        part_score=part_score,
-        contrast="difference",
-        repeats=spec.repeats,
-        cluster=spec.cluster,
-        strata=spec.strata,
-        class_column=None,
-        classes=(),
-        predicts_classes=False,
+        part_score=exact_function(share, (SHARE,), None),
         weights=weights,
-        slices=tuple(dict.fromkeys(spec.slices)),
-        undefined=None,
-        ranges={},
         pair_term=term,
-        _counts=counts,
         _g={f"{side}.{SHARE}": replace(share, tree=Name(0, 0, SHARE, side)) for side in "uv"},
         _scaled_g=scaled_g,
         _h=h,
         _score=share,
-        _missing={},
-        _worst={},
-        _best={},
-        _source=entries.document,
     )
 
 
@@ -217,24 +175,44 @@ def _compile_ranks(entries: Entries, name: str, known_strata: Collection[str] | 
     name, spec, rank_score = checked.name, checked.spec, checked.rank_score
     _require_single_rows(name, "compares the order of examples", spec.repeats)
     counts = {RANK: rank_score.score, TARGET: rank_score.label}
-    columns = entries.columns(counts, spec, name)
+    declared = _declared(entries, name, spec, checked.parameters, counts, rank_score.names)
     groups = [
         count for count, column in ((STRATUM, spec.strata), (CLUSTER, spec.cluster)) if column is not None
     ]
+    return replace(
+        declared,
+        count_names=(*counts, *groups),
+        # Twice the mid-ranks are integers.
+        resolution={RANK: Fraction(1, 2)} if rank_score.scale == "ranks" else {},
+        weights=weights_of(entries.document, spec, name, known_strata, ()),
+        rank_score=rank_score,
+    )
+
+
+def _declared(
+    entries: Entries,
+    name: str,
+    spec: Spec,
+    parameters: Mapping[str, ParameterValue],
+    counts: Mapping[str, Expression],
+    used: Iterable[str],
+) -> Statistic:
+    """Return a statistic with what all forms of specs declare, and without g, h and score.
+
+    `used` are the names of the columns that the counts read.
+    """
+    columns = entries.columns(counts, spec, name)
     return Statistic(
         name=name,
         description=" ".join(spec.description.split()),
         alternative=spec.alternative,
         greater_is_better=spec.greater_is_better,
-        count_names=(*counts, *groups),
+        count_names=tuple(counts),
         columns=columns,
-        used_columns=tuple(dict.fromkeys(columns[used] for used in rank_score.names)),
-        parameters=checked.parameters,
-        set_parameters=frozenset(checked.parameters)
-        if entries.set_parameters is None
-        else entries.set_parameters,
-        # Twice the mid-ranks are integers.
-        resolution={RANK: Fraction(1, 2)} if rank_score.scale == "ranks" else {},
+        used_columns=tuple(dict.fromkeys(columns[each] for each in used)),
+        parameters=parameters,
+        set_parameters=frozenset(parameters) if entries.set_parameters is None else entries.set_parameters,
+        resolution={},
         g_names=(),
         h=no_sum,
         score=None,
@@ -246,15 +224,14 @@ def _compile_ranks(entries: Entries, name: str, known_strata: Collection[str] | 
         class_column=None,
         classes=(),
         predicts_classes=False,
-        weights=weights_of(entries.document, spec, name, known_strata, ()),
+        weights={},
         slices=tuple(dict.fromkeys(spec.slices)),
         undefined=None,
         ranges={},
-        rank_score=rank_score,
         _counts=counts,
         _g={},
         _scaled_g={},
-        _h=rank_score.label,
+        _h=None,
         _score=None,
         _missing={},
         _worst={},
@@ -276,22 +253,16 @@ def _contrast_of(
     score: Expression, counts: Mapping[str, Expression], contrast: Contrast
 ) -> tuple[dict[str, Expression], Expression]:
     """Expand the short form: g are the counts of both runs, and h contrasts their scores."""
-
-    def of(side: str) -> Node:
-        return transform(
-            score.tree, lambda node: replace(node, scope=side) if isinstance(node, Name) else node
-        )
-
     start, end = score.tree.start, score.tree.end
     g = {
         f"{side}.{name}": replace(expression, tree=Name(start, end, name, side))
         for side in "uv"
         for name, expression in counts.items()
     }
-    sides = of("u"), of("v")
+    u, v = with_side(score.tree, "u"), with_side(score.tree, "v")
     if contrast == "log ratio":
-        sides = Call(start, end, "log", (sides[0],)), Call(start, end, "log", (sides[1],))
-    return g, replace(score, tree=Binary(start, end, "-", *sides))
+        u, v = Call(start, end, "log", (u,)), Call(start, end, "log", (v,))
+    return g, replace(score, tree=Binary(start, end, "-", u, v))
 
 
 def _compiled(

@@ -30,7 +30,7 @@ from trackperm.statistic.expressions.equality import Equality
 from trackperm.statistic.expressions.frames import Decimals, count_expression
 from trackperm.statistic.expressions.functions import NARWHALS, FrameExpression, Functions
 from trackperm.statistic.expressions.parts import has_totals, in_parts
-from trackperm.statistic.expressions.tree import Expression, Name, Node, transform
+from trackperm.statistic.expressions.tree import Expression, Name
 from trackperm.statistic.expressions.types import Checker, of_columns
 from trackperm.statistic.pair_term import PairTerm
 from trackperm.statistic.pair_trees import SCORE
@@ -158,7 +158,7 @@ class Statistic:
     _counts: Mapping[str, Expression] = field(repr=False)
     _g: Mapping[str, Expression] = field(repr=False)
     _scaled_g: Mapping[str, Expression] = field(repr=False)
-    _h: Expression = field(repr=False)
+    _h: Expression | None = field(repr=False)
     _score: Expression | None = field(repr=False)
     _missing: Mapping[str, Expression] = field(repr=False)
     _worst: Mapping[str, Expression] = field(repr=False)
@@ -350,15 +350,10 @@ class Statistic:
         if not read <= {"prediction", "label", CLASS if self.has_classes else "label"}:
             return {}
 
-        def as_label(node: Node) -> Node:
-            return (
-                replace(node, name="label") if isinstance(node, Name) and node.full == "prediction" else node
-            )
+        def as_label(name: Name) -> Name:
+            return replace(name, name="label") if name.full == "prediction" else name
 
-        return {
-            name: replace(expression, tree=transform(expression.tree, as_label))
-            for name, expression in self._counts.items()
-        }
+        return {name: expression.with_names(as_label) for name, expression in self._counts.items()}
 
     @cached_property
     def counter_columns(self) -> tuple[str, ...]:
@@ -416,9 +411,7 @@ class Statistic:
         """Names of the score's arguments: the counts, or those of each stratum or class if there are any."""
         return self.count_names if self.rank_score else in_parts(self.count_names, self.weights)
 
-    def pairs(
-        self, candidate: npt.NDArray[np.int64], baseline: npt.NDArray[np.int64]
-    ) -> tuple[Integers, Integers]:
+    def pairs(self, candidate: Integers, baseline: Integers) -> tuple[Integers, Integers]:
         """Return g of pairs of examples, with outputs as logged (observed) and exchanged (swapped).
 
         Parameters
@@ -441,7 +434,7 @@ class Statistic:
             raise InputError(f"`{self.name}` is a rank statistic, not a function of sums over examples")
         return self._joint(candidate, baseline), self._joint(baseline, candidate)
 
-    def _joint(self, u: npt.NDArray[np.int64], v: npt.NDArray[np.int64]) -> Integers:
+    def _joint(self, u: Integers, v: Integers) -> Integers:
         values = joint_values(self.total_names, u, v)
         result = np.empty((len(u), len(self._scaled_g)), dtype=np.int64)
         for i, (name, expression) in enumerate(self._scaled_g.items()):
@@ -496,9 +489,7 @@ def _count_expressions(
     return statistic._compiled(counts, "the count", dict(types), located, functions, dict(decimals))
 
 
-def joint_values(
-    names: tuple[str, ...], u: npt.NDArray[np.int64], v: npt.NDArray[np.int64]
-) -> dict[str, npt.NDArray[Any]]:
+def joint_values(names: tuple[str, ...], u: Integers, v: Integers) -> dict[str, npt.NDArray[Any]]:
     """Return the arrays of the names ``u.<count>`` and ``v.<count>``."""
     sides = {"u": np.asarray(u), "v": np.asarray(v)}
     return {f"{side}.{name}": array[:, i] for side, array in sides.items() for i, name in enumerate(names)}

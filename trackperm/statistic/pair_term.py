@@ -29,7 +29,7 @@ from trackperm.exact.pairwise import (
 )
 from trackperm.statistic.counters import COUNTERS
 from trackperm.statistic.expressions.frames import OUT_OF_RANGE
-from trackperm.statistic.expressions.tree import IRRATIONAL, Binary, Call, Expression, Name, Node, transform
+from trackperm.statistic.expressions.tree import IRRATIONAL, Binary, Call, Expression, Name, Node, with_names
 from trackperm.statistic.expressions.tree import Literal as LiteralNode
 from trackperm.statistic.expressions.types import Checker, constant_integer
 from trackperm.statistic.pair_columns import Array, PairColumns, score_column
@@ -112,10 +112,7 @@ class PairTerm:
         def sided(condition: Expression | None, side: str) -> Node:
             if condition is None:
                 return LiteralNode(0, 0, True)
-            return transform(
-                condition.tree,
-                lambda node: replace(node, scope=side) if isinstance(node, Name) and not node.scope else node,
-            )
+            return with_names(condition.tree, lambda name: name if name.scope else replace(name, scope=side))
 
         return sided(self.left, LEFT), sided(self.right, RIGHT), self.term.tree
 

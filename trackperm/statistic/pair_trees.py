@@ -17,7 +17,7 @@ from trackperm.statistic.expressions.tree import (
     Node,
     Unary,
     children,
-    transform,
+    with_names,
 )
 
 SCORE = "score"
@@ -126,7 +126,7 @@ def _is_score(node: Node, side: str) -> bool:
 
 def with_side(node: Node, side: str) -> Node:
     """Return a tree whose names all have this side of a pair."""
-    return transform(node, lambda part: replace(part, scope=side) if isinstance(part, Name) else part)
+    return with_names(node, lambda name: replace(name, scope=side))
 
 
 def _constant(node: Node) -> Fraction | None:

@@ -14,7 +14,7 @@ from trackperm.errors import CapacityError, SpecError
 from trackperm.exact import RationalStatistic, RealStatistic
 from trackperm.statistic.definition import joint_values
 from trackperm.statistic.expressions.arrays import integers
-from trackperm.statistic.expressions.tree import Binary, Expression, Name, Node, transform, written
+from trackperm.statistic.expressions.tree import Binary, Expression, Name, Node, with_names, written
 
 _SAMPLES = 150  # random totals; an h that is wrong on one in ten of them passes once in 10^7 times
 _EXAMPLES = 3  # examples per sum: with several, products of sums differ from sums of products
@@ -73,23 +73,17 @@ def _is_shared(expression: Expression) -> bool:
 
 def _merged(tree: Node, shared: frozenset[str]) -> Node:
     """Write ``u.`` before counts that are the same in both runs."""
-
-    def merged(node: Node) -> Node:
-        return replace(node, scope="u") if isinstance(node, Name) and node.name in shared else node
-
-    return transform(tree, merged)
+    return with_names(tree, lambda name: replace(name, scope="u") if name.name in shared else name)
 
 
 def _permutation(trees: Sequence[Node], shared: frozenset[str]) -> list[int] | None:
     """Return which g each g becomes when u and v are exchanged; None where that is not a g."""
 
-    def mirrored(node: Node) -> Node:
-        if not isinstance(node, Name) or node.name in shared:
-            return node
-        return replace(node, scope="v" if node.scope == "u" else "u")
+    def mirrored(name: Name) -> Name:
+        return name if name.name in shared else replace(name, scope="v" if name.scope == "u" else "u")
 
     try:
-        return [trees.index(transform(tree, mirrored)) for tree in trees]
+        return [trees.index(with_names(tree, mirrored)) for tree in trees]
     except ValueError:
         return None
 

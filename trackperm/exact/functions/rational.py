@@ -444,8 +444,13 @@ class RationalStatistic(OperationTree):
 
     def renamed(self, variables: Sequence[int]) -> RationalStatistic:
         """Return x -> h(x[variables])."""
-        n = self.n_variables
-        return self.substitute([RationalStatistic.variable(i, n) for i in variables])
+        found: dict[int, RationalStatistic] = {}
+        for part in self._parts:
+            if part.operation == "variable":
+                found[id(part)] = replace(part, index=variables[part.index])
+            else:
+                found[id(part)] = replace(part, operands=tuple(found[id(each)] for each in part.operands))
+        return found[id(self)]
 
     def is_antisymmetric_under(self, permutation: Sequence[int]) -> bool:
         """Whether ``h(x[permutation]) == -h(x)`` as rational functions."""

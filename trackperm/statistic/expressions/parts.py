@@ -30,11 +30,7 @@ def in_parts(names: Iterable[str], parts: Iterable[str]) -> tuple[str, ...]:
 
 def in_part(expression: Expression, part: str) -> Expression:
     """Replace every name in an expression by that of one part."""
-
-    def renamed(node: Node) -> Node:
-        return replace(node, name=_within(node.name, part)) if isinstance(node, Name) else node
-
-    return replace(expression, tree=transform(expression.tree, renamed))
+    return expression.with_names(lambda name: replace(name, name=_within(name.name, part)))
 
 
 def weighted_mean(expression: Expression, weights: Mapping[str, Fraction]) -> Expression:

@@ -139,6 +139,11 @@ def transform(node: Node, change: Callable[[Node], Node]) -> Node:
     return change(node)
 
 
+def with_names(node: Node, change: Callable[[Name], Node]) -> Node:
+    """Rebuild a tree with `change` applied to every name."""
+    return transform(node, lambda part: change(part) if isinstance(part, Name) else part)
+
+
 @dataclass(frozen=True)
 class Expression:
     """A parsed expression and the passage from which it was read."""
@@ -168,14 +173,18 @@ class Expression:
     def bind(self, parameters: dict[str, int | float | str | bool]) -> Expression:
         """Replace the names of parameters by their values."""
 
-        def change(node: Node) -> Node:
-            if not isinstance(node, Name) or node.scope or node.name not in parameters:
-                return node
-            value = parameters[node.name]
+        def change(name: Name) -> Node:
+            if name.scope or name.name not in parameters:
+                return name
+            value = parameters[name.name]
             exact = Fraction(str(value)) if isinstance(value, float) else value
-            return Literal(node.start, node.end, exact, node.name)
+            return Literal(name.start, name.end, exact, name.name)
 
-        return replace(self, tree=transform(self.tree, change))
+        return self.with_names(change)
+
+    def with_names(self, change: Callable[[Name], Node]) -> Expression:
+        """Return the expression with `change` applied to every name."""
+        return replace(self, tree=with_names(self.tree, change))
 
     def __str__(self) -> str:
         return written(self.tree)

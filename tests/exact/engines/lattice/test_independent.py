@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,9 @@ import pytest
 from support.bands import check_band, relative
 
 from trackperm.errors import CapacityError, UndefinedStatisticError
-from trackperm.exact import PermutationTest, RationalStatistic, structured_test
+from trackperm.exact import PermutationTest, RationalStatistic, permutation, structured_test
 from trackperm.exact.distributions.characteristic import SwapDistribution
-from trackperm.exact.engines.lattice import independent, tail
+from trackperm.exact.engines.lattice import independent
 from trackperm.exact.engines.lattice.independent import are_independent
 from trackperm.exact.engines.lattice.rows import RowIntervals
 
@@ -82,7 +83,7 @@ def test_agrees_with_transforms(
         return structured_test(observed, swapped, h, alternative=alternative, method="lattice")
 
     here = found()
-    monkeypatch.setattr(tail, "are_independent", lambda _: False)
+    monkeypatch.setattr(permutation, "are_independent", lambda _: False)
     there = found()
     assert here.error_bound < 1e-12
     assert abs(here.log10_pvalue - there.log10_pvalue) * math.log(10.0) <= 1e-14 * max(
@@ -101,12 +102,31 @@ def test_tails_below_the_range_of_floats_are_left_to_transforms(monkeypatch: pyt
             refusals.append(refusal.message)
             raise
 
-    monkeypatch.setattr(tail, "independent_tail", refused)
+    monkeypatch.setattr(permutation, "independent_tail", refused)
     observed, swapped, h = labelled(10_000, 0.6, 0.35)
     test = structured_test(observed, swapped, h)
     assert test.log10_pvalue < -300.0
     assert test.error_bound < 1e-9
     assert refusals == ["the tail is below the range of floats"]
+
+
+def test_few_swaps_are_listed_instead() -> None:
+    observed, swapped, h = labelled(40, 0.8, 0.1)
+    assert structured_test(observed, swapped, h).method == "enumerate"
+    assert structured_test(observed, swapped, h, method="lattice").method == "lattice"
+
+
+def test_estimated_costs_decide(monkeypatch: pytest.MonkeyPatch) -> None:
+    pairs = np.array([[1, 0, 0, 0], [0, 0, 1, 0], [0, 1, 0, 0]])
+    h = TP.divide(TP + FP, undefined=0) - TQ.divide(TQ + FQ, undefined=0)
+    found = partial(structured_test, pairs, pairs[:, [2, 3, 0, 1]], h, multiplicities=[30_100, 30_000, 100])
+    here = found()
+    assert here.method == "lattice"
+    with pytest.raises(CapacityError, match="it needs about"):
+        found(method="lattice", memory_budget=2**23)
+    monkeypatch.setattr(permutation, "SECONDS_PER_ROW", 1.0)
+    assert found().method != "lattice"
+    assert found(method="lattice").error_bound == here.error_bound  # that of transforms is another
 
 
 def test_more_rows_than_the_budget_holds_are_refused() -> None:

@@ -27,9 +27,8 @@ from trackperm.exact.distributions.characteristic import UNIT, FloatArray, SwapD
 from trackperm.exact.distributions.pmf import Window
 from trackperm.exact.distributions.tilt import EMPTY, TailMass, without_undefined
 from trackperm.exact.engines.lattice.lattice import Reach
-from trackperm.exact.engines.lattice.rational_region import RationalRegion
 from trackperm.exact.engines.lattice.rows import BYTES_PER_INTERVAL, RowIntervals, region_rows, window_rows
-from trackperm.exact.types import IntArray
+from trackperm.exact.types import IntArray, Region
 
 SMALLEST = 2.0**-1000
 """Smallest term that is kept: smaller ones are near the end of the range of floats."""
@@ -46,9 +45,7 @@ def are_independent(law: SwapDistribution) -> bool:
     return law.coordinates.shape == (2, 2) and sorted(np.abs(law.coordinates).tolist()) == [[0, 1], [1, 0]]
 
 
-def independent_tail(
-    law: SwapDistribution, region: RationalRegion, reach: Reach, memory_budget: int
-) -> TailMass:
+def independent_tail(law: SwapDistribution, region: Region, reach: Reach, memory_budget: int) -> TailMass:
     """Return the probability of a region of two independent binomial counts.
 
     Parameters

@@ -17,10 +17,8 @@ from trackperm.exact.distributions.tilt import (
     scale_factor,
 )
 from trackperm.exact.engines.lattice.grid import grid_tail
-from trackperm.exact.engines.lattice.independent import are_independent, independent_tail
 from trackperm.exact.engines.lattice.lattice import Reach
 from trackperm.exact.engines.lattice.plane import rows_tail
-from trackperm.exact.engines.lattice.rational_region import RationalRegion
 from trackperm.exact.engines.lattice.row_direction import ROW_RANKS
 from trackperm.exact.engines.lattice.statistic import LatticeStatistic
 from trackperm.exact.types import Region
@@ -76,11 +74,6 @@ def region_tail(
     """
     reach = Reach(law, statistic.histogram.origin, statistic.lattice.basis)
     refusals: list[CapacityError] = []
-    if are_independent(law) and isinstance(region, RationalRegion) and statistic.is_closed_in_rows:
-        try:
-            return independent_tail(law, region, reach, memory_budget)
-        except CapacityError as refusal:
-            refusals.append(refusal)
     middle = np.array([float(e) / 2 for e in law.total])
     side = 1.0 if upper else -1.0
 
