@@ -416,13 +416,16 @@ def signed_differences(
         part = slice(first, first + CHUNK)
         chunk = np.subtract(candidate[part], baseline[part], dtype=np.int64, casting="unsafe")
         if counts.size <= FEW_VALUES:
-            counts += [np.count_nonzero(chunk == value) for value in range(low, high + 1)]
+            greater = [np.count_nonzero(chunk == value) for value in range(low + 1, high + 1)]
+            counts += [chunk.size - sum(greater), *greater]
         else:
             chunk -= low
             counts += np.bincount(chunk, minlength=counts.size)
-    (present,) = np.nonzero(counts)
+    (present,) = counts.nonzero()
     return present + low, counts[present]
 
 
 def _range(values: npt.NDArray[Any]) -> tuple[int, int]:
-    return int(np.minimum.reduce(values)), int(np.maximum.reduce(values))
+    """Return bounds of integers: exact if one is negative, else 0 and less than twice the largest."""
+    bits = int(np.bitwise_or.reduce(values))
+    return (0, bits) if bits >= 0 else (int(np.minimum.reduce(values)), int(np.maximum.reduce(values)))
