@@ -78,7 +78,7 @@ def exact_column_sums(matrix: IntArray, multiplicities: IntArray) -> tuple[int, 
         return (0,) * int(matrix.shape[1])
     largest = max(-int(matrix.min()), int(matrix.max())) if matrix.size else 0
     if largest * int(multiplicities.sum()) < 2**63:
-        return tuple(int(total) for total in multiplicities @ matrix)
+        return tuple((multiplicities @ matrix).tolist())
     return tuple(int(total) for total in multiplicities.astype(object) @ matrix.astype(object))
 
 
