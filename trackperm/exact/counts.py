@@ -78,7 +78,7 @@ def exact_column_sums(matrix: IntArray, multiplicities: IntArray) -> tuple[int, 
         return (0,) * int(matrix.shape[1])
     largest = max(-int(matrix.min()), int(matrix.max())) if matrix.size else 0
     if largest * int(multiplicities.sum()) < 2**63:
-        return tuple(int(total) for total in multiplicities @ matrix)
+        return tuple((multiplicities @ matrix).tolist())
     return tuple(int(total) for total in multiplicities.astype(object) @ matrix.astype(object))
 
 
@@ -416,13 +416,16 @@ def signed_differences(
         part = slice(first, first + CHUNK)
         chunk = np.subtract(candidate[part], baseline[part], dtype=np.int64, casting="unsafe")
         if counts.size <= FEW_VALUES:
-            counts += [np.count_nonzero(chunk == value) for value in range(low, high + 1)]
+            greater = [np.count_nonzero(chunk == value) for value in range(low + 1, high + 1)]
+            counts += [chunk.size - sum(greater), *greater]
         else:
             chunk -= low
             counts += np.bincount(chunk, minlength=counts.size)
-    (present,) = np.nonzero(counts)
+    (present,) = counts.nonzero()
     return present + low, counts[present]
 
 
 def _range(values: npt.NDArray[Any]) -> tuple[int, int]:
-    return int(np.minimum.reduce(values)), int(np.maximum.reduce(values))
+    """Return bounds of integers: exact if one is negative, else 0 and less than twice the largest."""
+    bits = int(np.bitwise_or.reduce(values))
+    return (0, bits) if bits >= 0 else (int(np.minimum.reduce(values)), int(np.maximum.reduce(values)))

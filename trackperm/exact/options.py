@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar, get_args
@@ -23,6 +23,8 @@ LEAST_MEMORY = 2**20
 _UNITS = {"": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
 _LEAST_LEVEL = 1e-300  # corrections divide it further, and the result has to be above the smallest float
+
+_ALTERNATIVES, _METHODS, _INTERVALS = map(get_args, (Alternative, Method, IntervalChoice))
 
 N_SAMPLES = 100_000
 """Random swaps of Monte Carlo by default: the 99 % interval of p = 0.05 is then 0.0036 wide."""
@@ -98,17 +100,15 @@ class TestOptions:
 
     def __post_init__(self) -> None:
         if self.alternative is not None:
-            require_choice("alternative", self.alternative, get_args(Alternative))
+            require_choice("alternative", self.alternative, _ALTERNATIVES)
         require_level(self.alpha)
-        require_choice("method", self.method, get_args(Method))
-        require_choice("interval", self.interval, get_args(IntervalChoice))
-        for name, smallest in {"n_samples": 1, "seed": 0, "exceedances": 1}.items():
-            value = getattr(self, name)
-            if value is None and name != "seed":
-                continue
-            if not isinstance(value, int | np.integer) or value < smallest:
-                option = name.removeprefix("n_")
-                raise InputError(f"`--{option}` is {value!r}; expected an integer of at least {smallest}")
+        require_choice("method", self.method, _METHODS)
+        require_choice("interval", self.interval, _INTERVALS)
+        if self.n_samples is not None:
+            _require_integer("samples", self.n_samples, 1)
+        _require_integer("seed", self.seed, 0)
+        if self.exceedances is not None:
+            _require_integer("exceedances", self.exceedances, 1)
         if self.mid_p and self.method in ("monte-carlo", "tilted"):
             raise InputError("the mid-p-value needs an exact method", hint="omit `--mid-p` or `--method`.")
         if self.exceedances is not None and self.method == "tilted":
@@ -136,19 +136,24 @@ class TestOptions:
         return self if self.alternative is not None else replace(self, alternative=alternative)
 
 
+def _require_integer(option: str, value: object, smallest: int) -> None:
+    if not isinstance(value, (int, np.integer)) or value < smallest:
+        raise InputError(f"`--{option}` is {value!r}; expected an integer of at least {smallest}")
+
+
 def require_level(alpha: float) -> None:
     """Refuse a level that is not between 0 and 1, or so small that fractions of it underflow."""
     if not _LEAST_LEVEL <= alpha < 1.0:
         raise InputError(f"`alpha` is {alpha}; expected a number between 0 and 1, such as 0.05")
 
 
-def require_choice(option: str, value: object, choices: Iterable[str], *, hint: str = "") -> None:
+def require_choice(option: str, value: object, choices: Collection[str], *, hint: str = "") -> None:
     """Refuse a value of an option that is not one of `choices`, such as ``get_args`` of a `Literal`.
 
     The InputError suggests the closest choice, after `hint`.
     """
-    known = list(choices)
-    if not (isinstance(value, str) and value in known):
+    if not (isinstance(value, str) and value in choices):
+        known = list(choices)
         suggestion = did_you_mean(value, known) if isinstance(value, str) else ""
         raise InputError(
             f"`{option}` is {value!r}; expected one of {listed(known)}",

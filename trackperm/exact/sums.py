@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
@@ -16,6 +17,7 @@ import numpy.typing as npt
 from trackperm.choices import Alternative, Method
 from trackperm.errors import CapacityError
 from trackperm.exact.counts import LARGEST, DifferenceHistogram, signed_differences
+from trackperm.exact.distributions.line import LineLaw
 from trackperm.exact.distributions.tilt import EMPTY
 from trackperm.exact.engines.lattice.statistic import not_antisymmetric
 from trackperm.exact.engines.linear.tails import LinearStatistic, UpperRay, linear_tails
@@ -120,10 +122,11 @@ def sum_test_of(
 
     A difference of 1 adds `unit` to the statistic; `note` says how the differences were read.
     """
-    moved = sum(d * c for d, c in zip(moves.tolist(), counts.tolist(), strict=True))
+    numbers = counts.tolist()
+    moved = sum(map(operator.mul, moves.tolist(), numbers))
     # A swap turns the difference d of an example into -d.
     statistic = LinearStatistic.from_differences(moves, counts, 2 * unit, moved * unit)
-    return _linear_test(statistic, int(counts.sum()), statistic.law.n_coins, options, note)
+    return _linear_test(statistic, sum(numbers), statistic.law.n_coins, options, note)
 
 
 def linear_statistic(
@@ -159,7 +162,7 @@ def _linear_test(
     statistic: LinearStatistic, n_examples: int, n_discordant: int, options: TestOptions, note: str
 ) -> PermutationTest:
     law, point = statistic.law, statistic.observed_point
-    n_better = int(statistic.n_up.sum())
+    n_better = law.number(statistic.n_up)
     fields = ResultFields(
         observed=as_float(statistic.observed),
         ties=lambda: "exact",
@@ -178,13 +181,20 @@ def _linear_test(
         if law.total > LARGEST:
             raise CapacityError("sums of the differences exceed 2^62", hint="`--method auto` takes them.")
         return drawn_result(law.lattice(), UpperRay(law.total - greatest), options, fields)
-    limits = [] if certain is not None else [greatest]
+    found = _computed_tail(law, greatest, certain, options)
+    return computed_result(replace(found, why=f"{found.why}; {note}") if note else found, options, fields)
+
+
+def _computed_tail(
+    law: LineLaw, greatest: int, certain: TailResult | None, options: TestOptions
+) -> TailResult:
+    """Return P(X <= greatest), or a `certain` tail, with the interior if ties count half."""
+    limits = [greatest] if certain is None else []
     if options.mid_p and greatest > 0:
         limits.append(greatest - 1)
-    found = certain or TailResult(EMPTY, "auto", "")
-    if limits:
-        tails, method, why = linear_tails(law, limits, options.method, options.memory_budget)
-        interior = tails[-1] if options.mid_p and greatest > 0 else EMPTY
-        mass = tails[0] if certain is None else certain.mass
-        found = TailResult(mass, method, why, interior, certain=certain is not None)
-    return computed_result(replace(found, why=f"{found.why}; {note}") if note else found, options, fields)
+    if certain is not None and not limits:
+        return certain
+    tails, method, why = linear_tails(law, limits, options.method, options.memory_budget)
+    interior = tails[-1] if options.mid_p and greatest > 0 else EMPTY
+    mass = tails[0] if certain is None else certain.mass
+    return TailResult(mass, method, why, interior, certain=certain is not None)

@@ -27,7 +27,13 @@ from trackperm.exact import DifferenceHistogram
 from trackperm.exact.distributions import pmf, tilt
 from trackperm.exact.distributions.characteristic import SwapDistribution
 from trackperm.exact.distributions.pmf import LatticePMF, Window, lattice_pmf, plan_window
-from trackperm.exact.distributions.tilt import ScaleFactor, TailMass, Tilted, without_undefined
+from trackperm.exact.distributions.tilt import (
+    ScaleFactor,
+    TailMass,
+    Tilted,
+    least_precision,
+    without_undefined,
+)
 from trackperm.exact.engines.lattice import grid, plane, tail
 from trackperm.exact.engines.lattice.lattice import reduce_rank
 from trackperm.exact.engines.lattice.rows import RowIntervals
@@ -202,8 +208,9 @@ def test_rows_without_a_tilt(monkeypatch: pytest.MonkeyPatch) -> None:
     law, tilt = independent_counts(Window((0, 46), (31, 20)))
     x, ends = np.tile(np.arange(31), 2), [46, 66, 65, 100]
     rows = RowIntervals((x,), *(np.repeat(each, 31) for each in (ends[:2], ends[2:])))
-    tilts, chosen = plane._assigned(law, tilt, rows, 0.0)
-    found = plane._summed(law, tilts, rows, chosen, 0.0, -math.inf, BUDGET)
+    precision = least_precision(law)
+    tilts, chosen = plane._assigned(law, tilt, rows, 0.0, precision)
+    found = plane._summed(law, tilts, rows, chosen, 0.0, -math.inf, precision, BUDGET)
     check_band([relative(found, upper_share({1: 100}, 46))], 3000)
 
 

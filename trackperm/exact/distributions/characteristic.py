@@ -94,14 +94,14 @@ class SwapDistribution:
     @cached_property
     def total(self) -> tuple[int, ...]:
         """E, the value of X if every coin shows 1; X and E - X have the same law."""
-        return exact_column_sums(self.coordinates, self.multiplicities)
+        return tuple(low + high for low, high in self.support)
 
     @cached_property
     def support(self) -> tuple[tuple[int, int], ...]:
         """Least and greatest value of X on each axis."""
-        low = exact_column_sums(np.minimum(self.coordinates, 0), self.multiplicities)
-        high = exact_column_sums(np.maximum(self.coordinates, 0), self.multiplicities)
-        return tuple(zip(low, high, strict=True))
+        parts = [np.minimum(self.coordinates, 0), np.maximum(self.coordinates, 0)]
+        sums = exact_column_sums(np.hstack(parts), self.multiplicities)
+        return tuple(zip(sums[: self.rank], sums[self.rank :], strict=True))
 
     @cached_property
     def ranges(self) -> tuple[float, ...]:
@@ -162,12 +162,12 @@ def characteristic_function(
         Conjugates of E_lambda exp(i theta . (X - start)), and bounds on the moduli of their errors.
     """
     modulus = math.lcm(*periods)
-    a = law.coordinates @ tilt / 2.0
+    a = (law.coordinates @ tilt / 2.0)[:, None]
     sech2, tanh = 1.0 / np.cosh(np.minimum(np.abs(a), 350.0)) ** 2, np.tanh(a)
     n, n_rows = frequencies.shape[0], law.multiplicities.size
     log_modulus, angle, angle_size = np.zeros(n), np.zeros(n), np.zeros(n)
     shift = np.array([[total - 2 * low for total, low in zip(law.total, start, strict=True)]], dtype=object)
-    shifted = _phases(frequencies, shift, periods, modulus)[:, 0]
+    (shifted,) = _phases(frequencies, shift, periods, modulus)
     half_turns = np.zeros(n, dtype=np.int64)
     rows = max(1, min(CHUNK // max(n, 1), ROWS))
     for first in range(0, n_rows, rows):
@@ -175,45 +175,51 @@ def characteristic_function(
         counts = law.multiplicities[chunk]
         # b = pi folded / modulus, in [-pi/2, pi/2]; each half turn is a factor -1.
         folded, turns = _folded_phases(frequencies, law.coordinates[chunk], periods, modulus)
-        half_turns ^= (turns @ (counts % 2)).astype(np.int64) % 2
-        twice = 2 * np.abs(folded)
-        far = 2 * twice > modulus
-        w = np.tan(np.minimum(twice, modulus - twice) * (math.pi / (2 * modulus)))
+        half_turns ^= ((counts % 2) @ turns).astype(np.int64) % 2
+        twice = np.abs(folded)
+        twice *= 2
+        far = twice > modulus / 2
+        w = np.minimum(twice, modulus - twice) * (math.pi / (2 * modulus))
+        np.tan(w, out=w)
         squares = w * w
-        ratios = squares / (1.0 + squares)
-        logs = np.log1p(-sech2[chunk] * ratios)
+        logs = squares / (1.0 + squares)
+        logs *= -sech2[chunk]
+        np.log1p(logs, out=logs)
         th = np.broadcast_to(tanh[chunk], far.shape)[far]
         with np.errstate(divide="ignore"):
             logs[far] = np.log((squares[far] + th * th) / (1.0 + squares[far]))
-        log_modulus += logs @ (counts / 2.0)
+        log_modulus += (counts / 2.0) @ logs
         if tanh[chunk].any():
             angles = np.arctan(tanh[chunk] * w)
             angles[far] = np.arctan2(th, w[far])
-            angles *= np.sign(folded) * counts
-            angle += angles.sum(axis=1)
-            angle_size += np.abs(angles).sum(axis=1)
+            angles *= np.sign(folded) * counts[:, None]
+            angle += angles.sum(axis=0)
+            angle_size += np.abs(angles).sum(axis=0)
     angle += (shifted + half_turns * modulus) % (2 * modulus) * (math.pi / modulus)
     size = np.exp(log_modulus)
     roundings = FACTOR_ROUNDINGS + min(rows, n_rows) + n_rows / rows
     with np.errstate(invalid="ignore"):
         logs_error = np.where(size > 0.0, size * roundings * (angle_size - log_modulus), 0.0)
     errors = UNIT * (logs_error + size * (4.0 * (angle_size + 2.0 * math.pi) + 8.0))
-    return size * np.exp(-1j * angle), errors
+    values = np.empty(n, dtype=np.complex128)
+    values.real, values.imag = size * np.cos(angle), -size * np.sin(angle)
+    return values, errors
 
 
 def _folded_phases(
     frequencies: IntArray, steps: IntArray, periods: Sequence[int], modulus: int
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Return the phases of rows as folded + turns * modulus, with |folded| <= modulus / 2: exact integers.
+    """Return the phases of rows, shape (K, n), as folded + turns * modulus with |folded| <= modulus / 2.
 
-    They are float64 where that holds all numbers, which is several times faster than int64.
+    They are exact integers: float64 where that holds all numbers, which is several times faster than int64.
     """
     factors = [modulus // period for period in periods]
     spans = np.abs(steps).max(axis=0).tolist()
     if sum(p * f * span for p, f, span in zip(periods, factors, spans, strict=True)) <= EXACT_PHASES:
-        phases = (frequencies * np.array(factors, dtype=np.float64)) @ steps.T.astype(np.float64)
+        phases = steps.astype(np.float64) @ (frequencies * np.array(factors, dtype=np.float64)).T
         turns = np.rint(phases / modulus)
-        return phases - turns * modulus, turns
+        phases -= turns * modulus
+        return phases, turns
     reduced = _phases(frequencies, steps, periods, modulus)
     folded = reduced % modulus
     folded -= np.where(2 * folded > modulus, modulus, 0)
@@ -221,11 +227,11 @@ def _folded_phases(
 
 
 def _phases(frequencies: IntArray, steps: npt.NDArray[Any], periods: Sequence[int], modulus: int) -> IntArray:
-    """Return sum_i l_i x_i (modulus / P_i) modulo 2 modulus, shape (n, K), without overflow."""
-    total = np.zeros((frequencies.shape[0], steps.shape[0]), dtype=np.int64)
+    """Return sum_i l_i x_i (modulus / P_i) modulo 2 modulus, shape (K, n), without overflow."""
+    total = np.zeros((steps.shape[0], frequencies.shape[0]), dtype=np.int64)
     for axis, period in enumerate(periods):
-        reduced = (steps[:, axis] % (2 * period)).astype(np.int64)
-        products = remainders(frequencies[:, axis, None], reduced, 2 * period)
+        reduced = (steps[:, axis, None] % (2 * period)).astype(np.int64)
+        products = remainders(frequencies[:, axis], reduced, 2 * period)
         total += products * (modulus // period)
     return total % (2 * modulus)
 

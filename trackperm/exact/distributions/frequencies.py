@@ -38,9 +38,9 @@ FEW_ROWS = 48
 FEW_BOXES = 64
 """Number of boxes at or below which they are split, by two levels at once: that is cheaper than more rows."""
 
-SMALL = 16
-"""Number of frequencies of a box below which it is not split if most boxes of its size are kept: their
-frequencies are mostly kept as well."""
+SMALL = 32
+"""Largest number of frequencies of a box that is not bounded in parts if most boxes of its size are kept: to
+evaluate all of them then takes no longer than to rule some out."""
 
 MOST_DOUBLINGS = 4
 """Number of doublings of the rows that bound a box: sixteen times as many rule out what can be ruled out.
@@ -89,7 +89,10 @@ class FrequencySearch:
         self._sech2 = 1.0 / np.cosh(np.minimum(np.abs(a), 350.0)) ** 2
         self._losses = -self._counts * np.log((1.0 + np.tanh(np.abs(a))) / 2.0)
         self._extents = np.array([*periods[:-1], periods[-1] // 2 + 1], dtype=np.int64)
-        self._sizes = list(_box_sizes(self._extents, np.abs(self._steps).max(axis=0)))
+        lengths = np.abs(self._steps)
+        # Phases err by a few roundings of the sizes of their terms.
+        self._roundings = 16.0 * UNIT * (lengths @ self._extents)
+        self._sizes = list(_box_sizes(self._extents, lengths.max(axis=0)))
         self._levels: dict[int, BoxBounds] = {}
         # Start with the widest boxes that can mostly be dropped, or with single frequencies.
         self._first = bisect_left(
@@ -135,7 +138,7 @@ class FrequencySearch:
                 if index == last:
                     break
                 few_rows, small = level.ends == [self._counts.size], math.prod(level.sizes.tolist()) <= SMALL
-                if few_rows and small and 4 * boxes.shape[0] > 3 * n_before:
+                if few_rows and small and 2 * boxes.shape[0] > n_before:
                     boxes = self._split(boxes, index, last)
                     break
                 further = min(index + (2 if boxes.shape[0] <= FEW_BOXES else 1), last)
@@ -179,12 +182,10 @@ class FrequencySearch:
             ends[-1] = min(ends[-1], rows.size)
             rows = rows[: ends[-1]]
         steps = self._steps[rows]
-        # Phases err by a few roundings of the sizes of their terms.
-        roundings = 16.0 * UNIT * (np.abs(steps) @ self._extents)
         self._levels[index] = BoxBounds(
             self._sizes[index],
             steps,
-            reach[rows] + roundings,
+            reach[rows] + self._roundings[rows],
             self._counts[rows],
             self._sech2[rows],
             ends,
@@ -196,8 +197,9 @@ class FrequencySearch:
         size, smaller = self._sizes[index], self._sizes[further]
         for axis, parts in enumerate((size // smaller).tolist()):
             if parts > 1:
-                corners = np.repeat(corners, parts, axis=0)
-                corners[:, axis] += np.tile(smaller[axis] * np.arange(parts), corners.shape[0] // parts)
+                steps = np.zeros((parts, size.size), dtype=np.int64)
+                steps[:, axis] = smaller[axis] * np.arange(parts)
+                corners = (corners[:, None] + steps).reshape(-1, size.size)
                 corners = corners[corners[:, axis] < self._extents[axis]]
         return corners
 
@@ -276,8 +278,11 @@ class BoxBounds:
             factors += 1.0 + 32.0 * UNIT
             # A product below the range of floats is below any threshold.
             with np.errstate(divide="ignore", under="ignore"):
-                logs = np.log((factors if single.all() else factors[single]).prod(axis=0))
-                if not single.all():
+                # A product takes less time than logarithms, and copies of a few rows more than either.
+                if counts.size <= FEW_ROWS:
+                    logs = counts @ np.log(np.minimum(factors, 1.0))
+                else:
+                    logs = np.log(factors[single].prod(axis=0))
                     logs += counts[~single] @ np.log(np.minimum(factors[~single], 1.0))
             bounds[first : first + n_together] = logs
         return (1.0 - 1e-6) / 2.0 * bounds

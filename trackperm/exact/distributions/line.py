@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,6 +15,9 @@ from trackperm.exact.counts import LARGEST
 from trackperm.exact.distributions.characteristic import SwapDistribution
 from trackperm.exact.distributions.pmf import LOG_WINDOW
 from trackperm.exact.types import IntArray
+
+FEW_STEPS = 32
+"""Largest number of steps that are added one by one, in less time than NumPy takes to start."""
 
 
 @dataclass(frozen=True)
@@ -34,17 +38,23 @@ class LineLaw:
     @cached_property
     def n_coins(self) -> int:
         """Number of coins."""
-        return int(self.multiplicities.sum())
+        return self.number(self.multiplicities)
 
     @cached_property
     def total(self) -> int:
         """Greatest value of X."""
-        if (
-            self.steps.dtype != object
-            and self.n_coins * int(self.steps[-1] if self.steps.size else 0) < LARGEST
-        ):
-            return int(self.steps @ self.multiplicities)
-        return sum(d * c for d, c in zip(self.steps.tolist(), self.multiplicities.tolist(), strict=True))
+        return self.value(self.multiplicities)
+
+    def number(self, ups: IntArray) -> int:
+        """Return the sum of these numbers of coins."""
+        return sum(ups.tolist()) if ups.size <= FEW_STEPS else int(ups.sum())
+
+    def value(self, ups: IntArray) -> int:
+        """Return the value of X if these numbers of coins, at most c_k, show 1."""
+        steps, is_short = self.steps, self.steps.dtype != object
+        if is_short and steps.size > FEW_STEPS and self.n_coins * int(steps[-1]) < LARGEST:
+            return int(steps @ ups)
+        return sum(map(operator.mul, steps.tolist(), ups.tolist()))
 
     @cached_property
     def root(self) -> int:
@@ -64,8 +74,9 @@ class LineLaw:
 
     def divided(self) -> tuple[LineLaw, int]:
         """Return the law of X / g, and g, the greatest common divisor of the steps."""
-        divisor = int(np.gcd.reduce(self.steps)) if self.steps.size else 1
-        return (self, 1) if divisor == 1 else (LineLaw(self.steps // divisor, self.multiplicities), divisor)
+        steps = self.steps
+        divisor = math.gcd(*steps.tolist()) if steps.size <= FEW_STEPS else int(np.gcd.reduce(steps))
+        return (self, 1) if divisor <= 1 else (LineLaw(self.steps // divisor, self.multiplicities), divisor)
 
     def below(self, limit: int) -> LineLaw:
         """Return the law of the coins whose steps are at most `limit`."""

@@ -100,7 +100,7 @@ def plan_window(law: SwapDistribution, tilt: FloatArray, log_mass: float, *, fas
     With `fast`, it is enlarged to sizes that transform fast.
     """
     starts, periods = [], []
-    centre = law.centred_mean(tilt)
+    centre = law.centred_mean(tilt).tolist()
     for axis, (least, greatest) in enumerate(law.support):
         mean = centre[axis] + law.total[axis] / 2
         radius = law.radius(axis, log_mass - math.log(law.rank))
@@ -134,7 +134,7 @@ def smooth_length(size: int) -> int:
 def log_outside(law: SwapDistribution, tilt: FloatArray, window: Window) -> float:
     """Return the logarithm of a bound of P_lambda(X outside `window`); -inf where it covers the support."""
     total = -math.inf
-    centre = law.centred_mean(tilt)
+    centre = law.centred_mean(tilt).tolist()
     for axis, (start, period) in enumerate(zip(window.start, window.periods, strict=True)):
         least, greatest = law.support[axis]
         mean = centre[axis] + law.total[axis] / 2

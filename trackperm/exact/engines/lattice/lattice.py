@@ -63,13 +63,13 @@ def reduce_rank(histogram: DifferenceHistogram) -> Lattice:
     CapacityError
         If coordinates exceed 2^62.
     """
-    rows = [[int(value) for value in row] for row in histogram.differences]
+    rows = histogram.differences.tolist()
     m = histogram.differences.shape[1]
     reduced = echelon_basis(rows)
     if reduced is None:
         identity = tuple(tuple(int(i == j) for j in range(m)) for i in range(m))
         return Lattice(identity, histogram.differences)
-    weights = [int(c) for c in histogram.multiplicities]
+    weights = histogram.multiplicities.tolist()
     echelon, pivots = reduced
     coordinates = [_coordinates(row, echelon, pivots) for row in rows]
     rank = len(echelon)
@@ -329,8 +329,8 @@ class Reach:
         largest = max(map(abs, slopes), default=0) * int(np.abs(self._law.coordinates).max(initial=0))
         dtype: Any = np.int64 if largest * max(len(slopes), 1) < LARGEST else object
         steps = (self._law.coordinates.astype(dtype) @ np.array(slopes, dtype=dtype))[:, None]
-        (fall,) = exact_column_sums(np.minimum(steps, 0), self._law.multiplicities)
-        (rise,) = exact_column_sums(np.maximum(steps, 0), self._law.multiplicities)
+        parts = [np.minimum(steps, 0), np.maximum(steps, 0)]
+        fall, rise = exact_column_sums(np.hstack(parts), self._law.multiplicities)
         return Strip(constant, slopes, constant + fall, constant + rise)
 
     def contains(self, points: Sequence[IntArray]) -> Flags:

@@ -129,7 +129,7 @@ def rows_tail(
     reach : Reach
         Points that swaps may lead to.
     """
-    first = _tilted(law, first_tilt)
+    first, precision = _tilted(law, first_tilt), least_precision(law)
     none = np.zeros(law.rank)
     window = plan_window(law, none, LOG_WINDOW + min(log_tail, 0.0), fast=False)
     n_rows = math.prod(window.periods[:-1])
@@ -139,27 +139,29 @@ def rows_tail(
     if law.rank > 2:
         # Most rows of a box are so far from the mean that even whole they are negligible.
         untilted = _tilted(law, none)
-        bounds = _log_mass_bounds(untilted, rows, least_precision(law))
+        bounds = _log_mass_bounds(untilted, rows, precision)
         rows = rows.chosen(bounds > log_tail + LOG_IGNORED - math.log(n_rows))
         log_beyond = float(np.logaddexp(log_beyond, log_tail + LOG_IGNORED))
     found = region_rows(region, rows, reach, memory_budget)
     if found.inside.n > INTERVALS_PER_ROW * n_rows:
         raise CapacityError(f"the region has {found.inside.n} intervals in {n_rows} rows")
-    tilts, chosen = _assigned(law, first, found.inside, log_tail)
-    tail = _summed(law, tilts, found.inside, chosen, log_tail, log_beyond, memory_budget)
+
+    def summed(intervals: RowIntervals, log_left_out: float) -> TailMass:
+        tilts, chosen = _assigned(law, first, intervals, log_tail, precision)
+        return _summed(law, tilts, intervals, chosen, log_tail, log_left_out, precision, memory_budget)
+
+    tail = summed(found.inside, log_beyond)
     if found.undefined.n == 0:
         return tail
-    tilts, chosen = _assigned(law, first, found.undefined, log_tail)
-    undefined = _summed(law, tilts, found.undefined, chosen, log_tail, -math.inf, memory_budget)
+    undefined = summed(found.undefined, -math.inf)
     point = tuple(int(axis[0]) for axis in (*found.undefined.heads, found.undefined.first))
     return without_undefined(tail, undefined, point)
 
 
 def _assigned(
-    law: SwapDistribution, first: Tilted, rows: RowIntervals, log_tail: float
+    law: SwapDistribution, first: Tilted, rows: RowIntervals, log_tail: float, precision: FloatArray
 ) -> tuple[list[Tilted], IntArray]:
     """Return tilts, and the number of that of each row: -1 for rows whose mass is negligible."""
-    precision = least_precision(law)
     tilts = [first]
     bounds = _log_mass_bounds(first, rows, precision)
     chosen = np.full(rows.n, -1, dtype=np.int64)
@@ -258,13 +260,13 @@ def _summed(
     chosen: IntArray,
     log_tail: float,
     log_beyond: float,
+    precision: FloatArray,
     memory_budget: int,
 ) -> TailMass:
     """Sum every row under its tilt, and add the bounds of omitted mass to the certificate.
 
     `log_beyond` bounds the mass outside the window of the rows.
     """
-    precision = least_precision(law)
     log_scale = common_scale(tilts, log_tail)
     total, error = 0.0, float(never_zero(log_beyond - log_scale))
     left_out = [rows.chosen(chosen == -1)]
@@ -315,6 +317,7 @@ def _row_sums(
     gaps = -np.expm1(-rate + 1j * sign * _angles(along, n_along))
     gaps[along == 0] = 1.0
     entries = weights * values / gaps[place]
+    norms = np.sqrt(np.bincount(place, weights=entries.real**2 + entries.imag**2))
     exponents = tilt.log_weight([*rows.heads, _near(tilt, rows)]) + shift
     row_weights = np.exp(exponents)
     x, y = rows.heads[0] - window.start[0], _near(tilt, rows) - window.start[1]
@@ -328,14 +331,15 @@ def _row_sums(
         mine = (place >= first) & (place < first + n_together)
         spectrum = np.zeros((block.size, n_across), dtype=np.complex128)
         spectrum[place[mine] - first, frequencies[mine, 0]] = entries[mine]
-        norms = np.linalg.norm(spectrum, axis=1)
         at_rows = np.fft.ifft(spectrum, norm="forward")[:, x]
         terms = turns[block * y % n_along] - decay * turns[block * beyond % n_along]
         reach = np.abs(at_rows)
         if block[0, 0] == 0:
             terms[0] = at_zero
             reach[0] *= at_zero / 2.0
-        transformed += float(norms @ np.sqrt((terms.real**2 + terms.imag**2) @ row_weights**2))
+        transformed += float(
+            norms[first : first + n_together] @ np.sqrt((terms.real**2 + terms.imag**2) @ row_weights**2)
+        )
         terms *= at_rows
         sums += terms.real.sum(axis=0)
         sizes += 2.0 * reach.sum(axis=0)

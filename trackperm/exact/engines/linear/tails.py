@@ -24,7 +24,7 @@ from trackperm.errors import CapacityError
 from trackperm.exact.counts import LARGEST
 from trackperm.exact.distributions.characteristic import UNIT
 from trackperm.exact.distributions.frequencies import MOST_FACTORS, FrequencySearch
-from trackperm.exact.distributions.line import LineLaw
+from trackperm.exact.distributions.line import FEW_STEPS, LineLaw
 from trackperm.exact.distributions.pmf import FEW, LARGEST_PERIOD, LOG_PRUNED
 from trackperm.exact.distributions.tilt import CERTAIN, TailMass, scale_factor, share_of_swaps
 from trackperm.exact.engines import enumeration
@@ -40,9 +40,6 @@ EXACT_IN_FLOATS = 2**52
 
 LOG2_LISTED = 21
 """Binary logarithm of the largest number of configurations of one half: 2^21 take under a second."""
-
-FEW_DIFFERENCES = 32
-"""Largest number of differences that are folded one by one."""
 
 QUICK = 1.0
 """Estimated seconds that one tail of a bracket may take: a bracket needs several."""
@@ -93,7 +90,7 @@ class LinearStatistic:
 
         `differences`, shape (J,), need not be distinct; `counts` are the examples of each.
         """
-        if differences.size <= FEW_DIFFERENCES:
+        if differences.size <= FEW_STEPS:
             # A dictionary folds few differences in less time than NumPy takes to start.
             numbers: dict[int, list[int]] = {}
             for difference, count in zip(differences.tolist(), counts.tolist(), strict=True):
@@ -101,10 +98,9 @@ class LinearStatistic:
                     found = numbers.setdefault(abs(difference), [0, 0])
                     found[0] += count
                     found[1] += count if difference > 0 else 0
-            sizes = np.array(sorted(numbers), dtype=differences.dtype)
-            totals, ups = (
-                np.array([numbers[size] for size in sorted(numbers)], dtype=np.int64).reshape(-1, 2).T
-            )
+            few = sorted(numbers)
+            sizes = np.array(few, dtype=differences.dtype)
+            totals, ups = (np.array([numbers[size][i] for size in few], dtype=np.int64) for i in range(2))
         else:
             sizes, places = np.unique(np.abs(differences), return_inverse=True)
             totals, ups = np.zeros((2, sizes.size), dtype=np.int64)
@@ -113,14 +109,12 @@ class LinearStatistic:
             first = int(sizes[0] == 0)
             sizes, totals, ups = sizes[first:], totals[first:], ups[first:]
         law, divisor = LineLaw(sizes, totals).divided()
-        return cls(law, ups, divisor * unit, observed)
+        return cls(law, ups, unit if divisor == 1 else divisor * unit, observed)
 
     @cached_property
     def observed_point(self) -> int:
         """Observed value of X."""
-        if self.law.total <= LARGEST:
-            return int(self.law.steps.astype(np.int64) @ self.n_up)
-        return sum(d * n for d, n in zip(self.law.steps.tolist(), self.n_up.tolist(), strict=True))
+        return self.law.value(self.n_up)
 
     @property
     def is_antisymmetric(self) -> bool:
