@@ -2,11 +2,10 @@
 
 They are Algorithms 1 and 5 of Zmigrod, Vieira and Cotterell (2022), computed differently. A linear statistic
 is one weighted sum of coins (`sums`). The null distribution of any other statistic lives on a lattice of low
-rank (`engines.lattice`): ties are decided on integers. The tail of two independent counts is a sum of
-products of binomial probabilities; other tails are sums over a tilted characteristic function
-(`distributions`) with a certified error. If that takes too long, a weighted sum close to the statistic gives
-certified bounds (`engines.linearised`). If they are too wide, swaps are drawn with tilted coins
-(`engines.tilted_sampling`), or with fair ones (`engines.monte_carlo`) if the statistic has no slope.
+rank (`engines.lattice`): ties are decided on integers, and tails are sums over a tilted characteristic
+function (`distributions`) with a certified error. If that takes too long, a weighted sum close to the
+statistic gives certified bounds (`engines.linearised`). If they are too wide, swaps are drawn with tilted
+coins (`engines.tilted_sampling`), or with fair ones (`engines.monte_carlo`) if the statistic has no slope.
 """
 
 from __future__ import annotations
@@ -24,20 +23,25 @@ from trackperm.choices import Alternative, Method
 from trackperm.errors import CapacityError, InputError
 from trackperm.exact.counts import LARGEST, DifferenceHistogram, n_configurations
 from trackperm.exact.distributions.characteristic import FloatArray, SwapDistribution
-from trackperm.exact.distributions.pmf import BYTES_PER_CELL, LOG_WINDOW, Window, plan_window
 from trackperm.exact.distributions.tilt import EMPTY, TailMass, share_of_swaps
-from trackperm.exact.engines.choice import LONGEST, PATIENCE, Engine, cannot_solve, run_cheapest, run_named
+from trackperm.exact.engines.choice import (
+    LONGEST,
+    PATIENCE,
+    Engine,
+    cannot_solve,
+    fitting_engines,
+    run_first,
+    run_named,
+)
 from trackperm.exact.engines.enumeration import count_inside
 from trackperm.exact.engines.lattice.forms import in_fewer_forms
-from trackperm.exact.engines.lattice.independent import are_independent, independent_tail
+from trackperm.exact.engines.lattice.independent import cost_of_independent, independent_tail
 from trackperm.exact.engines.lattice.lattice import MOST_REDUCED, Lattice, Reach, reduce_rank
-from trackperm.exact.engines.lattice.row_direction import ROW_RANKS, in_short_rows
-from trackperm.exact.engines.lattice.rows import BYTES_PER_INTERVAL
-from trackperm.exact.engines.lattice.space import MOST_FREQUENCIES, frequencies_in_space
+from trackperm.exact.engines.lattice.plan import lattice_plan
+from trackperm.exact.engines.lattice.row_direction import in_short_rows
 from trackperm.exact.engines.lattice.statistic import LatticeStatistic, Statistic
 from trackperm.exact.engines.lattice.tail import region_tail
-from trackperm.exact.engines.linear.tails import EXACT_IN_FLOATS
-from trackperm.exact.engines.linearised import linearised_tail
+from trackperm.exact.engines.linearised import linearised_bounds
 from trackperm.exact.functions.monotone import direction_along
 from trackperm.exact.functions.rational import RationalStatistic
 from trackperm.exact.functions.real import RealStatistic
@@ -63,27 +67,8 @@ LISTABLE = 2**17
 """Largest number of configurations that are listed for several counts: half a second, which the lattice
 engine rarely needs."""
 
-SECONDS_PER_CELL = 2.5e-6
-"""Time of a cell of a grid: to decide it, to transform it under a few tilts, and to sum it. It is 2 to 3.5
-microseconds for F1 of strata, macro-F1 and correlation, measured on one core at 2.5 GHz."""
-
 SECONDS_OF_LATTICE = 5e-3
 """Time of the lattice engine for the smallest problems."""
-
-SECONDS_PER_ROW = 2.5e-6
-"""Time of a row of a plane whose points inside are an interval."""
-
-SECONDS_PER_ROW_IN_SPACE = 1.5e-6
-"""The same of a lattice of rank three, where half of all rows are negligible."""
-
-SECONDS_PER_POINT = 6e-7
-"""Time of a point in a row that is decided on its own, measured with MCC."""
-
-POINTS_PER_ROW = 6
-"""Points of a row that are decided on their own where the statistic is affine, but not rational."""
-
-SECONDS_PER_FACTOR = 1e-7
-"""Time of the factor of one distinct difference in the characteristic function at one frequency."""
 
 BYTES_PER_CONFIGURATION = 256
 """Memory of one configuration: coordinates, its number of swaps as a Python integer, and work arrays."""
@@ -237,7 +222,16 @@ def _lattice_test(histogram: DifferenceHistogram, h: Statistic, options: TestOpt
     tilts = statistic.observed_exact is not None and not options.mid_p and options.exceedances is None
     patience = PATIENCE if tilts else LONGEST
     named = partial(run_named, options.method, others=["bracket", "tilted", "monte-carlo"])
-    run = partial(run_cheapest, patience=patience) if options.method == "auto" else named
+
+    def planned(region: Callable[[], Region]) -> Callable[[], tuple[TailMass, Engine[TailMass]]]:
+        """Choose engines; it raises CapacityError if none fits, by the pairs, whatever was observed."""
+        engines = _engines(law, statistic, float(observed), region, upper, options)
+        if options.method != "auto":
+            return partial(named, engines, options.memory_budget)
+        return partial(run_first, fitting_engines(engines, options.memory_budget, patience=patience))
+
+    def quick(region: Callable[[], Region]) -> TailResult | None:
+        return _independent_tail(law, statistic, region, options, patience)
 
     def drawn(method: str) -> PermutationTest:
         inside = region()
@@ -251,10 +245,10 @@ def _lattice_test(histogram: DifferenceHistogram, h: Statistic, options: TestOpt
             result = drawn_result(law, inside, options, fields)
             return replace(result, why=f"{result.why}; tilted: {error.message}")
 
-    def bracketed(*, only_tight: bool) -> TailResult:
+    def bracketed(*, only_tight: bool) -> Callable[[], TailResult]:
         if not isinstance(statistic.h, RationalStatistic | RealStatistic):
             raise CapacityError("the statistic is a NumPy function, whose slopes are not known")
-        mass, why = linearised_tail(
+        bounds, why = linearised_bounds(
             histogram,
             statistic.h,
             statistic.observed,
@@ -262,15 +256,7 @@ def _lattice_test(histogram: DifferenceHistogram, h: Statistic, options: TestOpt
             options.memory_budget,
             only_tight=only_tight,
         )
-        return TailResult(mass, "bracket", why)
-
-    def computed(inside: Callable[[], Region]) -> TailResult:
-        found = _independent_tail(law, statistic, inside, options, patience)
-        if found is not None:
-            return found
-        engines = _engines(law, statistic, float(observed), inside, upper, options)
-        mass, engine = run(engines, options.memory_budget)
-        return TailResult(mass, engine.name, engine.why)
+        return lambda: TailResult(bounds(), "bracket", why)
 
     found = all_extreme(law.n_coins, options.two_sided and observed == 0)
     if found is None and options.method in ("monte-carlo", "tilted"):
@@ -279,14 +265,16 @@ def _lattice_test(histogram: DifferenceHistogram, h: Statistic, options: TestOpt
         if options.mid_p:
             raise cannot_solve("bracket", "it does not separate ties, which the mid-p-value counts half")
         try:
-            found = bracketed(only_tight=False)
+            found = bracketed(only_tight=False)()
         except CapacityError as error:
             raise cannot_solve("bracket", error.message) from error
     if found is None:
+        found = quick(region)
+    if found is None:
         try:
-            found = computed(region)
+            run = planned(region)
         except CapacityError as error:
-            if options.method != "auto" or options.mid_p:
+            if options.mid_p:
                 raise
             if not tilts:
                 result = drawn("monte-carlo")
@@ -295,13 +283,21 @@ def _lattice_test(histogram: DifferenceHistogram, h: Statistic, options: TestOpt
                 result = drawn("tilted")
                 return replace(result, why=f"{result.why}; {error.message}")
             try:
-                found = bracketed(only_tight=True)
-                found = replace(found, why=f"{found.why}; {error.message}")
+                bounds = bracketed(only_tight=True)
             except CapacityError as loose:
                 result = drawn("tilted")
                 return replace(result, why=f"{result.why}; {error.message}; bracket: {loose.message}")
+            found = bounds()
+            found = replace(found, why=f"{found.why}; {error.message}")
+        else:
+            mass, engine = run()
+            found = TailResult(mass, engine.name, engine.why)
     if options.mid_p and law.n_coins:
-        interior = computed(partial(region, strict=True))
+        strict = partial(region, strict=True)
+        interior = quick(strict)
+        if interior is None:
+            mass, engine = planned(strict)()
+            interior = TailResult(mass, engine.name, engine.why)
         found = replace(found, interior=interior.mass, method=interior.method, why=interior.why)
     return computed_result(found, options, fields)
 
@@ -368,9 +364,10 @@ def _independent_tail(
     patience: float,
 ) -> TailResult | None:
     """Return the tail of two independent counts; None if another engine is faster, or has to compute it."""
-    if options.method not in ("auto", "lattice") or not _has_independent_counts(law, statistic):
+    cost = cost_of_independent(law, statistic) if options.method in ("auto", "lattice") else None
+    if cost is None:
         return None
-    seconds, n_bytes = _cost_of_lattice(law, statistic)
+    seconds, n_bytes = SECONDS_OF_LATTICE + cost[0], cost[1]
     listing = _seconds_of_listing(n_configurations(law.multiplicities))
     is_slow = options.method == "auto" and (seconds > patience or seconds >= listing)
     if is_slow or n_bytes > options.memory_budget:
@@ -383,47 +380,13 @@ def _independent_tail(
     return TailResult(mass, "lattice", _size_of_lattice(law, statistic))
 
 
-def _has_independent_counts(law: SwapDistribution, statistic: LatticeStatistic) -> bool:
-    """Whether the law is that of two independent counts, and regions in its rows have a closed form."""
-    return are_independent(law) and statistic.local is not None and statistic.is_closed_in_rows
-
-
-def _size_of_lattice(law: SwapDistribution, statistic: LatticeStatistic) -> str:
-    return f"{len(statistic.histogram.observed)} counts on a lattice of rank {law.rank}"
-
-
 def _seconds_of_listing(n_configurations: int) -> float:
     """Return the estimated time of enumeration; infinite for more configurations than are listed."""
     return 1e-4 + 4e-6 * n_configurations if n_configurations <= LISTABLE else math.inf
 
 
-def _cost_of_lattice(law: SwapDistribution, statistic: LatticeStatistic) -> tuple[float, int]:
-    """Return the estimated seconds and bytes of the lattice engine."""
-    if _has_independent_counts(law, statistic):
-        largest = int(law.multiplicities.max())
-        return SECONDS_OF_LATTICE + SECONDS_PER_ROW * largest, BYTES_PER_INTERVAL * largest
-    window = plan_window(law, np.zeros(law.rank), LOG_WINDOW, fast=False)
-    by_rows = _seconds_of_rows(law, statistic, window) if law.rank in ROW_RANKS else None
-    if by_rows is not None:
-        return SECONDS_OF_LATTICE + by_rows, BYTES_PER_INTERVAL * math.prod(window.periods[:-1])
-    by_cells = SECONDS_PER_CELL * window.size if law.rank > 1 else 0.0
-    return SECONDS_OF_LATTICE + by_cells, BYTES_PER_CELL * window.size
-
-
-def _seconds_of_rows(law: SwapDistribution, statistic: LatticeStatistic, window: Window) -> float | None:
-    """Return the estimated time of the rows of a window; None if a sum over them has too many terms."""
-    n_rows = math.prod(window.periods[:-1])
-    seconds = (SECONDS_PER_ROW if law.rank == 2 else SECONDS_PER_ROW_IN_SPACE) * n_rows
-    if not statistic.is_closed_in_rows:
-        seconds += SECONDS_PER_POINT * window.size
-    elif statistic.local is None:
-        seconds += SECONDS_PER_POINT * POINTS_PER_ROW * n_rows
-    if law.rank > 2:
-        n_frequencies = frequencies_in_space(law, window)
-        if 4 * n_frequencies > MOST_FREQUENCIES:  # under a tilt, more frequencies matter
-            return None
-        seconds += SECONDS_PER_FACTOR * n_frequencies * law.multiplicities.size
-    return seconds
+def _size_of_lattice(law: SwapDistribution, statistic: LatticeStatistic) -> str:
+    return f"{len(statistic.histogram.observed)} counts on a lattice of rank {law.rank}"
 
 
 def _engines(
@@ -436,19 +399,19 @@ def _engines(
 ) -> list[Engine[TailMass]]:
     configurations = n_configurations(law.multiplicities)
     ways = str(configurations) if configurations < LARGEST else f"2^{configurations.bit_length() - 1}"
-    seconds, n_bytes, refusal = 0.0, 0, None
-    if law.rank > MOST_REDUCED:
-        refusal = f"more than {MOST_REDUCED} counts vary independently"
-    else:
-        seconds, n_bytes = _cost_of_lattice(law, statistic)
-    if any(max(abs(low), abs(high)) > EXACT_IN_FLOATS for low, high in law.support):
-        refusal = "sums of the differences exceed 2^52, beyond which floats are not exact"
+    budget = options.memory_budget
+    plan = lattice_plan(law, statistic, budget)
 
     def counted() -> TailMass:
         count = count_inside(law, region())
         return share_of_swaps(count, law.n_coins) if count else EMPTY
 
-    budget = options.memory_budget
+    def summed() -> TailMass:
+        floor = plan.log_floor
+        return region_tail(
+            law, statistic, threshold, region(), upper=upper, memory_budget=budget, log_floor=floor
+        )
+
     return [
         Engine(
             "enumerate",
@@ -460,10 +423,10 @@ def _engines(
         ),
         Engine(
             "lattice",
-            seconds=seconds,
-            n_bytes=n_bytes,
-            refusal=refusal,
+            seconds=SECONDS_OF_LATTICE + plan.seconds,
+            n_bytes=plan.n_bytes,
+            refusal=plan.refusal,
             why=_size_of_lattice(law, statistic),
-            run=lambda: region_tail(law, statistic, threshold, region(), upper=upper, memory_budget=budget),
+            run=summed,
         ),
     ]

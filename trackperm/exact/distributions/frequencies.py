@@ -12,6 +12,14 @@ tilted coin has the mean log((1 + tanh |a|) / 2); a bound over a reach h keeps a
 So rows with small steps bound wide boxes, and rows with some variance left under the tilt bound narrow ones.
 Rows of about equal merit are taken in random order: steps of nearly the same size, or in arithmetic
 progression, would all keep frequencies that other rows rule out. The bound holds for any choice.
+
+The number of frequencies of fair coins is estimated beforehand. For the phase U of a random frequency,
+
+    E |cos U|^a = Gamma((a + 1) / 2) / (sqrt(pi) Gamma(a / 2 + 1)) = (1 + pi a / 2)^(-1/2), nearly.
+
+With M(s) = -1/2 sum_k log(1 + pi s c_k / 2) and s > 0 that minimises M(s) - s l, the modulus of independent
+phases is above exp(l) with the probability exp(M(s) - s l) / (s sqrt(2 pi M''(s))), nearly (Bahadur and Rao
+1960).
 """
 
 from __future__ import annotations
@@ -54,6 +62,29 @@ CHUNK = 2**15
 
 MOST_FACTORS = 2**32
 """Largest number of box-row pairs: a quarter of a minute, after which other engines are quicker."""
+
+
+EXPONENTS = 2.0 ** np.arange(-8.0, 5.0)
+"""Values of s that are tried for the number of frequencies."""
+
+
+def n_expected(law: SwapDistribution, periods: Sequence[int], log_threshold: float) -> tuple[float, float]:
+    """Estimate the numbers of frequencies that :func:`surviving_frequencies` finds for fair coins.
+
+    They are those near 0, where the squared modulus is nearly exp(-theta^T C theta) with the covariance C,
+    and those elsewhere.
+    """
+    half = math.prod(periods) / 2.0
+    root = math.sqrt(max(float(np.linalg.det(law.covariance(np.zeros(law.rank)))), 1e-300))
+    ball = math.pi ** (law.rank / 2.0) / math.gamma(law.rank / 2.0 + 1.0)
+    near_0 = half * ball * (-log_threshold / (2.0 * math.pi**2)) ** (law.rank / 2.0) / root
+    slopes = math.pi / 2.0 * law.multiplicities
+    growth = 1.0 + np.outer(EXPONENTS, slopes)
+    logs = -0.5 * np.log(growth).sum(axis=1) - EXPONENTS * log_threshold
+    best = int(np.argmin(logs))
+    deviation = math.sqrt(0.5 * float(((slopes / growth[best]) ** 2).sum()))
+    spread = max(float(EXPONENTS[best]) * deviation * math.sqrt(2.0 * math.pi), 1.0)
+    return min(near_0, half), half * math.exp(min(float(logs[best]), 0.0)) / spread
 
 
 def surviving_frequencies(

@@ -60,20 +60,47 @@ def run_cheapest(
 ) -> tuple[Tails, Engine[Tails]]:
     """Run the cheapest engine that can run within `patience` seconds; if it gives up, the next one.
 
-    If all fail, the CapacityError lists the obstacle of each.
+    If all fail, it raises CapacityError.
     """
-    obstacles = []
+    return run_first(fitting_engines(engines, memory_budget, patience=patience))
+
+
+def fitting_engines(
+    engines: Sequence[Engine[Tails]], memory_budget: int, *, patience: float
+) -> list[Engine[Tails]]:
+    """Return the engines that can run within `patience` seconds, the cheapest first.
+
+    If there are none, the CapacityError lists the obstacle of each.
+    """
+    fitting, obstacles = [], []
     for engine in sorted(engines, key=lambda engine: engine.seconds):
         obstacle = engine.obstacle(memory_budget)
         if obstacle is None and engine.seconds > patience:
             obstacle = f"it would take about {engine.seconds:.0f} s: `--method {engine.name}` waits"
         if obstacle is None:
-            try:
-                return engine.run(), engine
-            except CapacityError as error:
-                obstacle = error.message
+            fitting.append(engine)
         obstacles.append(f"{engine.name}: {obstacle}")
-    raise CapacityError("no exact engine fits: " + "; ".join(obstacles))
+    if not fitting:
+        raise CapacityError("no exact engine fits: " + "; ".join(obstacles))
+    return fitting
+
+
+def run_first(engines: Sequence[Engine[Tails]]) -> tuple[Tails, Engine[Tails]]:
+    """Run the first engine; if it gives up, the next one.
+
+    If all give up, the CapacityError lists the obstacle of each. Random swaps must not replace them, since
+    giving up may depend on the observed value.
+    """
+    obstacles = []
+    for engine in engines:
+        try:
+            return engine.run(), engine
+        except CapacityError as error:
+            obstacles.append(f"{engine.name}: {error.message}")
+    raise CapacityError(
+        "no exact engine has a result: " + "; ".join(obstacles),
+        hint="`--method monte-carlo` draws random swaps.",
+    )
 
 
 def run_named(

@@ -26,9 +26,10 @@ a part of B; for others, B is a part of R_x.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
@@ -261,7 +262,7 @@ class Linearisation:
         return min(scale_factor(lattice, upper_tilt(lattice, point), (point,)).log, 0.0)
 
 
-def linearised_tail(
+def linearised_bounds(
     histogram: DifferenceHistogram,
     h: OperationTree,
     observed: float,
@@ -269,8 +270,8 @@ def linearised_tail(
     memory_budget: int,
     *,
     only_tight: bool = False,
-) -> tuple[TailMass, str]:
-    """Return certified bounds of one side of a p-value, as :meth:`Linearisation.bracket`, and the reason.
+) -> tuple[Callable[[], TailMass], str]:
+    """Return a function that computes certified bounds of one side of a p-value, and the reason for them.
 
     Parameters
     ----------
@@ -296,8 +297,8 @@ def linearised_tail(
     distance = f"{remainder.bound / linear.deviation:.2g} standard deviations"
     if only_tight and not remainder.is_tight:
         raise CapacityError(f"the statistic differs from a weighted sum by up to {distance}")
-    mass = linear.bracket(observed, alternative, remainder, memory_budget)
-    return mass, f"a weighted sum differs from the statistic by at most {distance}"
+    bounds = partial(linear.bracket, observed, alternative, remainder, memory_budget)
+    return bounds, f"a weighted sum differs from the statistic by at most {distance}"
 
 
 def covariance_root(law: SwapDistribution) -> FloatArray:

@@ -250,11 +250,11 @@ def test_signs_along_rows_against_integers(name: str) -> None:
     rng = np.random.default_rng(6)
     n_ties = 0
     for _ in range(10):
-        region, _, _, centre = region_of(name, 300, rng, upper=True)
+        region, _, _, observed = region_of(name, 300, rng, upper=True)
         assert isinstance(region, RationalRegion)
-        x, y = (at + grid for at, grid in zip(centre, np.indices((81, 81)) - 40, strict=True))
+        x, y = (at + grid for at, grid in zip(observed, np.indices((81, 81)) - 40, strict=True))
         quadratics = region.quadratics([x[:, 0]], y[:, 0], y[:, -1])
-        offsets = [axis.astype(object) - at for axis, at in zip((x, y), centre, strict=True)]
+        offsets = [axis.astype(object) - at for axis, at in zip((x, y), quadratics.centre, strict=True)]
         expected = np.sign(quadratics.polynomial(offsets)).astype(int)
         np.testing.assert_array_equal(quadratics.signs(y.T).T, expected)
         n_ties += int((expected == 0).sum())

@@ -12,7 +12,8 @@ The certificate of the sum adds up, for each tilt:
 3. roundings of the weights, of the sum and of the scale factor's exponent;
 
 and once: the bound of omitted cells, which have negligible mass or lie outside the windows of all tilts, and
-the null mass outside the window.
+the null mass outside the window. If too many frequencies matter under a tilt, bounds replace the mass of its
+cells, and the sum is an upper bound.
 """
 
 from __future__ import annotations
@@ -167,7 +168,10 @@ class _Sums:
         log_scale = common_scale(tilts, self._log_tail)
         total, error = 0.0, float(never_zero(np.logaddexp(log_beyond, log_left_out) - log_scale))
         for index in range(len(tilts)):
-            mass, mass_error = self._summed(wanted, tilts, index, log_scale, memory_budget)
+            try:
+                mass, mass_error = self._summed(wanted, tilts, index, log_scale, memory_budget)
+            except CapacityError:
+                mass, mass_error = 0.0, self._bounded(wanted, tilts, index, log_scale)
             total, error = total + mass, error + mass_error
         return certified(log_scale, total, error)
 
@@ -200,6 +204,14 @@ class _Sums:
             if badly[at] > height:
                 height, worst = float(badly[at]), tuple(int(axis[at]) for axis in points)
         return left_out, worst
+
+    def _bounded(self, wanted: int, tilts: Sequence[Tilted], index: int, log_scale: float) -> float:
+        """Return an upper bound of the mass of the cells of one tilt, divided by exp(log_scale)."""
+        total = 0.0
+        for points in self._cells.kind(wanted, _intersection(tilts[index].window, self._cells.window)):
+            chosen, _, bound = self._chosen(tilts, points)
+            total += float(never_zero(bound[chosen == index] - log_scale).sum())
+        return total
 
     def _summed(
         self, wanted: int, tilts: Sequence[Tilted], index: int, log_scale: float, memory_budget: int

@@ -27,7 +27,14 @@ from trackperm.exact.distributions.characteristic import UNIT, FloatArray, SwapD
 from trackperm.exact.distributions.pmf import Window
 from trackperm.exact.distributions.tilt import EMPTY, TailMass, without_undefined
 from trackperm.exact.engines.lattice.lattice import Reach
-from trackperm.exact.engines.lattice.rows import BYTES_PER_INTERVAL, RowIntervals, region_rows, window_rows
+from trackperm.exact.engines.lattice.rows import (
+    BYTES_PER_INTERVAL,
+    SECONDS_PER_ROW,
+    RowIntervals,
+    region_rows,
+    window_rows,
+)
+from trackperm.exact.engines.lattice.statistic import LatticeStatistic
 from trackperm.exact.types import IntArray, Region
 
 SMALLEST = 2.0**-1000
@@ -43,6 +50,25 @@ LEAST_TAIL = 2.0**-900
 def are_independent(law: SwapDistribution) -> bool:
     """Return whether X has two coordinates, each moved by coins of its own by 1 or by -1."""
     return law.coordinates.shape == (2, 2) and sorted(np.abs(law.coordinates).tolist()) == [[0, 1], [1, 0]]
+
+
+def cost_of_independent(law: SwapDistribution, statistic: LatticeStatistic) -> tuple[float, int] | None:
+    """Return the estimated seconds and bytes of the tail of a statistic of two independent counts.
+
+    None if the law is another one, or regions in its rows have no closed form.
+    """
+    if not (are_independent(law) and statistic.local is not None and statistic.is_closed_in_rows):
+        return None
+    n_rows = sum(_n_kept(c) for c in law.multiplicities.tolist())
+    return SECONDS_PER_ROW * n_rows, BYTES_PER_INTERVAL * n_rows
+
+
+def _n_kept(c: int) -> int:
+    """Return the largest number of terms of c coins that are kept.
+
+    At distance d from the middle, terms are at most (c + 1) exp(-2 d^2 / c) (Hoeffding 1963).
+    """
+    return min(c + 1, 40 * math.isqrt(c) + 41)
 
 
 def independent_tail(law: SwapDistribution, region: Region, reach: Reach, memory_budget: int) -> TailMass:
@@ -103,8 +129,7 @@ class _Count:
         mine = law.coordinates[:, axis] != 0
         c = int(law.multiplicities[mine][0])
         middle = (c + 1) // 2
-        # At distance d, terms are at most (c + 1) exp(-2 d^2 / c) (Hoeffding 1963).
-        d = np.arange(1.0, min(c - middle, 20 * math.isqrt(c) + 20) + 1.0)
+        d = np.arange(1.0, min(c - middle, _n_kept(c) // 2) + 1.0)
         half = np.cumprod((c - middle - d + 1.0) / (middle + d))
         half = np.concatenate([[1.0], half[half >= SMALLEST]])
         terms = np.concatenate([half[: 0 if c % 2 == 0 else None : -1], half])

@@ -12,7 +12,8 @@ Rows of rank three are summed by `space`.
 One tilt suits only the rows where its weights stay moderate (`tilted`), so several are used: the first has
 its mean at the dominating point of R, each further one at the end of the row with the largest bound under the
 others. Every row is assigned to the tilt with the least Chernoff bound there. Rows and ends of rows that are
-negligible are omitted, and their mass is bounded.
+negligible are omitted, and their mass is bounded. So is that of all rows of a tilt under which too many
+frequencies matter: the sum is then an upper bound.
 
 The certificate adds up, for each tilt: spectrum errors and pruned frequencies (norm of weights times norm of
 errors, by Cauchy, Schwarz and Parseval); roundings of the transforms, likewise (`pmf`); wrapped mass times
@@ -100,6 +101,18 @@ SPREAD = 6.0
 
 BLOCK = 2**16
 """Terms per step, of a frequency of a row each: complex arrays of 1 MiB stay in the second-level cache."""
+
+MOST_FREQUENCIES = 2**21
+"""Largest number of frequencies under a tilt: eight times as many as are planned without one."""
+
+MOST_FACTORS = 2**25
+"""Largest number of factors of the characteristic function beyond :data:`FEW` frequencies: three seconds."""
+
+BYTES_PER_TURN = 32
+"""Memory of the phase of one point along a row."""
+
+BYTES_PER_FREQUENCY = 256
+"""Memory of the work arrays for one frequency."""
 
 BYTES_PER_TERM = 128
 """Memory for one frequency of one row: complex factors, products and their sizes."""
@@ -278,10 +291,14 @@ def _summed(
         left_out.append(RowIntervals(mine.heads, mine.first, kept.first - 1))
         left_out.append(RowIntervals(mine.heads, kept.last + 1, mine.last))
         shift = tilt.scale.log - log_scale
-        if law.rank == 3:
-            mass, mass_error = space_sums(law, tilt, kept, shift, log_tail - log_scale, memory_budget)
-        else:
-            mass, mass_error = _row_sums(law, tilt, kept, shift, memory_budget)
+        try:
+            if law.rank == 3:
+                mass, mass_error = space_sums(law, tilt, kept, shift, log_tail - log_scale, memory_budget)
+            else:
+                mass, mass_error = _row_sums(law, tilt, kept, shift, memory_budget)
+        except CapacityError:
+            left_out.append(kept)
+            continue
         total += mass
         error += mass_error + (tilt.scale.error + 4.0 * UNIT * abs(shift)) * abs(mass)
     rest = joined(left_out)
@@ -300,14 +317,17 @@ def _row_sums(
     Raises
     ------
     CapacityError
-        If the rows and one frequency of them do not fit `memory_budget` bytes.
+        If too many frequencies matter, or a row does not fit `memory_budget` bytes.
     """
     window, (n_across, n_along) = tilt.window, tilt.window.periods
     n_cells = n_across + rows.n
-    n_together = min(max(BLOCK // n_cells, 1), memory_budget // (BYTES_PER_TERM * n_cells))
-    if n_together < 1 or 32 * n_along > memory_budget:
-        raise CapacityError(f"{n_across} rows of {n_along} points do not fit the memory budget")
-    frequencies = surviving_frequencies(law, tilt.tilt, window.periods, LOG_PRUNED, FEW)
+    n_together = max(min(BLOCK // n_cells, memory_budget // (BYTES_PER_TERM * n_cells)), 1)
+    if BYTES_PER_TURN * n_along > memory_budget:
+        raise CapacityError(f"rows of {n_along} points do not fit the memory budget")
+    most = min(
+        MOST_FREQUENCIES, MOST_FACTORS // law.multiplicities.size, memory_budget // BYTES_PER_FREQUENCY
+    )
+    frequencies = surviving_frequencies(law, tilt.tilt, window.periods, LOG_PRUNED, max(most, FEW))
     values, errors = characteristic_function(law, tilt.tilt, window.start, window.periods, frequencies)
     weights = conjugate_weights(frequencies, window.periods) / window.size
     along = np.unique(frequencies[:, 1])

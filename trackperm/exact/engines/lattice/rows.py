@@ -44,6 +44,9 @@ MOST_CELLS = 2**27
 PIECES = 2**13
 """Pieces of rows per step: their sixteen points that are decided take 1 MiB, within the cache."""
 
+SECONDS_PER_ROW = 2.5e-6
+"""Time of a row of a plane whose points inside are an interval."""
+
 BYTES_PER_INTERVAL = 256
 """Memory for an interval and its proof."""
 

@@ -56,20 +56,11 @@ are independent between thousands of them, and the last sum adds eight.
 LOG_USUAL = -40.0
 """Usual logarithm of the modulus below which a frequency is omitted."""
 
-NEAR_ZERO = 25_000
-"""Usual number of frequencies near 0 that matter: half a ball with a radius of 2 * 36 / pi."""
-
-MANY_COINS = 150
-"""Number of coins that leave exp(-104) of the modulus at a random frequency, give or take exp(11)."""
-
-MOST_SAMPLED = 2**12
-"""Largest number of random frequencies at which the modulus is estimated."""
-
-MOST_SAMPLED_FACTORS = 2**19
-"""Largest number of factors for that: some milliseconds."""
-
 MOST_FREQUENCIES = 2**19
 """Largest number of frequencies: a second for twenty distinct differences."""
+
+BYTES_PER_FREQUENCY = 64
+"""Memory of a frequency of the box that contains those that matter."""
 
 LARGEST_GRID = 2**60
 """Largest least common multiple of the periods: phases are integers modulo twice as much."""
@@ -132,22 +123,6 @@ def space_sums(
     return math.fsum(total), norm * terms.error_norm + roundings + beyond
 
 
-def frequencies_in_space(law: SwapDistribution, window: Window) -> int:
-    """Return the estimated number of frequencies that matter on a window, without a tilt.
-
-    They are those near 0, half a ball whose radius does not depend on the number of coins, and others where
-    few coins happen to leave too much: their share is that of random frequencies.
-    """
-    half, counts = window.size // 2, law.multiplicities
-    if law.n_coins > MANY_COINS:
-        return min(half, NEAR_ZERO)
-    n_sampled = max(min(MOST_SAMPLED, MOST_SAMPLED_FACTORS // counts.size), 1)
-    turns = np.random.default_rng(0).random((n_sampled, law.rank)) @ law.coordinates.T
-    with np.errstate(divide="ignore"):
-        logs = np.log(np.abs(np.cos(math.pi * turns))) @ counts
-    return min(half, NEAR_ZERO + round(float((logs > LOG_USUAL).mean()) * half))
-
-
 def _near(rows: RowIntervals, forward: bool) -> IntArray:
     """Return, for each interval, the end with the greater weight."""
     return rows.first if forward else rows.last
@@ -187,7 +162,7 @@ class _Terms:
         weights = conjugate_weights(frequencies, periods) / window.size
         axes, places = zip(*(np.unique(axis, return_inverse=True) for axis in frequencies.T), strict=True)
         shape = tuple(axis.size for axis in axes)
-        if 64 * math.prod(shape) > memory_budget:
+        if BYTES_PER_FREQUENCY * math.prod(shape) > memory_budget:
             raise CapacityError(f"{' x '.join(map(str, shape))} frequencies do not fit the memory budget")
         self._periods, self._axes = periods, axes
         slope = float(tilt.tilt[-1])

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trackperm.errors import InputError, UndefinedError
-from trackperm.exact.counts import LARGEST, DifferenceHistogram
+from trackperm.exact.counts import LARGEST, DifferenceHistogram, exact_column_sums
 from trackperm.exact.distributions.characteristic import FloatArray
 from trackperm.exact.engines.lattice.lattice import Lattice
 from trackperm.exact.engines.lattice.rational_region import RationalRegion
@@ -100,8 +100,16 @@ class LatticeStatistic:
         return ExactValues(self.h)
 
     @cached_property
+    def centre(self) -> tuple[int, ...]:
+        """Lattice point next to the mean E/2 of the null distribution."""
+        total = exact_column_sums(self.lattice.coordinates, self.histogram.multiplicities)
+        return tuple(x // 2 for x in total)
+
+    @cached_property
     def local(self) -> Quotient | None:
-        """Quotient t of polynomials in the offsets from the observed point; None if h is not rational.
+        """Quotient t of polynomials in the offsets from the `centre`; None if h is not rational.
+
+        It is the same for all configurations of the pairs, as the number of its terms decides about engines.
 
         Raises
         ------
@@ -110,8 +118,11 @@ class LatticeStatistic:
         """
         if not isinstance(self.h, RationalStatistic):
             return None
-        lines = zip(self.histogram.observed, self.lattice.basis, strict=True)
-        forms = {i: Polynomial.affine(start, row or [0]) for i, (start, row) in enumerate(lines)}
+        lines = zip(self.histogram.origin, self.lattice.basis, strict=True)
+        forms = {
+            i: Polynomial.affine(start + sum(map(operator.mul, row, self.centre)), row or [0])
+            for i, (start, row) in enumerate(lines)
+        }
         return self.h.of(forms, max(self.lattice.rank, 1))
 
     @cached_property
@@ -247,10 +258,10 @@ class LatticeStatistic:
         local = self.local
         if local is not None:
             n, d = local.numerator, local.denominator
-            # The offset E - 2 p - o is that of the point after exchanging all pairs.
+            # The offset E - 2 c - o is that of the point after exchanging all pairs.
             mirror = [
-                Polynomial.affine(e - 2 * p, [-int(i == j) for j in range(n.n_variables)])
-                for i, (e, p) in enumerate(zip(total, self.observed_point, strict=True))
+                Polynomial.affine(e - 2 * c, [-int(i == j) for j in range(n.n_variables)])
+                for i, (e, c) in enumerate(zip(total, self.centre, strict=True))
             ]
             mirrored = not total or not (n * d.compose(mirror) + n.compose(mirror) * d).terms
         else:
@@ -306,7 +317,7 @@ class LatticeStatistic:
         which is then checked where 0/0 has a declared value.
         """
         if self.local is not None and not isinstance(threshold, RealNumber):
-            centre = self.observed_point or (0,)
+            centre = self.centre or (0,)
             bound = Fraction(threshold)
             return RationalRegion(self.local, centre, self.exact_value, bound, upper, strict, mirror)
         if isinstance(self.h, RealStatistic):

@@ -51,6 +51,7 @@ def region_tail(
     *,
     upper: bool,
     memory_budget: int,
+    log_floor: float = -math.inf,
 ) -> TailMass:
     """Return P(X in R), with R the lattice points at least (`upper`), or at most, at a threshold.
 
@@ -64,6 +65,8 @@ def region_tail(
         R.
     upper, memory_budget
         Side of R; bytes that may be allocated.
+    log_floor : float
+        Logarithm of the smallest tail for which windows fit; of smaller ones, the result is an upper bound.
 
     Raises
     ------
@@ -82,6 +85,7 @@ def region_tail(
         return np.where(np.isfinite(values), side * (values - threshold), -math.inf)
 
     first, first_log = _first_guess(law, excess)
+    first_log = max(first_log, log_floor)
     found: list[TailMass] = []
     for engine in [rows_tail, grid_tail] if law.rank in ROW_RANKS else [grid_tail]:
         log_tail = first_log
@@ -96,15 +100,20 @@ def region_tail(
             found.append(tail)
             if tail.error <= WANTED:
                 return tail
-            # An upper bound alone tells little about the size, and every swap has probability 2^-n.
+            # An upper bound alone tells little about the size.
             closer = tail.log + LOG_CLOSER if tail.error < 1.0 else min(2.0 * log_tail, tail.log)
-            closer = max(closer, -math.log(2.0) * law.n_coins + LOG_CLOSER)
+            closer = max(closer, least_log(law), log_floor)
             if abs(closer - log_tail) < 1.0:
                 break
             log_tail = closer
     if not found:
         raise refusals[0]
     return min(found, key=lambda tail: (tail.error, tail.log))
+
+
+def least_log(law: SwapDistribution) -> float:
+    """Return the logarithm of the smallest tail that is looked for: every swap has probability 2^-n."""
+    return LOG_CLOSER - math.log(2.0) * law.n_coins
 
 
 def _first_guess(law: SwapDistribution, excess: Excess) -> tuple[FloatArray, float]:
