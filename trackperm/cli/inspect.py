@@ -29,7 +29,16 @@ _TRIED = 1_000
 _DESCRIBED = 100_000
 """Rows of a query that are read to describe its columns, so that a large file is not loaded."""
 
-_COMMON = ("accuracy", "span_f1", "las", "bracket_f1", "pooled_error_rate", "pass_at_1", "mean")
+_COMMON = (
+    "accuracy",
+    "span_f1",
+    "las",
+    "bracket_f1",
+    "pooled_error_rate",
+    "pass_at_1",
+    "multiclass_log_loss",
+    "mean",
+)
 """Statistics in order of preference for the example command."""
 
 _OPTIONS = {"id": "--id", "prediction": "--prediction", "label": "--label"}
@@ -172,6 +181,7 @@ class _Inspection:
                 for column in self.columns
             ],
             "could_be": _candidates(self.columns, len(table)),
+            "probabilities": _classes_of(self.columns),
             "facts": {name: str(value) for name, value in table.facts.items()},
             "identity": list(table.identity),
             "notes": list(table.notes),
@@ -199,6 +209,8 @@ def _lines(found: _Inspection) -> Iterator[str]:
             yield f"{column.name} cannot be used: it {column.why_not}"
     for role, names in _candidates(columns, len(table)).items():
         yield f"could be {role}: {', '.join(names) or 'no column'}"
+    for pattern, classes in _classes_of(columns).items():
+        yield f"could be probabilities of classes: {pattern} ({', '.join(classes)})"
     systems = [name for name in table.columns if _holds_objects(table.only([name]), name)]
     if systems:
         command = shlex.join(["trackperm", "inspect", f"{run}::{systems[0]}"])
@@ -301,6 +313,16 @@ def _candidates(columns: Sequence[_Column], n_rows: int) -> dict[str, list[str]]
         "label": named("label"),
         "score": sorted(numbers, key=lambda name: not _is_called(name, "score")),
     }
+
+
+def _classes_of(columns: Sequence[_Column]) -> dict[str, list[str]]:
+    """Return the classes of columns of probabilities, by the pattern of their names."""
+    from trackperm.statistic.class_columns import classes_of
+    from trackperm.tables.column_names import CLASS_PROBABILITIES
+
+    numbers = [column.name for column in columns if column.usable and column.is_number]
+    found = {pattern: list(classes_of(pattern, numbers)) for pattern in CLASS_PROBABILITIES}
+    return {pattern: classes for pattern, classes in found.items() if len(classes) > 1}
 
 
 def _is_called(name: str, role: str) -> bool:

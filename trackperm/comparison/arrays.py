@@ -59,7 +59,11 @@ def runs_of_arrays(
     """
     loaded = [load_statistic(each) for each in statistics]
     columns = _Columns.read_by(loaded, has_labels=y_true is not None)
-    sides = Values.of(y_baseline, "y_baseline"), Values.of(y_candidate, "y_candidate")
+    lists = any(each.names_by_class for each in loaded)
+    sides = (
+        Values.of(y_baseline, "y_baseline", lists=lists),
+        Values.of(y_candidate, "y_candidate", lists=lists),
+    )
     truth = None if y_true is None else Values.of(y_true, "y_true")
     by_position = not paired_by_ids(sides if truth is None else (truth, *sides))
     combining = [each.name for each in loaded if each.has_several_rows]

@@ -29,6 +29,7 @@ from trackperm.exact.scores.resolution import Resolution
 from trackperm.messages import listed
 from trackperm.pairing.checks.label_values import require_label_values
 from trackperm.statistic import Statistic, load_statistic
+from trackperm.statistic.class_columns import patterns_of_classes, with_class_columns
 from trackperm.statistic.direction import lower_is_better_by_name
 from trackperm.tables.column_names import ATTEMPT, IDS, INPUTS, LABELS, PREDICTIONS, SCORES
 from trackperm.tables.column_types import is_number
@@ -133,7 +134,8 @@ class Question:
         typical = _typical(tables)
         if "id" in self.columns:
             id_columns(self.columns["id"], typical)  # refuse an empty name before data are read
-        found = self._with_parameters([self._adapted(each, typical) for each in self._named(typical)])
+        named = self._with_parameters(self._named(typical))
+        found = [with_class_columns(self._adapted(each, typical), typical) for each in named]
         if not check_labels:
             return found
         return [require_label_values(tables, each, allow_unseen=self.allow_unseen) for each in found]
@@ -218,6 +220,9 @@ class Question:
         )
         columns = dict(self._inferred_columns(statistic, tables))
         found = [*statistic.found, *(f"{role}: column `{name}`" for role, name in columns.items())]
+        for name, pattern in patterns_of_classes(statistic, tables):
+            columns[name] = pattern
+            found.append(f"{name}: columns `{pattern}`, one for each class")
         id_, repeats = statistic.columns["id"], self.repeats or statistic.repeats
         if not self.by_position:
             if id_ == "id" and not have(tables, ["id"]):

@@ -224,6 +224,7 @@ def _lacking(
     needed: Iterable[str], tables: tuple[ExampleTable, ...], statistic: Statistic, ids: tuple[str, ...]
 ) -> InputError:
     roles = {column: role for role, column in statistic.columns.items()} | dict.fromkeys(ids, "id")
+    roles |= {column: role for role, own in statistic.class_columns.items() for column in own.values()}
     lines, lacking = [], dict[str, list[ExampleTable]]()
     for table in tables:
         absent = [name for name in needed if name not in table.columns]
@@ -234,7 +235,12 @@ def _lacking(
         f"    {line} has {listed(table.columns)}" for line, table in zip(lines, tables, strict=True)
     )
     options = []
-    guesses = {name: _guess(name, roles[name], lackers, taken=needed) for name, lackers in lacking.items()}
+    guesses = {
+        name: "NAME"
+        if roles[name] in statistic.names_by_class
+        else _guess(name, roles[name], lackers, taken=needed)
+        for name, lackers in lacking.items()
+    }
     if any(name in lacking for name in ids):
         options.append(f"`--id {','.join(guesses.get(name, name) for name in ids)}`")
     for name, guess in guesses.items():
@@ -245,6 +251,12 @@ def _lacking(
     hint = ", ".join(options) + (" names the column" if len(lacking) == 1 else " name the columns")
     if any(name in lacking for name in ids):
         hint += "; `--by-position` pairs rows in their order"
+    for name in lacking:
+        if roles[name] in statistic.names_by_class and roles[name] not in statistic.class_columns:
+            hint += (
+                f"; `{name}` has a list with the probability of every class on each example, or there is a"
+                " column for each class, such as `probability_cat`"
+            )
     return InputError(
         f"the statistic `{statistic.name}` needs columns {listed(needed)}\n\n{found}", hint=hint + "."
     )

@@ -2,32 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import polars as pl
 
-from trackperm.errors import UncountableError
+from trackperm.errors import InputError, UncountableError
 from trackperm.statistic.counters import COUNTERS
 from trackperm.statistic.counters.base import LabelCounts
+from trackperm.statistic.counters.probabilities import class_names
 from trackperm.statistic.expressions.frames import counter_column
 from trackperm.statistic.expressions.tree import Call, Expression, Literal, Name, children
+from trackperm.tables.column_types import ColumnType
 
 
 def with_counters(
     frame: pl.DataFrame,
     expressions: Iterable[Expression],
     columns: Mapping[str, str],
+    class_columns: Mapping[str, Mapping[str, str]],
     labels: LabelCounts | None = None,
 ) -> pl.DataFrame:
     """Add the columns of the counters in checked expressions, read by :func:`~.frames.count_expression`.
 
-    `columns` has the column of every name; `labels` are those of the test, which some counters look up. Where
-    a column is null, so is the count. It raises UncountableError if a counter refuses an example.
+    `columns` has the column of every name, and `class_columns` the columns by class of those names that have
+    several; `labels` are those of the test, which some counters look up. Where a column is null, so is the
+    count. It raises UncountableError if a counter refuses an example.
     """
     found = {counter_column(call): call for expression in expressions for call in _calls(expression)}
     for name, call in found.items():
-        frame = frame.with_columns(_counted(call, frame, columns, labels).alias(name))
+        names = [argument.full for argument in call.arguments if isinstance(argument, Name)]
+        names = names[:-1] if COUNTERS[call.function].looks_up else names
+        given = [
+            _by_class(frame, columns[each], class_columns[each])
+            if each in class_columns
+            else frame[columns[each]]
+            for each in names
+        ]
+        frame = frame.with_columns(_counted(call, given, labels).alias(name))
     return frame
+
+
+def names_by_class(expressions: Iterable[Expression]) -> dict[str, tuple[str, ...]]:
+    """Return the names that may have one column for each class, with the classes that the counters list."""
+    found = {}
+    for call in (call for expression in expressions for call in _calls(expression)):
+        if COUNTERS[call.function].by_class and isinstance(name := call.arguments[0], Name):
+            listed = [argument.value for argument in call.arguments if isinstance(argument, Literal)]
+            found[name.full] = class_names(str(listed[0])) if listed else ()
+    return found
 
 
 def look_up_labels(expressions: Iterable[Expression]) -> bool:
@@ -58,13 +80,35 @@ def _calls(expression: Expression) -> Iterator[Call]:
             pending += children(node)
 
 
-def _counted(
-    call: Call, frame: pl.DataFrame, columns: Mapping[str, str], labels: LabelCounts | None
-) -> pl.Series:
+def types_by_class(
+    columns: Mapping[str, str],
+    class_columns: Mapping[str, Mapping[str, str]],
+    types: Mapping[str, ColumnType],
+) -> dict[str, ColumnType]:
+    """Return the type of the lists that consist of columns by class, by their patterns in `columns`.
+
+    Raise InputError if one of these columns is not a number.
+    """
+    for name, own in class_columns.items():
+        for class_, column in own.items():
+            if types[column] not in (ColumnType.DECIMAL, ColumnType.INTEGER):
+                raise InputError(
+                    f"column `{column}` is {types[column].value}; expected the probability of the class"
+                    f" `{class_}`",
+                    hint=f"`--column {name}=PATTERN` names other columns, with a star in place of the class.",
+                )
+    return {columns[name]: ColumnType.DECIMAL_LIST for name in class_columns}
+
+
+def _by_class(frame: pl.DataFrame, name: str, columns: Mapping[str, str]) -> pl.Series:
+    """Return structs of the values of all classes, which are null where one of the values is null."""
+    values = pl.DataFrame({class_: frame[column].cast(pl.Float64) for class_, column in columns.items()})
+    known = values.select(pl.all_horizontal(pl.all().is_not_null())).to_series()
+    return values.to_struct(name).set(~known, None)
+
+
+def _counted(call: Call, given: Sequence[pl.Series], labels: LabelCounts | None) -> pl.Series:
     counter = COUNTERS[call.function]
-    names = [argument.full for argument in call.arguments if isinstance(argument, Name)]
-    names = names[:-1] if counter.looks_up else names
-    given = [frame[columns[name]] for name in names]
     choices = [argument.value for argument in call.arguments if isinstance(argument, Literal)]
     choices += counter.defaults()[len(choices) :]
     looked_up = [labels] if counter.looks_up else []

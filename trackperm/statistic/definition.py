@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -20,12 +20,14 @@ from trackperm.exact.engines.lattice.statistic import Statistic as ExactStatisti
 from trackperm.statistic.counter_columns import (
     has_counters,
     look_up_labels,
+    names_by_class,
     text_columns_of_counters,
+    types_by_class,
     with_counters,
 )
 from trackperm.statistic.counters.base import LabelCounts
 from trackperm.statistic.document import Document
-from trackperm.statistic.expressions.arrays import integers
+from trackperm.statistic.expressions.arrays import integers, joint_values
 from trackperm.statistic.expressions.equality import Equality
 from trackperm.statistic.expressions.frames import Decimals, count_expression
 from trackperm.statistic.expressions.functions import NARWHALS, FrameExpression, Functions
@@ -78,6 +80,9 @@ class Statistic:
         Column of every name that the counts use, and of ``id`` and ``label``.
     used_columns : tuple of str
         Columns that the counts read.
+    class_columns : mapping of str to mapping of str to str
+        Columns by class, by the names in counts that have one column for each class; the column of such a
+        name in `columns` is a pattern, such as ``probability_*``.
     parameters : mapping
         Values of the parameters.
     set_parameters : frozenset of str
@@ -164,6 +169,7 @@ class Statistic:
     _worst: Mapping[str, Expression] = field(repr=False)
     _best: Mapping[str, Expression] = field(repr=False)
     _source: Document = field(repr=False)
+    class_columns: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     pair_term: PairTerm | None = None
     rank_score: RankScore | None = None
     chosen: str = ""
@@ -214,7 +220,7 @@ class Statistic:
             and checker.result(expression, f"the count `{name}`") is ColumnType.DECIMAL
             for node in expression.names
         ]
-        return tuple(dict.fromkeys(name for name in found if types[name] is ColumnType.DECIMAL))
+        return tuple(dict.fromkeys(name for name in found if types.get(name) is ColumnType.DECIMAL))
 
     @property
     def example_columns(self) -> tuple[str, ...]:
@@ -382,7 +388,12 @@ class Statistic:
         lengths, a null in a list, an invalid tag.
         """
         expressions = self._counts if missing is None else self._substitute(missing)
-        return with_counters(frame, expressions.values(), self._read_columns, labels)
+        return with_counters(frame, expressions.values(), self._read_columns, self.class_columns, labels)
+
+    @cached_property
+    def names_by_class(self) -> Mapping[str, tuple[str, ...]]:
+        """Names in counts that may have one column for each class, with the classes that the spec lists."""
+        return names_by_class(self._counts.values())
 
     @cached_property
     def missing_reads_label(self) -> bool:
@@ -401,7 +412,8 @@ class Statistic:
         return {**self.columns, CLASS: CLASS_COLUMN} if self.has_classes else self.columns
 
     def _checker(self, types: Mapping[str, ColumnType], *, decimals: bool) -> Checker:
-        column_type, _ = of_columns(self._read_columns, types)
+        of_classes = types_by_class(self.columns, self.class_columns, types)
+        column_type, _ = of_columns(self._read_columns, {**types, **of_classes})
         return Checker(
             True, column_type, "column", lambda name: self.columns.get(name, name), decimals=decimals
         )
@@ -487,9 +499,3 @@ def _count_expressions(
     """Compile the counts of :meth:`Statistic.counts`, once for the same types of columns."""
     counts = statistic._counts
     return statistic._compiled(counts, "the count", dict(types), located, functions, dict(decimals))
-
-
-def joint_values(names: tuple[str, ...], u: Integers, v: Integers) -> dict[str, npt.NDArray[Any]]:
-    """Return the arrays of the names ``u.<count>`` and ``v.<count>``."""
-    sides = {"u": np.asarray(u), "v": np.asarray(v)}
-    return {f"{side}.{name}": array[:, i] for side, array in sides.items() for i, name in enumerate(names)}

@@ -13,6 +13,7 @@ from trackperm.choices import RepeatsInSpec
 from trackperm.errors import InputTypeError, SpecError
 from trackperm.exact.scores.resolution import Resolution
 from trackperm.messages import did_you_mean, listed, printable
+from trackperm.statistic.class_columns import reading_class_columns
 from trackperm.statistic.compile import compile_statistic
 from trackperm.statistic.definition import ClassValue, Statistic
 from trackperm.statistic.document import Document
@@ -119,14 +120,19 @@ def load_statistic(
             own = source.pair_term.resolution
         resolution = own if resolution is None else resolution
         chosen, found, function = source.chosen, source.found, source.function
+        by_class = {
+            key: own for key, own in source.class_columns.items() if columns[key] == source.columns[key]
+        }
     else:
         document, name = _read(source)
-        set_, chosen, found, function = None, "", (), None
+        set_, chosen, found, function, by_class = None, "", (), None, {}
     groups = {"repeats": repeats, "cluster": cluster}
     entries = Entries(document, parameters, columns, groups, resolution, set_, units=units)
     statistic = compile_statistic(entries, name, known_strata=strata, known_classes=classes)
     if function is not None:
         statistic = with_function(statistic, function.function, function.undefined)
+    if by_class:
+        statistic = reading_class_columns(statistic, by_class)
     return replace(statistic, chosen=chosen, found=found)
 
 

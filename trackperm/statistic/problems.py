@@ -9,6 +9,7 @@ from pathlib import Path
 
 from trackperm.errors import SpecError, TrackpermError
 from trackperm.messages import did_you_mean, listed, printable
+from trackperm.statistic.class_columns import has_class_columns
 from trackperm.statistic.compile import compile_statistic
 from trackperm.statistic.definition import CLASS_COLUMN, Statistic
 from trackperm.statistic.document import Document
@@ -86,6 +87,8 @@ def _lacking(statistic: Statistic, document: Document, columns: Sequence[str]) -
     for expression in expressions:
         for node in expression.names:
             column = read_columns.get(node.full, CLASS_COLUMN)
+            if node.full in statistic.names_by_class and has_class_columns(node.full, column, columns):
+                continue
             if column not in (CLASS_COLUMN, *columns):
                 yield no_column(expression, node, column, columns)
     groups = {"cluster": statistic.cluster, "strata": statistic.strata, "classes": statistic.class_column}

@@ -39,8 +39,8 @@ class Values:
     is_numbered: bool = False
 
     @classmethod
-    def of(cls, given: Any, name: str) -> Values:
-        """Read one argument.
+    def of(cls, given: Any, name: str, *, lists: bool = False) -> Values:
+        """Read one argument; with `lists`, an array may have a row of several values for each example.
 
         Raises
         ------
@@ -63,7 +63,7 @@ class Values:
                 f"`{name}` is of type `{type(given).__name__}`; expected an array, a series, a list, or a"
                 " mapping from ids to values"
             )
-        return cls(name, _of_array(given, name))
+        return cls(name, _of_array(given, name, lists=lists))
 
     @classmethod
     def _of_pandas(cls, series: Any, name: str) -> Values:
@@ -82,7 +82,7 @@ class Values:
         return len(self.values)
 
 
-def _of_array(array: Any, name: str) -> pl.Series:
+def _of_array(array: Any, name: str, *, lists: bool) -> pl.Series:
     """Convert an array of NumPy, or of a library whose arrays convert to NumPy, such as a tensor."""
     import numpy as np
 
@@ -95,6 +95,8 @@ def _of_array(array: Any, name: str) -> pl.Series:
         ) from error
     if np.ma.isMaskedArray(array) and np.ma.getmaskarray(array).any():
         return _column(array.tolist(), f"`{name}`")
+    if lists and converted.ndim == 2:
+        return _column(converted.tolist(), f"`{name}`")
     if converted.ndim != 1:
         raise InputError(
             f"`{name}` has the shape {converted.shape}; expected one value for each example",

@@ -37,6 +37,11 @@ CONTEXTS = (
 )
 """Usual names of columns that hold a part of an input."""
 
+CLASS_PROBABILITIES = (
+    "probability_*", "probabilities_*", "proba_*", "prob_*", "predict_proba_*", "p_*",
+)
+"""Usual names of columns of probabilities, one for each class, whose name takes the place of the star."""
+
 CLUSTERS = (
     "document", "doc", "article", "passage", "paragraph", "context", "title", "page", "story", "book",
     "chapter", "conversation", "dialog", "dialogue", "session", "thread", "chat", "user", "speaker",

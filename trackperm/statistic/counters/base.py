@@ -45,6 +45,9 @@ class Counter:
     free : {ColumnType.TEXT, ColumnType.INTEGER} or None
         Type of an optional argument, before the choice, that may have any value: by default the empty text,
         or 0.
+    by_class : bool
+        Whether the first column may be several columns, one for each class. The function then gets a Series
+        of structs, whose fields are the classes.
     looks_up : bool
         Whether the last column is the label, of which the function gets the distinct values with their
         numbers of examples in the test, as :class:`LabelCounts`, in place of a Series.
@@ -55,6 +58,7 @@ class Counter:
     choices: tuple[str, ...] | tuple[int, ...] = ()
     decimal: bool = False
     free: ColumnType | None = None
+    by_class: bool = False
     looks_up: bool = False
 
     @property

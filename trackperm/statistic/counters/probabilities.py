@@ -73,6 +73,11 @@ def class_squared_error(probabilities: pl.Series, label: pl.Series, classes: str
     return np.asarray((wholes**2).sum(axis=1) / scale**2)
 
 
+def class_names(text: str) -> tuple[str, ...]:
+    """Return the names in a list of classes, such as ``cat,dog``."""
+    return tuple(name.strip() for name in text.split(",")) if text else ()
+
+
 @dataclass(frozen=True, eq=False)
 class _Probabilities:
     """Probabilities of K classes, and the class of every label.
@@ -90,12 +95,19 @@ class _Probabilities:
 
     @classmethod
     def of(cls, column: pl.Series, label: pl.Series, classes: str) -> _Probabilities:
-        """Read lists in the order of the classes, or JSON objects of classes; refuse other numbers."""
-        names = [name.strip() for name in classes.split(",")] if classes else None
+        """Read lists in the order of the classes, or objects or structs of classes; refuse other numbers."""
+        names, hint, of_numbers = list(class_names(classes)) or None, _CLASSES, _HINT
         if names is not None and len(set(names)) < len(names):
             raise UncountableError(0, f"the classes {listed(names)} have one twice", _CLASSES)
-        values, own = _of_texts(column, names) if column.dtype == pl.String else (_of_lists(column), names)
-        own = own or _usual(label, values.shape[1])
+        if isinstance(column.dtype, pl.Struct):
+            values, names = column.struct.unnest().to_numpy(), [field.name for field in column.dtype.fields]
+            hint = f"the class of each column is the part of its name at the star of `{column.name}`."
+            of_numbers += f" The columns are of {listed(names)}; `--set labels=cat,dog` names other classes."
+        elif column.dtype == pl.String:
+            values, names = _of_texts(column, names)
+        else:
+            values = _of_lists(column)
+        own = names or _usual(label, values.shape[1])
         if len(own) != values.shape[1]:
             raise UncountableError(
                 0,
@@ -103,15 +115,17 @@ class _Probabilities:
                 f" ({listed(own)})",
                 _CLASSES,
             )
-        _require_distribution(column.name, values)
+        _require_distribution(column.name, values, of_numbers)
         texts = label.cast(pl.String)
+        if label.dtype == pl.Boolean:
+            own = [name.lower() for name in own]
         outside = ~texts.is_in(own)
         if outside.any():
             row = int(outside.arg_true()[0])
             raise UncountableError(
                 row,
                 f"`{label.name}` is {label[row]!r}, and the classes of `{column.name}` are {listed(own)}",
-                _CLASSES,
+                hint,
             )
         places = texts.replace_strict(own, list(range(len(own))), return_dtype=pl.Int64)
         return cls(values, places.to_numpy())
@@ -183,16 +197,16 @@ def _matrix(name: str, rows: Sequence[Sequence[Any]], n: int) -> Floats:
     return np.array(rows, dtype=np.float64).reshape(len(rows), n)
 
 
-def _require_distribution(name: str, values: Floats) -> None:
+def _require_distribution(name: str, values: Floats, hint: str) -> None:
     """Refuse numbers outside of 0 to 1, and sums that are not 1, even after rounding to two decimals."""
     outside = ~((values >= 0.0) & (values <= 1.0)).all(axis=1)
     if outside.any():
         row = int(outside.argmax())
-        raise UncountableError(row, f"`{name}` has a number that is not from 0 to 1", _HINT)
+        raise UncountableError(row, f"`{name}` has a number that is not from 0 to 1", hint)
     sums = values.sum(axis=1)
     wrong = np.abs(sums - 1.0) > ROUNDED * values.shape[1]
     if wrong.any():
         row = int(wrong.argmax())
         raise UncountableError(
-            row, f"the probabilities in `{name}` add up to {sums[row]:.4g}, not to 1", _HINT
+            row, f"the probabilities in `{name}` add up to {sums[row]:.4g}, not to 1", hint
         )

@@ -70,9 +70,11 @@ COUNTERS = {
     "reciprocal_rank": Counter(reciprocal_rank, (ITEMS, ITEMS), free=ColumnType.INTEGER, decimal=True),
     "ndcg": Counter(ndcg, (ITEMS, ITEMS), GAINS, free=ColumnType.INTEGER, decimal=True),
     "log_loss": Counter(log_loss, (NUMBERS,), OUTCOMES, decimal=True),
-    "class_log_loss": Counter(class_log_loss, (PROBABILITIES, CLASSES), free=ColumnType.TEXT, decimal=True),
+    "class_log_loss": Counter(
+        class_log_loss, (PROBABILITIES, CLASSES), decimal=True, free=ColumnType.TEXT, by_class=True
+    ),
     "class_squared_error": Counter(
-        class_squared_error, (PROBABILITIES, CLASSES), free=ColumnType.TEXT, decimal=True
+        class_squared_error, (PROBABILITIES, CLASSES), decimal=True, free=ColumnType.TEXT, by_class=True
     ),
 }
 """All counters. Two columns of lists need the same type of items."""
