@@ -211,7 +211,7 @@ def test_kappa_of_two_classes_as_of_one_against_the_other() -> None:
     assert mcc[0].pvalue == pytest.approx(mcc[1].pvalue, rel=1e-9)
 
 
-@pytest.mark.parametrize("name", STATISTICS)
+@pytest.mark.parametrize("name", ["cohen_kappa", "quadratic_weighted_kappa", "multiclass_mcc"])
 def test_leaderboards_agree_with_comparisons(name: str) -> None:
     rng = np.random.default_rng(6)
     label = rng.integers(3, size=40)
@@ -225,10 +225,10 @@ def test_leaderboards_agree_with_comparisons(name: str) -> None:
         )
         for i in range(3)
     }
-    board = trackperm.leaderboard(runs, name, n_samples=2_000)
+    board = trackperm.leaderboard(runs, name, n_samples=200)
     for pair in board.pairs:
         found = trackperm.compare(
-            *(runs[board.rows[i].name] for i in (pair.baseline, pair.candidate)), name, n_samples=2_000
+            *(runs[board.rows[i].name] for i in (pair.baseline, pair.candidate)), name, n_samples=200
         )
         assert pair.test.pvalue == pytest.approx(found.pvalue, rel=1e-9)
     with pytest.raises(InputError, match=r"counts of all labels|has classes"):

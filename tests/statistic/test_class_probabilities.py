@@ -101,22 +101,6 @@ def test_sums_of_decimals_that_floats_round_are_ties() -> None:
     assert (found.difference, found.n_discordant, found.pvalue) == (0.0, 0, 1.0)
 
 
-def test_two_classes_have_twice_the_brier_score_and_the_same_log_loss() -> None:
-    rng = np.random.default_rng(3)
-    label, both = rng.integers(2, size=60), rng.integers(1, 100, size=(2, 60)) / 100
-    columns = [{"probability": p, "probabilities": np.stack([1 - p, p], axis=1).round(2)} for p in both]
-    runs = [
-        pl.DataFrame({"id": range(60), "label": label, **each}, strict=False).with_columns(
-            pl.col("probabilities").arr.to_list()
-        )
-        for each in columns
-    ]
-    for one, several, factor in (("brier", "multiclass_brier", 2), ("log_loss", "multiclass_log_loss", 1)):
-        binary, found = (trackperm.compare(*runs, each) for each in (one, several))
-        assert found.candidate_score == pytest.approx(factor * binary.candidate_score, rel=1e-12)
-        assert found.pvalue == pytest.approx(binary.pvalue, rel=1e-6)
-
-
 @pytest.mark.parametrize("engine", ["polars", "duckdb"])
 def test_files_of_every_format(engine: Any, tmp_path: Path) -> None:
     label, both = probabilities(2, 40)

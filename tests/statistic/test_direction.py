@@ -8,7 +8,7 @@ import pytest
 from support.specs import load, refusal, underlined
 
 from trackperm.errors import SpecError
-from trackperm.statistic import builtin_names, load_statistic, read_statistic
+from trackperm.statistic import load_statistic, read_statistic
 from trackperm.statistic.direction import direction_word, lower_is_better_by_name
 from trackperm.statistic.written_spec import written_spec
 
@@ -89,11 +89,6 @@ def test_names_that_leave_it_open(name: str, word: str) -> None:
 def test_names_without_a_direction(name: str) -> None:
     assert direction_word(name) is None
     assert not lower_is_better_by_name(name)
-
-
-@pytest.mark.parametrize("name", builtin_names())
-def test_built_ins_have_the_direction_of_their_names(name: str) -> None:
-    assert lower_is_better_by_name(name) == (not load_statistic(name).greater_is_better)
 
 
 @pytest.mark.parametrize("name", ["val_loss", "rmse", "neg_log_loss"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -177,35 +178,25 @@ def test_division_by_a_sum_that_is_always_zero(text: str) -> None:
         exact_function(parse(f"sqrt({text})"), U, None)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "where(u.a > u.b, u.a, u.b) == max(u.a, u.b)",
-        "abs(u.a - 1/3) < 0.5 and not (u.b / 2 == 1)",
-        "'x' != 'x' or u.a * 0.1 == 0.3",
-        "where(u.a > 1, 'x', 'y') == 'x'",
-        "'x' == where(u.a > 1, where(u.b < 3, 'x', 'z'), 'y')",
-        "(u.a >= u.b) + (u.a <= u.b) * 2 + (u.a != 3)",
-        "(u.a > 1) | (u.b > 1)",
-        "(u.a > 1) & ~(u.b > 1)",
-    ],
-)
+CONDITIONS: dict[str, Callable[[int, int], int]] = {
+    "where(u.a > u.b, u.a, u.b) == max(u.a, u.b)": lambda a, b: True,
+    "abs(u.a - 1/3) < 0.5 and not (u.b / 2 == 1)": lambda a, b: abs(3 * a - 1) < 1.5 and b != 2,
+    "'x' != 'x' or u.a * 0.1 == 0.3": lambda a, b: a == 3,
+    "where(u.a > 1, 'x', 'y') == 'x'": lambda a, b: a > 1,
+    "'x' == where(u.a > 1, where(u.b < 3, 'x', 'z'), 'y')": lambda a, b: a > 1 and b < 3,
+    "(u.a >= u.b) + (u.a <= u.b) * 2 + (u.a != 3)": lambda a, b: (a >= b) + (a <= b) * 2 + (a != 3),
+    "(u.a > 1) | (u.b > 1)": lambda a, b: a > 1 or b > 1,
+    "(u.a > 1) & ~(u.b > 1)": lambda a, b: a > 1 and not b > 1,
+}
+
+
+@pytest.mark.parametrize("text", CONDITIONS)
 def test_conditions_against_python(text: str) -> None:
     expression = parse(text)
     Checker(False, lambda *_: ColumnType.INTEGER).result(expression, "h")
     function = exact_function(expression, U, None)
-    words = {
-        "where(u.a > u.b, u.a, u.b) == max(u.a, u.b)": lambda a, b: True,
-        "abs(u.a - 1/3) < 0.5 and not (u.b / 2 == 1)": lambda a, b: abs(3 * a - 1) < 1.5 and b != 2,
-        "'x' != 'x' or u.a * 0.1 == 0.3": lambda a, b: a == 3,
-        "where(u.a > 1, 'x', 'y') == 'x'": lambda a, b: a > 1,
-        "'x' == where(u.a > 1, where(u.b < 3, 'x', 'z'), 'y')": lambda a, b: a > 1 and b < 3,
-        "(u.a >= u.b) + (u.a <= u.b) * 2 + (u.a != 3)": lambda a, b: (a >= b) + (a <= b) * 2 + (a != 3),
-        "(u.a > 1) | (u.b > 1)": lambda a, b: a > 1 or b > 1,
-        "(u.a > 1) & ~(u.b > 1)": lambda a, b: a > 1 and not b > 1,
-    }
     for point in [(0, 0), (0, 2), (1, 1), (2, 2), (3, 1), (3, 3), (5, 4)]:
-        assert function.number(point).compare(int(words[text](*point))) == (0, False)
+        assert function.number(point).compare(int(CONDITIONS[text](*point))) == (0, False)
 
 
 PAIRS = [(0, 1, 1), (1, 1, 1), (1, 1, 0), (0, 0, 0), (1, 0, 1), (0, 0, 1), (1, 1, 0), (0, 1, 0), (1, 1, 1)]

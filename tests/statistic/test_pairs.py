@@ -15,7 +15,6 @@ from support.pair_scores import concordance_index, pairwise_accuracy
 import trackperm
 from trackperm.errors import InputError, SpecError
 from trackperm.statistic import load_statistic, read_statistic
-from trackperm.statistic.load import BUILTIN
 from trackperm.statistic.pair_term import by_order
 from trackperm.statistic.problems import problems
 from trackperm.statistic.written_spec import written_spec
@@ -100,15 +99,6 @@ def test_pairwise_accuracy_by_definition(tolerance: float) -> None:
     ]
     found = scores("pairwise_accuracy", baseline, candidate, parameters={"tolerance": tolerance})
     assert found == pytest.approx(expected)
-
-
-@pytest.mark.parametrize("name", sorted(path.stem for path in BUILTIN.glob("*.yaml")))
-def test_document_of_a_statistic_of_pairs_is_that_statistic(name: str) -> None:
-    statistic = load_statistic(name)
-    if statistic.pair_term is None:
-        return
-    assert by_order(statistic.pair_term)
-    assert written_spec(read_statistic(written_spec(statistic), "x")) == written_spec(statistic)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from trackperm.ledger.comparison_publication import evidence
 from trackperm.ledger.verification.recomputation import verify_files
 from trackperm.statistic import Statistic, load_statistic, read_statistic
 from trackperm.statistic.load import BUILTIN
-from trackperm.statistic.written_spec import written_spec
 
 SCORES: dict[str, rank_scores.Score] = {
     "kendall_tau_b": rank_scores.kendall_tau_b,
@@ -55,7 +54,7 @@ def test_against_all_swaps(name: str, scale: str) -> None:
     rng = np.random.default_rng(len(name) + len(scale))
     score = SCORES[name]
     for _ in range(cases(5)):
-        rows, baseline, candidate = random_runs(rng, name, int(rng.integers(4, 10)))
+        rows, baseline, candidate = random_runs(rng, name, int(rng.integers(4, 9)))
         label = rows["label"]
         found = trackperm.compare(*frames(rows, baseline, candidate), statistic(name, scale=scale))
         assert found.baseline_score == pytest.approx(score(baseline, label), abs=1e-13)
@@ -82,7 +81,7 @@ def test_strata_and_clusters_against_all_swaps(name: str) -> None:
         ["strata: stratum", "weights: {a: 2, b: 1}"],
         ["cluster: user", "strata: stratum"],
     ):
-        rows, baseline, candidate = random_runs(rng, name, 9)
+        rows, baseline, candidate = random_runs(rng, name, 8)
         label, strata = rows["label"], np.array(rows["stratum"])
         weights = {"a": 2 if len(keys[-1]) > 20 else 1, "b": 1} if "strata" in "".join(keys) else {"": 1}
 
@@ -95,7 +94,7 @@ def test_strata_and_clusters_against_all_swaps(name: str) -> None:
             )
 
         found = trackperm.compare(*frames(rows, baseline, candidate), statistic(name, *keys, scale="raw"))
-        units = rows["user"].tolist() if "cluster: user" in keys else range(9)
+        units = rows["user"].tolist() if "cluster: user" in keys else range(8)
         expected = rank_scores.exact_pvalue(difference, candidate, baseline, units)
         assert found.difference == pytest.approx(difference(candidate, baseline), abs=1e-13)
         assert found.pvalue == pytest.approx(expected, rel=1e-12)
@@ -127,20 +126,19 @@ def test_monte_carlo_is_labelled() -> None:
     assert "the rank of an example depends on the others" in str(found.interval_unavailable)
 
 
-@pytest.mark.parametrize("name", SCORES)
 @pytest.mark.parametrize(
-    "keys",
+    ("name", "keys"),
     [
-        [],
-        ["cluster: user"],
-        ["strata: stratum"],
-        ["cluster: user", "strata: stratum", "weights: {a: 3, b: 1}"],
+        *((name, ["cluster: user", "strata: stratum", "weights: {a: 3, b: 1}"]) for name in SCORES),
+        ("average_precision", []),
+        ("spearman", ["cluster: user"]),
+        ("kendall_tau_b", ["strata: stratum"]),
     ],
 )
 def test_verified_from_the_logged_codes(name: str, keys: list[str]) -> None:
-    rows, baseline, candidate = random_runs(np.random.default_rng(23), name, 60)
+    rows, baseline, candidate = random_runs(np.random.default_rng(23), name, 40)
     both = frames(rows, baseline, candidate)
-    for options in ({"n_samples": 500}, {"n_samples": 500, "exceedances": 20}):
+    for options in ({"n_samples": 200}, {"n_samples": 200, "exceedances": 20}):
         found = trackperm.compare(*both, statistic(name, *keys), **options)
         checked = verify_files(evidence(found))
         assert [check for check in checked.checks if not check.matches] == []
@@ -237,9 +235,3 @@ def test_refused_specs(text: str, said: str) -> None:
 def test_other_forms_do_not_go_together_with_a_rank_statistic(key: str) -> None:
     with pytest.raises(SpecError, match="cannot be used with `rank_statistic`"):
         read_statistic(f"{key}\nrank_statistic: {{function: spearman, label: label}}", "spec")
-
-
-@pytest.mark.parametrize("name", SCORES)
-def test_the_document_is_the_same_when_it_is_read_again(name: str) -> None:
-    found = statistic(name, "strata: stratum", "weights: {a: 2, b: 1}", "cluster: user")
-    assert written_spec(read_statistic(written_spec(found), "document")) == written_spec(found)

@@ -17,8 +17,7 @@ from support.unit_swaps import example_pvalue
 
 import trackperm
 from trackperm.errors import InputError, SpecError
-from trackperm.statistic import load_statistic, read_statistic
-from trackperm.statistic.written_spec import written_spec
+from trackperm.statistic import read_statistic
 
 Values = list[tuple[Fraction, Fraction]]
 """Predictions with their labels."""
@@ -235,11 +234,6 @@ def test_refused_ranges(ranges: str, said: str) -> None:
     with pytest.raises(SpecError) as caught:
         read_statistic(f"counts: {{a: a}}\nscore: a\nranges: {ranges}", "spec")
     assert said in caught.value.message
-
-
-def test_ranges_are_part_of_the_document() -> None:
-    document = written_spec(load_statistic("brier"))
-    assert read_statistic(document, "spec", "brier").ranges == {"probability": (0, 1)}
 
 
 def test_leaderboard_of_decimals_agrees_with_comparisons() -> None:

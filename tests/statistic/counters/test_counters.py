@@ -191,13 +191,6 @@ def test_built_ins_declare_counts_of_a_missing_prediction(name: str) -> None:
     assert statistic.missing_counts({"label": TEXT}).keys() == set(statistic.count_names)
 
 
-def test_built_ins_with_counters() -> None:
-    assert set(BUILT_IN) >= {
-        "token_accuracy", "span_precision", "span_recall", "span_f1", "uas", "las", "multilabel_f1",
-        "jaccard_multilabel", "word_error_rate", "character_error_rate", "token_f1", "squad_em", "bleu",
-    }  # fmt: skip
-
-
 @pytest.mark.parametrize(("name", "dtype"), [("token_accuracy", pl.Int64), ("token_f1", pl.Float64)])
 def test_the_count_of_a_null_is_null(name: str, dtype: Any) -> None:
     statistic = load_statistic(name)

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from support.reference_data import _chunks, _token_f1, _tokens
 
 from trackperm.statistic.counters import COUNTERS, edits
-from trackperm.statistic.counters.ngrams import _ROWS, ORDERS
+from trackperm.statistic.counters import ngrams as ngrams_module
+from trackperm.statistic.counters.ngrams import ORDERS
 
 Lists = list[list[Any]]
 
@@ -134,11 +135,10 @@ def test_ngrams(order: int, table: tuple[Lists, Lists]) -> None:
     assert counted("ngram_matches", *table, choice=order) == list(map(multiset, first, second))
 
 
-def test_ngrams_of_many_examples() -> None:
+def test_ngrams_of_many_examples(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ngrams_module, "_ROWS", 100)
     rng = np.random.default_rng(2)
-    a, b = (
-        [" ".join(rng.choice(list("xyz"), size)) for size in rng.integers(0, 9, 2 * _ROWS + 7)] for _ in "ab"
-    )
+    a, b = ([" ".join(rng.choice(list("xyz"), size)) for size in rng.integers(0, 9, 207)] for _ in "ab")
     for order in ORDERS:
         expected = [
             multiset(ngrams(x.split(), order), ngrams(y.split(), order)) for x, y in zip(a, b, strict=True)
@@ -146,10 +146,10 @@ def test_ngrams_of_many_examples() -> None:
         assert counted("ngram_matches", a, b, choice=order) == expected
 
 
-def test_edits_of_many_examples() -> None:
+def test_edits_of_many_examples(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(edits, "_ROWS", 100)
     rng = np.random.default_rng(1)
-    n_rows = 2 * edits._ROWS + 7
-    a, b = ([rng.integers(0, 3, size).tolist() for size in rng.integers(0, 9, n_rows)] for _ in "ab")
+    a, b = ([rng.integers(0, 3, size).tolist() for size in rng.integers(0, 9, 207)] for _ in "ab")
     expected = [levenshtein(x, y) for x, y in zip(a, b, strict=True)]
     assert counted("edit_operations", a, b) == expected
     texts = [["".join(map(str, items)) for items in column] for column in (a, b)]

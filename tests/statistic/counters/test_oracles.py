@@ -89,14 +89,6 @@ def test_sets_of_labels_against_scikit_learn() -> None:
     assert score("jaccard_multilabel", prediction, label) == pytest.approx(expected, rel=1e-14)
 
 
-def test_attachment_by_hand() -> None:
-    label = [["2:nsubj", "0:root", "2:obj"], ["0:root"]]
-    prediction = [["2:obj", "0:root", "1:obj"], ["0:root"]]
-    assert score("uas", prediction, label) == 3 / 4
-    assert score("las", prediction, label) == 2 / 4
-    assert score("uas", [[2, 0, 1], [0]], [[2, 0, 2], [0]]) == 3 / 4
-
-
 needs_data = pytest.mark.skipif(not reference_data.available(), reason=reference_data.ABSENT)
 
 
@@ -134,18 +126,6 @@ def test_published_taggers_against_reference_pvalues(identifier: str, alternativ
 @needs_data
 def test_all_kinds_of_published_taggers_are_there() -> None:
     assert {name.split("/")[1] for name in WNUT17} == set(STATISTICS)
-
-
-@needs_data
-@pytest.mark.parametrize("system", ["arcada", "spinningbytes"])
-def test_published_tags_against_seqeval(system: str) -> None:
-    seqeval = pytest.importorskip("seqeval.metrics")
-    run = wnut17(system)
-    prediction, label = run["prediction"].to_list(), run["label"].to_list()
-    expected = seqeval.f1_score(label, prediction)
-    assert score("span_f1", prediction, label) == pytest.approx(expected, rel=1e-14)
-    text = [" ".join(tags) for tags in prediction], [" ".join(tags) for tags in label]
-    assert score("span_f1", *text) == pytest.approx(expected, rel=1e-14)
 
 
 @needs_data

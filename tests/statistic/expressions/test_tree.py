@@ -84,11 +84,6 @@ def test_tree_and_positions() -> None:
     assert [(part.start, part.end) for part in children(tree)] == [(0, 2), (5, 16)]
 
 
-def test_decimals_are_exact() -> None:
-    values = [node.value for node in children(parse("0.1 + 2.50e-1").tree) if isinstance(node, Literal)]
-    assert values == [Fraction(1, 10), Fraction(1, 4)]
-
-
 def test_names_in_order() -> None:
     names = [name.full for name in parse("b + where(a > u.c, b, -d)").names]
     assert names == ["b", "a", "u.c", "b", "d"]
@@ -159,11 +154,6 @@ def test_refused_with_a_place(text: str, message: str, at: str | None, hint: str
         shown = underlined(str(error))
         assert shown.startswith(at) or (shown.startswith('"') and "\\" in text)
     assert hint in (error.hint or "")
-
-
-@pytest.mark.parametrize(("text", "at"), [("x.tp + 1", "x."), ("where.tp", "where."), ("foo(a) + 1", "foo")])
-def test_the_refused_part_is_underlined(text: str, at: str) -> None:
-    assert underlined(str(refusal(text))) == at
 
 
 @pytest.mark.parametrize(
