@@ -43,7 +43,7 @@ def test_another_baseline(folder: Path):
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [
-        (["same.parquet"], {}, "`trackperm.yaml` has 5 policies"),
+        (["same.parquet"], {}, "`trackperm.yaml` has 4 policies"),
         (["same.parquet", "nope.yaml"], {}, "there is no file `nope.yaml`"),
         (["same.parquet"], {"name": "strict"}, "`not-there-yet.parquet` does not exist"),
         (["smae.parquet"], {"name": "first"}, "`smae.parquet` does not exist"),
