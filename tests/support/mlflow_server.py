@@ -7,17 +7,15 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import requests
 
 from support.mlflow_database import write_tables
+from support.waiting import wait_until
 
 _START_SECONDS = 120.0
 
@@ -151,17 +149,12 @@ class MlflowServer:
         process.communicate()
 
     def _wait(self) -> None:
-        deadline = time.monotonic() + _START_SECONDS
-        while True:
-            try:
-                with urllib.request.urlopen(f"{self.uri}/health", timeout=2) as answer:
-                    if answer.status == 200:
-                        return
-            except (urllib.error.URLError, OSError):
-                pass
-            if time.monotonic() > deadline:
-                raise TimeoutError((self.folder / "server.log").read_text()[-4000:])
-            time.sleep(0.1)
+        def is_there() -> bool:
+            with suppress(requests.RequestException):
+                return requests.get(f"{self.uri}/health", timeout=2).status_code == 200
+            return False
+
+        wait_until(is_there, _START_SECONDS, lambda: (self.folder / "server.log").read_text()[-4000:])
 
 
 def ask(server: MlflowServer, route: str, method: str = "POST", **content: str) -> requests.Response:

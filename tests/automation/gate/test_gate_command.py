@@ -307,7 +307,6 @@ def test_names_cannot_be_markup_mentions_or_commands(folder: Path):
     error = GateReport.of_error(report.policy, report.candidate, InputError("50%25\n::error::\x00\ufffe"))
     assert "50%2525%0A::error::" in next(error.annotations())
     said = ET.fromstring(error.to_junit()).find(".//error")
-    assert said is not None
     assert (said.get("message"), said.text) == ("not compared", "50%25\n::error::\ufffd\ufffd")
     root = ET.fromstring(report.to_junit())
     values = [each.get("value") or "" for each in root.iter("property")]

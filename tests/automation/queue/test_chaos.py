@@ -114,13 +114,11 @@ def test_killed_before_a_write(tmp_path: Path):
             fixed = queue.entries()[0].baseline
             runs.baseline(seed=1000 + last)  # a newer one, to which a comparison that was begun must not turn
             step = Worker([policy], queue, Heard().log).step()
-            assert step is not None
             assert step.event in ("compared", "known")
             [entry] = queue.entries()
             assert entry.state == "done"
             assert fixed in (None, entry.baseline)
             _assert_complete(runs, candidate)
-        assert killed.stdin is not None
         killed.stdin.close()
         killed.wait(60)
     assert {"Queue claim", "Queue fix_baseline", "Queue complete", "MlflowClient create_run"} <= set(died)
