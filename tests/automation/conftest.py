@@ -10,7 +10,6 @@ import pytest
 from support.hooked_runs import Heard, HookedStore
 from support.mlflow_stores import MlflowStore
 
-from trackperm.automation.queue.queue import Queue
 from trackperm.report import rasterised
 
 
@@ -37,11 +36,6 @@ def drawn_once(any_picture: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
 def runs(database: Path, tmp_path: Path) -> HookedStore:
     uri = f"sqlite:///{database / 'mlflow.db'}"
     return HookedStore(uri, tmp_path, tmp_path / "artifacts", tmp_path.name)
-
-
-@pytest.fixture
-def queue(tmp_path: Path) -> Queue:
-    return Queue(tmp_path / "state")
 
 
 @pytest.fixture

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import hmac
 import json
 import os
 import signal
 from pathlib import Path
 
 import pytest
-import requests
 from support.command_line import call_trackperm
 from support.hooked_runs import HookedStore
-from support.mlflow_stores import MlflowStore
-from support.processes import run
-from support.watchers import COMMAND, Program
 
 from trackperm.automation.queue.queue import Queue, Task
-from trackperm.automation.webhooks.receive import WANDB_SECRET
 from trackperm.cli.watch import stopped_by_signals
 
 pytestmark = pytest.mark.tracker
@@ -27,40 +19,32 @@ pytestmark = pytest.mark.tracker
 
 @pytest.fixture
 def runs(tmp_path: Path) -> HookedStore:
-    MlflowStore.local(tmp_path).experiment("digits")
-    return HookedStore(f"sqlite:///{tmp_path / 'mlflow.db'}", tmp_path, tmp_path / "artifacts")
+    return HookedStore.local(tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.extended
 def test_once_and_status(runs: HookedStore):
     runs.baseline()
     candidate = runs.finished(rate=0.5)
     state = ["--state", runs.folder / "state"]
-    result = run([*COMMAND, "watch", "--policy", runs.policy_file(), "--once", *state], cwd=runs.folder)
+    result = call_trackperm(runs.folder, "watch", "--policy", runs.policy_file(), "--once", *state)
     assert result.returncode == 0, result.stderr
     events = [json.loads(line)["event"] for line in result.stdout.splitlines()]
     assert events == ["started", "queued", "compared", "stopped"]
-    shown = run([*COMMAND, "watch", "--status", *state], cwd=runs.folder)
+    shown = call_trackperm(runs.folder, "watch", "--status", *state)
     assert f"done     nightly  mlflow:{candidate} against mlflow:" in shown.stdout
     assert "0 waiting, 0 claimed, 1 done, 0 refused" in shown.stdout
-    status = [*COMMAND, "watch", "--status", "--format", "json", "-o", "status.txt", *state]
-    [entry] = json.loads(run(status, cwd=runs.folder).stdout)
+    status = ["watch", "--status", "--format", "json", "-o", "status.txt", *state]
+    [entry] = json.loads(call_trackperm(runs.folder, *status).stdout)
     assert (runs.folder / "status.txt").read_text() == shown.stdout
     assert (entry["candidate"], entry["outcome"]) == (f"mlflow:{candidate}", "fail")
 
 
-@pytest.mark.slow
-def test_exit_codes_of_once(runs: HookedStore):
-    state = ["--state", runs.folder / "state"]
-    for changes, code, said in (
-        ({"tracking_uri": "http://127.0.0.1:9"}, 3, "does not answer"),
-        ({"runs": "mlflow:other"}, 2, "no experiment called `other`"),
-    ):
-        path = runs.policy_file(**changes)
-        result = run([*COMMAND, "watch", "--policy", path, "--once", *state], cwd=runs.folder)
-        assert result.returncode == code, result.stderr
-        assert said in result.stderr
-        assert "Traceback" not in result.stderr
+@pytest.mark.extended
+def test_an_experiment_that_is_not_there_is_bad_input(runs: HookedStore):
+    watch = ["watch", "--policy", runs.policy_file(runs="mlflow:other"), "--once"]
+    result = call_trackperm(runs.folder, *watch, "--state", runs.folder / "state")
+    assert (result.returncode, "no experiment called `other`" in result.stderr) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -81,32 +65,6 @@ def test_bad_input(tmp_path: Path, arguments: list[str], said: str):
     assert "Traceback" not in result.stderr
 
 
-@pytest.mark.slow
-def test_receive_queues_and_ends_when_told(tmp_path: Path):
-    secret = "a-secret-that-is-long-enough"
-    policy = HookedStore("http://127.0.0.1:9", tmp_path).policy_file(
-        runs="wandb:team/digits", tracking_uri=None
-    )
-    arguments = ["receive", "--policy", policy, "--queue-only", "--port", "0", "--state", tmp_path / "state"]
-    log = tmp_path / "receiver.log"
-    with Program(arguments, log, {WANDB_SECRET: secret}) as receiver:
-        started = receiver.wait_for("started")
-        url = f"http://127.0.0.1:{started['port']}"
-        body = b'{"artifact": "team/digits/predictions:v1"}'
-        digest = hmac.new(secret.encode(), body, hashlib.sha256).digest()
-        headers = {"X-Wandb-Signature": base64.b64encode(digest).decode()}
-        assert requests.post(f"{url}/wandb", body, headers=headers, timeout=10).status_code == 202
-        assert requests.post(f"{url}/wandb", body, headers={}, timeout=10).status_code == 401
-        assert requests.get(f"{url}/health", timeout=10).status_code == 200
-        arguments_of_process = Path(f"/proc/{receiver.process}/cmdline").read_bytes()
-        assert receiver.stop() == 0
-    assert secret.encode() not in arguments_of_process
-    assert secret not in receiver.text
-    assert [entry.candidate for entry in Queue(tmp_path / "state").entries()] == [
-        "wandb:team/digits/predictions:v1"
-    ]
-
-
 @pytest.mark.timeout(30)
 def test_a_signal_that_comes_while_the_event_is_locked():
     with stopped_by_signals() as stop:
@@ -117,26 +75,18 @@ def test_a_signal_that_comes_while_the_event_is_locked():
             os.kill(os.getpid(), signal.SIGTERM)
 
 
-@pytest.mark.slow
+@pytest.mark.extended
 def test_retry_refused(runs: HookedStore):
-    policy = runs.policy()
+    policy, state = runs.policy(), runs.folder / "state"
     runs.baseline()
     candidate = runs.finished()
-    queue = Queue(runs.folder / "state")
+    queue = Queue(state)
     queue.add([Task(policy.queue_key, f"mlflow:{candidate}", policy.name)], "watch")
     claim = queue.claim([policy.queue_key], "test")
     assert claim is not None
     queue.refuse(claim, "no reason")
-    arguments = [
-        "watch",
-        "--policy",
-        runs.policy_file(),
-        "--once",
-        "--retry-refused",
-        "--state",
-        runs.folder / "state",
-    ]
-    assert run([*COMMAND, *arguments], cwd=runs.folder).returncode == 0
+    watch = ["watch", "--policy", runs.policy_file(), "--once", "--retry-refused", "--state", state]
+    assert call_trackperm(runs.folder, *watch).returncode == 0
     assert runs.compared() == [f"mlflow:{candidate}"]
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from support.command_line import call_trackperm
 from support.comparisons import answers
-from support.processes import python, run, script, without_trackers
+from support.processes import run, script, without_trackers
 
 from trackperm.cli.commands import _COMMANDS
 from trackperm.cli.output import wrapped
@@ -159,15 +159,3 @@ def test_the_result_fits_the_terminal(folder: Path):
 )
 def test_wrapped(line: str, width: int, lines: list[str]):
     assert wrapped(line, width).split("\n") == lines
-
-
-def test_help_of_compare_imports_little():
-    """Completion and help must not cost what comparing costs."""
-    code = (
-        "import contextlib, sys\nfrom trackperm import cli\n"
-        "sys.argv[1:] = ['--help']\n"
-        "with contextlib.suppress(SystemExit):\n    cli.main()\n"
-        "print('modules:', *sys.modules)"
-    )
-    modules = set(python(code).rpartition("modules:")[2].split())
-    assert not modules & {"polars", "numpy", "scipy", "mlflow", "wandb", "rich"}

@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 from scipy.stats import binom
 from support.budget import Measured, cases
+from support.comparisons import numbered, run_data
 from support.document_effects import documents, sides
 from support.specs import load
 
@@ -111,14 +112,9 @@ class TestWhatIsSaid:
         chance = np.where(document % 4 == 0, 0.5, 0.02)
         label = np.ones(document.size, dtype=np.int64)
         frames = [
-            pl.DataFrame(
-                {
-                    "id": np.arange(400),
-                    "document": document,
-                    "label": label,
-                    "prediction": rng.random(400) > chance,
-                }
-            ).with_columns(pl.col("prediction").cast(pl.Int64))
+            numbered(document=document, label=label, prediction=rng.random(400) > chance).with_columns(
+                pl.col("prediction").cast(pl.Int64)
+            )
             for _ in range(2)
         ]
         assert compared(frames).n_discordant > 50
@@ -319,10 +315,7 @@ class TestSize:
         by_example = by_cluster = said = 0
         for _ in range(n):
             remark = pl.Series("remark", [f"remark {i}" for i in rng.integers(0, 80, document.size)])
-            runs = [
-                RunData(ExampleTable.from_native(frame, role), role)
-                for frame, role in zip(both(sides(rng, document, effect), remark), ("a", "b"), strict=True)
-            ]
+            runs = run_data(*both(sides(rng, document, effect), remark))
             found, clustered = (compare_runs(runs[0], runs[1], each) for each in statistics)
             by_example += found.pvalue < 0.05
             by_cluster += clustered.pvalue < 0.05

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from scipy.stats import binom
 from support.budget import Measured, cases
-from support.comparisons import answers
+from support.comparisons import answers, numbered
 
 import trackperm
 from trackperm.comparison import Comparison
@@ -295,13 +295,7 @@ def test_an_approximate_interval_gives_bounds_alone(margin: float, shown: str) -
     rng = np.random.default_rng(0)
     labels = (rng.random(2000) < 0.4).astype(int)
     runs = [
-        pl.DataFrame(
-            {
-                "id": range(2000),
-                "prediction": np.where(rng.random(2000) < 0.06, 1 - labels, labels),
-                "label": labels,
-            }
-        )
+        numbered(prediction=np.where(rng.random(2000) < 0.06, 1 - labels, labels), label=labels)
         for _ in range(2)
     ]
     comparison = trackperm.compare(*runs, "f1", margin=margin)

@@ -26,6 +26,5 @@ def test_concordance_of_the_leukemia_data() -> None:
     assert found.baseline_score == pytest.approx(0.5, abs=1e-12)
     assert round(float(found.candidate_score or 0.0), 2) == 0.69
     influences = found.pairing.influences
-    assert influences is not None
     # That error is an infinitesimal jackknife, without a factor n / (n - 1) of the variance.
     assert round(GRID * influences.unit / 42**0.5, 3) == 0.041

@@ -13,10 +13,9 @@ from typing import Any
 import polars as pl
 import pytest
 from support import reference_data
-from typer.testing import CliRunner
+from support.command_line import invoke
 
 import trackperm
-from trackperm.cli import commands
 
 pytestmark = pytest.mark.skipif(not reference_data.available(), reason=reference_data.ABSENT)
 
@@ -26,10 +25,7 @@ FOLD_WARNING = "folds: the training sets of folds or resamples overlap"
 
 
 def command_line(*arguments: str | Path) -> str:
-    result = CliRunner().invoke(commands.app, ["compare", *map(str, arguments)])
-    assert result.exit_code == 0, result.stderr
-    assert result.stderr == ""
-    return result.stdout
+    return invoke("compare", *arguments)
 
 
 def accuracies(classifier: str) -> dict[str, dict[str, str]]:

@@ -71,7 +71,6 @@ def test_bikel_estimates_one_tail_from_two_decimals(swap: bool) -> None:
 def test_bikel_names_the_exact_tail_and_both_differences() -> None:
     comparison = compared()
     found = reproduce("bikel", comparison)
-    assert found is not None
     assert (found.n_shuffles, found.seed) == (10_000, 0)
     one_tailed = compare(
         pl.DataFrame(BASELINE), pl.DataFrame(CANDIDATE), "bracket_recall", alternative="greater"
@@ -92,7 +91,6 @@ def test_sacrebleu_leaves_out_ties() -> None:
     run = {"id": [1, 2, 3, 4], "label": [1, 1, 1, 1]}
     baseline, candidate = {**run, "prediction": [0, 0, 0, 0]}, {**run, "prediction": [1, 1, 1, 1]}
     found = reproduce("sacrebleu", compare(pl.DataFrame(baseline), pl.DataFrame(candidate)), n_shuffles=999)
-    assert found is not None
     assert (found.n_extreme, found.pvalue) == (0, 0.001)  # exactly p = 2/16
     ties = int(found.gaps[0].partition("here ")[2].partition(",")[0])
     assert 80 < ties < 170  # a binomial of 999 and 1/8
@@ -158,6 +156,5 @@ def test_sacrebleu_itself_gives_the_same_p(monkeypatch: pytest.MonkeyPatch) -> N
     theirs = test()[1]["BLEU"][1]
     runs = [pl.DataFrame({"prediction": lines, "label": reference}) for lines in (baseline, candidate)]
     found = reproduce("sacrebleu", compare(*runs, "bleu", by_position=True), n_shuffles=2_000)
-    assert found is not None
     assert 0.001 < found.pvalue < 0.99
     assert found.pvalue == pytest.approx(theirs.p_value, abs=1e-12)

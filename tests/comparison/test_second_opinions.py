@@ -15,7 +15,7 @@ import numpy.typing as npt
 import polars as pl
 import pytest
 from scipy import stats
-from support.comparisons import accuracy
+from support.comparisons import accuracy, numbered
 from support.specs import load
 
 import trackperm
@@ -37,6 +37,10 @@ T, RANKS, SIGNS, MCNEMAR, CHI2, CORRECTED, CLUSTERED = (
     "clustered standard error",
 )
 SHARE = "counts: {correct: prediction == label, n: 1}\nscore: correct / n\n"
+
+
+FRAME = pl.DataFrame({"id": range(20), "label": [0, 1] * 10, "prediction": [1, 1, 0, 1] * 5})
+OTHER = FRAME.with_columns(prediction=pl.Series([0, 1, 0, 0] * 5))
 
 
 def opinions(comparison: Comparison) -> dict[str, SecondOpinion]:
@@ -172,9 +176,7 @@ def test_standard_error_against_the_jackknife(statistic: str):
 
 
 def test_ratios_have_no_differences():
-    frame = pl.DataFrame({"id": range(20), "label": [0, 1] * 10, "prediction": [1, 1, 0, 1] * 5})
-    other = frame.with_columns(prediction=pl.Series([0, 1, 0, 0] * 5))
-    found = opinions(trackperm.compare(frame, other, "f1"))
+    found = opinions(trackperm.compare(FRAME, OTHER, "f1"))
     for name in (T, RANKS, SIGNS, MCNEMAR, CHI2, CORRECTED):
         assert found[name].pvalue is None
         assert found[name].sentence == (
@@ -186,12 +188,9 @@ def test_ratios_have_no_differences():
 def test_strata_are_not_ignored(tmp_path: Path):
     generator = np.random.default_rng(2)
     baseline, candidate = (
-        pl.DataFrame(
-            {
-                "id": range(90),
-                "label": ["a"] * 10 + ["b"] * 80,
-                "prediction": np.where(generator.random(90) < rate, "c", ["a"] * 10 + ["b"] * 80),
-            }
+        numbered(
+            label=["a"] * 10 + ["b"] * 80,
+            prediction=np.where(generator.random(90) < rate, "c", ["a"] * 10 + ["b"] * 80),
         )
         for rate in (0.5, 0.3)
     )
@@ -335,9 +334,7 @@ def test_studentized_describes_its_random_swaps(tmp_path: Path):
 
 @pytest.mark.parametrize("statistic", ["accuracy", "balanced_accuracy", "recall"])
 def test_studentized_is_the_same_test_of_a_mean(statistic: str):
-    frame = pl.DataFrame({"id": range(20), "label": [0, 1] * 10, "prediction": [1, 1, 0, 1] * 5})
-    other = frame.with_columns(prediction=pl.Series([0, 1, 0, 0] * 5))
-    comparison = trackperm.compare(frame, other, statistic)
+    comparison = trackperm.compare(FRAME, OTHER, statistic)
     found = studentized(comparison)
     assert (found.pvalue, found.differs, found.overturns) == (comparison.pvalue, False, False)
     assert f". It is the same test: `{statistic}` is a sum of one difference for each of" in found.sentence
@@ -370,8 +367,6 @@ def test_studentized_and_second_opinions_in_either_order():
 
 
 def test_studentized_of_identical_and_of_exchanged_runs():
-    frame = pl.DataFrame({"id": range(20), "label": [0, 1] * 10, "prediction": [1, 1, 0, 1] * 5})
-    assert studentized(trackperm.compare(frame, frame, "precision")).pvalue == 1.0
-    other = frame.with_columns(prediction=pl.Series([0, 1, 0, 0] * 5))
-    there, back = (studentized(trackperm.compare(*pair, "f1")) for pair in ((frame, other), (other, frame)))
+    assert studentized(trackperm.compare(FRAME, FRAME, "precision")).pvalue == 1.0
+    there, back = (studentized(trackperm.compare(*pair, "f1")) for pair in ((FRAME, OTHER), (OTHER, FRAME)))
     assert there.pvalue == back.pvalue

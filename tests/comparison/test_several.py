@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from support.comparisons import accuracy, answers
+from support.comparisons import accuracy, answers, run_data
 
 from trackperm.comparison import CORRECTIONS, Comparison, RunData, compare_statistics, corrected
 from trackperm.errors import InputError, PairingError
@@ -17,7 +17,6 @@ from trackperm.ledger.comparison_publication import evidence, publication
 from trackperm.ledger.verification.recomputation import verify_files, verify_from_runs
 from trackperm.report import description, text, view
 from trackperm.statistic import Statistic, load_statistic
-from trackperm.tables.table import ExampleTable
 
 ERRORS = "name: errors\ngreater_is_better: false\ncounts: {n: prediction != label}\nscore: n\n"
 
@@ -41,11 +40,8 @@ TABLES = by_language(
 )
 
 
-def runs(baseline: pl.DataFrame = TABLES[0], candidate: pl.DataFrame = TABLES[1]) -> tuple[RunData, RunData]:
-    return (
-        RunData(ExampleTable.from_native(baseline, "baseline"), "baseline"),
-        RunData(ExampleTable.from_native(candidate, "candidate"), "candidate"),
-    )
+def runs(baseline: pl.DataFrame = TABLES[0], candidate: pl.DataFrame = TABLES[1]) -> list[RunData]:
+    return run_data(baseline, candidate)
 
 
 @pytest.fixture
@@ -194,18 +190,12 @@ def test_columns_that_cannot_make_slices_are_refused(sliced: Statistic) -> None:
 def test_every_correction_is_conservative(method: str, sliced: Statistic) -> None:
     disjoint = compare_statistics(*runs(), [sliced], correction="none")[1:]
     for comparison, alone in zip(corrected(disjoint, method), disjoint, strict=True):
-        assert comparison.corrected is not None
         assert comparison.corrected.n_tests == 3
         assert comparison.verdict in (alone.verdict, "undecided")
         # A false discovery rate may be below a p-value, where other tests cannot give as small ones.
         if comparison.corrected.controls == "FWER":
             assert comparison.corrected.pvalue >= alone.pvalue * (1 - 1e-12)
         assert comparison.corrected.rejected == (comparison.corrected.pvalue < 0.05)
-
-
-def test_an_unknown_correction_is_refused(sliced: Statistic) -> None:
-    with pytest.raises(InputError, match="`correction` is 'magic'"):
-        compare_statistics(*runs(), [sliced], correction="magic")
 
 
 def test_tiny_p_values_do_not_become_0() -> None:
@@ -232,7 +222,6 @@ def test_of_an_error_rate_the_examples_that_lower_it_are_better(tmp_path: Path) 
     )
     assert (found.n_better, found.n_worse) == (12, 3)
     assert found.effect_sizes.odds == 4.0
-    assert found.effect_sizes.odds_interval is not None
     assert found.effect_sizes.odds_interval.low > 1.0
     assert (found.to_dict()["n_better"], found.to_dict()["n_worse"]) == (12, 3)
 
@@ -250,5 +239,4 @@ def test_the_interval_of_recall_is_that_of_accuracy_on_positives() -> None:
     recall = compare(*sides, "recall", parameters={"positive": "yes"})
     accuracy_of_positives = compare(*(side.filter(pl.col("label") == "yes") for side in sides))
     assert recall.interval == accuracy_of_positives.interval
-    assert recall.interval is not None
     assert recall.interval.method == "paired proportions"

@@ -25,19 +25,18 @@ def loaded(code: str) -> set[str]:
 @pytest.mark.parametrize(
     ("code", "unwanted"),
     [
-        ("import trackperm", TRACKERS | CHARTS | FRAMES | SPECS | NUMBERS | SHELL),
         ("import trackperm.exact", TRACKERS | CHARTS | FRAMES | SPECS | SHELL),
-        ("import trackperm; trackperm.compare", TRACKERS | CHARTS | SHELL | {"pandas", "duckdb"}),
-        ("import trackperm; trackperm.log_predictions", TRACKERS | CHARTS | SHELL | {"pandas", "duckdb"}),
+        (
+            "import trackperm; trackperm.compare, trackperm.log_predictions",
+            TRACKERS | CHARTS | SHELL | {"pandas", "duckdb"},
+        ),
         ("import trackperm; trackperm.report", TRACKERS | CHARTS | FRAMES | SPECS | NUMBERS | SHELL),
-        ("import trackperm.trackers.base", TRACKERS | CHARTS | {"pandas", "duckdb"}),
-        ("import trackperm.cli", TRACKERS | CHARTS | FRAMES | NUMBERS),
         (
             "import contextlib, trackperm.cli\n"
             "sys.argv[1:] = ['compare', '--help']\n"
             "with contextlib.redirect_stdout(None), contextlib.suppress(SystemExit):\n"
             "    trackperm.cli.main()",
-            TRACKERS | CHARTS | FRAMES | NUMBERS,
+            TRACKERS | CHARTS | FRAMES | NUMBERS | {"rich"},
         ),
         ("import trackperm.trackers.wandb.tracker", TRACKERS | CHARTS | {"pandas", "duckdb", "google"}),
     ],

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import socket
 from pathlib import Path
 
 import pytest
 from support.airflow_standin import Ended, Task, load_dag
 from support.hooked_runs import HookedStore
-from support.mlflow_stores import MlflowStore
+from support.mlflow_server import free_port
 from support.processes import ROOT
 
 from trackperm.errors import TrackerError
@@ -20,9 +19,7 @@ DAG = ROOT / "integrations" / "airflow" / "dag.py"
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> HookedStore:
-    folder = tmp_path_factory.mktemp("store")
-    MlflowStore.local(folder).experiment("digits")
-    store = HookedStore(f"sqlite:///{folder / 'mlflow.db'}", folder, folder / "artifacts")
+    store = HookedStore.local(tmp_path_factory.mktemp("store"))
     store.baseline()
     return store
 
@@ -56,13 +53,7 @@ def test_a_regression_fails_and_is_not_retried(runs: HookedStore, capsys: pytest
 
 
 def test_too_few_examples_skip(runs: HookedStore):
-    candidate = runs.begun()
-    few = {"id": ["a", "b"], "prediction": [1, 0], "label": [1, 1]}
-    runs.store.log_columns(candidate, few, "predictions.parquet")
-    baseline = runs.begun()
-    runs.store.log_columns(baseline, {**few, "prediction": [0, 1]}, "predictions.parquet")
-    policy = runs.policy_file("few", baseline={"run": f"mlflow:{baseline}"})
-    ended = judged(f"mlflow:{candidate}", policy)
+    ended = judged(f"mlflow:{runs.few()}", runs.policy_file("few"))
     assert (ended.state, ended.n_tries, str(ended.error)) == ("skipped", 1, "few: undecided")
 
 
@@ -81,9 +72,7 @@ def test_bad_input_is_not_retried_nor_run(
 def test_a_tracker_that_is_down_is_tried_again(runs: HookedStore, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "2")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    ended = judged("mlflow:" + "a" * 32, runs.policy_file("down", tracking_uri=f"http://127.0.0.1:{port}"))
+    policy = runs.policy_file("down", tracking_uri=f"http://127.0.0.1:{free_port()}")
+    ended = judged("mlflow:" + "a" * 32, policy)
     assert (ended.state, ended.n_tries) == ("failed", 4)
     assert isinstance(ended.error, TrackerError)

@@ -11,7 +11,6 @@ import shlex
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -25,6 +24,7 @@ from support.mlflow_server import free_port
 from support.placed import placed
 from support.postgres import Postgres, programs
 from support.processes import ROOT, descendants, run, script
+from support.waiting import wait_until
 from support.watchers import Program
 
 if sys.version_info >= (3, 11):
@@ -129,11 +129,11 @@ class Container:
         return (self.folder / "log").read_text()
 
     def wait_until_healthy(self, check: Sequence[str]) -> None:
-        deadline = time.monotonic() + SECONDS
-        while run(check, timeout=30).returncode != 0:
+        def is_healthy() -> bool:
             assert self.process.poll() is None, self.log
-            assert time.monotonic() < deadline, self.log
-            time.sleep(0.2)
+            return run(check, timeout=30).returncode == 0
+
+        wait_until(is_healthy, SECONDS, lambda: self.log)
 
 
 @pytest.fixture
@@ -206,10 +206,7 @@ def watch_runs(service: Mapping[str, Any], url: str, folder: Path) -> None:
         watcher.start()
         watcher.wait_until_started()
         later = runs.finished()
-        deadline = time.monotonic() + SECONDS
-        while len(watcher.events("compared")) < 2:
-            assert time.monotonic() < deadline, watcher.text
-            time.sleep(0.1)
+        wait_until(lambda: len(watcher.events("compared")) >= 2, SECONDS, lambda: watcher.text)
         assert watcher.stop() == 0
     assert runs.compared() == sorted([f"mlflow:{candidate}", f"mlflow:{later}"])
     assert "Traceback" not in watcher.text

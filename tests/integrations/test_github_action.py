@@ -16,7 +16,6 @@ import yaml
 from support.hooked_runs import HookedStore
 from support.json_api import Answer, Asked, json_api
 from support.local_wheel import local_wheel
-from support.mlflow_stores import MlflowStore
 from support.processes import ROOT
 from support.server_client import predictions
 from support.workflow_steps import ActionRun, CompositeAction, interpolations
@@ -59,20 +58,14 @@ def action(tmp_path_factory: pytest.TempPathFactory) -> CompositeAction:
 
 @pytest.fixture(scope="module")
 def runner(action: CompositeAction, tmp_path_factory: pytest.TempPathFactory) -> Runner:
-    folder = tmp_path_factory.mktemp("store")
-    MlflowStore.local(folder).experiment("digits")
-    runs = HookedStore(f"sqlite:///{folder / 'mlflow.db'}", action.workspace, folder / "artifacts")
+    runs = HookedStore.local(tmp_path_factory.mktemp("store"), action.workspace)
     policy = runs.policy_file("pull-request", tracking_uri=None, runs=[])
     policy.rename(action.workspace / "trackperm.yaml")
     runs.baseline()
     runs.finished("same", seed=1)
     runs.finished("worse", rate=0.6)
     runs.finished(HOSTILE, rate=0.6)
-    few = predictions(1)
-    few["prediction"][:3] = [1 - label for label in few["label"][:3]]
-    run_id = runs.begun("few")
-    runs.store.log_columns(run_id, few, "predictions.parquet")
-    runs.store.client.set_terminated(run_id)
+    runs.few("few")
     return Runner(runs, action)
 
 

@@ -17,7 +17,6 @@ import yaml
 from support.hooked_runs import HookedStore
 from support.json_api import Answer, Asked, json_api
 from support.local_wheel import local_wheel
-from support.mlflow_stores import MlflowStore
 from support.processes import ROOT, run
 from support.server_client import predictions
 
@@ -113,14 +112,9 @@ def test_options_are_variables(project: Project, shell: str):
 
 @pytest.mark.slow
 def test_on_a_tracker(project: Project, tmp_path: Path):
-    MlflowStore.local(tmp_path).experiment("digits")
-    runs = HookedStore(f"sqlite:///{tmp_path / 'mlflow.db'}", tmp_path, tmp_path / "artifacts")
+    runs = HookedStore.local(tmp_path)
     runs.baseline()
-    few = predictions(1)
-    few["prediction"][:3] = [1 - label for label in few["label"][:3]]
-    run_id = runs.begun("few")
-    runs.store.log_columns(run_id, few, "predictions.parquet")
-    runs.store.client.set_terminated(run_id)
+    run_id = runs.few("few")
     policy = str(runs.policy_file("pull-request", tracking_uri=None))
     uri = {"MLFLOW_TRACKING_URI": runs.store.uri}
     result = project.run("mlflow:digits/few", TRACKPERM_POLICY=policy, **uri)

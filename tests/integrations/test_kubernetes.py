@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 import yaml
 from support.hooked_runs import HookedStore
-from support.mlflow_stores import MlflowStore
 from support.placed import placed
 from support.processes import ROOT, run, script
 
@@ -40,8 +39,7 @@ def start(folder: Path, uri: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.slow
 def test_each_finished_run_is_compared_once(tmp_path: Path):
-    MlflowStore.local(tmp_path).experiment("digits")
-    runs = HookedStore(f"sqlite:///{tmp_path / 'mlflow.db'}", tmp_path, tmp_path / "artifacts")
+    runs = HookedStore.local(tmp_path)
     runs.baseline()
     candidate = runs.finished(rate=0.5)
     for _ in range(2):

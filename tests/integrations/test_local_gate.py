@@ -10,6 +10,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 import yaml
+from support.hooked_runs import three_changed
 from support.processes import ROOT, run, script
 from support.server_client import predictions
 
@@ -34,13 +35,11 @@ class Clone:
             self.git("config", name, value)
         shutil.copy(FOLDER / "pre-push", self.folder / ".git" / "hooks" / "pre-push")
         (self.folder / "trackperm.yaml").write_text(POLICY)
-        few = predictions(1)
-        few["prediction"][:3] = [1 - label for label in few["label"][:3]]
         for name, columns in {
             "base": predictions(1),
             "same": predictions(1),
             "worse": predictions(2, rate=0.6),
-            "few": few,
+            "few": three_changed(),
         }.items():
             pl.DataFrame(columns).write_parquet(self.folder / f"{name}.parquet")
         self.git("add", ".")

@@ -29,7 +29,6 @@ def test_a_run_is_compared_when_it_finishes(tmp_path: Path):
     )
     said = (FOLDER / "README.md").read_text()
     command = re.search(r"^trackperm (watch .*)$", said, re.MULTILINE)
-    assert command is not None
     arguments = command[1].replace('"$TRACKPERM_POLICY"', env["TRACKPERM_POLICY"]).split()
     with MlflowServer(tmp_path, {"TMPDIR": str(tmp_path), **env}, app="trackperm") as server:
         runs = HookedStore(server.uri, tmp_path)

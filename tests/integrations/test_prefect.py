@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from support.hooked_runs import HookedStore
+from support.mlflow_server import free_port
 from support.mlflow_stores import MlflowStore
 from support.recipes import Recipe
 
@@ -28,8 +28,7 @@ class Flow(Recipe):
 
     def __init__(self, folder: Path) -> None:
         super().__init__("prefect", folder, {**ENVIRONMENT, "PREFECT_HOME": str(folder / "prefect-home")})
-        MlflowStore.local(self.folder).experiment("training")
-        uri = f"sqlite:///{self.folder / 'mlflow.db'}"
+        uri = MlflowStore.local(self.folder).uri
         self.runs = HookedStore(uri, folder, self.folder / "artifacts", "training")
         self.runs.baseline()
 
@@ -67,10 +66,7 @@ def test_a_regression_fails_the_flow_and_is_not_tried_again(flow: Flow):
 def test_a_tracker_that_is_down_is_tried_again(flow: Flow):
     script, policy = flow.folder / "flow.py", flow.folder / "trackperm.yaml"
     script.write_text(script.read_text().replace("retries=3", "retries=1").replace("[10, 60, 300]", "[1]"))
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    policy.write_text(policy.read_text() + f"    tracking_uri: http://127.0.0.1:{port}\n")
+    policy.write_text(policy.read_text() + f"    tracking_uri: http://127.0.0.1:{free_port()}\n")
     result = flow.judges("mlflow:" + "a" * 32)
     assert result.returncode != 0
     said = result.stdout + result.stderr

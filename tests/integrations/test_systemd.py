@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import hmac
 import json
 import re
 import shlex
@@ -13,11 +10,10 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
-import requests
 from support.hooked_runs import HookedStore
-from support.mlflow_stores import MlflowStore
 from support.placed import placed
 from support.processes import ROOT, run, script
+from support.receivers import WANDB, Sender
 from support.watchers import Program
 
 from trackperm.automation.queue.queue import Queue
@@ -95,8 +91,7 @@ def test_units_contain_no_credentials(name: str, tmp_path: Path):
 @pytest.mark.slow
 def test_watch(tmp_path: Path):
     unit = Unit("trackperm-watch", tmp_path)
-    MlflowStore.local(tmp_path).experiment("digits")
-    runs = HookedStore(f"sqlite:///{tmp_path / 'mlflow.db'}", tmp_path, tmp_path / "artifacts")
+    runs = HookedStore.local(tmp_path)
     runs.baseline()
     candidate = runs.finished(rate=0.5)
     runs.policy_file(tracking_uri=None).rename(tmp_path / "E" / "trackperm" / "trackperm.yaml")
@@ -118,22 +113,18 @@ def test_watch(tmp_path: Path):
 @pytest.mark.slow
 def test_receive(tmp_path: Path):
     unit = Unit("trackperm-receive", tmp_path)
-    secret = "a-secret-that-is-long-enough"
     policy = HookedStore("", tmp_path).policy_file(runs="wandb:team/digits", tracking_uri=None)
     policy.rename(tmp_path / "E" / "trackperm" / "trackperm.yaml")
-    (tmp_path / "E" / "trackperm" / "receive.env").write_text(f"{WANDB_SECRET}={secret}\n")
+    (tmp_path / "E" / "trackperm" / "receive.env").write_text(f"{WANDB_SECRET}={WANDB}\n")
     program, *arguments = shlex.split(placed(shlex.join(unit.command), {"--port 8642": "--port 0"}))
     assert program == PROGRAM
     with Program(arguments, tmp_path / "journal", unit.env) as receiver:
         started = receiver.wait_for("started")
         assert started["host"] == "127.0.0.1"
-        url = f"http://127.0.0.1:{started['port']}/wandb"
-        body = b'{"artifact": "team/digits/predictions:v1"}'
-        digest = hmac.new(secret.encode(), body, hashlib.sha256).digest()
-        headers = {"X-Wandb-Signature": base64.b64encode(digest).decode()}
-        assert requests.post(url, body, headers=headers, timeout=10).status_code == 202
-        assert requests.post(url, body, headers={}, timeout=10).status_code == 401
+        sender = Sender(int(started["port"]))
+        assert sender.wandb({"artifact": "team/digits/predictions:v1"})[0] == 202
+        assert sender.post("/wandb", b"{}", {})[0] == 401
         assert receiver.stop() == 0
-    assert secret not in receiver.text
+    assert WANDB not in receiver.text
     [entry] = Queue(tmp_path / "S" / "trackperm").entries()
     assert (entry.state, entry.candidate) == ("waiting", "wandb:team/digits/predictions:v1")

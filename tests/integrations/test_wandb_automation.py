@@ -47,7 +47,6 @@ def script(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
     for name, value in environment(tmp_path).items():
         monkeypatch.setenv(name, value)
     spec = importlib.util.spec_from_file_location("create_automation", FOLDER / "create_automation.py")
-    assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.budget import cases
+from support.comparisons import numbered
 
 import trackperm
 from trackperm.leaderboards import Leaderboard
@@ -168,13 +169,7 @@ def test_a_family_of_one_is_a_comparison(tmp_path: Path, spec: str, alternative:
     rng = np.random.default_rng(3)
     label = rng.integers(0, 2, 60)
     runs = {
-        name: pl.DataFrame(
-            {
-                "id": np.arange(60),
-                "label": label,
-                "prediction": np.where(rng.random(60) < p, label, 1 - label),
-            }
-        )
+        name: numbered(label=label, prediction=np.where(rng.random(60) < p, label, 1 - label))
         for name, p in (("old", 0.6), ("new", 0.9))
     }
     name = statistic(tmp_path, spec)

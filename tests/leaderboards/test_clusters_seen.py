@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import polars as pl
+from support.comparisons import numbered
 
 import trackperm
 from trackperm.leaderboards import Leaderboard
@@ -17,15 +18,11 @@ def runs(effect: float, n_runs: int = 4) -> dict[str, pl.DataFrame]:
     document = np.repeat(np.arange(N_DOCUMENTS), SIZE)
     common = rng.normal(0.8, 1.0, document.size)
     return {
-        f"m{i}": pl.DataFrame(
-            {
-                "id": np.arange(document.size),
-                "document": document,
-                "correct": (
-                    common + effect * rng.normal(size=N_DOCUMENTS)[document] + rng.normal(size=document.size)
-                    > 0
-                ).astype(int),
-            }
+        f"m{i}": numbered(
+            document=document,
+            correct=(
+                common + effect * rng.normal(size=N_DOCUMENTS)[document] + rng.normal(size=document.size) > 0
+            ).astype(int),
         )
         for i in range(n_runs)
     }

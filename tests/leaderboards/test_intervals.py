@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 import pytest
 from support.budget import Measured, cases
-from support.comparisons import answers
+from support.comparisons import answers, numbered
 
 import trackperm
 from trackperm.exact.intervals import Interval
@@ -62,7 +62,6 @@ def test_a_row_that_is_undecided_after_correction_has_an_interval_that_holds_0()
     assert found.interval.low < 0.0 < found.interval.high
     assert found.interval.alpha == board.interval_level == 0.025
     expected = trackperm.compare(answers(BASE), changed(6), alpha=0.025).interval
-    assert expected is not None
     assert (found.interval.low, found.interval.high) == (expected.low, expected.high)
 
 
@@ -138,13 +137,10 @@ def test_no_interval_contradicts_its_verdict(correction: Any, statistic: str, ba
     runs = {}
     for i, rate in enumerate((0.9, 0.84, 0.8, 0.75, 0.6)):
         right = rng.random(150) < rate
-        runs[f"m{i}"] = pl.DataFrame(
-            {
-                "id": np.arange(150),
-                "label": label,
-                "prediction": np.where(right, label, 1 - label),
-                "score": np.round(10 * rate + rng.normal(0.0, 2.0, 150)).astype(int),
-            }
+        runs[f"m{i}"] = numbered(
+            label=label,
+            prediction=np.where(right, label, 1 - label),
+            score=np.round(10 * rate + rng.normal(0.0, 2.0, 150)).astype(int),
         )
     board = trackperm.leaderboard(runs, statistic, correction=correction, baseline=baseline)
     assert any(each.interval is not None for each in board.rows)

@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from support.comparisons import numbered
 
 import trackperm
 from trackperm.errors import InputError, InputTypeError, PairingError, SourceError, SpecError
@@ -203,15 +204,12 @@ def classes(*marks: str, labels: str = "ab") -> list[pl.DataFrame]:
     label = list((labels * N)[:N])
     following = dict(zip(labels, labels[1:] + labels[:1], strict=True))
     return [
-        pl.DataFrame(
-            {
-                "id": range(N),
-                "prediction": [
-                    own if mark == "1" else following[own]
-                    for own, mark in zip(label, (mark * N)[:N], strict=True)
-                ],
-                "label": label,
-            }
+        numbered(
+            prediction=[
+                own if mark == "1" else following[own]
+                for own, mark in zip(label, (mark * N)[:N], strict=True)
+            ],
+            label=label,
         )
         for mark in marks
     ]

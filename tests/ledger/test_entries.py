@@ -10,13 +10,8 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.command_line import invoke
-from support.comparisons import accuracy, answers
-from support.mlflow_stores import MlflowStore
-from typer.testing import CliRunner
+from support.comparisons import accuracy
 
-import trackperm
-from trackperm.cli import commands
 from trackperm.errors import InputError, SourceError
 from trackperm.exact.multiplicity import adjust_log10
 from trackperm.exact.multiplicity.alpha_spending import spending_levels
@@ -228,18 +223,12 @@ class TestLeaderboards:
         assert [pair["log10_p_bonferroni"] for pair in entry["pairs"]] == pytest.approx(adjusted)
 
 
-def test_the_sentence():
-    for number, ending in {
-        1: "st",
-        2: "nd",
-        3: "rd",
-        4: "th",
-        11: "th",
-        13: "th",
-        21: "st",
-        112: "th",
-    }.items():
-        assert look_sentence(number) == f"{number}{ending} logged comparison on this test set"
+@pytest.mark.parametrize(
+    ("number", "ending"),
+    [(1, "st"), (2, "nd"), (3, "rd"), (4, "th"), (11, "th"), (13, "th"), (21, "st"), (112, "th")],
+)
+def test_the_sentence(number: int, ending: str):
+    assert look_sentence(number) == f"{number}{ending} logged comparison on this test set"
 
 
 def test_the_sentence_has_what_is_counted():
@@ -249,71 +238,3 @@ def test_the_sentence_has_what_is_counted():
     assert looks_sentence(7, 3) == places
     assert looks_sentence(7, 3, 5) == f"{places} {counted}"
     assert looks_sentence(7, 1, 5) == look_sentence(7, 5)
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> tuple[MlflowStore, list[Any]]:
-    """A store with three comparisons on one test set and one on another."""
-    store = MlflowStore.local(tmp_path_factory.mktemp("ledger"))
-    right = {"old": [True] * 6 + [False] * 8, "new": [True] * 14, "mid": [False] + [True] * 13}
-    runs = {
-        name: store.run_with_predictions("digits", name, answers(each).to_dict(as_series=False))
-        for name, each in right.items()
-    }
-    small = [
-        store.run_with_predictions("digits", f"small {name}", answers(each[:9]).to_dict(as_series=False))
-        for name, each in list(right.items())[:2]
-    ]
-    pairs = [("old", "new", "accuracy"), ("old", "new", "error_rate"), ("old", "mid", "accuracy")]
-    published = []
-    for baseline, candidate, statistic in pairs:
-        comparison = trackperm.compare(
-            f"mlflow:{runs[baseline]}", f"mlflow:{runs[candidate]}", statistic, tracking_uri=store.uri
-        )
-        published.append((comparison, trackperm.log(comparison)))
-    other = trackperm.compare(*(f"mlflow:{run}" for run in small), tracking_uri=store.uri)
-    published.append((other, trackperm.log(other)))
-    return store, published
-
-
-@pytest.mark.tracker
-class TestInMlflow:
-    def test_looks_are_counted_and_shown(self, store: tuple[MlflowStore, list[Any]]):
-        tracked, published = store
-        assert [each.look for _, each in published] == [1, 2, 3, 1]
-        for _, each in published:
-            note = tracked.get(each.run.reference.locator).data.tags["mlflow.note.content"]
-            assert look_sentence(each.look).capitalize() in note.replace("\\", "")
-
-    def test_the_same_again_keeps_its_number_and_changes_nothing(self, store: tuple[MlflowStore, list[Any]]):
-        tracked, published = store
-        comparison, first = published[0]
-        before = tracked.get(first.run.reference.locator).to_dictionary()
-        again = trackperm.log(comparison)
-        assert (again.created, again.look, again.run) == (False, 1, first.run)
-        assert tracked.get(first.run.reference.locator).to_dictionary() == before
-
-    def test_a_comparison_lists_its_family(self, store: tuple[MlflowStore, list[Any]]):
-        tracked, published = store
-        text = invoke("family", str(published[1][1].run.reference), "--tracking-uri", tracked.uri, "--spend")
-        lines = text.splitlines()
-        assert lines[0] == f"test set {published[0][0].pairing.test_set[:12]}: 3 logged comparisons"
-        assert [line.split()[0] for line in lines[2:5]] == ["1", "2", "3"]
-        assert "new beats old in accuracy, p " in lines[2]
-        assert "new beats old in error_rate, p " in lines[3]
-        assert all("▲ better" in line for line in lines[2:4])
-        assert any("not for candidates that were built" in line for line in lines)
-        assert any("deleted, never logged" in line for line in lines)
-
-    def test_a_logged_comparison_verifies_until_it_is_changed(self, store: tuple[MlflowStore, list[Any]]):
-        tracked, published = store
-        run = published[2][1].run
-        arguments = ["verify", str(run.reference), "--from-runs", "--tracking-uri", tracked.uri]
-        result = CliRunner().invoke(commands.app, arguments)
-        assert result.exit_code == 0, result.stdout
-        assert "from the runs" in result.stdout
-        tracked.client.log_metric(run.reference.locator, "accuracy/p_value", 0.25)
-        result = CliRunner().invoke(commands.app, arguments)
-        assert result.exit_code == 4
-        (line,) = (line for line in result.stdout.splitlines() if line.startswith("MISMATCH"))
-        assert "metric accuracy/p_value" in line

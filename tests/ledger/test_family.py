@@ -5,10 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.command_line import invoke
 from support.comparisons import answers
 from support.mlflow_stores import MlflowStore
 from typer.testing import CliRunner
@@ -17,6 +19,7 @@ import trackperm
 from trackperm.cli import commands
 from trackperm.comparison import Comparison
 from trackperm.errors import InputError
+from trackperm.ledger.comparison_publication import look_sentence
 from trackperm.ledger.entries import families
 from trackperm.ledger.family import family as listed
 from trackperm.ledger.family_text import families_csv
@@ -26,22 +29,28 @@ pytestmark = pytest.mark.tracker
 
 
 class Ledger:
-    """A store with two comparisons on one test set and one on another."""
+    """A store with three comparisons on one test set and one on another."""
 
     def __init__(self, folder: Path) -> None:
         self.store = MlflowStore.local(folder)
-        self.large = [self.logged("old", "new", 14), self.logged("old", "mid", 14)]
-        self.small = self.logged("old", "new", 9)
-
-    def logged(self, baseline: str, candidate: str, size: int) -> tuple[Comparison, Published]:
         right = {"old": [True] * 6 + [False] * 8, "new": [True] * 14, "mid": [False] + [True] * 13}
-        runs = [
-            self.store.run_with_predictions(
-                "digits", f"{name} {size}", answers(right[name][:size]).to_dict(as_series=False)
-            )
-            for name in (baseline, candidate)
+        small = {f"small {name}": right[name][:9] for name in ("old", "new")}
+        self.runs = {
+            name: self.store.run_with_predictions("digits", name, answers(each).to_dict(as_series=False))
+            for name, each in (right | small).items()
+        }
+        self.large = [
+            self.logged("old", "new"),
+            self.logged("old", "new", "error_rate"),
+            self.logged("old", "mid"),
         ]
-        compared = trackperm.compare(*(f"mlflow:{run}" for run in runs), tracking_uri=self.store.uri)
+        self.small = self.logged("small old", "small new")
+
+    def logged(
+        self, baseline: str, candidate: str, statistic: str = "accuracy"
+    ) -> tuple[Comparison, Published]:
+        runs = [f"mlflow:{self.runs[name]}" for name in (baseline, candidate)]
+        compared = trackperm.compare(*runs, statistic, tracking_uri=self.store.uri)
         return compared, trackperm.log(compared)
 
 
@@ -50,13 +59,53 @@ def ledger(tmp_path_factory: pytest.TempPathFactory) -> Ledger:
     return Ledger(tmp_path_factory.mktemp("ledger"))
 
 
+def test_looks_are_counted_and_shown(ledger: Ledger):
+    published = [each for _, each in [*ledger.large, ledger.small]]
+    assert [each.look for each in published] == [1, 2, 3, 1]
+    for each in published:
+        note = ledger.store.get(each.run.reference.locator).data.tags["mlflow.note.content"]
+        assert look_sentence(each.look).capitalize() in note.replace("\\", "")
+
+
+def test_the_same_again_keeps_its_number_and_changes_nothing(ledger: Ledger):
+    comparison, first = ledger.large[0]
+    before = ledger.store.get(first.run.reference.locator).to_dictionary()
+    again = trackperm.log(comparison)
+    assert (again.created, again.look, again.run) == (False, 1, first.run)
+    assert ledger.store.get(first.run.reference.locator).to_dictionary() == before
+
+
+def test_a_comparison_lists_its_family(ledger: Ledger):
+    compared, published = ledger.large[1]
+    text = invoke("family", str(published.run.reference), "--tracking-uri", ledger.store.uri, "--spend")
+    lines = text.splitlines()
+    assert lines[0] == f"test set {compared.pairing.test_set[:12]}: 3 logged comparisons"
+    assert [line.split()[0] for line in lines[2:5]] == ["1", "2", "3"]
+    assert "new beats old in accuracy, p " in lines[2]
+    assert "new beats old in error_rate, p " in lines[3]
+    assert all("▲ better" in line for line in lines[2:4])
+    assert any("not for candidates that were built" in line for line in lines)
+    assert any("deleted, never logged" in line for line in lines)
+
+
+def test_a_logged_comparison_verifies_until_it_is_changed(ledger: Ledger):
+    run = ledger.large[2][1].run
+    arguments = ["verify", str(run.reference), "--from-runs", "--tracking-uri", ledger.store.uri]
+    assert "from the runs" in invoke(*arguments)
+    ledger.store.client.log_metric(run.reference.locator, "accuracy/p_value", 0.25)
+    result = CliRunner().invoke(commands.app, arguments)
+    assert result.exit_code == 4
+    (line,) = (line for line in result.stdout.splitlines() if line.startswith("MISMATCH"))
+    assert "metric accuracy/p_value" in line
+
+
 def test_an_experiment_lists_all_families(ledger: Ledger):
     found = trackperm.family(experiment="mlflow:digits", tracking_uri=ledger.store.uri)
     assert found == families(ledger.store.tracker().comparisons("digits"))
-    assert [each.n_comparisons for each in found] == [2, 1]
-    smallest, other = sorted(compared.log10_pvalue for compared, _ in ledger.large)
-    adjusted = sorted(found[0].adjusted("bonferroni").values())
-    assert adjusted == pytest.approx([smallest + 0.30103, other + 0.30103], abs=1e-5)
+    assert [each.n_comparisons for each in found] == [3, 1]
+    alone = [compared.log10_pvalue for compared, _ in ledger.large]
+    adjusted = list(found[0].adjusted("bonferroni").values())
+    assert adjusted == pytest.approx([log10_p + math.log10(3) for log10_p in alone])
     digest = found[1].test_set
     chosen = trackperm.family(experiment="mlflow:digits", test_set=digest[:6], tracking_uri=ledger.store.uri)
     assert chosen == [found[1]]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import sys
 from dataclasses import replace
-from html.parser import HTMLParser
 
 import polars as pl
 import pytest
 from support.command_line import invoke
 from support.comparisons import accuracy, answers
+from support.markup import Markup
 from support.pages import chromium
 from support.processes import python
 
@@ -39,10 +39,9 @@ RESULTS = {"comparison": lambda: accuracy(20, 4, both=30), "leaderboard": board,
 @pytest.mark.parametrize("build", RESULTS.values(), ids=RESULTS)
 def test_a_fragment_has_no_script_and_no_style_for_others(build):
     shown = build()._repr_html_()
-    tags = Tags(shown)
-    assert tags.is_closed
-    assert tags.found[0] == "div"
-    assert not {"script", "link", "html", "body", "iframe", "img"} & set(tags.found)
+    tags = Markup(shown).tags
+    assert tags[0] == "div"
+    assert not {"script", "link", "html", "body", "iframe", "img"} & set(tags)
     (style,) = re.findall("<style>(.*?)</style>", shown, re.DOTALL)
     for selector in outer_selectors(style):
         assert all(part.strip().startswith(".trackperm") for part in selector.split(","))
@@ -64,25 +63,6 @@ def outer_selectors(style: str) -> list[str]:
     return found
 
 
-class Tags(HTMLParser):
-    """Tags of a fragment, and whether all are closed."""
-
-    def __init__(self, shown: str) -> None:
-        super().__init__()
-        self.found: list[str] = []
-        self._open: list[str] = []
-        self.feed(shown)
-        self.close()
-        self.is_closed = not self._open
-
-    def handle_starttag(self, tag: str, attrs: object) -> None:
-        self.found.append(tag)
-        self._open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self._open.pop() == tag
-
-
 def test_str_is_what_the_command_line_prints(tmp_path):
     paths = []
     for name, correct in (("a", [True] * 10 + [False] * 12), ("b", [True] * 22)):
@@ -96,7 +76,7 @@ def test_str_is_what_the_command_line_prints(tmp_path):
 
 def test_repr_is_short():
     assert len(repr(accuracy(20, 4, both=30))) < 120
-    assert repr(board()).startswith("<Leaderboard of 4 runs by accuracy: 6 comparisons, ")
+    assert repr(board()) == "<Leaderboard of 4 runs by accuracy: 6 comparisons, 2 significant>"
 
 
 def test_the_bundle_has_what_was_asked_for():

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from support.comparisons import accuracy, answers, check_golden, without_digests
+from support.comparisons import accuracy, answers, check_golden, numbered, without_digests
 
 import trackperm
 from trackperm.comparison import Comparison
@@ -180,28 +180,12 @@ def test_the_p_of_an_equivalence_is_that_of_the_equivalence():
     assert ", uncorrected for equivalence)" in text.headline(several[0])
 
 
-def test_monte_carlo_is_labelled_everywhere():
-    comparison = accuracy(better=30, worse=20, both=40, method="monte-carlo", n_samples=999)
-    (first,) = [line for line in text.lines(comparison) if line.startswith("p ≈ ")]
-    assert "exact" not in first
-    assert any(line.startswith("Monte Carlo: 999 random swaps (seed 0), ") for line in text.lines(comparison))
-    assert text.headline(comparison).endswith(f"(p ≈ {comparison.format_pvalue()}, Monte Carlo)")
-    assert f"p ≈ {comparison.format_pvalue()}" in repr(comparison)
-    assert "≈" in comparison._repr_html_()
-    assert "Monte Carlo of 999 swaps" in comparison._repr_html_()
-    assert comparison.options["seed"] == "0"
-    assert comparison.key != accuracy(better=30, worse=20, both=40).key
-
-
 def test_tilted_sampling_is_labelled_everywhere():
     """It is valid, neither exact nor an estimate, and the estimate beside it is not the p-value."""
     rng = np.random.default_rng(0)
     label = rng.integers(0, 12, 600)
     tables = [
-        pl.DataFrame(
-            {"id": range(600), "label": label, "prediction": np.where(rng.random(600) < right, label, 0)}
-        )
-        for right in (0.6, 0.75)
+        numbered(label=label, prediction=np.where(rng.random(600) < right, label, 0)) for right in (0.6, 0.75)
     ]
     comparison = trackperm.compare(*tables, "macro_f1")
     test, shown = comparison.test, comparison.format_pvalue()
@@ -234,13 +218,7 @@ def classes(*rates: float) -> list[pl.DataFrame]:
     rng = np.random.default_rng(0)
     label = rng.integers(0, 12, 6000)
     return [
-        pl.DataFrame(
-            {
-                "id": range(6000),
-                "label": label,
-                "prediction": np.where(rng.random(6000) < rate, label, rng.integers(0, 12, 6000)),
-            }
-        )
+        numbered(label=label, prediction=np.where(rng.random(6000) < rate, label, rng.integers(0, 12, 6000)))
         for rate in rates
     ]
 

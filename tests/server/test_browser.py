@@ -7,11 +7,10 @@ import re
 from contextlib import suppress
 
 import pytest
-import requests
 from playwright.sync_api import Error, Locator, Page, expect
 from support.boards import sweep, sweep_tables
 from support.layout import board_problems, require_strongest_ink
-from support.mlflow_server import BASIC_AUTH, MlflowServer
+from support.mlflow_server import ADMIN, MlflowServer, add_user, allow, basic_auth
 from support.mlflow_stores import MlflowStore
 from support.pages import FIRST, SECOND, THIRD, Site, number, watched
 from support.server_client import Client
@@ -22,12 +21,6 @@ from trackperm.report.leaderboard.cells import finding
 from trackperm.report.plain_words import plain_words
 
 pytestmark = [pytest.mark.tracker, pytest.mark.slow]
-
-
-@pytest.fixture
-def page_of(chrome, site, tmp_path):
-    with watched(chrome, tmp_path, site.uri) as opened:
-        yield opened
 
 
 def compared(site, statistic="accuracy", **options):
@@ -42,8 +35,8 @@ def tick(page: Page, *names: str) -> None:
         box.check()
 
 
-def test_compare_page_says_what_compare_says(site, page_of):
-    page = page_of.open(site.compare())
+def test_compare_page_says_what_compare_says(site, opened):
+    page = opened.open(site.compare())
     expected = compared(site)
     headline = f"birch is better than ash by accuracy (p = {expected.format_pvalue()})"
     expect(page.locator("#headline")).to_contain_text(headline)
@@ -63,60 +56,58 @@ def test_compare_page_says_what_compare_says(site, page_of):
     assert drawn.get_attribute("aria-label") == label(expected)
     loaded = page.evaluate("performance.getEntriesByType('resource').map(({name}) => name)")
     assert not [name for name in loaded if "vega" in name or "chart" in name]
-    page_of.photograph("compare")
+    opened.photograph("compare")
 
 
-def test_the_p_of_an_equivalence_is_that_of_the_equivalence(site, page_of):
-    page = page_of.open(site.compare(FIRST, THIRD, "&margin=0.1"))
+def test_the_p_of_an_equivalence_is_that_of_the_equivalence(site, opened):
+    page = opened.open(site.compare(FIRST, THIRD, "&margin=0.1"))
     runs = (f"mlflow:{site.runs[name]}" for name in (FIRST, THIRD))
     expected = trackperm.compare(*runs, "accuracy", tracking_uri=site.uri, margin=0.1)
     assert expected.verdict == "equivalent"
     headline = page.locator("#headline")
     expect(headline).to_contain_text(f"({expected.equivalence} for equivalence)")
     expect(page.locator("#words")).to_contain_text("If they really differed by 0.1 or more")
-    page_of.photograph("equivalent")
+    opened.photograph("equivalent")
 
 
-def test_from_the_table_of_runs_to_a_logged_comparison(chrome, site, tmp_path):
-    with watched(chrome, tmp_path, site.uri) as opened:
-        page = opened.page
-        page.goto(f"{site.uri}/#/experiments/{site.experiment}/runs")
-        tick(page, FIRST, SECOND)
-        page.get_by_role("button", name="Compare", exact=True).click()
-        button = page.get_by_role("link", name="Paired permutation test")
-        button.wait_for()
-        opened.photograph("mlflow-compare")
-        opened.problems.clear()  # MLflow's own page asks for what is not there
-        button.click()
-        opened.settled()
-        assert set(page.url.split("runs=")[1].split(",")) == {site.runs[FIRST], site.runs[SECOND]}
-        assert "by accuracy (p = " in page.locator("#headline").inner_text()
-        before = {run.info.run_id for run in MlflowStore(site.uri).comparisons("demonstration")}
-        page.get_by_role("button", name="Log this comparison").click()
-        link = page.locator("#logged a")
-        link.wait_for()
-        opened.photograph("logged")
-        run_id = link.get_attribute("href").rpartition("/")[2]
-        assert {run.info.run_id for run in MlflowStore(site.uri).comparisons("demonstration")} - before == {
-            run_id
-        }
-        page.get_by_role("button", name="Log this comparison").click()
-        expect(page.locator("#logged")).to_contain_text("It was logged before")
-        link.click()
-        page.get_by_role("heading", name=re.compile("accuracy")).first.wait_for()
-        opened.problems.clear()
+def test_from_the_table_of_runs_to_a_logged_comparison(site, opened):
+    page = opened.page
+    page.goto(f"{site.uri}/#/experiments/{site.experiment}/runs")
+    tick(page, FIRST, SECOND)
+    page.get_by_role("button", name="Compare", exact=True).click()
+    button = page.get_by_role("link", name="Paired permutation test")
+    button.wait_for()
+    opened.photograph("mlflow-compare")
+    opened.problems.clear()  # MLflow's own page asks for what is not there
+    button.click()
+    opened.settled()
+    assert set(page.url.split("runs=")[1].split(",")) == {site.runs[FIRST], site.runs[SECOND]}
+    assert "by accuracy (p = " in page.locator("#headline").inner_text()
+    before = {run.info.run_id for run in MlflowStore(site.uri).comparisons("demonstration")}
+    page.get_by_role("button", name="Log this comparison").click()
+    link = page.locator("#logged a")
+    link.wait_for()
+    opened.photograph("logged")
+    run_id = link.get_attribute("href").rpartition("/")[2]
+    assert {run.info.run_id for run in MlflowStore(site.uri).comparisons("demonstration")} - before == {
+        run_id
+    }
+    page.get_by_role("button", name="Log this comparison").click()
+    expect(page.locator("#logged")).to_contain_text("It was logged before")
+    link.click()
+    page.get_by_role("heading", name=re.compile("accuracy")).first.wait_for()
+    opened.problems.clear()
 
 
-def test_more_runs_lead_from_the_table_to_the_leaderboard(chrome, site, tmp_path):
-    with watched(chrome, tmp_path, site.uri) as opened:
-        page = opened.page
-        page.goto(f"{site.uri}/#/experiments/{site.experiment}/runs")
-        tick(page, FIRST, SECOND, THIRD)
-        page.get_by_role("button", name="Compare", exact=True).click()
-        page.get_by_role("link", name="Paired permutation tests").click()
-        opened.settled()
-        assert page.locator("#board tbody tr").count() == 3
-        opened.problems.clear()
+def test_more_runs_lead_from_the_table_to_the_leaderboard(site, opened):
+    page = opened.page
+    page.goto(f"{site.uri}/#/experiments/{site.experiment}/runs")
+    tick(page, FIRST, SECOND, THIRD)
+    page.get_by_role("button", name="Compare", exact=True).click()
+    page.get_by_role("link", name="Paired permutation tests").click()
+    opened.settled()
+    assert page.locator("#board tbody tr").count() == 3
+    opened.problems.clear()
 
 
 def go(page: Page, address: str, button: Locator, *, there: bool) -> str | None:
@@ -129,32 +120,30 @@ def go(page: Page, address: str, button: Locator, *, there: bool) -> str | None:
     pytest.fail(f"at {address} the button {'is missing' if there else 'stays'}")
 
 
-def test_button_follows_the_address(chrome, site, tmp_path):
+def test_button_follows_the_address(site, opened):
     first, second = site.runs[FIRST], site.runs[SECOND]
-    with watched(chrome, tmp_path, site.uri) as opened:
-        page = opened.page
-        button = page.get_by_role("link", name="Paired permutation test")
-        page.goto(
-            f"{site.uri}/#/experiments/{site.experiment}/evaluation-runs?selectedRunUuid={second}&compareToRunUuid={first}"
-        )
-        button.wait_for()
-        assert button.get_attribute("href") == site.compare()
-        for elsewhere in (
-            f"#/experiments/{site.experiment}/runs",
-            "#/compare-runs?runs=[broken",
-            f'#/compare-runs?runs=["{first}"]',
-            '#/compare-runs?runs={"length":3}',
-        ):
-            go(page, f'#/compare-runs?runs=["{first}","{second}"]', button, there=True)
-            go(page, elsewhere, button, there=False)
-        leads_to = go(page, '#/compare-runs?runs=["a/../b%26c","d"]', button, there=True)
-        assert leads_to is not None
-        assert leads_to.endswith("/trackperm/compare?runs=a%2F..%2Fb%26c,d")
-        opened.problems.clear()
+    page = opened.page
+    button = page.get_by_role("link", name="Paired permutation test")
+    page.goto(
+        f"{site.uri}/#/experiments/{site.experiment}/evaluation-runs?selectedRunUuid={second}&compareToRunUuid={first}"
+    )
+    button.wait_for()
+    assert button.get_attribute("href") == site.compare()
+    for elsewhere in (
+        f"#/experiments/{site.experiment}/runs",
+        "#/compare-runs?runs=[broken",
+        f'#/compare-runs?runs=["{first}"]',
+        '#/compare-runs?runs={"length":3}',
+    ):
+        go(page, f'#/compare-runs?runs=["{first}","{second}"]', button, there=True)
+        go(page, elsewhere, button, there=False)
+    leads_to = go(page, '#/compare-runs?runs=["a/../b%26c","d"]', button, there=True)
+    assert leads_to.endswith("/trackperm/compare?runs=a%2F..%2Fb%26c,d")
+    opened.problems.clear()
 
 
-def test_choices_are_kept_in_the_address(site, page_of, chrome, tmp_path):
-    page = page_of.open(site.compare())
+def test_choices_are_kept_in_the_address(site, opened, chrome, tmp_path):
+    page = opened.open(site.compare())
     page.get_by_label("Alternative").select_option("greater")
     page.get_by_label("Level alpha").fill("0.01")
     page.get_by_label("Margin").fill("0.3")
@@ -172,8 +161,8 @@ def test_choices_are_kept_in_the_address(site, page_of, chrome, tmp_path):
     assert f"runs={site.runs[SECOND]},{site.runs[FIRST]}&" in page.url
 
 
-def test_statistics_with_parameters(site, page_of):
-    page = page_of.open(site.compare())
+def test_statistics_with_parameters(site, opened):
+    page = opened.open(site.compare())
     page.locator("#statistic option[value=f1]").wait_for(state="attached")
     page.get_by_label("Statistic", exact=True).select_option("f1")
     page.get_by_label("positive").fill("cat")
@@ -184,8 +173,8 @@ def test_statistics_with_parameters(site, page_of):
     expect(page.locator("#directions")).to_be_hidden()  # single examples have no sign
 
 
-def test_examples_that_changed_are_filtered_searched_and_paged(site, page_of):
-    page = page_of.open(site.compare())
+def test_examples_that_changed_are_filtered_searched_and_paged(site, opened):
+    page = opened.open(site.compare())
     expected = compared(site)
     rows, place = page.locator("#flip-scroll tbody tr"), page.locator("#flip-place")
     expect(place).to_have_text(f"1–50 of {expected.n_discordant}")
@@ -208,8 +197,8 @@ def test_examples_that_changed_are_filtered_searched_and_paged(site, page_of):
     assert rows.count() == 0
 
 
-def test_leaderboard(site, page_of):
-    page = page_of.open(site.leaderboard())
+def test_leaderboard(site, opened):
+    page = opened.open(site.leaderboard())
     board = trackperm.leaderboard(
         [f"mlflow:{run}" for run in site.runs.values()], "accuracy", tracking_uri=site.uri
     )
@@ -225,7 +214,7 @@ def test_leaderboard(site, page_of):
     expect(page.locator("#copied")).to_have_text("Markdown copied")
     copied = page.evaluate("navigator.clipboard.readText()")
     assert copied == trackperm.report.render(board, "markdown").decode()
-    page_of.photograph("leaderboard")
+    opened.photograph("leaderboard")
     cell = page.locator("#matrix tbody tr").first.locator("a").first
     cell.hover()
     pair = board.pair(board.rows[0].name, board.rows[1].name)
@@ -234,56 +223,53 @@ def test_leaderboard(site, page_of):
         pair.adjusted, rel=0.01
     )
     cell.click()
-    page_of.settled()
+    opened.settled()
     assert f"{board.rows[0].name} is" in page.locator("#headline").inner_text()
 
 
 @pytest.mark.parametrize("n", [2, 40, pytest.param(129, marks=pytest.mark.nightly)])
-def test_leaderboards_of_many_sizes(chrome, site, tmp_path, n):
+def test_leaderboards_of_many_sizes(site, n, opened):
     """Nothing is cut or overlaps at any width; the heat map is reached by pointer and keyboard."""
     board = sweep(n)
     tables = {name: table.to_dict(as_series=False) for name, table in sweep_tables(n).items()}
     found = Site.of(site.uri, f"sweep of {n}", tables)
-    with watched(chrome, tmp_path, site.uri) as opened:
-        page = opened.open(f"{site.uri}/trackperm/leaderboard?experiment={found.experiment}")
-        expect(page.locator("#headline")).to_have_text(finding(board))
-        for width in (390, 1280, 1920):
-            page.set_viewport_size({"width": width, "height": 900})
-            assert board_problems(page) == [], width
-            opened.photograph(f"leaderboard-{n}-{width}")
-        require_strongest_ink(page)
-        assert page.locator("#chart li").count() == n
-        assert page.locator("#heat-map").is_visible() == (n > 10)
-        if n <= 10:
-            return
-        link, detail, names = (
-            page.locator("#heat-map a"),
-            page.locator("#pair-detail"),
-            [row.name for row in board.rows],
-        )
-        link.focus()
-        expect(detail).to_contain_text(f"{names[0]} against {names[1]}: ")
-        page.keyboard.press("ArrowDown")  # over the diagonal
-        expect(detail).to_contain_text(f"{names[2]} against {names[1]}: ")
-        page.keyboard.press("ArrowUp")
-        page.keyboard.press("ArrowUp")
-        expect(detail).to_contain_text(f"{names[0]} against {names[1]}: ")
-        square = page.locator("#heat-map .square")
-        row, column, cell = n - 1, 2, square.bounding_box()["width"] / n
-        place = {"x": cell * (column + 0.5), "y": cell * (row + 0.5)}
-        square.hover(position=place)
-        pair = board.pair(names[row], names[column])
-        expect(detail).to_contain_text(f"{names[row]} against {names[column]}: {pair.verdict}, difference")
-        assert number(detail.inner_text().partition("difference")[2]) == pytest.approx(
-            pair.difference, abs=5e-5
-        )
-        square.click(position=place)
-        opened.settled()
-        assert f"{names[row]} is" in page.locator("#headline").inner_text()
+    page = opened.open(f"{site.uri}/trackperm/leaderboard?experiment={found.experiment}")
+    expect(page.locator("#headline")).to_have_text(finding(board))
+    for width in (390, 1280, 1920):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert board_problems(page) == [], width
+        opened.photograph(f"leaderboard-{n}-{width}")
+    require_strongest_ink(page)
+    assert page.locator("#chart li").count() == n
+    assert page.locator("#heat-map").is_visible() == (n > 10)
+    if n <= 10:
+        return
+    link, detail, names = (
+        page.locator("#heat-map a"),
+        page.locator("#pair-detail"),
+        [row.name for row in board.rows],
+    )
+    link.focus()
+    expect(detail).to_contain_text(f"{names[0]} against {names[1]}: ")
+    page.keyboard.press("ArrowDown")  # over the diagonal
+    expect(detail).to_contain_text(f"{names[2]} against {names[1]}: ")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowUp")
+    expect(detail).to_contain_text(f"{names[0]} against {names[1]}: ")
+    square = page.locator("#heat-map .square")
+    row, column, cell = n - 1, 2, square.bounding_box()["width"] / n
+    place = {"x": cell * (column + 0.5), "y": cell * (row + 0.5)}
+    square.hover(position=place)
+    pair = board.pair(names[row], names[column])
+    expect(detail).to_contain_text(f"{names[row]} against {names[column]}: {pair.verdict}, difference")
+    assert number(detail.inner_text().partition("difference")[2]) == pytest.approx(pair.difference, abs=5e-5)
+    square.click(position=place)
+    opened.settled()
+    assert f"{names[row]} is" in page.locator("#headline").inner_text()
 
 
-def test_leaderboard_against_a_baseline_is_logged(site, page_of):
-    page = page_of.open(f"{site.uri}/trackperm/leaderboard?experiment={site.experiment}")
+def test_leaderboard_against_a_baseline_is_logged(site, opened):
+    page = opened.open(f"{site.uri}/trackperm/leaderboard?experiment={site.experiment}")
     page.get_by_label("Compare", exact=True).select_option(site.runs[FIRST])
     page.get_by_label("Correction").select_option("bonferroni")
     page.get_by_role("button", name="Rank", exact=True).click()
@@ -297,29 +283,28 @@ def test_leaderboard_against_a_baseline_is_logged(site, page_of):
     assert run_id in {run.info.run_id for run in logged}
 
 
-def test_problems_are_said_with_the_next_step(chrome, site, tmp_path):
-    with watched(chrome, tmp_path, site.uri) as opened:
-        page = opened.page
-        page.goto(site.compare(more="&column.id=nosuch"))
-        expect(page.get_by_role("alert")).to_contain_text("nosuch")
-        opened.photograph("problem")
-        page.goto(site.compare(more="&alpha=much"))
-        expect(page.get_by_role("alert")).to_contain_text("Level alpha is a number; found “much”")
-        expect(page.locator("#alpha")).to_be_focused()
-        page.get_by_label("Level alpha").fill("0.1")
-        page.keyboard.press("Enter")
-        opened.settled()
-        expect(page.get_by_role("alert")).to_be_hidden()
-        page.goto(f"{site.uri}/trackperm/compare?runs={site.runs[FIRST]},{'0' * 32}")
-        expect(page.get_by_role("alert")).to_contain_text("0" * 32)
-        page.goto(f"{site.uri}/trackperm/compare")
-        page.get_by_label("Run ids, baseline first").fill(f"{site.runs[FIRST]} {site.runs[SECOND]}")
-        page.get_by_role("button", name="Open").click()
-        opened.settled()
-        refused = [problem for problem in opened.problems if "status of 404" in problem]
-        assert refused
-        assert len(refused) == len(opened.problems)
-        opened.problems.clear()
+def test_problems_are_said_with_the_next_step(site, opened):
+    page = opened.page
+    page.goto(site.compare(more="&column.id=nosuch"))
+    expect(page.get_by_role("alert")).to_contain_text("nosuch")
+    opened.photograph("problem")
+    page.goto(site.compare(more="&alpha=much"))
+    expect(page.get_by_role("alert")).to_contain_text("Level alpha is a number; found “much”")
+    expect(page.locator("#alpha")).to_be_focused()
+    page.get_by_label("Level alpha").fill("0.1")
+    page.keyboard.press("Enter")
+    opened.settled()
+    expect(page.get_by_role("alert")).to_be_hidden()
+    page.goto(f"{site.uri}/trackperm/compare?runs={site.runs[FIRST]},{'0' * 32}")
+    expect(page.get_by_role("alert")).to_contain_text("0" * 32)
+    page.goto(f"{site.uri}/trackperm/compare")
+    page.get_by_label("Run ids, baseline first").fill(f"{site.runs[FIRST]} {site.runs[SECOND]}")
+    page.get_by_role("button", name="Open").click()
+    opened.settled()
+    refused = [problem for problem in opened.problems if "status of 404" in problem]
+    assert refused
+    assert len(refused) == len(opened.problems)
+    opened.problems.clear()
 
 
 def test_static_prefix(chrome, tmp_path):
@@ -356,81 +341,46 @@ def test_without_the_button(chrome, tmp_path):
             opened.problems.clear()
 
 
-def large(site: Site, n: int = 300_000) -> Site:
-    """Log two runs whose comparison takes a while."""
-    labels = [i % 2 for i in range(n)]
-    tables = {
-        name: {"id": list(range(n)), "prediction": [i % k for i in range(n)], "label": labels}
-        for name, k in ((FIRST, 3), (SECOND, 5))
-    }
-    return Site.of(site.uri, "large", tables)
+def begun(opened, site):
+    """Open a comparison that takes a while; returns its page and its job."""
+    page = opened.page
+    with page.expect_response(lambda answer: answer.request.method == "POST") as asked:
+        page.goto(site.compare())
+    page.get_by_role("button", name="Cancel").wait_for()
+    return page, asked.value.json()["job"]
 
 
-def test_cancel(chrome, site, tmp_path):
+def test_cancel(large, opened):
     """The job ends on the server as well, and the page starts again when it is asked to."""
-    much = large(site)
-    with watched(chrome, tmp_path, site.uri) as opened:
-        page = opened.page
-        with page.expect_response(lambda answer: answer.request.method == "POST") as begun:
-            page.goto(much.compare())
-        job = begun.value.json()["job"]
-        page.get_by_role("button", name="Cancel").wait_for()
-        opened.photograph("cancel")
-        with page.expect_response(lambda answer: answer.request.method == "DELETE") as ended:
-            page.get_by_role("button", name="Cancel").click()
-        assert ended.value.status == 204
-        assert job in ended.value.url
-        expect(page.locator("#cancelled")).to_have_text("Cancelled. “Compare” starts again.")
-        expect(page.locator("#progress")).to_be_hidden()
-        expect(page.get_by_role("button", name="Compare", exact=True)).to_be_focused()
-        opened.photograph("cancelled")
-        page.keyboard.press("Enter")
-        opened.settled()
-        expect(page.locator("#cancelled")).to_be_empty()
+    page, job = begun(opened, large)
+    opened.photograph("cancel")
+    with page.expect_response(lambda answer: answer.request.method == "DELETE") as ended:
+        page.get_by_role("button", name="Cancel").click()
+    assert ended.value.status == 204
+    assert job in ended.value.url
+    expect(page.locator("#cancelled")).to_have_text("Cancelled. “Compare” starts again.")
+    expect(page.locator("#progress")).to_be_hidden()
+    expect(page.get_by_role("button", name="Compare", exact=True)).to_be_focused()
+    opened.photograph("cancelled")
+    page.keyboard.press("Enter")
+    opened.settled()
+    expect(page.locator("#cancelled")).to_be_empty()
 
 
-def test_page_that_is_closed_cancels(chrome, site, tmp_path):
-    much = large(site)
-    with watched(chrome, tmp_path, site.uri) as opened:
-        page = opened.page
-        with page.expect_response(lambda answer: answer.request.method == "POST") as begun:
-            page.goto(much.compare())
-        job = begun.value.json()["job"]
-        same = Client(site.uri, page=page.evaluate("document.documentElement.dataset.page"))
-        page.get_by_role("button", name="Cancel").wait_for()
-        page.goto("about:blank")
-        assert same.wait(job)["state"] == "dropped"
+def test_page_that_is_closed_cancels(large, opened):
+    page, job = begun(opened, large)
+    same = Client(large.uri, page=page.evaluate("document.documentElement.dataset.page"))
+    page.goto("about:blank")
+    assert same.wait(job)["state"] == "dropped"
 
 
 def test_result_stays_where_it_may_not_be_logged(chrome, tmp_path):
     """What is said is about what a visitor can do, and names no option of a command."""
-    config = f"{BASIC_AUTH}auth_cache_ttl_seconds = 300\n".format(
-        folder=tmp_path, password="the-admins-own-1"
-    )
-    (tmp_path / "users.ini").write_text(config)
-    env = {
-        "TMPDIR": str(tmp_path),
-        "TRACKPERM_WITH": "basic-auth",
-        "MLFLOW_AUTH_CONFIG_PATH": str(tmp_path / "users.ini"),
-        "MLFLOW_FLASK_SERVER_SECRET_KEY": "a key of the tests",
-    }
-    admin, reader = ("admin", "the-admins-own-1"), ("reader", "the-readers-own-1")
-    with MlflowServer(tmp_path, env, app="trackperm") as server:
-        site = Site.demonstration(server.uri.replace("://", f"://{':'.join(admin)}@"), 60)
-
-        def ask(route, **content):
-            requests.post(
-                f"{server.uri}/api/{route}", json=content, auth=admin, timeout=30
-            ).raise_for_status()
-
-        ask("2.0/mlflow/users/create", username=reader[0], password=reader[1])
-        ask(
-            "3.0/mlflow/users/permissions/grant",
-            resource_type="experiment",
-            resource_id=site.experiment,
-            username=reader[0],
-            permission="READ",
-        )
+    reader = ("reader", "the-readers-own-1")
+    with MlflowServer.with_pages(tmp_path, basic_auth(tmp_path)) as server:
+        site = Site.demonstration(server.uri.replace("://", f"://{':'.join(ADMIN)}@"), 60)
+        add_user(server, *reader)
+        allow(server, site.experiment, reader[0])
         address = Site(server.uri, site.experiment, site.runs).compare()
         with watched(chrome, tmp_path, server.uri) as opened:
             signature = "Basic " + base64.b64encode(":".join(reader).encode()).decode()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from playwright.sync_api import expect
-from support.pages import CUT, FIRST, SECOND, Site, watched
+from support.pages import CUT, FIRST, watched
 
 pytestmark = [pytest.mark.tracker, pytest.mark.slow]
 
@@ -45,98 +45,86 @@ def test_axe_finds_nothing_on_the_leaderboard(chrome, site, tmp_path, scheme):
         assert opened.violations() == []
 
 
-def test_a_narrow_window_shows_all_without_scrolling_sideways(chrome, site, tmp_path):
-    with watched(chrome, tmp_path, site.uri) as opened:
-        opened.page.set_viewport_size({"width": 380, "height": 700})
-        for address in (site.compare(), site.leaderboard()):
-            opened.open(address)
-            assert opened.page.evaluate("document.documentElement.scrollWidth") <= 380
-        opened.open(site.compare(more="&margin=0.05"))
-        assert opened.page.evaluate(CUT) == []
-        broken = """() => [...document.querySelectorAll(".whole")].filter((each) => (
-            each.getClientRects().length > 1)).map((each) => each.textContent)"""
-        assert opened.page.locator(".whole").count() > 5
-        assert opened.page.evaluate(broken) == []
-        opened.photograph("narrow")
+def test_a_narrow_window_shows_all_without_scrolling_sideways(site, opened):
+    opened.page.set_viewport_size({"width": 380, "height": 700})
+    for address in (site.compare(), site.leaderboard()):
+        opened.open(address)
+        assert opened.page.evaluate("document.documentElement.scrollWidth") <= 380
+    opened.open(site.compare(more="&margin=0.05"))
+    assert opened.page.evaluate(CUT) == []
+    broken = """() => [...document.querySelectorAll(".whole")].filter((each) => (
+        each.getClientRects().length > 1)).map((each) => each.textContent)"""
+    assert opened.page.locator(".whole").count() > 5
+    assert opened.page.evaluate(broken) == []
+    opened.photograph("narrow")
 
 
-def test_keyboard_suffices_to_compare_and_to_log(chrome, site, tmp_path):
-    with watched(chrome, tmp_path, site.uri) as opened:
-        page = opened.open(site.compare())
-        press = page.keyboard.press
+def test_keyboard_suffices_to_compare_and_to_log(site, opened):
+    page = opened.open(site.compare())
+    press = page.keyboard.press
 
-        def until(target: str) -> None:
-            """Press Tab until `target` has the focus, which is then seen."""
-            for _ in range(60):
-                press("Tab")
-                if page.evaluate("target => document.activeElement.matches(target)", target):
-                    outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
-                    assert outline != "none"
-                    return
-            pytest.fail(f"Tab does not lead to {target}")
+    def until(target: str) -> None:
+        """Press Tab until `target` has the focus, which is then seen."""
+        for _ in range(60):
+            press("Tab")
+            if page.evaluate("target => document.activeElement.matches(target)", target):
+                outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+                assert outline != "none"
+                return
+        pytest.fail(f"Tab does not lead to {target}")
 
-        press("Tab")
-        expect(page.get_by_role("link", name="Skip to the result")).to_be_focused()
-        until("#alternative")
-        press("g")
-        press("Tab")
-        expect(page.locator("#alpha")).to_be_focused()
-        page.keyboard.type("0.1")
-        press("Enter")
-        expect(page.locator("#signature")).to_contain_text("alt:greater")
-        expect(page.locator("#headline")).to_be_focused()
-        until("#log")
-        press("Enter")
-        page.locator("#logged a").wait_for()
-        until("#directions input")
-        press("ArrowRight")
-        expect(page.locator("#flip-scroll tbody td.change").first).to_have_text("▲ better")
-        until("#flip-scroll")
-
-
-def test_arrow_keys_move_in_the_matrix(chrome, site, tmp_path):
-    with watched(chrome, tmp_path, site.uri) as opened:
-        page = opened.open(site.leaderboard())
-        detail = page.locator("#pair-detail")
-        page.locator("#matrix a[tabindex='0']").focus()
-        names = page.locator("#board td.name").all_inner_texts()
-        expect(detail).to_contain_text(f"{names[0]} against {names[1]}")
-        page.keyboard.press("ArrowRight")
-        expect(detail).to_contain_text(f"{names[0]} against {names[2]}")
-        page.keyboard.press("ArrowDown")
-        expect(detail).to_contain_text(f"{names[1]} against {names[2]}")
-        page.keyboard.press("ArrowLeft")  # over the diagonal
-        expect(detail).to_contain_text(f"{names[1]} against {names[0]}")
-        page.keyboard.press("ArrowLeft")
-        expect(detail).to_contain_text(f"{names[1]} against {names[0]}")
-        assert page.locator("#matrix a[tabindex='0']").count() == 1
-        page.keyboard.press("Enter")
-        opened.settled()
-        assert names[1] in page.locator("#headline").inner_text()
+    press("Tab")
+    expect(page.get_by_role("link", name="Skip to the result")).to_be_focused()
+    until("#alternative")
+    press("g")
+    press("Tab")
+    expect(page.locator("#alpha")).to_be_focused()
+    page.keyboard.type("0.1")
+    press("Enter")
+    expect(page.locator("#signature")).to_contain_text("alt:greater")
+    expect(page.locator("#headline")).to_be_focused()
+    until("#log")
+    press("Enter")
+    page.locator("#logged a").wait_for()
+    until("#directions input")
+    press("ArrowRight")
+    expect(page.locator("#flip-scroll tbody td.change").first).to_have_text("▲ better")
+    until("#flip-scroll")
 
 
-def test_progress_is_said_while_a_large_artifact_is_read(chrome, site, tmp_path):
-    n = 300_000
-    table = {
-        "id": list(range(n)),
-        "prediction": [i % 3 for i in range(n)],
-        "label": [i % 2 for i in range(n)],
-    }
-    other = {**table, "prediction": [i % 5 for i in range(n)]}
-    large = Site.of(site.uri, "large", {FIRST: table, SECOND: other})
-    with watched(chrome, tmp_path, site.uri) as opened:
-        page = opened.page
-        page.add_init_script(
-            """window.said = [];
-            new MutationObserver(() => {
-                const step = document.getElementById("step")?.textContent;
-                if (step && step !== window.said.at(-1)) window.said.push(step);
-            }).observe(document, { childList: true, subtree: true, characterData: true });"""
-        )
-        page.goto(large.compare())
-        page.locator("#progress:not([hidden])").wait_for()
-        assert page.locator("#step").get_attribute("role") == "status"
-        opened.settled()
-        expect(page.locator("#progress")).to_be_hidden()
-        assert [step for step in page.evaluate("window.said") if "reading" in step or "pairing" in step]
-        expect(page.locator("#flip-place")).to_contain_text("1–50 of")
+def test_arrow_keys_move_in_the_matrix(site, opened):
+    page = opened.open(site.leaderboard())
+    detail = page.locator("#pair-detail")
+    page.locator("#matrix a[tabindex='0']").focus()
+    names = page.locator("#board td.name").all_inner_texts()
+    expect(detail).to_contain_text(f"{names[0]} against {names[1]}")
+    page.keyboard.press("ArrowRight")
+    expect(detail).to_contain_text(f"{names[0]} against {names[2]}")
+    page.keyboard.press("ArrowDown")
+    expect(detail).to_contain_text(f"{names[1]} against {names[2]}")
+    page.keyboard.press("ArrowLeft")  # over the diagonal
+    expect(detail).to_contain_text(f"{names[1]} against {names[0]}")
+    page.keyboard.press("ArrowLeft")
+    expect(detail).to_contain_text(f"{names[1]} against {names[0]}")
+    assert page.locator("#matrix a[tabindex='0']").count() == 1
+    page.keyboard.press("Enter")
+    opened.settled()
+    assert names[1] in page.locator("#headline").inner_text()
+
+
+def test_progress_is_said_while_a_large_artifact_is_read(large, opened):
+    page = opened.page
+    page.add_init_script(
+        """window.said = [];
+        new MutationObserver(() => {
+            const step = document.getElementById("step")?.textContent;
+            if (step && step !== window.said.at(-1)) window.said.push(step);
+        }).observe(document, { childList: true, subtree: true, characterData: true });"""
+    )
+    page.goto(large.compare())
+    page.locator("#progress:not([hidden])").wait_for()
+    assert page.locator("#step").get_attribute("role") == "status"
+    opened.settled()
+    expect(page.locator("#progress")).to_be_hidden()
+    assert [step for step in page.evaluate("window.said") if "reading" in step or "pairing" in step]
+    expect(page.locator("#flip-place")).to_contain_text("1–50 of")

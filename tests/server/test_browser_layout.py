@@ -128,8 +128,6 @@ def test_verdicts_are_visible_in_the_table_of_runs(chrome, crowd, tmp_path, widt
         opened.photograph(f"runs-table-{width}")
         if width >= 1280:
             box, table = cell.bounding_box(), page.locator(".ag-root").bounding_box()
-            assert box is not None
-            assert table is not None
             assert box["x"] + box["width"] <= table["x"] + table["width"] <= width
             assert cell.evaluate("cell => cell.scrollWidth <= cell.clientWidth")
         assert cell.inner_text() == "accuracy 0.900 ▲ adj. p≈1.4e-32 MC"

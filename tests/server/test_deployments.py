@@ -6,15 +6,17 @@ import json
 import os
 import signal
 import sys
-import time
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from support.mlflow_server import BASIC_AUTH, MlflowServer, free_port
+from support.installed import installed
+from support.mlflow_server import ADMIN, MlflowServer, basic_auth, free_port
 from support.mlflow_stores import MlflowStore
 from support.processes import descendants, run, workers_of
 from support.server_client import API, Client, predictions
+from support.waiting import wait_until
 
 from trackperm.server.jobs.limits import PENDING_PER_PAGE
 
@@ -37,11 +39,8 @@ def is_gone(process: int) -> bool:
         return True
 
 
-def wait_until_gone(processes: list[int], seconds: float = 10.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not all(map(is_gone, processes)):
-        assert time.monotonic() < deadline, [each for each in processes if not is_gone(each)]
-        time.sleep(0.1)
+def wait_until_gone(processes: list[int]) -> None:
+    wait_until(lambda: all(map(is_gone, processes)), 10.0, lambda: processes)
 
 
 @pytest.mark.parametrize(
@@ -54,10 +53,7 @@ def wait_until_gone(processes: list[int], seconds: float = 10.0) -> None:
     ],
 )
 def test_deployment(tmp_path: Path, workers: int, gunicorn: bool, prefix: str) -> None:
-    env = {"TMPDIR": str(tmp_path)}
-    with MlflowServer(
-        tmp_path, env, app="trackperm", workers=workers, gunicorn=gunicorn, prefix=prefix
-    ) as server:
+    with MlflowServer.with_pages(tmp_path, workers=workers, gunicorn=gunicorn, prefix=prefix) as server:
         order, client = two_runs(server), Client(server.uri)
         job = client.begin({**order, "log": True})
         state = client.wait(job)
@@ -81,63 +77,65 @@ def test_deployment(tmp_path: Path, workers: int, gunicorn: bool, prefix: str) -
             assert bare.post(order).status_code in (404, 405)
 
 
-def test_allowed_hosts(tmp_path: Path) -> None:
-    """What a job asks of MLflow goes to the host that the user named, and only if MLflow allows that."""
-    allowed = ["--allowed-hosts", "127.0.0.1:*,runs.example"]
-    env = {"TMPDIR": str(tmp_path)}
-    with MlflowServer(tmp_path, env, app="trackperm", arguments=allowed) as server:
+def test_allowed_hosts_and_origins(tmp_path: Path) -> None:
+    """What a job asks of MLflow goes to the host that the user named, and only if MLflow allows that.
+
+    Regression: behind a proxy that rewrites the host, every job was refused, though MLflow was told which
+    origin to let through.
+    """
+    allowed = ["--allowed-hosts", "127.0.0.1:*,runs.example", "--cors-allowed-origins", "http://runs.example"]
+    with MlflowServer.with_pages(tmp_path, arguments=allowed) as server:
         order, client = two_runs(server), Client(server.uri)
-        assert client.result(order)["kind"] == "compare"
         named = client.post(order, {"Host": "runs.example"})
         assert named.status_code == 202, named.text
-        assert client.wait(named.json()["job"])["result"]["baseline"]["url"].startswith(
-            "http://runs.example/"
-        )
-        for refused in (
-            client.post(order, {"Host": "evil.example"}),
-            client.get("/trackperm/compare", {"Host": "evil.example"}),
+        shown = client.wait(named.json()["job"])["result"]
+        assert shown["baseline"]["url"].startswith("http://runs.example/")
+        assert client.get("/trackperm/compare", {"Host": "evil.example"}).status_code == 403
+        begun = client.post(order, {"Origin": "http://runs.example"})
+        assert begun.status_code == 202, begun.text
+        assert client.wait(begun.json()["job"])["state"] == "done"
+        for headers in (
+            {"Host": "evil.example"},
+            {"Origin": "https://runs.example"},
+            {"Origin": "http://evil.example"},
         ):
-            assert refused.status_code == 403
+            assert client.post(order, headers).status_code == 403
 
 
 def test_process_of_the_server_is_killed(tmp_path: Path) -> None:
     """A job of a process that is gone has failed, as another process says; nothing is left behind."""
-    with MlflowServer(tmp_path, {"TMPDIR": str(tmp_path)}, app="trackperm", workers=2) as server:
+    with MlflowServer.with_pages(tmp_path, workers=2) as server:
         client, order = Client(server.uri), two_runs(server, 300_000)
-        job = client.begin(order)
-        while client.state(job)["state"] == "waiting":
-            time.sleep(0.02)
+        job = client.begin_running(order)
         workers = workers_of(server.process)
         parent = int(Path(f"/proc/{workers[0]}/stat").read_text().rpartition(")")[2].split()[1])
         os.kill(parent, signal.SIGKILL)
         wait_until_gone(workers)
-        deadline = time.monotonic() + 30
-        while True:
-            assert time.monotonic() < deadline
-            try:
-                state = client.state(job)
-            except OSError:  # a connection that the process had accepted
-                continue
-            if state["state"] == "failed":
-                break
-            time.sleep(0.1)
-        assert "has ended" in state["error"]["message"]
+
+        def has_failed() -> bool:
+            with suppress(OSError):  # a connection that the process had accepted
+                return client.state(job)["state"] == "failed"
+            return False
+
+        wait_until(has_failed, 30.0)
+        assert "has ended" in client.state(job)["error"]["message"]
         assert client.result(order)["kind"] == "compare"
+
+
+def kill_all(processes: Iterable[int], how: signal.Signals = signal.SIGKILL) -> None:
+    for process in processes:
+        with suppress(ProcessLookupError):
+            os.kill(process, how)
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL], ids=["terminated", "killed"])
 def test_server_ends(tmp_path: Path, how: signal.Signals) -> None:
     """With it end the processes that run jobs, also in the middle of one; no file with data is left."""
-    with MlflowServer(tmp_path, {"TMPDIR": str(tmp_path)}, app="trackperm") as server:
-        client, order = Client(server.uri), two_runs(server, 300_000)
-        job = client.begin(order)
-        while client.state(job)["state"] == "waiting":
-            time.sleep(0.02)
+    with MlflowServer.with_pages(tmp_path) as server:
+        Client(server.uri).begin_running(two_runs(server, 300_000))
         processes, workers = descendants(server.process), workers_of(server.process)
         assert workers
-        for process in processes:
-            if process not in workers:
-                os.kill(process, how)
+        kill_all(set(processes) - set(workers), how)
         wait_until_gone(workers)
         if how == signal.SIGTERM:
             wait_until_gone(processes)
@@ -165,11 +163,16 @@ ENDLESS = Source("endless", "endless files", lambda file: file.head.startswith(b
 def endless(folder: Path) -> dict[str, str]:
     """Install that format in `folder`, and return the environment that has it."""
     (folder / "endless.py").write_text(ENDLESS.format(begun=str(folder / "begun")))
-    package = folder / "endless-1.dist-info"
-    package.mkdir()
-    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: endless\nVersion: 1\n")
-    (package / "entry_points.txt").write_text("[trackperm.sources]\nendless = endless:ENDLESS\n")
-    return {"PYTHONPATH": str(folder)}
+    return installed(folder, "endless", "[trackperm.sources]\nendless = endless:ENDLESS\n")
+
+
+def begin_endless(server: MlflowServer, folder: Path) -> tuple[Client, str, list[int]]:
+    """Begin a job on such files; a page, the job, and the processes that hold the interpreter."""
+    (folder / "begun").unlink(missing_ok=True)
+    client = Client(server.uri, page="a-page-that-cancels")
+    job = client.begin(endless_runs(server))
+    wait_until((folder / "begun").exists, 60.0, lambda: client.state(job))
+    return client, job, workers_of(server.process)
 
 
 def endless_runs(server: MlflowServer) -> dict[str, object]:
@@ -180,47 +183,27 @@ def endless_runs(server: MlflowServer) -> dict[str, object]:
     return {"kind": "compare", "runs": runs, "artifact": "p.txt"}
 
 
-@pytest.mark.parametrize("limit", ["300", "8"], ids=["killed-server", "late"])
-def test_worker_that_holds_the_interpreter(tmp_path: Path, limit: str) -> None:
-    """It ends with the server, and at its limit: no thread of its own would come to do that."""
-    env = {"TMPDIR": str(tmp_path), "TRACKPERM_JOB_SECONDS": limit, **endless(tmp_path)}
-    with MlflowServer(tmp_path, env, app="trackperm") as server:
-        client = Client(server.uri)
-        job = client.begin(endless_runs(server))
-        deadline = time.monotonic() + 60
-        while not (tmp_path / "begun").exists():
-            assert time.monotonic() < deadline, client.state(job)
-            time.sleep(0.1)
-        processes, workers = descendants(server.process), workers_of(server.process)
+def test_worker_that_holds_the_interpreter_ends_with_the_server(tmp_path: Path) -> None:
+    """No thread of its own would come to do that."""
+    with MlflowServer.with_pages(tmp_path, endless(tmp_path)) as server:
+        _, _, workers = begin_endless(server, tmp_path)
         try:
-            if limit == "300":
-                for process in processes:
-                    if process not in workers:
-                        os.kill(process, signal.SIGKILL)
-            else:
-                assert "longer than 8 seconds" in client.wait(job)["error"]["message"]
+            kill_all(set(descendants(server.process)) - set(workers))
             wait_until_gone(workers)
         finally:
-            for process in workers:
-                with suppress(ProcessLookupError):
-                    os.kill(process, signal.SIGKILL)
-        if limit == "300":
-            assert not list(tmp_path.glob("trackperm-server-*/*/scratch"))
+            kill_all(workers)
+        assert not list(tmp_path.glob("trackperm-server-*/*/scratch"))
 
 
 @pytest.mark.parametrize(
     ("limit", "value", "said"),
-    [
-        ("TRACKPERM_JOB_SECONDS", "1", "longer than 1 seconds"),
-        ("TRACKPERM_JOB_MB", "60", "limit is 60 MB"),
-        ("TRACKPERM_ARTIFACT_MB", "1", "at most 1 MB"),
-    ],
+    [("TRACKPERM_JOB_SECONDS", "1", "longer than 1 seconds"), ("TRACKPERM_JOB_MB", "60", "limit is 60 MB")],
 )
 def test_limits(tmp_path: Path, limit: str, value: str, said: str) -> None:
     """Each is named, with what raises it; the command line has none, and the server goes on."""
-    with MlflowServer(tmp_path, {"TMPDIR": str(tmp_path), limit: value}, app="trackperm") as server:
+    with MlflowServer.with_pages(tmp_path, {limit: value}) as server:
         client = Client(server.uri)
-        error = client.error(two_runs(server, 1_000_000))
+        error = client.error(two_runs(server))
         assert said in error["message"]
         assert limit in error["hint"]
         assert "command line" in error["hint"]
@@ -231,7 +214,7 @@ def test_limits(tmp_path: Path, limit: str, value: str, said: str) -> None:
 
 def test_visitors_take_turns(tmp_path: Path) -> None:
     """A page that asks for much delays another by what runs; who cancels, or is gone, delays nobody."""
-    with MlflowServer(tmp_path, {"TMPDIR": str(tmp_path)}, app="trackperm") as server:
+    with MlflowServer.with_pages(tmp_path) as server:
         order = two_runs(server, 300_000)
         many, one = (Client(server.uri, page=f"the-page-of-{name}") for name in ("many-jobs", "one-job"))
         jobs = [many.begin(order) for _ in range(PENDING_PER_PAGE)]
@@ -255,51 +238,22 @@ def test_visitors_take_turns(tmp_path: Path) -> None:
         os.utime(record.parents[1] / "pages" / json.loads(record.read_text())["page"], (0, 0))
         assert {one.wait(job)["state"] for job in [*running, one.begin(order)]} == {"done"}
         assert json.loads(record.read_text())["state"] == "dropped"
-        deadline = time.monotonic() + 60  # what logs is done, though its page is gone
-        while not MlflowStore(server.uri).comparisons("digits"):
-            assert time.monotonic() < deadline
-            time.sleep(0.2)
+        # what logs is done, though its page is gone
+        wait_until(lambda: MlflowStore(server.uri).comparisons("digits"))
 
 
-def test_job_that_is_cancelled_ends(tmp_path: Path) -> None:
+def test_job_that_is_cancelled_or_late_ends(tmp_path: Path) -> None:
     """Also in the middle of a long call; the next one gets a process of its own."""
-    env = {"TMPDIR": str(tmp_path), **endless(tmp_path)}
-    with MlflowServer(tmp_path, env, app="trackperm") as server:
-        client, order = Client(server.uri, page="a-page-that-cancels"), endless_runs(server)
-        job = client.begin(order)
-        deadline = time.monotonic() + 60
-        while not (tmp_path / "begun").exists():
-            assert time.monotonic() < deadline, client.state(job)
-            time.sleep(0.1)
-        workers = workers_of(server.process)
+    env = {"TRACKPERM_JOB_SECONDS": "8", **endless(tmp_path)}
+    with MlflowServer.with_pages(tmp_path, env) as server:
+        client, job, workers = begin_endless(server, tmp_path)
+        assert "longer than 8 seconds" in client.wait(job)["error"]["message"]
+        wait_until_gone(workers)
+        client, job, workers = begin_endless(server, tmp_path)
         assert client.cancel(job).status_code == 204
         assert client.state(job)["state"] == "dropped"
         wait_until_gone(workers)
         assert client.result(two_runs(server))["verdict"] == "better"
-
-
-def test_proxy_that_rewrites_the_host(tmp_path: Path) -> None:
-    """Regression: every job was refused, though MLflow was told which origin to let through."""
-    allowed = ["--cors-allowed-origins", "http://runs.example"]
-    env = {"TMPDIR": str(tmp_path)}
-    with MlflowServer(tmp_path, env, app="trackperm", arguments=allowed) as server:
-        order, client = two_runs(server), Client(server.uri)
-        begun = client.post(order, {"Origin": "http://runs.example"})
-        assert begun.status_code == 202, begun.text
-        assert client.wait(begun.json()["job"])["state"] == "done"
-        for origin in ("https://runs.example", "http://evil.example"):
-            assert client.post(order, {"Origin": origin}).status_code == 403
-
-
-def users(folder: Path, password: str = "the-admins-own-1") -> dict[str, str]:
-    """Return the environment of a server with basic authentication, whose database is not there yet."""
-    (folder / "users.ini").write_text(BASIC_AUTH.format(folder=folder, password=password))
-    return {
-        "TMPDIR": str(folder),
-        "TRACKPERM_WITH": "basic-auth",
-        "MLFLOW_AUTH_CONFIG_PATH": str(folder / "users.ini"),
-        "MLFLOW_FLASK_SERVER_SECRET_KEY": "a key of the tests",
-    }
 
 
 @pytest.mark.parametrize(
@@ -308,29 +262,23 @@ def users(folder: Path, password: str = "the-admins-own-1") -> dict[str, str]:
 )
 def test_users_are_set_up_once(tmp_path: Path, factory: bool) -> None:
     """Regression: processes that started together each made the tables, and all but one failed."""
-    environment = users(tmp_path)
+    environment = basic_auth(tmp_path)
     if factory:  # without MLflow's command, which makes them before it starts processes
-        package = tmp_path / "both-1.dist-info"
-        package.mkdir()
-        (package / "METADATA").write_text("Metadata-Version: 2.1\nName: both\nVersion: 1\n")
-        (package / "entry_points.txt").write_text("[mlflow.app]\nboth = both:later\n")
+        environment |= installed(tmp_path, "both", "[mlflow.app]\nboth = both:later\n")
         (tmp_path / "both.py").write_text(
             "import os\n"
             "from trackperm.server.app import create_app\n"
             "later = create_app() if '_MLFLOW_SGI_NAME' in os.environ else None\n"
         )
-        environment["PYTHONPATH"] = str(tmp_path)
     with MlflowServer(tmp_path, environment, app="both" if factory else "trackperm", workers=4) as server:
-        admin = Client(server.uri, ("admin", "the-admins-own-1"))
-        deadline = time.monotonic() + 60
-        while (tmp_path / "server.log").read_text().count("startup complete") < 4:
-            assert time.monotonic() < deadline, (tmp_path / "server.log").read_text()[-4000:]
-            time.sleep(0.1)
-        assert admin.get("/trackperm/compare").status_code == 200
+        log = tmp_path / "server.log"
+        wait_until(
+            lambda: log.read_text().count("startup complete") >= 4, 60.0, lambda: log.read_text()[-4000:]
+        )
+        assert Client(server.uri, ADMIN).get("/trackperm/compare").status_code == 200
         assert Client(server.uri).get("/trackperm/compare").status_code == 401
-    said = (tmp_path / "server.log").read_text()
-    assert "Traceback" not in said
-    assert "Error" not in said
+    assert "Traceback" not in log.read_text()
+    assert "Error" not in log.read_text()
 
 
 @pytest.mark.parametrize(
@@ -351,7 +299,8 @@ def test_environment_that_cannot_be_used(tmp_path: Path, name: str, value: str, 
     """The command ends before it starts anything, and says why, once."""
     store = ["--backend-store-uri", f"sqlite:///{tmp_path / 'mlflow.db'}"]
     command = [sys.executable, "-m", "mlflow", "server", "--app-name", "trackperm", *store]
-    ended = run([*command, "--port", str(free_port())], cwd=tmp_path, env={**users(tmp_path), name: value})
+    env = {**basic_auth(tmp_path), name: value}
+    ended = run([*command, "--port", str(free_port())], cwd=tmp_path, env=env)
     assert ended.returncode == 3
     assert ended.stderr.count("trackperm: ") == 1
     assert said in ended.stderr.partition("trackperm: ")[2]
@@ -361,7 +310,7 @@ def test_environment_that_cannot_be_used(tmp_path: Path, name: str, value: str, 
 def test_waitress(tmp_path: Path) -> None:
     """MLflow 3.17 tells it to call a factory twice; our application is not a factory."""
     arguments = ["--waitress-opts", "--threads=8"]
-    with MlflowServer(tmp_path, {"TMPDIR": str(tmp_path)}, app="trackperm", arguments=arguments) as server:
+    with MlflowServer.with_pages(tmp_path, arguments=arguments) as server:
         client = Client(server.uri)
         assert client.result({**two_runs(server), "log": True})["logged"]["created"]
         assert client.get("/trackperm/compare").status_code == 200
@@ -377,11 +326,7 @@ def test_application_of_ones_own(tmp_path: Path) -> None:
         "register(app)\n"
         "asgi = create_fastapi_app(app)\n"
     )
-    package = tmp_path / "own_app-1.dist-info"
-    package.mkdir()
-    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: own-app\nVersion: 1\n")
-    (package / "entry_points.txt").write_text("[mlflow.app]\nown = own_app:asgi\n")
-    env = {"TMPDIR": str(tmp_path), "PYTHONPATH": str(tmp_path)}
+    env = {"TMPDIR": str(tmp_path), **installed(tmp_path, "own_app", "[mlflow.app]\nown = own_app:asgi\n")}
     with MlflowServer(tmp_path, env, app="own") as server:
         client = Client(server.uri)
         assert client.result(two_runs(server))["verdict"] == "better"

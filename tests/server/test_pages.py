@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from html.parser import HTMLParser
 
 import pytest
 from flask import Flask
+from support.markup import Markup
 
 from trackperm.server import pages
 
@@ -25,33 +25,15 @@ def client(prefix):
     return app.test_client()
 
 
-class Elements(HTMLParser):
-    """Every element with its attributes, and the text of scripts and styles."""
-
-    def __init__(self, page):
-        super().__init__()
-        self.found, self.inline = [], ""
-        self.feed(page)
-
-    def handle_starttag(self, tag, attrs):
-        self.found.append((tag, dict(attrs)))
-
-    def handle_data(self, data):
-        if self.found and self.found[-1][0] in ("script", "style"):
-            self.inline += data.strip()
-
-
 @pytest.mark.parametrize("name", SHELLS)
 def test_shells_have_no_code_of_their_own(client, prefix, name):
     page = client.get(f"{prefix}/trackperm/{name}?runs=<script>alert(1)</script>")
     assert page.status_code == 200
     assert "alert(1)" not in page.text
-    elements = Elements(page.text)
-    assert not elements.inline
-    for _, attributes in elements.found:
-        assert not [
-            attribute for attribute in attributes if attribute.startswith("on") or attribute == "style"
-        ]
+    markup = Markup(page.text)
+    assert not [text for _, text in markup.within("script", "style") if text.strip()]
+    for _, attributes in markup.elements:
+        assert not [name for name in attributes if name.startswith("on") or name == "style"]
 
 
 @pytest.mark.parametrize("name", SHELLS)
@@ -65,7 +47,7 @@ def test_policy_lets_only_scripts_and_styles_of_the_page_through(client, prefix,
     assert len(nonces) == 1
     sources = re.search(r"script-src ([^;]*)", policy)[1]
     assert sources == f"'nonce-{min(nonces)}'"  # not 'self', which would be every artifact of every run
-    used = [(tag, attributes) for tag, attributes in Elements(first.text).found if "nonce" in attributes]
+    used = [(tag, attributes) for tag, attributes in Markup(first.text).elements if "nonce" in attributes]
     assert {tag for tag, _ in used} == {"script", "link"}
     for _, attributes in used:
         assert attributes["nonce"] in nonces

@@ -7,15 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
-import requests
-from support.mlflow_server import BASIC_AUTH, MlflowServer
+from support.mlflow_server import ADMIN, MlflowServer, add_user, allow, ask, basic_auth
 from support.mlflow_stores import MlflowStore
 from support.server_client import API, Client, predictions
 
 pytestmark = pytest.mark.tracker
 
-PASSWORDS = {"admin": "the-admins-own-1", "reader": "the-readers-own-1", "nobody": "nobodys-own-12"}
-CONFIG = f"{BASIC_AUTH}auth_cache_ttl_seconds = 300\n"
+PASSWORDS = {"admin": ADMIN[1], "reader": "the-readers-own-1", "nobody": "nobodys-own-12"}
 
 
 @dataclass(frozen=True)
@@ -42,16 +40,8 @@ class Guarded:
 )
 def guarded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
     folder = tmp_path_factory.mktemp("guarded")
-    config = folder / "users.ini"
-    config.write_text(CONFIG.format(folder=folder, password=PASSWORDS["admin"]))
-    env = {
-        "TRACKPERM_WITH": "basic-auth",
-        "MLFLOW_AUTH_CONFIG_PATH": str(config),
-        "MLFLOW_FLASK_SERVER_SECRET_KEY": "a key of the tests",
-        "MLFLOW_BASIC_AUTH_FAIL_CLOSED": request.param,
-        "TMPDIR": str(folder),
-    }
-    with MlflowServer(folder, env, app="trackperm") as server:
+    env = {**basic_auth(folder), "MLFLOW_BASIC_AUTH_FAIL_CLOSED": request.param}
+    with MlflowServer.with_pages(folder, env) as server:
         store = MlflowStore(server.uri.replace("://", f"://admin:{PASSWORDS['admin']}@"))
         experiment_id = store.experiment("secret")
         runs = tuple(
@@ -59,26 +49,9 @@ def guarded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
             for seed, (name, rate) in enumerate([("baseline", 0.3), ("candidate", 0.1)])
         )
         for name in ("reader", "nobody"):
-            ask(server, "2.0/mlflow/users/create", username=name, password=PASSWORDS[name])
-        allow(server, experiment_id, "reader", "READ")
+            add_user(server, name, PASSWORDS[name])
+        allow(server, experiment_id, "reader")
         yield Guarded(server, store, experiment_id, (runs[0], runs[1]))
-
-
-def ask(server: MlflowServer, route: str, **content: str) -> requests.Response:
-    """Administer users."""
-    auth = ("admin", PASSWORDS["admin"])
-    return requests.post(f"{server.uri}/api/{route}", json=content, auth=auth, timeout=30)
-
-
-def allow(server: MlflowServer, experiment_id: str, name: str, permission: str) -> None:
-    """Give a user a permission, in the way of this version of MLflow."""
-    said = {"username": name, "permission": permission}
-    old, new = "2.0/mlflow/experiments/permissions/create", "3.0/mlflow/users/permissions/grant"
-    answers = [
-        ask(server, old, experiment_id=experiment_id, **said),
-        ask(server, new, resource_type="experiment", resource_id=experiment_id, **said),
-    ]
-    assert 200 in [answer.status_code for answer in answers], [answer.text for answer in answers]
 
 
 def test_user_without_access_gets_403_on_every_byte(guarded: Guarded) -> None:
@@ -165,25 +138,31 @@ def test_jobs_belong_to_the_user_who_started_them(guarded: Guarded) -> None:
 def forbid(server: MlflowServer, experiment_id: str, name: str) -> None:
     """Take a user's permission away, in the way of this version of MLflow."""
     old, new = "2.0/mlflow/experiments/permissions/update", "3.0/mlflow/users/permissions/revoke"
-    content = {"experiment_id": experiment_id, "username": name, "permission": "NO_PERMISSIONS"}
-    auth = ("admin", PASSWORDS["admin"])
+    said = {"experiment_id": experiment_id, "username": name, "permission": "NO_PERMISSIONS"}
     answers = [
-        requests.patch(f"{server.uri}/api/{old}", json=content, auth=auth, timeout=30),
+        ask(server, old, "PATCH", **said),
         ask(server, new, resource_type="experiment", resource_id=experiment_id, username=name),
     ]
     assert 200 in [answer.status_code for answer in answers], [answer.text for answer in answers]
 
 
-def test_results_are_withdrawn_with_the_right_to_read(guarded: Guarded) -> None:
-    """Regression: they stayed readable for an hour."""
-    experiment_id = guarded.store.experiment("until withdrawn")
+def shared(guarded: Guarded, experiment: str, user: tuple[str, str]) -> tuple[str, list[str]]:
+    """Log two runs that a new user may read; returns their experiment and them."""
+    experiment_id = guarded.store.experiment(experiment)
     runs = [
-        guarded.store.run_with_predictions("until withdrawn", name, predictions(seed), artifact="p.csv")
+        guarded.store.run_with_predictions(experiment, name, predictions(seed), artifact="p.csv")
         for seed, name in enumerate("ab")
     ]
-    ask(guarded.server, "2.0/mlflow/users/create", username="former", password="the-formers-own-1")
-    allow(guarded.server, experiment_id, "former", "READ")
-    former = Client(guarded.server.uri, ("former", "the-formers-own-1"))
+    add_user(guarded.server, *user)
+    allow(guarded.server, experiment_id, user[0])
+    return experiment_id, runs
+
+
+def test_results_are_withdrawn_with_the_right_to_read(guarded: Guarded) -> None:
+    """Regression: they stayed readable for an hour."""
+    user = ("former", "the-formers-own-1")
+    experiment_id, runs = shared(guarded, "until withdrawn", user)
+    former = Client(guarded.server.uri, user)
     orders = [{"kind": "compare", "runs": runs}, {"kind": "leaderboard", "experiment": experiment_id}]
     jobs = [former.begin(order) for order in orders]
     for job in jobs:
@@ -196,29 +175,22 @@ def test_results_are_withdrawn_with_the_right_to_read(guarded: Guarded) -> None:
             assert answer.status_code == 403, answer.text
             assert "MLflow refuses" in answer.json()["error"]["message"]
             assert "Dev-0" not in answer.text
-    allow(guarded.server, experiment_id, "former", "READ")
+    allow(guarded.server, experiment_id, "former")
     assert former.state(jobs[0])["state"] == "done"
 
 
 @pytest.mark.slow
 def test_permission_that_was_taken_away(guarded: Guarded) -> None:
     """What MLflow refuses while a job runs, the job does not get: it reads as the user."""
-    experiment_id = guarded.store.experiment("for a while")
-    runs = [
-        guarded.store.run_with_predictions("for a while", name, predictions(seed), artifact="p.csv")
-        for seed, name in enumerate("ab")
-    ]
-    ask(guarded.server, "2.0/mlflow/users/create", username="guest", password="the-guests-own-1")
-    allow(guarded.server, experiment_id, "guest", "READ")
-    guest = Client(guarded.server.uri, ("guest", "the-guests-own-1"))
+    user = ("guest", "the-guests-own-1")
+    _, runs = shared(guarded, "for a while", user)
+    guest = Client(guarded.server.uri, user)
     order = {"kind": "compare", "runs": runs}
     busy = [guarded.user("admin").begin(guarded.order) for _ in range(4)]
     job = guest.begin(order)
-    password = "another-one-123"
-    auth = ("admin", PASSWORDS["admin"])
-    content = {"username": "guest", "password": password}
-    url = f"{guarded.server.uri}/api/2.0/mlflow/users/update-password"
-    assert requests.patch(url, json=content, auth=auth, timeout=30).status_code == 200
+    another = {"username": "guest", "password": "another-one-123"}
+    changed = ask(guarded.server, "2.0/mlflow/users/update-password", "PATCH", **another)
+    assert changed.status_code == 200
     for each in busy:
         guarded.user("admin").wait(each)
     assert guest.get(f"{API}/jobs", id=job).status_code == 401

@@ -14,17 +14,15 @@ from typing import Any
 import mlflow
 import pytest
 import requests
-import yaml
 from support.hooked_runs import HookedStore
-from support.mlflow_server import BASIC_AUTH, MlflowServer, free_port
+from support.mlflow_server import ADMIN, MlflowServer, add_user, basic_auth, free_port
 from support.processes import run
+from support.waiting import wait_until
 from support.watchers import COMMAND
 
 from trackperm.automation.queue.queue import Queue
 
 pytestmark = [pytest.mark.tracker, pytest.mark.extended]
-
-PASSWORD = "the-admins-own-1"
 
 
 class Hooked:
@@ -42,10 +40,7 @@ class Hooked:
 
     def wait_for(self, *run_ids: str, seconds: float = 40.0) -> None:
         """Wait until rows are written, for which no answer waits long."""
-        deadline = time.monotonic() + seconds
-        while not set(run_ids) <= set(self.queued):
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
+        wait_until(lambda: set(run_ids) <= set(self.queued), seconds)
 
     def update(self, run_id: str, path: str = "/api/2.0", **content: Any) -> requests.Response:
         url = f"{self.uri}{path}/mlflow/runs/update"
@@ -58,18 +53,9 @@ class Hooked:
 
 @contextmanager
 def hooked(folder: Path, env: dict[str, str] | None = None, **options: Any) -> Iterator[Hooked]:
-    policy = {
-        "name": "nightly",
-        "runs": "mlflow:digits",
-        "only": {"tags": {"role": "candidate"}},
-        "baseline": {"newest": {"tags": {"role": "baseline"}}},
-    }
-    path = folder / "trackperm.yaml"
-    path.write_text(yaml.safe_dump({"policies": [{**policy, "runs": "mlflow:digits"}]}))
+    path = HookedStore("http://127.0.0.1:9", folder).policy_file("trackperm", tracking_uri=None)
     settings = {"TRACKPERM_POLICY": str(path), "TRACKPERM_STATE": str(folder / "state")}
-    with MlflowServer(
-        folder, {"TMPDIR": str(folder), **settings, **(env or {})}, app="trackperm", **options
-    ) as server:
+    with MlflowServer.with_pages(folder, {**settings, **(env or {})}, **options) as server:
         yield Hooked(server, folder)
 
 
@@ -190,11 +176,8 @@ def test_a_queue_that_is_gone_changes_no_answer(tmp_path: Path):
         assert answer.status_code == 200
         assert answer.json()["run_info"]["status"] == "FINISHED"
         assert app.runs.store.get(run_id).info.status == "FINISHED"
-        deadline, log = time.monotonic() + 20, tmp_path / "server.log"
         said = "trackperm: finished runs wait to be queued: the queue cannot be created"
-        while said not in log.read_text():
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
+        wait_until(lambda: said in (tmp_path / "server.log").read_text(), 20.0)
 
 
 @pytest.mark.slow
@@ -234,19 +217,10 @@ def test_gunicorn_with_several_processes(tmp_path: Path):
 @pytest.mark.slow
 def test_who_may_not_write_queues_nothing(tmp_path: Path):
     """With basic authentication: neither without a password, nor as a user without permission."""
-    config = tmp_path / "users.ini"
-    config.write_text(BASIC_AUTH.format(folder=tmp_path, password=PASSWORD))
-    env = {
-        "TRACKPERM_WITH": "basic-auth",
-        "MLFLOW_AUTH_CONFIG_PATH": str(config),
-        "MLFLOW_FLASK_SERVER_SECRET_KEY": "a key of the tests",
-    }
-    with hooked(tmp_path, env) as bare:
-        app = Hooked(bare.server, tmp_path, bare.uri.replace("://", f"://admin:{PASSWORD}@"))
+    with hooked(tmp_path, basic_auth(tmp_path)) as bare:
+        app = Hooked(bare.server, tmp_path, bare.uri.replace("://", f"://{':'.join(ADMIN)}@"))
         run_id = app.runs.begun()
-        user = {"username": "reader", "password": "the-readers-own-1"}
-        made = requests.post(f"{app.uri}/api/2.0/mlflow/users/create", json=user, timeout=30)
-        assert made.status_code == 200
+        add_user(bare.server, "reader", "the-readers-own-1")
         assert bare.update(run_id, status="FINISHED").status_code == 401
         reader = Hooked(bare.server, tmp_path, bare.uri.replace("://", "://reader:the-readers-own-1@"))
         assert reader.update(run_id, status="FINISHED").status_code == 403

@@ -31,17 +31,7 @@ class AirflowSkipException(Exception):  # noqa: N818 - Airflow's name
 
 @dataclass
 class Node:
-    """A task in the DAG; ``>>`` puts another after it.
-
-    Attributes
-    ----------
-    name : str
-        Its id.
-    takes : tuple
-        What it is called with; an output of another task is that node.
-    followed_by : list of Node
-        Tasks that run after it.
-    """
+    """A task in the DAG, with the values or outputs that it takes; ``>>`` puts another after it."""
 
     name: str
     takes: tuple[Any, ...] = ()
@@ -59,17 +49,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Ended:
-    """How a task ended.
-
-    Attributes
-    ----------
-    state : str
-        ``success``, ``failed`` or ``skipped``.
-    n_tries : int
-        How often it was called.
-    error : Exception or None
-        What the last try raised.
-    """
+    """How a task ended: ``success``, ``failed`` or ``skipped``, with what the last try raised."""
 
     state: str
     n_tries: int
@@ -78,15 +58,7 @@ class Ended:
 
 @dataclass
 class Task:
-    """A decorated function; a call puts it into the DAG.
-
-    Attributes
-    ----------
-    function : callable
-        As written.
-    retries : int
-        How often it is tried again.
-    """
+    """A decorated function, which is tried again `retries` times; a call puts it into the DAG."""
 
     function: Callable[..., Any]
     retries: int

@@ -6,20 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-from typer.testing import CliRunner
-
+from support.command_line import invoke
 from support.reference_data import reference
-from trackperm.cli import commands
 
 
 def compared(*arguments: str | Path) -> dict[str, Any]:
     """The result of one statistic, as `--format json` prints it."""
-    result = CliRunner().invoke(
-        commands.app, ["compare", *map(str, arguments), "--no-log", "--format", "json"]
-    )
-    if result.exception is not None:
-        raise result.exception
-    (found,) = json.loads(result.stdout)
+    (found,) = json.loads(invoke("compare", *arguments, "--no-log", "--format", "json"))
     assert isinstance(found, dict)
     return found
 

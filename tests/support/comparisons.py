@@ -12,9 +12,10 @@ import polars as pl
 
 import trackperm
 from trackperm.choices import MissingRule
-from trackperm.comparison import Comparison, compare_runs, load_run
+from trackperm.comparison import Comparison, RunData, compare_runs, load_run
 from trackperm.exact import TestOptions
 from trackperm.statistic import Statistic, load_statistic
+from trackperm.tables import ExampleTable
 
 
 def answers(correct: Sequence[bool], wrong: str = "no") -> pl.DataFrame:
@@ -26,6 +27,19 @@ def answers(correct: Sequence[bool], wrong: str = "no") -> pl.DataFrame:
             "label": ["yes"] * len(correct),
         }
     )
+
+
+def numbered(**columns: Sequence[Any]) -> pl.DataFrame:
+    """Make a table with these columns and the ids 0, 1 and so on."""
+    return pl.DataFrame({"id": range(len(next(iter(columns.values())))), **columns})
+
+
+def run_data(*frames: pl.DataFrame, names: Sequence[str] = ("baseline", "candidate")) -> list[RunData]:
+    """Return runs with these tables, called after their roles."""
+    return [
+        RunData(ExampleTable.from_native(frame, name), name)
+        for frame, name in zip(frames, names, strict=True)
+    ]
 
 
 def accuracy(

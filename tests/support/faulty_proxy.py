@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import http.client
 import threading
-from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Literal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Literal
 from urllib.parse import urlsplit
+
+from support.web_server import QuietHandler, serving
 
 Fate = Literal["pass", "challenge", "refuse", "cut", "lose", "break off"]
 """What becomes of a request: answered; 401; 403; never delivered; delivered, and its answer lost, or all of
@@ -16,51 +17,17 @@ its answer but the head."""
 
 
 class FaultyProxy:
-    """Passes requests on to `target`; `fate` may decide otherwise, seeing method and path.
-
-    Attributes
-    ----------
-    fate : callable
-        Called for every request, one at a time.
-    writes : list of str
-        Method and path of every request that would change something.
-    """
+    """Passes requests on to `target`, unless `fate` decides otherwise; notes what would change something."""
 
     def __init__(self, target: str) -> None:
         self._target = urlsplit(target).netloc
         self._lock = threading.Lock()
         self.fate: Callable[[str, str], Fate] = lambda method, path: "pass"
         self.writes: list[str] = []
-        proxy = self
+        self.uri = ""
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-            disable_nagle_algorithm = True  # headers and body are two packets, the second of which else waits
-
-            def handle_any(self) -> None:
-                proxy._handle(self)
-
-            do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = handle_any
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        self.uri = f"http://127.0.0.1:{self._server.server_port}"
-
-    def __enter__(self) -> FaultyProxy:
-        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-
-    def _handle(self, request: BaseHTTPRequestHandler) -> None:
-        body = request.rfile.read(int(request.headers.get("Content-Length", 0)))
+    def handle(self, request: _Handler) -> None:
+        body = request.content()
         with self._lock:
             if is_write(request.command, request.path):
                 self.writes.append(f"{request.command} {request.path}")
@@ -70,7 +37,7 @@ class FaultyProxy:
             return
         if fate in ("challenge", "refuse"):
             status, said = (401, b"Who are you?") if fate == "challenge" else (403, b"Permission denied")
-            self._answer(request, status, [("Content-Type", "text/plain")], said)
+            request.answer(status, {"Content-Type": "text/plain"}, said)
             return
         connection = http.client.HTTPConnection(self._target, timeout=60)
         try:
@@ -89,19 +56,31 @@ class FaultyProxy:
             request.send_header("Content-Length", str(len(content) + 2))
             request.end_headers()
             return
-        self._answer(request, answer.status, answer.getheaders(), content)
+        own = ("content-length", "transfer-encoding", "connection", "date", "server")
+        kept = {name: value for name, value in answer.getheaders() if name.lower() not in own}
+        request.answer(answer.status, kept, content)
 
-    @staticmethod
-    def _answer(
-        request: BaseHTTPRequestHandler, status: int, headers: list[tuple[str, str]], content: bytes
-    ) -> None:
-        request.send_response(status)
-        for name, value in headers:
-            if name.lower() not in ("content-length", "transfer-encoding", "connection", "date", "server"):
-                request.send_header(name, value)
-        request.send_header("Content-Length", str(len(content)))
-        request.end_headers()
-        request.wfile.write(content)
+
+class _Handler(QuietHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # headers and body are two packets, the second of which else waits
+
+    def __init__(self, proxy: FaultyProxy, *arguments: Any) -> None:
+        self._proxy = proxy
+        super().__init__(*arguments)
+
+    def _pass(self) -> None:
+        self._proxy.handle(self)
+
+    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _pass
+
+
+@contextmanager
+def faulty_proxy(target: str) -> Iterator[FaultyProxy]:
+    """Let a proxy before `target` answer."""
+    proxy = FaultyProxy(target)
+    with serving(_Handler, proxy) as proxy.uri:
+        yield proxy
 
 
 def is_write(method: str, path: str) -> bool:

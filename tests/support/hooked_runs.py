@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -13,28 +12,18 @@ import yaml
 
 from support.mlflow_stores import MlflowStore
 from support.server_client import predictions
+from support.waiting import wait_until
 from trackperm.automation.decision_log import DecisionLog
 from trackperm.automation.policy.load import load_policies
 from trackperm.automation.policy.policy import Policy
-from trackperm.automation.queue.queue import Queue
+from trackperm.automation.queue.queue import Entry, Queue, Task
 from trackperm.automation.queue.watch import Watcher
+from trackperm.automation.queue.worker import Worker
 from trackperm.trackers.publication import KEY_TAG
 
 
 class HookedStore:
-    """An experiment of MLflow that a policy is about.
-
-    Parameters
-    ----------
-    uri : str
-        Of the store.
-    folder : Path
-        Where the policy file is written.
-    artifacts : Path, optional
-        Where a local store keeps artifacts.
-    experiment : str
-        Its name.
-    """
+    """An experiment of MLflow that a policy is about; policy files are written to `folder`."""
 
     def __init__(
         self, uri: str, folder: Path, artifacts: Path | None = None, experiment: str = "digits"
@@ -43,6 +32,13 @@ class HookedStore:
         self.folder = folder
         self.experiment = experiment
         self._made = 0
+
+    @classmethod
+    def local(cls, folder: Path, policies: Path | None = None) -> HookedStore:
+        """Create a SQLite store in `folder`, and an experiment in it."""
+        made = cls(MlflowStore.local(folder).uri, policies or folder, folder / "artifacts")
+        made.store.experiment(made.experiment)
+        return made
 
     def baseline(self, seed: int = 1) -> str:
         """Log the baseline, tagged as such, and return its id."""
@@ -63,6 +59,13 @@ class HookedStore:
         """Log a finished run with predictions, and return its id."""
         run_id = self.begun(name, tags)
         self.log(run_id, seed, rate)
+        self.store.client.set_terminated(run_id)
+        return run_id
+
+    def few(self, name: str | None = None) -> str:
+        """Log a finished run that differs from the baseline of `seed` 1 on three examples."""
+        run_id = self.begun(name)
+        self.store.log_columns(run_id, three_changed(), "predictions.parquet")
         self.store.client.set_terminated(run_id)
         return run_id
 
@@ -96,13 +99,7 @@ class HookedStore:
 
 
 class Heard:
-    """What was noted.
-
-    Attributes
-    ----------
-    notes : DecisionLog
-        To be given to what is tested.
-    """
+    """What was noted by the decision log `log`."""
 
     def __init__(self) -> None:
         self._stream = io.StringIO()
@@ -118,19 +115,65 @@ class Heard:
         """All lines, decoded."""
         return [json.loads(line) for line in self.text.splitlines()]
 
+    @property
+    def names(self) -> list[str]:
+        """Events of all lines."""
+        return [line["event"] for line in self.lines]
+
     def events(self, *events: str) -> list[dict[str, Any]]:
         """Lines of these events."""
         return [line for line in self.lines if line["event"] in events]
 
     def wait_for(self, event: str, number: int = 1, seconds: float = 120.0) -> list[dict[str, Any]]:
         """Wait for so many lines of an event."""
-        deadline = time.monotonic() + seconds
-        while len(found := self.events(event)) < number:
-            assert time.monotonic() < deadline, self.text
-            time.sleep(0.02)
-        return found
+        wait_until(lambda: len(self.events(event)) >= number, seconds, lambda: self.text)
+        return self.events(event)
 
 
-def once(store: HookedStore, queue: Queue, heard: Heard, **changes: Any) -> Exception | None:
-    """Let a watcher go over `store` once, and return what it could not do."""
-    return Watcher([store.policy(**changes)], queue, heard.log).once(threading.Event())
+class WatchedStore(HookedStore):
+    """An experiment with a queue of its own, and what its watchers and workers note."""
+
+    def __init__(self, *place: Any) -> None:
+        super().__init__(*place)
+        self.queue = Queue(self.folder / "state")
+        self.heard = Heard()
+
+    def announce(
+        self, *run_ids: str, policy: Policy | None = None, stamp: str | None = None, source: str = "receive"
+    ) -> list[Task]:
+        """Queue runs that nobody has looked at, and return the tasks that are new."""
+        policy = policy or self.policy()
+        tasks = [Task(policy.queue_key, f"mlflow:{run_id}", policy.name, stamp) for run_id in run_ids]
+        return self.queue.add(tasks, source)
+
+    def claim(self, owner: str = "another") -> Entry:
+        """Claim the next row, as another process would."""
+        claim = self.queue.claim([self.policy().queue_key], owner)
+        assert claim is not None
+        return claim
+
+    def once(self, **changes: Any) -> Exception | None:
+        """Let a watcher go over the experiment once, and return what it could not do."""
+        return Watcher([self.policy(**changes)], self.queue, self.heard.log).once(threading.Event())
+
+    def step(self, *policies: Policy) -> str | None:
+        """Let a worker work off one row, and return what became of it."""
+        step = Worker(policies or [self.policy()], self.queue, self.heard.log).step()
+        return step and step.event
+
+    def steps(self, *policies: Policy) -> list[str]:
+        """Let a worker work off all rows that are due."""
+        worker = Worker(policies or [self.policy()], self.queue, self.heard.log)
+        return [step.event for step in iter(worker.step, None)]
+
+    def entry(self) -> Entry:
+        """Return the only row of the queue."""
+        [entry] = self.queue.entries()
+        return entry
+
+
+def three_changed() -> dict[str, list[Any]]:
+    """Return the predictions of seed 1, of which three are changed: too few for a verdict."""
+    columns = predictions(1)
+    columns["prediction"][:3] = [1 - label for label in columns["label"][:3]]
+    return columns

@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from email.message import Message
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from support.web_server import QuietHandler, serving
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A request.
-
-    Attributes
-    ----------
-    method, path : str
-        Of the request; the path with its query.
-    headers : Message
-        Found in any case.
-    data : object
-        The body, decoded; an empty mapping where there is none.
-    """
+    """A request; `path` has its query, and `data` is the decoded body."""
 
     method: str
     path: str
@@ -40,28 +30,13 @@ Answer = tuple[int, Any] | tuple[int, Any, Mapping[str, str]]
 def json_api(answer: Callable[[Asked], Answer]) -> Iterator[str]:
     """Answer on the loopback interface; yields the address."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(QuietHandler):
         def _handle(self) -> None:
-            content = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            asked = Asked(self.command, self.path, self.headers, json.loads(content or "{}"))
+            asked = Asked(self.command, self.path, self.headers, json.loads(self.content() or "{}"))
             status, data, *headers = answer(asked)
-            body = json.dumps(data).encode()
-            self.send_response(status)
-            for name, value in {**dict(*headers), "Content-Length": str(len(body))}.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(body)
+            self.answer(status, dict(*headers), json.dumps(data).encode())
 
         do_GET = do_POST = do_PUT = do_PATCH = _handle
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join(10)
+    with serving(Handler) as url:
+        yield url

@@ -7,12 +7,15 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-import urllib.error
-import urllib.request
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
+from typing import Any
+
+import requests
+
+from support.mlflow_database import write_tables
+from support.waiting import wait_until
 
 _START_SECONDS = 120.0
 
@@ -24,38 +27,45 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-BASIC_AUTH = """\
+@contextmanager
+def silent_server() -> Iterator[str]:
+    """Listen without ever answering; yields the address."""
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        yield f"http://127.0.0.1:{silent.getsockname()[1]}"
+
+
+ADMIN = ("admin", "the-admins-own-1")
+_BASIC_AUTH = """\
 [mlflow]
 default_permission = NO_PERMISSIONS
 database_uri = sqlite:///{folder}/users.db
-admin_username = admin
-admin_password = {password}
+admin_username = {admin[0]}
+admin_password = {admin[1]}
 authorization_function = mlflow.server.auth:authenticate_request_basic_auth
+auth_cache_ttl_seconds = 300
 """
-"""What `MLFLOW_AUTH_CONFIG_PATH` names, where nobody but the admin may do anything."""
+
+
+def basic_auth(folder: Path) -> dict[str, str]:
+    """Return the environment of a server with users, where nobody but the admin may do anything."""
+    config = folder / "users.ini"
+    config.write_text(_BASIC_AUTH.format(folder=folder, admin=ADMIN))
+    return {
+        "TMPDIR": str(folder),
+        "TRACKPERM_WITH": "basic-auth",
+        "MLFLOW_AUTH_CONFIG_PATH": str(config),
+        "MLFLOW_FLASK_SERVER_SECRET_KEY": "a key of the tests",
+    }
 
 
 class MlflowServer:
-    """One server on the loopback interface, with its database and artifacts in `folder`.
+    """One server on the loopback interface, with its database, artifacts and log in `folder`.
 
-    A context manager. After :meth:`kill`, :meth:`start` brings it back on the same port and store.
-
-    Parameters
-    ----------
-    folder : Path
-        Of the server.
-    env : mapping, optional
-        Added to its environment.
-    app : str, optional
-        ``--app-name``.
-    workers : int
-        Processes that answer requests.
-    gunicorn : bool
-        Whether they are gunicorn's, instead of uvicorn's.
-    prefix : str
-        ``--static-prefix``.
-    arguments : sequence of str
-        Further ones of ``mlflow server``.
+    A context manager. After :meth:`kill`, :meth:`start` brings it back on the same port and store. `env` is
+    added to its environment; `workers` are processes of uvicorn, or of `gunicorn`; `app` is ``--app-name``,
+    `prefix` is ``--static-prefix``, and `arguments` are further ones of ``mlflow server``.
     """
 
     def __init__(
@@ -80,18 +90,22 @@ class MlflowServer:
         self._options += ["--static-prefix", prefix] if prefix else []
         self._process: subprocess.Popen[bytes] | None = None
 
+    @classmethod
+    def with_pages(cls, folder: Path, env: Mapping[str, str] | None = None, **options: Any) -> MlflowServer:
+        """Return one with trackperm's pages, whose temporary files are in `folder` as well."""
+        return cls(folder, {"TMPDIR": str(folder), **(env or {})}, app="trackperm", **options)
+
     def __enter__(self) -> MlflowServer:
         self.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.kill()
 
     def start(self) -> None:
         """Start the server and wait until it answers."""
         assert self._process is None
+        write_tables(self.folder / "mlflow.db")
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("MLFLOW_")}
         settings = {
             "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
@@ -135,14 +149,29 @@ class MlflowServer:
         process.communicate()
 
     def _wait(self) -> None:
-        deadline = time.monotonic() + _START_SECONDS
-        while True:
-            try:
-                with urllib.request.urlopen(f"{self.uri}/health", timeout=2) as answer:
-                    if answer.status == 200:
-                        return
-            except (urllib.error.URLError, OSError):
-                pass
-            if time.monotonic() > deadline:
-                raise TimeoutError((self.folder / "server.log").read_text()[-4000:])
-            time.sleep(0.1)
+        def is_there() -> bool:
+            with suppress(requests.RequestException):
+                return requests.get(f"{self.uri}/health", timeout=2).status_code == 200
+            return False
+
+        wait_until(is_there, _START_SECONDS, lambda: (self.folder / "server.log").read_text()[-4000:])
+
+
+def ask(server: MlflowServer, route: str, method: str = "POST", **content: str) -> requests.Response:
+    """Administer the users of a server."""
+    return requests.request(method, f"{server.uri}/api/{route}", json=content, auth=ADMIN, timeout=30)
+
+
+def add_user(server: MlflowServer, name: str, password: str) -> None:
+    assert ask(server, "2.0/mlflow/users/create", username=name, password=password).status_code == 200
+
+
+def allow(server: MlflowServer, experiment_id: str, name: str, permission: str = "READ") -> None:
+    """Give a user a permission, in the way of this version of MLflow."""
+    said = {"username": name, "permission": permission}
+    old, new = "2.0/mlflow/experiments/permissions/create", "3.0/mlflow/users/permissions/grant"
+    answers = [
+        ask(server, old, experiment_id=experiment_id, **said),
+        ask(server, new, resource_type="experiment", resource_id=experiment_id, **said),
+    ]
+    assert 200 in [answer.status_code for answer in answers], [answer.text for answer in answers]

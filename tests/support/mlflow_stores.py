@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -15,23 +13,9 @@ import mlflow
 from mlflow import MlflowClient
 from mlflow.entities import Run
 
+from support.mlflow_database import write_tables
 from support.tracker_stores import PREDICTIONS, Artifacts, Columns, Kept, write_columns
 from trackperm.trackers.base import Tracker, open_tracker
-
-
-@cache
-def _empty_database() -> bytes:
-    """Return a database that has MLflow's tables, which take MLflow seconds to make."""
-    with TemporaryDirectory() as folder, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        MlflowClient(f"sqlite:///{folder}/mlflow.db").search_experiments()
-        return Path(folder, "mlflow.db").read_bytes()
-
-
-def write_tables(database: Path) -> None:
-    """Write an empty database of MLflow, unless there is one."""
-    if not database.exists():
-        database.write_bytes(_empty_database())
 
 
 class MlflowStore:

@@ -51,17 +51,7 @@ def chromium() -> Iterator[Browser]:
 
 @dataclass
 class Site:
-    """A server with runs of an experiment to compare.
-
-    Attributes
-    ----------
-    uri : str
-        Of the server, with its prefix.
-    experiment : str
-        Id of the experiment.
-    runs : mapping of str to str
-        Ids of the runs by name.
-    """
+    """A server with runs of an experiment to compare, whose ids are found by name."""
 
     uri: str
     experiment: str
@@ -139,20 +129,9 @@ class Watched:
 def watched(
     started: Browser, folder: Path, own: str, *, scheme: str = "light", checks: bool = False
 ) -> Iterator[Watched]:
-    """Open a page that fails the test where it asks another host, or complains in its console.
+    """Open a page that fails the test where it asks another host than `own`, or complains in its console.
 
-    Parameters
-    ----------
-    started : Browser
-        Opens it.
-    folder : Path
-        Where pictures are kept.
-    own : str
-        URI of the server.
-    scheme : {'light', 'dark'}
-        What its reader prefers.
-    checks : bool
-        Whether axe is to be put into it, which the policy of our pages forbids as well.
+    `checks` lets axe be put into it, which the policy of our pages forbids as well.
     """
     context: BrowserContext = started.new_context(
         color_scheme="dark" if scheme == "dark" else "light",

@@ -7,13 +7,13 @@ import pwd
 import shutil
 import subprocess
 import tempfile
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from support.mlflow_server import free_port
 from support.processes import run
+from support.waiting import wait_until
 
 _START_SECONDS = 60.0
 
@@ -26,15 +26,7 @@ def programs() -> Path | None:
 
 
 class Postgres:
-    """A server with one database, whose owner has a password. A context manager.
-
-    Parameters
-    ----------
-    binaries : Path
-        Folder of its programs.
-    user, database, password : str
-        What is made.
-    """
+    """A server with one database, whose owner has a password. A context manager."""
 
     def __init__(self, binaries: Path, user: str, database: str, password: str) -> None:
         self._binaries = binaries
@@ -87,11 +79,11 @@ class Postgres:
                 start_new_session=True,
                 **self._as,
             )
-        deadline = time.monotonic() + _START_SECONDS
-        while not self.is_ready(["pg_isready", "--host=127.0.0.1", f"--username={self._user}"]):
-            assert self._process.poll() is None, (self.folder / "log").read_text()
-            assert time.monotonic() < deadline, (self.folder / "log").read_text()
-            time.sleep(0.1)
+        wait_until(
+            lambda: self.is_ready(["pg_isready", "--host=127.0.0.1", f"--username={self._user}"]),
+            _START_SECONDS,
+            lambda: (self.folder / "log").read_text(),
+        )
         create = ["createdb", "--host=127.0.0.1", f"--port={self.port}", f"--username={self._user}"]
         self._call([*create, "--maintenance-db=postgres", self._database])
 

@@ -35,13 +35,7 @@ POLICIES = {
 
 
 class Sender:
-    """Sends to a receiver on the loopback interface.
-
-    Parameters
-    ----------
-    port : int
-        Where it listens.
-    """
+    """Sends to a receiver on the loopback interface."""
 
     def __init__(self, port: int) -> None:
         self.port = port
@@ -84,13 +78,7 @@ class Sender:
 
 
 class Site(Sender):
-    """A receiver with its queue, and all that it notes.
-
-    Parameters
-    ----------
-    folder : Path
-        Of the policy file and the queue.
-    """
+    """A receiver with its queue, and all that it notes."""
 
     def __init__(self, folder: Path) -> None:
         path = folder / "trackperm.yaml"

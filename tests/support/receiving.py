@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Any
 
 from support.receivers import MLFLOW, WANDB, Sender
+from support.waiting import wait_until
 from support.watchers import Program
 from trackperm.automation.webhooks.receive import MLFLOW_SECRET, WANDB_SECRET
 
 
 class Receiving:
-    """A process of `trackperm receive` on a free port, with its own queue.
-
-    Parameters
-    ----------
-    folder : Path
-        Of the queue, `state`, and of its lines.
-    policy : Path
-        Policy file.
-    *options : str
-        Further ones of the command.
-    **env : str
-        Added to its environment.
-    """
+    """A process of `trackperm receive` on a free port; its queue and lines are in `folder`."""
 
     def __init__(self, folder: Path, policy: Path, *options: str, **env: str) -> None:
         self.state = folder / "state"
@@ -43,8 +31,5 @@ class Receiving:
 
     def wait_for(self, n: int, *events: str, seconds: float = 120.0) -> list[dict[str, Any]]:
         """Wait for its first `n` lines of these events."""
-        deadline = time.monotonic() + seconds
-        while len(found := self.program.events(*events)) < n:
-            assert time.monotonic() < deadline, self.program.text
-            time.sleep(0.2)
-        return found
+        wait_until(lambda: len(self.program.events(*events)) >= n, seconds, lambda: self.program.text)
+        return self.program.events(*events)

@@ -19,17 +19,7 @@ from trackperm.automation.queue.queue import Queue
 
 
 class Recipe:
-    """A copy of the folder of an integration, in which its commands run.
-
-    Parameters
-    ----------
-    name : str
-        Of the integration.
-    folder : Path
-        Where the copy lies.
-    env : mapping of str to str
-        Environment of the commands.
-    """
+    """A copy of the folder of an integration, in which its commands run."""
 
     def __init__(self, name: str, folder: Path, env: Mapping[str, str] | None = None) -> None:
         self.folder, self.state = folder / name, folder / "state"
@@ -61,17 +51,7 @@ class Recipe:
 
 
 def assert_trained_and_compared(recipe: Recipe, experiment: str, ids: Sequence[object]) -> None:
-    """Run the three trainings that a README shows, and compare what of their runs has not been.
-
-    Parameters
-    ----------
-    recipe : Recipe
-        Of a trainer: a baseline, a candidate, and a candidate of two processes.
-    experiment : str
-        Where its runs go.
-    ids : sequence
-        Of the examples that are predicted.
-    """
+    """Run the three trainings that a README shows, and compare what of their runs has not been."""
     trainings = [command for command in recipe.commands() if not command.startswith("export ")]
     said = {command: recipe.succeeds(command).stderr for command in trainings}
     assert len(said) == 3

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from support.web_server import QuietHandler, serving
 
 Served = tuple[str, dict[str, bytes]]
 """The address of the server, and what it serves by path."""
@@ -18,31 +17,18 @@ Served = tuple[str, dict[str, bytes]]
 def served_objects() -> Iterator[Served]:
     """Serve objects on the loopback interface."""
     served: dict[str, bytes] = {}
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Objects, served))
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}", served
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with serving(_Objects, served) as url:
+        yield url, served
 
 
-class _Objects(BaseHTTPRequestHandler):
+class _Objects(QuietHandler):
     """Answers reads of whole objects and of ranges, as web servers and object stores do."""
 
     def __init__(self, objects: dict[str, bytes], *arguments: Any) -> None:
         self.objects = objects
         super().__init__(*arguments)
 
-    def do_HEAD(self) -> None:
-        self.answer()
-
-    def do_GET(self) -> None:
-        self.answer()
-
-    def answer(self) -> None:
+    def read(self) -> None:
         data = self.objects.get(self.path.partition("?")[0])
         if data is None:
             self.send_error(404)
@@ -63,5 +49,4 @@ class _Objects(BaseHTTPRequestHandler):
         if self.command == "GET":
             self.wfile.write(data[start:end])
 
-    def log_message(self, *_: Any) -> None:
-        pass
+    do_GET = do_HEAD = read

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import requests
 
+from support.waiting import wait_until
 from trackperm.server.jobs.visitors import PAGE_HEADER
 
 API = "/ajax-api/2.0/trackperm"
@@ -16,17 +16,7 @@ SECONDS = 60.0
 
 
 class Client:
-    """One user of a server.
-
-    Parameters
-    ----------
-    uri : str
-        Of the server, with its static prefix.
-    user : (str, str), optional
-        Name and password.
-    page : str, optional
-        Token of a page; without one it asks as a program does.
-    """
+    """One user of a server, by name and password if need be; a program, unless it has the token of a page."""
 
     def __init__(self, uri: str, user: tuple[str, str] | None = None, page: str | None = None) -> None:
         self.uri = uri
@@ -57,6 +47,12 @@ class Client:
         assert answer.status_code == 202, answer.text
         return str(answer.json()["job"])
 
+    def begin_running(self, order: object) -> str:
+        """Ask for a job, and return its id as soon as it runs."""
+        job = self.begin(order)
+        wait_until(lambda: self.state(job)["state"] != "waiting")
+        return job
+
     def state(self, job: str) -> dict[str, Any]:
         """Read what is known of a job."""
         answer = self.get(f"{API}/jobs", id=job)
@@ -66,11 +62,8 @@ class Client:
 
     def wait(self, job: str, seconds: float = SECONDS) -> dict[str, Any]:
         """Wait until a job is done or has failed."""
-        deadline = time.monotonic() + seconds
-        while (state := self.state(job))["state"] in ("waiting", "running"):
-            assert time.monotonic() < deadline, state
-            time.sleep(0.05)
-        return state
+        wait_until(lambda: self.state(job)["state"] not in ("waiting", "running"), seconds)
+        return self.state(job)
 
     def result(self, order: object, seconds: float = SECONDS) -> dict[str, Any]:
         """Do a job, and return its result."""
@@ -88,15 +81,16 @@ class Client:
 
     def flips(self, job: str, **query: Any) -> dict[str, Any]:
         """Read a page of the examples that changed, as soon as they are there."""
-        deadline = time.monotonic() + SECONDS
-        while True:
+        page: dict[str, Any] = {}
+
+        def is_ready() -> object:
             answer = self.get(f"{API}/flips", id=job, **query)
             assert answer.status_code == 200, answer.text
-            page: dict[str, Any] = answer.json()
-            if page["ready"]:
-                return page
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+            page.update(answer.json())
+            return page["ready"]
+
+        wait_until(is_ready, SECONDS)
+        return page
 
 
 def predictions(seed: int, n: int = 200, rate: float = 0.2) -> dict[str, list[Any]]:

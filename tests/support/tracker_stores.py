@@ -66,10 +66,7 @@ class Kept:
 class TrackerStore(Protocol):
     """A place of one tracker, written to as its users write and read back without the adapter.
 
-    Attributes
-    ----------
-    tags_candidates : bool
-        Whether the candidate gets tags without being asked for.
+    `tags_candidates` says whether the candidate gets tags without being asked for.
     """
 
     tags_candidates: bool

@@ -11,7 +11,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -22,6 +21,7 @@ import wandb
 
 from support.processes import descendants
 from support.tracker_stores import Artifacts, Columns, Kept, write_columns
+from support.waiting import wait_until
 from support.wandb_standin import API_KEY, Standin, environment
 from trackperm.tables.wandb.run_log import read_run_log
 from trackperm.trackers.base import Tracker, open_tracker
@@ -70,10 +70,7 @@ def logged_run(
 def _wait_for_log(folder: Path) -> None:
     """Wait until wandb's other process has written what it was told, which `finish` does not."""
     (log,) = folder.glob("run-*.wandb")
-    deadline = time.monotonic() + 30
-    while read_run_log(log, str(log)).exit_code is None:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    wait_until(lambda: read_run_log(log, str(log)).exit_code is not None, 30.0)
 
 
 def log_columns(run: Any, content: Columns | str, artifact: str = "predictions.json") -> None:

@@ -7,26 +7,17 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from support.waiting import wait_until
 
 COMMAND = [sys.executable, "-c", "from trackperm.cli import main; main()"]
 
 
 class Program:
-    """One command of trackperm that goes on until it is ended, and can be started again.
-
-    Parameters
-    ----------
-    arguments : sequence of str or Path
-        Of the command.
-    log : Path
-        Where its lines go, of all its lives.
-    env : mapping, optional
-        Added to its environment.
-    """
+    """A command of trackperm that goes on until it is ended, and can be started again."""
 
     def __init__(
         self, arguments: Sequence[str | Path], log: Path, env: Mapping[str, str] | None = None
@@ -78,23 +69,23 @@ class Program:
 
     def wait_for(self, event: str, seconds: float = 120.0) -> dict[str, Any]:
         """Wait for its first line of an event."""
-        deadline = time.monotonic() + seconds
-        while not (found := self.events(event)):
+
+        def is_said() -> object:
             assert self._process is not None
             assert self._process.poll() is None, self.text
-            assert time.monotonic() < deadline, self.text
-            time.sleep(0.05)
-        return found[0]
+            return self.events(event)
+
+        wait_until(is_said, seconds, lambda: self.text)
+        return self.events(event)[0]
 
     def wait_until_started(self, seconds: float = 120.0) -> None:
         """Wait until it has begun its present life, from when on it can be asked to end."""
-        deadline = time.monotonic() + seconds
-        while True:
+
+        def has_started() -> bool:
             events = [line["event"] for line in self.lines]
-            if "started" in events[len(events) - events[::-1].index("life") :]:
-                return
-            assert time.monotonic() < deadline, self.text
-            time.sleep(0.1)
+            return "started" in events[len(events) - events[::-1].index("life") :]
+
+        wait_until(has_started, seconds, lambda: self.text)
 
     @property
     def text(self) -> str:

@@ -18,19 +18,7 @@ _REFERENCE = re.compile(r"\b(?:inputs|github|runner|steps)(?:\.[\w-]+)+")
 
 
 class CompositeAction:
-    """A composite action, and the folders of a runner.
-
-    Parameters
-    ----------
-    path : Path
-        Of ``action.yml``.
-    folder : Path
-        Of the runner: has its temporary folder, and the workspace where steps run.
-    github : mapping of str to str
-        The `github` context.
-    env : mapping of str to str
-        Environment of the job.
-    """
+    """A composite action; `folder` has a runner's temporary folder, and the workspace where steps run."""
 
     def __init__(
         self, path: Path, folder: Path, github: Mapping[str, str], env: Mapping[str, str] | None = None
@@ -94,23 +82,7 @@ class CompositeAction:
 
 
 class ActionRun:
-    """What became of an action.
-
-    Attributes
-    ----------
-    code : int
-        Exit code of the last step.
-    outputs : dict of str to str
-        Of the action.
-    printed : str
-        The log.
-    commands : list of str
-        Names of the workflow commands in it.
-    ran : list of str
-        Ids of the steps.
-    summary : Path
-        The job summary; there is none where no step wrote to it.
-    """
+    """What became of an action; there is no `summary` where no step wrote to it."""
 
     def __init__(self, summary: Path) -> None:
         self.summary = summary

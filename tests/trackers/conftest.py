@@ -7,7 +7,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from support.faulty_proxy import FaultyProxy
+from support.faulty_proxy import FaultyProxy, faulty_proxy
 from support.mlflow_server import MlflowServer
 from support.mlflow_stores import MlflowExperiments, MlflowStore
 from support.tracker_stores import PREDICTIONS, STORES, TrackerStore
@@ -29,7 +29,7 @@ def http_store(mlflow_server: MlflowServer) -> MlflowStore:
 
 @pytest.fixture
 def proxy(mlflow_server: MlflowServer) -> Iterator[FaultyProxy]:
-    with FaultyProxy(mlflow_server.uri) as proxy:
+    with faulty_proxy(mlflow_server.uri) as proxy:
         yield proxy
 
 

@@ -56,10 +56,8 @@ def test_finished_runs_by_tag_and_time(store: TrackerStore, experiment: str, his
     assert (record.is_finished, record.tags["stage"]) == (True, "prod")
     assert record.started is not None
     found = history.newest(candidate, PROD, None, record.started)
-    assert found is not None
     assert found.run.reference == second.reference
     named = history.newest(experiment, PROD, "o*", None)
-    assert named is not None
     assert named.run.reference == first.reference
     assert history.newest(experiment, {"stage": "none"}, None, None) is None
     references = [each.run.reference for each in history.finished(experiment)]

@@ -153,10 +153,8 @@ def test_two_that_are_logged_at_once_keep_their_places(
         for statistic in statistics
     ]
     for process in processes:
-        assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
     for process in processes:
-        assert process.stdin is not None
         process.stdin.write("\n")
         process.stdin.flush()
     places = [tuple(map(int, process.communicate(timeout=120)[0].split()[-2:])) for process in processes]

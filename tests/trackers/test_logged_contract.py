@@ -136,10 +136,8 @@ def test_two_processes_that_log_at_once_get_numbers_that_stay(
         for statistic in ("accuracy", "error_rate")
     ]
     for process in processes:
-        assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
     for process in processes:
-        assert process.stdin is not None
         process.stdin.write("\n")
         process.stdin.flush()
     looks = [int(process.communicate(timeout=120)[0].split()[-1]) for process in processes]

@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from support.command_line import invoke
 from support.comparisons import accuracy, answers
 from support.mlflow_stores import MlflowExperiments, MlflowStore
 from support.tracker_stores import TrackerStore
-from typer.testing import CliRunner
 
 import trackperm
-from trackperm.cli import commands
 from trackperm.comparison import Comparison, Slice
 from trackperm.comparison.sample_size import plan_from_pilot, plan_paired
 from trackperm.comparison.second_opinions import STUDENTIZED
@@ -35,10 +34,7 @@ def power(store: TrackerStore, experiment: str, *arguments: str) -> str:
     scheme, _ = store.address()
     where = ["--experiment", f"{scheme}:{experiment}"]
     where += [] if store.tracking_uri is None else ["--tracking-uri", store.tracking_uri]
-    result = CliRunner().invoke(commands.app, ["power", *where, *arguments])
-    if result.exception is not None:
-        raise result.exception
-    return result.stdout
+    return invoke("power", *where, *arguments)
 
 
 @pytest.mark.parametrize(
@@ -190,8 +186,6 @@ class TestInMlflow:
         assert plan.discordances is None
         for each, pilot in zip((plan.least, plan.median, plan.greatest), pilots, strict=True):
             alone = plan_from_pilot(pilot, difference=0.1, n_resamples=50)
-            assert each is not None
-            assert each.simulated is not None
             assert alone.simulated is not None
             assert each.simulated.n_examples == each.about == alone.about
             assert each.simulated.effect == alone.simulated.effect  # the rows are drawn in another order

@@ -54,10 +54,7 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_golden_outputs(folder: Path, case: str):
     name, candidate, code = CASES[case]
-    result = gate(
-        *("--name", name, "--candidate", f"{candidate}.parquet", "--github"),
-        *FILES,
-    )
+    result = gate("--name", name, "--candidate", f"{candidate}.parquet", "--github", *FILES)
     assert code_of(result) == code
     report = json.loads(Path("out.json").read_text())
     assert report["exit_code"] == code
@@ -148,10 +145,7 @@ def test_a_url_is_reported_without_its_credentials(folder: Path, objects: str, k
         (base, ("--baseline", base), 2),
     ):
         result = gate(*options, "--candidate", candidate, *baseline)
-        found = (
-            result.exception.exit_code if isinstance(result.exception, TrackpermError) else result.exit_code
-        )
-        assert found == code, result.output
+        assert code_of(result) == code, result.output
         written = [Path(file).read_text() for file in FILES[1::2]]
         assert "hunter" not in "".join([result.output, *written])
         assert f"candidate: {objects}/" in result.stdout
@@ -181,16 +175,10 @@ def test_what_is_logged_of_a_url_has_no_credentials(folder: Path, objects: str, 
     assert "hunter" not in json.dumps(logged.to_dictionary())
 
 
-def test_a_report_that_cannot_be_written(folder: Path):
-    policy = ("--name", "pull-request", "--candidate", "same.parquet")
-    for suffix in ("md", "xml", "json"):
-        result = gate(*policy, "-o", str(folder / "nowhere" / f"out.{suffix}"))
-        assert isinstance(result.exception, StorageError)
-        assert "Hint: name a file in an existing folder" in str(result.exception)
-        assert result.stdout.startswith("pull-request: pass")
-    result = gate(*policy, "-o", "out.png")
+def test_the_suffix_of_a_report_is_checked_before_anything_is_compared(folder: Path):
+    result = gate("--name", "pull-request", "--candidate", "same.parquet", "-o", "out.png")
     assert "the suffix of `out.png` is not a format" in str(result.exception)
-    assert result.stdout == "", "before anything is compared"
+    assert result.stdout == ""
 
 
 def test_what_is_printed_can_be_json_or_markdown(folder: Path):
@@ -251,11 +239,6 @@ def test_a_policy_that_cannot_be_read_is_reported_to_github(folder: Path, monkey
     assert (folder / "outputs").read_text() == "outcome=error\nexit-code=2\n"
 
 
-def test_non_inferior(folder: Path):
-    result = gate("--name", "non-inferior", "--candidate", "worse.parquet")
-    assert (result.exit_code, "at most 0.06 worse (90% CI" in result.stdout) == (0, True)
-
-
 def test_markdown_says_where_lower_is_better(folder: Path):
     policy = (
         "policies:\n  - {name: errors, baseline: {run: base.parquet}, statistics: [accuracy, error_rate]}\n"
@@ -268,12 +251,6 @@ def test_markdown_says_where_lower_is_better(folder: Path):
         ("<code>accuracy</code>", "▼ worse |"),
         ("<code>error\\_rate</code> (lower is better)", "▼ worse |"),
     ]
-
-
-def test_a_policy_that_is_not_there(folder: Path):
-    missing = gate("--policy", "nope.yaml", "--candidate", "same.parquet")
-    assert "there is no file `nope.yaml`" in str(missing.exception)
-    assert gate("--name", "strict").exit_code == 2, "no candidate"
 
 
 @pytest.mark.parametrize(
@@ -330,7 +307,6 @@ def test_names_cannot_be_markup_mentions_or_commands(folder: Path):
     error = GateReport.of_error(report.policy, report.candidate, InputError("50%25\n::error::\x00\ufffe"))
     assert "50%2525%0A::error::" in next(error.annotations())
     said = ET.fromstring(error.to_junit()).find(".//error")
-    assert said is not None
     assert (said.get("message"), said.text) == ("not compared", "50%25\n::error::\ufffd\ufffd")
     root = ET.fromstring(report.to_junit())
     values = [each.get("value") or "" for each in root.iter("property")]

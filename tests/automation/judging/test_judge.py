@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
-from support.comparisons import accuracy, answers
+from support.comparisons import accuracy, answers, run_data
 
 import trackperm
 from trackperm.automation.judging.judge import judge
 from trackperm.automation.policy.load import load_policies
 from trackperm.automation.policy.policy import Policy
-from trackperm.comparison import Comparison, RunData, compare_statistics, corrected
+from trackperm.comparison import Comparison, compare_statistics, corrected
 from trackperm.errors import InputError
 from trackperm.exact.intervals import Interval
 from trackperm.report import text
 from trackperm.statistic import load_statistic
-from trackperm.tables.table import ExampleTable
 
 
 @pytest.fixture
@@ -36,52 +36,67 @@ def policy(tmp_path: Path) -> Any:
 NON_INFERIOR = {"fail_on": "not-shown-non-inferior", "margin": 0.05}
 
 
-def test_regression_fails(policy: Any):
-    found = judge(policy(), [accuracy(69, 109, 935, 206)])
-    assert (found.outcome, found.exit_code) == ("fail", 1)
-    assert found.reasons == (
-        "accuracy: the candidate is significantly worse (difference -0.0303, p = 0.00335)",
-    )
+def bounded(worse: int, **options: Any) -> Comparison:
+    """Compare runs with bounds; the candidate lacks 30 examples."""
+    baseline, candidate = answers([True] * 200), answers([False] * worse + [True] * (200 - worse))
+    return trackperm.compare(baseline, candidate[:-30], "accuracy", missing="bounds", **options)
 
 
-def test_better_and_undecided_with_enough_examples_pass(policy: Any):
-    better, undecided = accuracy(109, 69, 935, 206), accuracy(100, 110, 900, 200)
-    for comparison, said in ((better, "the candidate is better"), (undecided, "not shown to be worse")):
-        found = judge(policy(), [comparison])
-        assert (found.outcome, found.exit_code) == ("pass", 0)
-        assert said in found.reasons[0]
-
-
-def test_too_few_discordant_examples_are_undecided(policy: Any):
-    comparison = accuracy(0, 4, 10, 2)
-    assert comparison.pvalue == 0.125
-    found = judge(policy(), [comparison])
-    assert (found.outcome, found.exit_code) == ("undecided", 4)
-    assert "with 4 discordant examples no p is below 0.125" in found.reasons[0]
-    assert judge(policy(), [accuracy(0, 6, 10, 2)]).outcome == "fail", "0.03125"
-
-
-def test_an_effect_above_the_margin_that_cannot_be_detected_is_undecided(policy: Any):
-    small = accuracy(10, 12, 60, 20, margin=0.02)
-    assert small.detectable is not None
-    assert small.detectable.effect is not None
-    assert small.detectable.effect > 0.02
-    found = judge(policy(margin=0.02), [small])
-    assert found.outcome == "undecided"
-    assert "and the margin is 0.02" in found.reasons[0]
-    wide = accuracy(10, 12, 60, 20, margin=2 * small.detectable.effect)
-    assert judge(policy(margin=0.5), [wide]).outcome == "pass"
-
-
-def test_equivalence_passes_whatever_else_could_be_detected(policy: Any):
-    comparison = accuracy(2, 2, 900, 96, margin=0.02)
-    assert comparison.verdict == "equivalent"
-    assert not math.log10(comparison.alpha) > comparison.test.log10_smallest_pvalue, (
-        "p < alpha is out of reach"
-    )
-    found = judge(policy(margin=0.02), [comparison])
-    assert found.outcome == "pass"
-    assert "equivalent within 0.02" in found.reasons[0]
+@pytest.mark.parametrize(
+    ("keys", "compared", "outcome", "said"),
+    [
+        (
+            {},
+            lambda: accuracy(69, 109, 935, 206),
+            "fail",
+            "significantly worse (difference -0.0303, p = 0.00335)",
+        ),
+        ({}, lambda: accuracy(109, 69, 935, 206), "pass", "the candidate is better"),
+        ({}, lambda: accuracy(100, 110, 900, 200), "pass", "not shown to be worse"),
+        ({}, lambda: accuracy(0, 4, 10, 2), "undecided", "with 4 discordant examples no p is below 0.125"),
+        ({}, lambda: accuracy(0, 6, 10, 2), "fail", "p = 0.0312"),
+        ({}, lambda: bounded(0), "undecided", "missing predictions"),
+        ({}, lambda: bounded(60), "fail", "significantly worse"),  # in both cases
+        # the smallest effect that is detected exceeds the margin, or does not
+        (
+            {"margin": 0.02},
+            lambda: accuracy(10, 12, 60, 20, margin=0.02),
+            "undecided",
+            "and the margin is 0.02",
+        ),
+        ({"margin": 0.5}, lambda: accuracy(10, 12, 60, 20, margin=0.5), "pass", "accuracy"),
+        # no p below 0.05 is within reach, and equivalence is shown
+        ({"margin": 0.02}, lambda: accuracy(2, 2, 900, 96, margin=0.02), "pass", "equivalent within 0.02"),
+        # significantly worse, by less than the margin
+        (
+            NON_INFERIOR,
+            lambda: accuracy(69, 109, 935, 206, margin=0.05),
+            "pass",
+            "at most 0.05 worse (90% CI [-0.04",
+        ),
+        (NON_INFERIOR, lambda: accuracy(40, 160, 700, 100, margin=0.05), "fail", "significantly worse"),
+        # non-inferiority could have been shown
+        (
+            NON_INFERIOR,
+            lambda: accuracy(105, 134, 600, 161, margin=0.05),
+            "fail",
+            "not shown to be at most 0.05 w",
+        ),
+        (NON_INFERIOR, lambda: accuracy(5, 6, 30, 9, margin=0.05), "undecided", "minimum detectable effect"),
+        (
+            {**NON_INFERIOR, "missing": "bounds"},
+            lambda: bounded(0, margin=0.05),
+            "undecided",
+            "missing predictions",
+        ),
+    ],
+)
+def test_outcomes(
+    policy: Any, keys: dict[str, object], compared: Callable[[], Comparison], outcome: str, said: str
+):
+    found = judge(policy(**keys), [compared()])
+    assert found.outcome == outcome
+    assert said in found.reasons[0]
 
 
 @pytest.mark.parametrize(("n", "outcome"), [(5, "undecided"), (6, "pass"), (1000, "pass")])
@@ -102,8 +117,7 @@ def test_the_worst_of_several_decides(policy: Any):
 
 def test_the_corrected_p_decides(policy: Any):
     frames = [answers([False] * 8 + [True] * 50), answers([True] * 8 + [False] * 20 + [True] * 30)]
-    tables = [ExampleTable.from_native(frame, name) for frame, name in zip(frames, ("u", "v"), strict=True)]
-    runs = [RunData(table, table.origin) for table in tables]
+    runs = run_data(*frames)
     specs = [load_statistic("accuracy"), load_statistic("error_rate")]
     alone = compare_statistics(*runs, specs[:1])
     assert 0.05 / 2 < alone[0].pvalue < 0.05
@@ -113,53 +127,12 @@ def test_the_corrected_p_decides(policy: Any):
     assert "adjusted" in judge(policy(), together).reasons[0]
 
 
-def bounded(worse: int, **options: Any) -> Comparison:
-    """Compare runs with bounds; the candidate lacks 30 examples."""
-    baseline, candidate = answers([True] * 200), answers([False] * worse + [True] * (200 - worse))
-    return trackperm.compare(baseline, candidate[:-30], "accuracy", missing="bounds", **options)
-
-
-def test_what_missing_predictions_decide_is_undecided(policy: Any):
-    comparison = bounded(0)
-    assert comparison.depends_on_missing
-    found = judge(policy(), [comparison])
-    assert found.outcome == "undecided"
-    assert "missing predictions" in found.reasons[0]
-    assert judge(policy(), [bounded(60)]).outcome == "fail", "worse in both cases"
-
-
-def test_non_inferiority_passes_within_the_margin_even_if_worse(policy: Any):
-    comparison = accuracy(69, 109, 935, 206, margin=0.05)
-    assert comparison.verdict == "worse"
-    assert -0.05 < comparison.size.low < -0.03
-    found = judge(policy(**NON_INFERIOR), [comparison])
-    assert found.outcome == "pass"
-    assert found.reasons[0].startswith("accuracy: at most 0.05 worse (90% CI [-0.04")
-
-
 def test_an_interval_that_ends_on_the_margin_does_not_show_it(policy: Any):
     low = accuracy(69, 109, 935, 206).size.low
     for margin, outcome in ((-low, "fail"), (math.nextafter(-low, 1.0), "pass")):
         comparison = accuracy(69, 109, 935, 206, margin=margin)
         found = judge(policy(fail_on="not-shown-non-inferior", margin=margin), [comparison])
         assert found.outcome == outcome
-
-
-def test_non_inferiority_fails_where_it_could_have_been_shown(policy: Any):
-    worse = accuracy(40, 160, 700, 100, margin=0.05)
-    assert judge(policy(**NON_INFERIOR), [worse]).outcome == "fail"
-    unlucky = accuracy(105, 134, 600, 161, margin=0.05)
-    assert unlucky.decision.sign == "undecided"
-    assert unlucky.detectable is not None
-    assert (unlucky.detectable.effect or 1.0) < 0.05
-    found = judge(policy(**NON_INFERIOR), [unlucky])
-    assert (found.outcome, "not shown to be at most 0.05 worse" in found.reasons[0]) == ("fail", True)
-
-
-def test_non_inferiority_is_undecided_with_too_few_examples(policy: Any):
-    found = judge(policy(**NON_INFERIOR), [accuracy(5, 6, 30, 9, margin=0.05)])
-    assert found.outcome == "undecided"
-    assert "too few examples to tell: minimum detectable effect" in found.reasons[0]
 
 
 def test_non_inferiority_is_about_the_direction_of_better(policy: Any):
@@ -188,14 +161,6 @@ def test_an_interval_above_the_margin_passes_where_the_test_looks_for_the_worse_
     found = judge(policy(statistics=["accuracy"], alternative="less", margin=0.01), [superior])
     assert found.outcome == "pass"
     assert "at most 0.01 worse" in found.reasons[0]
-
-
-def test_non_inferiority_that_missing_predictions_decide_is_undecided(policy: Any):
-    comparison = bounded(0, margin=0.05)
-    assert comparison.depends_on_missing
-    found = judge(policy(**NON_INFERIOR, missing="bounds"), [comparison])
-    assert found.outcome == "undecided"
-    assert found.reasons[0].endswith("; the result depends on the missing predictions")
 
 
 def test_what_no_outcome_could_have_shown_once_corrected_is_undecided(policy: Any):

@@ -46,7 +46,6 @@ def test_edits_are_taken_up_or_refused_once(tmp_path: Path):
     assert followed.edited() is None
     written(spec, SPEC.replace("correct / n", "2 * correct / n"))
     edited = followed.edited()
-    assert edited is not None
     assert edited[0].digest != before
     written(path, POLICY.format(alpha=0.01, statistic="accuracy").replace("name: a", "name: b"))
     with pytest.raises(InputError, match="has no policy `a`"):

@@ -51,37 +51,3 @@ def test_no_credentials_are_shown(
     assert said.count("unknown key `bogus`") == 5
     assert "hunter2" not in said
     assert "someuser" not in said
-
-
-@pytest.mark.parametrize(
-    ("policy", "place", "problem"),
-    [
-        (
-            "{name: a, runs: [3], baseline: {newest: {}}}",
-            "2:22",
-            "expected an experiment or project, such as `mlflow:NAME` or `wandb:NAME`, found an integer at"
-            " `$.policies[0].runs[0]`",
-        ),
-        (
-            "{name: a, baseline: {newest: {}}, log_to: [mlflow:e]}",
-            "2:47",
-            "expected an experiment or project, such as `mlflow:NAME` or `wandb:NAME`, found a list at"
-            " `$.policies[0].log_to`",
-        ),
-        (
-            "{name: a, runs: somewhere, baseline: {newest: {}}}",
-            "2:21",
-            "expected an experiment or project, such as `mlflow:NAME` or `wandb:NAME`, found `somewhere` at"
-            " `$.policies[0].runs`",
-        ),
-    ],
-)
-def test_places(tmp_path: Path, policy: str, place: str, problem: str):
-    assert refusal(tmp_path, policy).startswith(f"trackperm.yaml:{place}: {problem}\n")
-
-
-def test_an_unknown_version(tmp_path: Path):
-    path = tmp_path / "trackperm.yaml"
-    path.write_text("version: 2\npolicies: [{name: a, baseline: {newest: {}}}]\n")
-    with pytest.raises(SpecError, match=r"yaml:1:10: expected one of `1`, found `2` at `\$\.version`"):
-        load_policies(path)

@@ -101,6 +101,7 @@ DECIDES = {
     "      - accuracy\n": "",
     "    margin: 0.01\n": "    margin: 0.01\n    missing: drop\n",
     "    correction: hommel\n": "    correction: hommel\n    slices: group\n",
+    "    columns": "    units: declared\n    columns",
     "    alpha: 0.05\n": "    alpha: 0.05\n    alternative: less\n    fail_on: not-shown-non-inferior\n",
 }
 DECIDES_NOTHING = {
@@ -162,18 +163,6 @@ def test_two_policies_that_compare_the_same_runs_in_one_way_are_refused(tmp_path
     }.items():
         path.write_text(ALIKE.replace(old, new))
         assert len(load_policies(path).policies) == 2
-
-
-@pytest.mark.parametrize("second", ["accuracy", "{name: accuracy, columns: {label: other}}"])
-def test_two_statistics_of_one_name_are_refused(tmp_path: Path, second: str):
-    path = tmp_path / "trackperm.yaml"
-    path.write_text(f"policies: [{{name: a, baseline: {{run: a.csv}}, statistics: [accuracy, {second}]}}]")
-    with pytest.raises(SpecError, match=r"another statistic is called `\w+` already"):
-        load_policies(path)
-
-
-def test_a_path_that_no_file_can_have_is_said_with_its_place(folder: Path):
-    assert "File name too long" in problem(folder, "      - accuracy\n", f"      - {'a' * 5000}.yaml\n")
 
 
 def test_an_invalid_address(folder: Path):
@@ -241,6 +230,18 @@ REFUSED: dict[str, tuple[str, str, str]] = {
         "`among` does not go with `run`",
     ),
     "no experiment": ("[mlflow:digits, wandb:team/digits]", "digits", "such as `mlflow:NAME` or `wandb:"),
+    "a number as experiment": (
+        "[mlflow:digits, wandb:team/digits]",
+        "[3]",
+        "edited.yaml:3:12: expected an experiment or project, such as `mlflow:NAME` or `wandb:NAME`,"
+        " found an integer at `$.policies[0].runs[0]`",
+    ),
+    "a list as experiment": (
+        "mlflow:verdicts",
+        "[mlflow:e]",
+        "edited.yaml:15:13: expected an experiment or project, such as `mlflow:NAME` or `wandb:NAME`,"
+        " found a list at `$.policies[0].log_to`",
+    ),
     "unknown tracker": ("mlflow:verdicts", "mlfow:verdicts", "found `mlfow:verdicts` at `$.policies[0].log"),
     "number as tag": ("stage: test", "stage: 3", "edited.yaml:4:26: expected text, found an integer"),
     "name": ("name: nightly", "name: Night_ly", "lower-case letters, digits and hyphens, found `Night_ly`"),
@@ -257,6 +258,23 @@ REFUSED: dict[str, tuple[str, str, str]] = {
         "alternative: less",
         "edited.yaml:13:18: by `wrong` the alternative `less` shows that a candidate is better, never",
     ),
+    "another version": (
+        "policies:\n",
+        "version: 2\npolicies:\n",
+        "edited.yaml:1:10: expected one of `1`, found `2` at `$.version`",
+    ),
+    "a name twice": (
+        "policies:\n",
+        "policies:\n  - {name: nightly, baseline: {run: x.csv}}\n",
+        "edited.yaml:3:11: another policy is called `nightly` already",
+    ),
+    "a statistic twice": ("- accuracy", "- accuracy\n      - accuracy", "another statistic is called `acc"),
+    "by other columns": (
+        "- accuracy",
+        "- accuracy\n      - {name: accuracy, columns: {label: other}}",
+        "another statistic is called `accuracy` already",
+    ),
+    "a path of no file": ("- accuracy", f"- {'a' * 5000}.yaml", "File name too long"),
     "no policies": (FULL, "policies: []\n", "edited.yaml:1:11: the list of policies is empty"),
 }
 
@@ -265,12 +283,6 @@ REFUSED: dict[str, tuple[str, str, str]] = {
 def test_refused_with_the_place(folder: Path, case: str):
     old, new, expected = REFUSED[case]
     assert expected in problem(folder, old, new)
-
-
-def test_names_differ(folder: Path):
-    path = edited(folder, "policies:\n", "policies:\n  - {name: nightly, baseline: {run: x.csv}}\n")
-    with pytest.raises(SpecError, match=r"edited.yaml:3:11: another policy is called `nightly` already"):
-        load_policies(path)
 
 
 def test_a_broken_spec_is_shown_where_it_is_broken(folder: Path):

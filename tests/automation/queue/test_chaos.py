@@ -15,7 +15,6 @@ import pytest
 from support.budget import NIGHTLY
 from support.hooked_runs import Heard, HookedStore
 from support.mlflow_server import MlflowServer
-from support.mlflow_stores import MlflowStore
 from support.watchers import Program
 
 from trackperm.automation.policy.load import load_policies
@@ -79,8 +78,7 @@ for line in sys.stdin:
 @pytest.mark.timeout(1800)
 def test_killed_before_a_write(tmp_path: Path):
     """A worker dies before its n-th write; the next leaves one complete comparison, by the same baseline."""
-    MlflowStore.local(tmp_path).experiment("digits")
-    runs = HookedStore(f"sqlite:///{tmp_path / 'mlflow.db'}", tmp_path, tmp_path / "artifacts")
+    runs = HookedStore.local(tmp_path)
     file = runs.policy_file(statistics=["accuracy", {"name": "f1", "parameters": {"positive": 1}}])
     policy = load_policies(file).find()
     runs.baseline()
@@ -116,13 +114,11 @@ def test_killed_before_a_write(tmp_path: Path):
             fixed = queue.entries()[0].baseline
             runs.baseline(seed=1000 + last)  # a newer one, to which a comparison that was begun must not turn
             step = Worker([policy], queue, Heard().log).step()
-            assert step is not None
             assert step.event in ("compared", "known")
             [entry] = queue.entries()
             assert entry.state == "done"
             assert fixed in (None, entry.baseline)
             _assert_complete(runs, candidate)
-        assert killed.stdin is not None
         killed.stdin.close()
         killed.wait(60)
     assert {"Queue claim", "Queue fix_baseline", "Queue complete", "MlflowClient create_run"} <= set(died)
@@ -246,8 +242,7 @@ def _is_settled(folders: list[Path], n_runs: int) -> bool:
 
 
 def test_a_watcher_that_is_told_to_stop_finishes_what_it_does(tmp_path: Path):
-    MlflowStore.local(tmp_path).experiment("digits")
-    runs = HookedStore(f"sqlite:///{tmp_path / 'mlflow.db'}", tmp_path, tmp_path / "artifacts")
+    runs = HookedStore.local(tmp_path)
     runs.baseline()
     for seed in range(5):
         runs.finished(seed=seed + 2)

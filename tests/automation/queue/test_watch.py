@@ -7,6 +7,8 @@ import threading
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,242 +16,217 @@ from unittest.mock import Mock
 
 import pytest
 import requests
-from support.hooked_runs import Heard, HookedStore, once
+from support.hooked_runs import WatchedStore
 
 import trackperm
 from trackperm.automation.policy.edits import EditedPolicies
 from trackperm.automation.queue.health import Health, endpoint
-from trackperm.automation.queue.queue import Queue, Task
+from trackperm.automation.queue.queue import Queue
 from trackperm.automation.queue.watch import Watcher
-from trackperm.automation.queue.worker import Worker
 from trackperm.errors import InputError, MissingDependencyError, QueueError, TrackerError
 
 pytestmark = pytest.mark.tracker
 
 
-def test_every_wanted_run_is_compared_once(runs: HookedStore, queue: Queue, heard: Heard):
+def test_every_wanted_run_is_compared_once(runs: WatchedStore):
     baseline = runs.baseline()
     first, second = runs.finished(seed=2, rate=0.5), runs.finished(seed=3)
     runs.finished("other", tags={"role": "something else"})
     runs.begun("still going")
-    assert once(runs, queue, heard) is None
+    assert runs.once() is None
     assert runs.compared() == sorted([f"mlflow:{first}", f"mlflow:{second}"])
-    [one, other] = heard.events("compared")
+    [one, other] = runs.heard.events("compared")
     assert (one["candidate"], one["baseline"]) == (f"mlflow:{first}", f"mlflow:{baseline}")
     assert (one["outcome"], other["outcome"]) == ("fail", "pass")
     assert one["policy"] == "nightly"
     assert "baseline" in one["why"]
-    assert once(runs, queue, heard) is None
-    assert len(heard.events("compared")) == 2
-    assert queue.counts()["done"] == 2
+    assert runs.once() is None
+    assert len(runs.heard.events("compared")) == 2
+    assert runs.queue.counts()["done"] == 2
 
 
-def test_a_watcher_that_lost_its_state_compares_nothing_again(
-    runs: HookedStore, tmp_path: Path, heard: Heard
-):
+def test_a_watcher_that_lost_its_state_compares_nothing_again(runs: WatchedStore, tmp_path: Path):
     runs.baseline()
     candidate = runs.finished()
-    once(runs, Queue(tmp_path / "one"), heard)
+    runs.once()
     before = runs.store.comparisons(runs.experiment)
-    another = Queue(tmp_path / "two")
-    assert once(runs, another, heard) is None
-    [known] = heard.events("known")
+    runs.queue = Queue(tmp_path / "another")
+    assert runs.once() is None
+    [known] = runs.heard.events("known")
     assert known["candidate"] == f"mlflow:{candidate}"
     assert known["comparisons"] == [f"mlflow:{run.info.run_id}" for run in before]
-    assert [run.info.end_time for run in runs.store.comparisons(runs.experiment)] == [
-        run.info.end_time for run in before
-    ]
-    assert another.entries()[0].outcome == "known"
+    after = runs.store.comparisons(runs.experiment)
+    assert [run.info.end_time for run in after] == [run.info.end_time for run in before]
+    assert runs.entry().outcome == "known"
 
 
-def test_what_cannot_be_compared_is_refused_until_the_run_changes(
-    runs: HookedStore, queue: Queue, heard: Heard
-):
+def empty_run(runs: WatchedStore) -> str:
+    """Log a finished run without predictions."""
+    return runs.store.run(runs.experiment, "empty", tags={"role": "candidate"})
+
+
+def add_predictions(runs: WatchedStore, run_id: str) -> None:
+    """Log predictions to a run that was finished without."""
+    runs.log(run_id)
+    runs.store.client.set_tag(run_id, "note", "predictions were added")
+
+
+def test_what_cannot_be_compared_is_refused_until_the_run_changes(runs: WatchedStore):
     runs.baseline()
-    candidate = runs.begun()
-    runs.store.client.set_terminated(candidate)
-    assert once(runs, queue, heard) is None
-    assert once(runs, queue, heard) is None
-    [refused] = heard.events("refused")
+    candidate = empty_run(runs)
+    assert runs.once() is None
+    assert runs.once() is None
+    [refused] = runs.heard.events("refused")
     assert refused["candidate"] == f"mlflow:{candidate}"
     assert "no" in refused["reason"]
     assert refused["hint"]
-    assert queue.entries()[0].state == "refused"
-    runs.log(candidate)
-    runs.store.client.set_tag(candidate, "note", "predictions were added")
-    assert once(runs, queue, heard) is None
+    assert runs.entry().state == "refused"
+    add_predictions(runs, candidate)
+    assert runs.once() is None
     assert runs.compared() == [f"mlflow:{candidate}"]
 
 
-@pytest.mark.parametrize("source", ["receive", "app"])
-def test_what_was_announced_and_refused_is_not_queued_again(
-    runs: HookedStore, queue: Queue, heard: Heard, source: str
-):
+def test_what_was_announced_and_refused_is_not_queued_again(runs: WatchedStore):
     """By a webhook, or by the server: nobody had looked at the run when it was queued."""
     runs.baseline()
-    candidate = runs.begun()
-    runs.store.client.set_terminated(candidate)
-    policy = runs.policy()
-    announced = Task(policy.queue_key, f"mlflow:{candidate}", policy.name)
-    assert queue.add([announced], source) == [announced]
-    assert once(runs, queue, heard) is None
-    assert once(runs, queue, heard) is None
-    assert [line["event"] for line in heard.lines] == ["refused"]
-    assert queue.add([announced], source) == []
-    runs.log(candidate)
-    runs.store.client.set_tag(candidate, "note", "predictions were added")
-    assert once(runs, queue, heard) is None
-    assert [line["event"] for line in heard.lines] == ["refused", "queued", "compared"]
+    candidate = empty_run(runs)
+    assert len(runs.announce(candidate)) == 1
+    assert runs.once() is None
+    assert runs.once() is None
+    assert runs.heard.names == ["refused"]
+    assert runs.announce(candidate) == []
+    add_predictions(runs, candidate)
+    assert runs.once() is None
+    assert runs.heard.names == ["refused", "queued", "compared"]
 
 
-def test_a_run_that_changed_before_it_was_refused_is_not_queued_again(
-    runs: HookedStore, queue: Queue, heard: Heard
-):
+def test_a_run_that_changed_before_it_was_refused_is_not_queued_again(runs: WatchedStore):
     runs.baseline()
-    candidate = runs.begun()
-    runs.store.client.set_terminated(candidate)
-    policy = runs.policy()
-    queue.add([Task(policy.queue_key, f"mlflow:{candidate}", policy.name, "as it was listed")], "watch")
-    assert Worker([policy], queue, heard.log).step() is not None
-    assert once(runs, queue, heard) is None
-    assert [line["event"] for line in heard.lines] == ["refused"]
+    runs.announce(empty_run(runs), stamp="as it was listed", source="watch")
+    assert runs.step() == "refused"
+    assert runs.once() is None
+    assert runs.heard.names == ["refused"]
 
 
-def test_the_first_run_has_no_baseline(runs: HookedStore, queue: Queue, heard: Heard):
+def test_the_first_run_has_no_baseline(runs: WatchedStore):
     candidate = runs.finished()
-    assert once(runs, queue, heard) is None
+    assert runs.once() is None
     runs.baseline()
-    assert once(runs, queue, heard) is None
-    assert heard.events("compared", "known") == []
-    assert queue.retry_refused([queue.entries()[0].queue_key]) == 1
-    once(runs, queue, heard)
-    assert [line["candidate"] for line in heard.events("refused")] == [f"mlflow:{candidate}"] * 2
+    assert runs.once() is None
+    assert runs.heard.events("compared", "known") == []
+    assert runs.queue.retry_refused([runs.entry().queue_key]) == 1
+    runs.once()
+    assert [line["candidate"] for line in runs.heard.events("refused")] == [f"mlflow:{candidate}"] * 2
 
 
-def test_the_first_run_passes_where_the_policy_says_so(runs: HookedStore, queue: Queue, heard: Heard):
+def test_the_first_run_passes_where_the_policy_says_so(runs: WatchedStore):
     candidate = runs.finished()
-    policy = runs.policy(if_no_baseline="pass")
     for _ in range(2):
-        assert Watcher([policy], queue, heard.log).once(threading.Event()) is None
-    [passed] = heard.events("passed")
+        assert runs.once(if_no_baseline="pass") is None
+    [passed] = runs.heard.events("passed")
     assert (passed["candidate"], passed["outcome"]) == (f"mlflow:{candidate}", "no baseline")
     assert "no baseline for" in passed["reason"]
-    assert [(entry.state, entry.outcome) for entry in queue.entries()] == [("done", "no baseline")]
-    unreadable = runs.begun()
-    runs.store.client.set_terminated(unreadable)
-    Watcher([policy], queue, heard.log).once(threading.Event())
-    assert [line["candidate"] for line in heard.events("refused")] == [f"mlflow:{unreadable}"]
+    assert (runs.entry().state, runs.entry().outcome) == ("done", "no baseline")
+    unreadable = empty_run(runs)
+    runs.once(if_no_baseline="pass")
+    assert [line["candidate"] for line in runs.heard.events("refused")] == [f"mlflow:{unreadable}"]
 
 
-def test_a_rule_that_was_changed_judges_what_was_compared(runs: HookedStore, queue: Queue, heard: Heard):
-    runs.baseline()
-    candidate = runs.finished()
-    for rule in ("regression", "not-shown-non-inferior"):
-        assert once(runs, queue, heard, margin=0.116, fail_on=rule) is None
-    assert runs.compared() == [f"mlflow:{candidate}"]
-    assert [line["outcome"] for line in heard.events("compared", "known")] == ["pass", "fail"]
-
-
-def test_what_was_refused_for_want_of_a_baseline_passes_once_the_policy_says_so(
-    runs: HookedStore, queue: Queue, heard: Heard
-):
+def test_what_was_refused_for_want_of_a_baseline_passes_once_the_policy_says_so(runs: WatchedStore):
     runs.finished()
-    once(runs, queue, heard)
-    once(runs, queue, heard, if_no_baseline="pass")
-    assert [line["event"] for line in heard.events("refused", "passed")] == ["refused", "passed"]
+    runs.once()
+    runs.once(if_no_baseline="pass")
+    assert [line["event"] for line in runs.heard.events("refused", "passed")] == ["refused", "passed"]
 
 
-def test_since(runs: HookedStore, queue: Queue, heard: Heard):
+def test_since(runs: WatchedStore):
+    """A run without an end time is not left out."""
     runs.baseline()
     runs.finished()
-    later = datetime.now(timezone.utc) + timedelta(hours=1)
-    Watcher([runs.policy()], queue, heard.log, since=later).once(threading.Event())
-    assert [line["event"] for line in heard.lines] == ["nothing-yet"]
+    later, policies = datetime.now(timezone.utc) + timedelta(hours=1), [runs.policy()]
+    Watcher(policies, runs.queue, runs.heard.log, since=later).once(threading.Event())
+    assert runs.heard.names == ["nothing-yet"]
+    endless = runs.begun()
+    runs.log(endless)
+    runs.store.client.update_run(endless, status="FINISHED")
+    Watcher(policies, runs.queue, runs.heard.log, since=later).once(threading.Event())
+    assert runs.compared() == [f"mlflow:{endless}"]
 
 
-def test_a_run_without_an_end_time_is_not_left_out(runs: HookedStore, queue: Queue, heard: Heard):
-    runs.baseline()
-    candidate = runs.begun()
-    runs.log(candidate)
-    runs.store.client.update_run(candidate, status="FINISHED")
-    since = datetime.now(timezone.utc) - timedelta(days=1)
-    Watcher([runs.policy()], queue, heard.log, since=since).once(threading.Event())
-    assert runs.compared() == [f"mlflow:{candidate}"]
-
-
-def test_a_sweep_that_was_not_queued_is_made_again(
-    runs: HookedStore, queue: Queue, heard: Heard, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_sweep_that_was_not_queued_is_made_again(runs: WatchedStore, monkeypatch: pytest.MonkeyPatch):
     runs.baseline()
     candidate = runs.finished()
     runs.store.client.set_terminated(candidate, end_time=int((time.time() - 7200) * 1000))
-    watcher = Watcher([runs.policy()], queue, heard.log)
+    watcher = Watcher([runs.policy()], runs.queue, runs.heard.log)
     with monkeypatch.context() as broken:
-        broken.setattr(queue, "add", Mock(side_effect=QueueError("the file is locked")))
+        broken.setattr(runs.queue, "add", Mock(side_effect=QueueError("the file is locked")))
         assert isinstance(watcher.once(threading.Event()), QueueError)
     assert watcher.once(threading.Event()) is None
     assert runs.compared() == [f"mlflow:{candidate}"]
 
 
-def test_an_experiment_that_is_not_there(runs: HookedStore, queue: Queue, heard: Heard):
+def test_an_experiment_that_is_not_there(runs: WatchedStore):
     runs.baseline()
-    error = once(runs, queue, heard, runs="mlflow:no-such-experiment")
-    assert isinstance(error, InputError)
-    [line] = heard.events("list-failed")
+    assert isinstance(runs.once(runs="mlflow:no-such-experiment"), InputError)
+    [line] = runs.heard.events("list-failed")
     assert "no-such-experiment" in line["reason"]
 
 
 def test_a_place_to_log_to_that_is_not_there_yet_refuses_no_run(
-    runs: HookedStore, queue: Queue, heard: Heard
+    runs: WatchedStore, monkeypatch: pytest.MonkeyPatch
 ):
     runs.baseline()
     candidate = runs.finished()
     verdicts = f"{runs.experiment}-verdicts"
-    error = once(runs, queue, heard, log_to=f"mlflow:{verdicts}")
-    assert isinstance(error, TrackerError)
-    [retry] = heard.events("retry")
+    assert isinstance(runs.once(log_to=f"mlflow:{verdicts}"), TrackerError)
+    [retry] = runs.heard.events("retry")
     assert f"no experiment called `{verdicts}`" in retry["reason"]
     runs.store.experiment(verdicts)
-    later = Queue(queue.folder, clock=lambda: time.time() + 900.0)
-    assert once(runs, later, heard, log_to=f"mlflow:{verdicts}") is None
-    assert [line["candidate"] for line in heard.events("compared")] == [f"mlflow:{candidate}"]
+    monkeypatch.setattr(runs.queue, "_clock", lambda: time.time() + 900.0)
+    assert runs.once(log_to=f"mlflow:{verdicts}") is None
+    assert [line["candidate"] for line in runs.heard.events("compared")] == [f"mlflow:{candidate}"]
 
 
-def test_a_tracker_that_is_down(runs: HookedStore, queue: Queue, heard: Heard):
+def test_a_tracker_that_is_down(runs: WatchedStore):
     began = time.monotonic()
-    error = once(runs, queue, heard, tracking_uri="http://127.0.0.1:9")
-    assert isinstance(error, TrackerError)
+    assert isinstance(runs.once(tracking_uri="http://127.0.0.1:9"), TrackerError)
     assert time.monotonic() - began < 30
-    [line] = heard.events("list-failed")
+    [line] = runs.heard.events("list-failed")
     assert "does not answer" in line["reason"]
     assert "is `tracking_uri` right?" in line["hint"]
 
 
-def test_runs_until_it_is_told_to_stop(runs: HookedStore, queue: Queue, heard: Heard, tmp_path: Path):
-    runs.baseline()
-    stop, file = threading.Event(), tmp_path / "health.json"
-    watcher = Watcher([runs.policy()], queue, heard.log, interval=0.2, health=Health(30, file))
-    thread = threading.Thread(target=watcher.run, args=(stop,))
+@contextmanager
+def running(watcher: Watcher) -> Iterator[None]:
+    """Let a watcher run in a thread, until the block ends."""
+    stop = threading.Event()
+    thread = threading.Thread(target=watcher.run, args=[stop])
     thread.start()
     try:
-        candidate = runs.finished()
-        deadline = time.monotonic() + 30
-        while not heard.events("compared") and time.monotonic() < deadline:
-            time.sleep(0.05)
+        yield
     finally:
         stop.set()
-        thread.join(30)
+        thread.join(60)
     assert not thread.is_alive()
+
+
+def test_runs_until_it_is_told_to_stop(runs: WatchedStore, tmp_path: Path):
+    runs.baseline()
+    file = tmp_path / "health.json"
+    health = Health(30, file)
+    with running(Watcher([runs.policy()], runs.queue, runs.heard.log, interval=0.2, health=health)):
+        candidate = runs.finished()
+        runs.heard.wait_for("compared")
     assert runs.compared() == [f"mlflow:{candidate}"]
     assert json.loads(file.read_text())["state"] == "ok"
 
 
-def test_a_health_file_that_cannot_be_written_ends_nothing(runs: HookedStore, queue: Queue, heard: Heard):
+def test_a_health_file_that_cannot_be_written_ends_nothing(runs: WatchedStore):
     runs.baseline()
-    folder = runs.folder / "gone"
-    watcher = Watcher([runs.policy()], queue, heard.log, health=Health(30, folder / "health.json"))
+    health = Health(30, runs.folder / "gone" / "health.json")
+    watcher = Watcher([runs.policy()], runs.queue, runs.heard.log, health=health)
     assert watcher.once(threading.Event()) is None
-    assert "health.json` cannot be written" in heard.events("health-failed")[0]["reason"]
+    assert "health.json` cannot be written" in runs.heard.events("health-failed")[0]["reason"]
 
 
 def test_health(tmp_path: Path):
@@ -272,29 +249,22 @@ def test_health(tmp_path: Path):
         Health(1, tmp_path / "no" / "folder").beat(is_good=True)
 
 
-def test_the_baseline_of_a_policy_is_not_refused(runs: HookedStore, queue: Queue, heard: Heard):
+def test_the_baseline_of_a_policy_is_not_refused(runs: WatchedStore):
     """Regression: `--status` showed it as refused, for there is nothing to compare it with."""
     baseline = runs.baseline()
-    assert once(runs, queue, heard, only={}, baseline={"run": f"mlflow:{baseline}"}) is None
-    [entry] = queue.entries()
-    assert (entry.state, entry.outcome) == ("done", "baseline")
-    assert not heard.events("refused")
-    [passed] = heard.events("passed")
+    assert runs.once(only={}, baseline={"run": f"mlflow:{baseline}"}) is None
+    assert (runs.entry().state, runs.entry().outcome) == ("done", "baseline")
+    assert not runs.heard.events("refused")
+    [passed] = runs.heard.events("passed")
     assert "is itself the run" in passed["reason"]
 
 
-def test_an_edited_policy_is_taken_up_or_refused_without_a_restart(
-    runs: HookedStore, queue: Queue, heard: Heard
-):
+def test_an_edited_policy_is_taken_up_or_refused_without_a_restart(runs: WatchedStore):
     runs.baseline()
     runs.finished()
-    path = runs.policy_file()
+    path, heard = runs.policy_file(), runs.heard
     edits = EditedPolicies(path)
-    watcher = Watcher(edits.load(), queue, heard.log, interval=0.05, edits=edits)
-    stop = threading.Event()
-    thread = threading.Thread(target=watcher.run, args=[stop])
-    thread.start()
-    try:
+    with running(Watcher(edits.load(), runs.queue, heard.log, interval=0.05, edits=edits)):
         heard.wait_for("compared")
         path.write_text(path.read_text().replace("newest", "oldest"))
         [refused] = heard.wait_for("policy-refused")
@@ -302,9 +272,6 @@ def test_an_edited_policy_is_taken_up_or_refused_without_a_restart(
         runs.policy_file(alpha=0.0123)
         heard.wait_for("policy-taken-up")
         heard.wait_for("compared", 2)
-    finally:
-        stop.set()
-        thread.join(60)
     [taken] = heard.events("policy-taken-up")
     first, second = heard.events("compared")
     assert taken["policies"] == ["nightly"]
@@ -312,18 +279,18 @@ def test_an_edited_policy_is_taken_up_or_refused_without_a_restart(
     assert len(heard.events("policy-refused")) == 1
 
 
-def test_an_empty_experiment_is_said_once(runs: HookedStore, queue: Queue, heard: Heard):
+def test_an_empty_experiment_is_said_once(runs: WatchedStore):
     runs.store.experiment(runs.experiment)
-    watcher = Watcher([runs.policy()], queue, heard.log)
+    watcher = Watcher([runs.policy()], runs.queue, runs.heard.log)
     assert watcher.once(threading.Event()) is None
     assert watcher.once(threading.Event()) is None
-    [said] = heard.events("nothing-yet")
+    [said] = runs.heard.events("nothing-yet")
     assert said["runs"] == f"mlflow:{runs.experiment}"
     assert said["reason"] == "no run that the policy selects has finished yet"
 
 
 @pytest.mark.skipif(find_spec("boto3") is not None, reason="boto3 is installed")
-def test_a_library_that_is_missing_is_named_and_not_waited_for(runs: HookedStore, queue: Queue, heard: Heard):
+def test_a_library_that_is_missing_is_named_and_not_waited_for(runs: WatchedStore):
     """Regression: without boto3, artifacts in S3 were a failure of the tracker, and tried for ever."""
     client = runs.store.client
     place = client.create_experiment(runs.experiment, artifact_location="s3://bucket/there")
@@ -331,12 +298,12 @@ def test_a_library_that_is_missing_is_named_and_not_waited_for(runs: HookedStore
     candidate = client.create_run(place, tags={"role": "candidate"}).info.run_id
     for run in (base, candidate):
         client.set_terminated(run)
-    assert once(runs, queue, heard) is None
-    [refused] = heard.events("refused")
+    assert runs.once() is None
+    [refused] = runs.heard.events("refused")
     assert refused["reason"].startswith(
         "`boto3`, which is not installed, is needed for listing the artifacts of run"
     )
     assert refused["hint"].startswith("pip install 'trackperm[s3]'; then `trackperm watch --retry-refused`")
-    assert not heard.events("retry")
+    assert not runs.heard.events("retry")
     with pytest.raises(MissingDependencyError, match=r"pip install 'trackperm\[s3\]'"):
         trackperm.compare(f"mlflow:{base}", f"mlflow:{candidate}", tracking_uri=runs.store.uri)

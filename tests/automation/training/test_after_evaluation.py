@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import socket
 import time
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import mlflow
 import polars as pl
 import pytest
 from support.hooked_runs import HookedStore
+from support.mlflow_server import silent_server
 from support.server_client import predictions
 
 import trackperm
@@ -32,6 +32,13 @@ def columns() -> Any:
     return dict(predictions(2, rate=0.5))
 
 
+def logged(runs: HookedStore, after: AfterEvaluation, found: Any = columns) -> dict[str, bytes]:
+    """Finish an evaluation inside of a run, and return the artifacts of the run."""
+    with mlflow.start_run() as run:
+        after.finish(found)
+    return runs.store.artifacts(run.info.run_id)
+
+
 @pytest.mark.slow
 def test_the_active_run_is_logged_and_compared(runs: HookedStore, warnings: pytest.LogCaptureFixture):
     runs.baseline()
@@ -47,9 +54,7 @@ def test_the_active_run_is_logged_and_compared(runs: HookedStore, warnings: pyte
 
 
 def test_without_a_policy_it_only_logs(runs: HookedStore):
-    with mlflow.start_run() as run:
-        AfterEvaluation(None, name="answers").finish(columns)
-    assert list(runs.store.artifacts(run.info.run_id)) == ["answers.parquet"]
+    assert list(logged(runs, AfterEvaluation(None, name="answers"))) == ["answers.parquet"]
     assert not (runs.folder / "state").exists()
 
 
@@ -67,9 +72,7 @@ def test_a_policy_that_cannot_be_read_is_said_at_once_and_predictions_are_logged
     after = AfterEvaluation(path, policy_name=name)
     after.prepare()
     assert "predictions will be logged, but nothing will be compared" in warnings.text
-    with mlflow.start_run() as run:
-        after.finish(columns)
-    assert list(runs.store.artifacts(run.info.run_id)) == ["predictions.parquet"]
+    assert list(logged(runs, after)) == ["predictions.parquet"]
 
 
 def test_other_predictions_of_that_name_are_not_compared(
@@ -90,10 +93,7 @@ def test_other_predictions_of_that_name_are_not_compared(
 def test_a_tracker_that_does_not_answer_costs_the_budget_and_nothing_is_lost(
     runs: HookedStore, warnings: pytest.LogCaptureFixture
 ):
-    with socket.socket() as silent:
-        silent.bind(("127.0.0.1", 0))
-        silent.listen()
-        uri = f"http://127.0.0.1:{silent.getsockname()[1]}"
+    with silent_server() as uri:
         found = [mlflow_run("a" * 32, uri)]
         began = time.monotonic()
         AfterEvaluation(runs.policy(tracking_uri=uri), budget_seconds=2).finish(columns, lambda: found)
@@ -145,16 +145,12 @@ def test_an_invalid_budget_is_reported_at_once_and_nothing_is_lost(
 ):
     after = AfterEvaluation(None, budget_seconds=budget)
     assert f"`budget_seconds` is {budget!r}" in warnings.text
-    with mlflow.start_run() as run:
-        after.finish(columns)
-    assert list(runs.store.artifacts(run.info.run_id)) == ["predictions.parquet"]
+    assert list(logged(runs, after)) == ["predictions.parquet"]
 
 
 def test_a_budget_without_end(runs: HookedStore, warnings: pytest.LogCaptureFixture):
-    with mlflow.start_run() as run:
-        AfterEvaluation(None, budget_seconds=math.inf).finish(columns)
+    assert list(logged(runs, AfterEvaluation(None, budget_seconds=math.inf))) == ["predictions.parquet"]
     assert not warnings.text
-    assert list(runs.store.artifacts(run.info.run_id)) == ["predictions.parquet"]
 
 
 def test_predictions_are_kept_whatever_fails_before_they_are_logged(
@@ -169,23 +165,15 @@ def test_predictions_are_kept_whatever_fails_before_they_are_logged(
 
 def test_whole_numbers_and_others_are_made_numbers(runs: HookedStore):
     found = {"id": ["a", "b", "c", "d"], "prediction": [1, 2.5, None, True], "label": [True, 2, 3, 4]}
-    with mlflow.start_run() as run:
-        AfterEvaluation(None).finish(lambda: found)
-    [artifact] = runs.store.artifacts(run.info.run_id).values()
+    [artifact] = logged(runs, AfterEvaluation(None), lambda: found).values()
     assert pl.read_parquet(artifact).to_dict(as_series=False) == {**found, "label": [1.0, 2.0, 3.0, 4.0]}
 
 
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        (
-            {"id": ["a", 3]},
-            "column `id` of the predictions mixes the types `int`, `str`",
-        ),
-        (
-            {"prediction": [1, "b"]},
-            "column `prediction` of the predictions mixes the types",
-        ),
+        ({"id": ["a", 3]}, "column `id` of the predictions mixes the types `int`, `str`"),
+        ({"prediction": [1, "b"]}, "column `prediction` of the predictions mixes the types"),
         ({"label": [2**60 + 1, 0.5]}, "mixes the types `float`, `int`, with whole numbers above 2**53"),
         (
             {"label": [1]},
@@ -196,13 +184,10 @@ def test_whole_numbers_and_others_are_made_numbers(runs: HookedStore):
 def test_invalid_columns_are_reported_in_one_sentence(
     runs: HookedStore, warnings: pytest.LogCaptureFixture, changed: Any, message: str
 ):
-    with mlflow.start_run() as run:
-        AfterEvaluation(None).finish(
-            lambda: {"id": ["a", "b"], "prediction": [1, 2], "label": [1, 2], **changed}
-        )
+    found = {"id": ["a", "b"], "prediction": [1, 2], "label": [1, 2], **changed}
+    assert not logged(runs, AfterEvaluation(None), lambda: found)
     assert message in warnings.text
     assert "strict=False" not in warnings.text
-    assert not runs.store.artifacts(run.info.run_id)
 
 
 @pytest.mark.parametrize("fault", ["columns", "runs", "folder", "own"])

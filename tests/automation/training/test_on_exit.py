@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-import pickle
 import shutil
-import socket
 import sys
 import threading
 import time
@@ -19,6 +17,7 @@ from unittest.mock import Mock
 import mlflow
 import pytest
 from support.hooked_runs import HookedStore
+from support.mlflow_server import silent_server
 from support.processes import run
 from support.watchers import COMMAND
 
@@ -248,10 +247,7 @@ def test_without_a_budget_it_is_queued(runs: HookedStore, warnings: pytest.LogCa
 def test_a_tracker_that_does_not_answer_costs_the_budget(
     runs: HookedStore, warnings: pytest.LogCaptureFixture
 ):
-    with socket.socket() as silent:
-        silent.bind(("127.0.0.1", 0))
-        silent.listen()
-        uri = f"http://127.0.0.1:{silent.getsockname()[1]}"
+    with silent_server() as uri:
         path = runs.policy_file(tracking_uri=uri)
         with trackperm.compare_on_exit(path, run="mlflow:" + "a" * 32, budget_seconds=3):
             began = time.monotonic()
@@ -262,25 +258,27 @@ def test_a_tracker_that_does_not_answer_costs_the_budget(
     assert "not compared yet" in warnings.text
 
 
-@pytest.mark.parametrize("problem", ["no file", "not valid", "no such policy", "unreadable run", "no folder"])
+@pytest.mark.parametrize(
+    ("path", "options"),
+    [
+        ("other.yaml", {}),
+        ("not-valid.yaml", {}),
+        ("nightly.yaml", {"name": "other"}),
+        ("nightly.yaml", {"run": object()}),
+        ("nightly.yaml", {"state": "not-valid.yaml"}),
+    ],
+    ids=["no file", "not valid", "no such policy", "unreadable run", "no folder"],
+)
 def test_nothing_is_raised(
     runs: HookedStore,
     warnings: pytest.LogCaptureFixture,
-    problem: str,
+    path: str,
+    options: dict[str, Any],
     monkeypatch: pytest.MonkeyPatch,
 ):
-    path, options = runs.policy_file(), {}
-    if problem == "no file":
-        path = runs.folder / "other.yaml"
-    elif problem == "not valid":
-        path.write_text("policies: [}")
-    elif problem == "no such policy":
-        options = {"name": "other"}
-    elif problem == "unreadable run":
-        options = {"run": object()}
-    else:
-        (runs.folder / "file").write_text("")
-        options = {"state": runs.folder / "file"}
+    monkeypatch.chdir(runs.folder)
+    runs.policy_file()
+    Path("not-valid.yaml").write_text("policies: [}")
     with mlflow.start_run(), trackperm.compare_on_exit(path, budget_seconds=5, **options):
         pass
     assert [record.levelname for record in warnings.records if record.name == "trackperm"] == ["WARNING"]
@@ -340,12 +338,6 @@ def test_without_a_process_it_stays_queued(
     assert entries(runs)[0].state == "waiting"
 
 
-def test_policies_pass_between_processes(runs: HookedStore):
-    policy = runs.policy()
-    same = pickle.loads(pickle.dumps(policy))
-    assert (same, same.digest) == (policy, policy.digest)
-
-
 def test_runs_of_wandb_without_a_server():
     settings = SimpleNamespace(mode="online", base_url="https://host", api_key="k" * 40)
     kind = type("Run", (), {"__module__": "wandb.sdk.wandb_run"})
@@ -374,10 +366,8 @@ def test_no_process_and_no_secret_is_left(runs: HookedStore, monkeypatch: pytest
     """The other process is ended with the budget, and its arguments say nothing."""
     monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", "correct-horse-battery")
     seen: list[bytes] = []
-    with socket.socket() as silent:
-        silent.bind(("127.0.0.1", 0))
-        silent.listen()
-        path = runs.policy_file(tracking_uri=f"http://127.0.0.1:{silent.getsockname()[1]}")
+    with silent_server() as uri:
+        path = runs.policy_file(tracking_uri=uri)
         popen = module.run_in_subprocess.__globals__["subprocess"].Popen
 
         def started(command: list[str], **options: Any) -> Any:

@@ -15,7 +15,6 @@ from pathlib import Path
 
 import pytest
 from support.hooked_runs import HookedStore
-from support.processes import run
 from support.receivers import MLFLOW, WANDB, Sender, created
 from support.receiving import Receiving
 from support.watchers import COMMAND
@@ -24,11 +23,6 @@ from trackperm.automation.queue.queue import Queue
 from trackperm.automation.webhooks.receive import MLFLOW_SECRET, WANDB_SECRET
 
 pytestmark = pytest.mark.tracker
-
-
-def local(folder: Path, monkeypatch: pytest.MonkeyPatch) -> HookedStore:
-    monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
-    return HookedStore(f"sqlite:///{folder / 'runs.db'}", folder, folder / "artifacts")
 
 
 def policy_file(folder: Path) -> Path:
@@ -158,21 +152,13 @@ def test_a_process_that_may_have_few_files_open(tmp_path: Path, option: str):
         process.communicate()
 
 
-@pytest.mark.extended
-def test_without_a_secret_it_does_not_start(tmp_path: Path):
-    told = run([*COMMAND, "receive"], cwd=tmp_path, env={WANDB_SECRET: "", MLFLOW_SECRET: ""})
-    assert told.returncode == 2
-    assert "no secret is set" in told.stderr
-    assert "Traceback" not in told.stderr
-
-
 @pytest.mark.slow
-def test_a_burst_is_answered_at_once_and_worked_off_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_burst_is_answered_at_once_and_worked_off_once(tmp_path: Path):
     """200 events in a burst, while others are being compared: all taken, none lost, none double.
 
     Regression: writers got in each other's way in SQLite, and some were told to come again.
     """
-    runs = local(tmp_path, monkeypatch)
+    runs = HookedStore.local(tmp_path)
     runs.baseline()
     first = [runs.finished() for _ in range(4)]
     roles = ["candidate", *["other"] * 24] * 8

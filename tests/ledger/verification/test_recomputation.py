@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.comparisons import accuracy, answers
+from support.comparisons import accuracy, answers, numbered, run_data
 from support.document_effects import documents, sides
 
 import trackperm
@@ -24,9 +24,7 @@ from trackperm.ledger.comparison_publication import evidence
 from trackperm.ledger.verification import Verification, run_references, verify_files, verify_from_runs
 from trackperm.ledger.verification.files import read_count_table
 from trackperm.statistic import load_statistic
-from trackperm.tables.table import ExampleTable
 
-EXAMPLES = Path(__file__).parents[3] / "examples" / "statistics"
 N = 60
 
 
@@ -37,11 +35,7 @@ def frames(**columns: Any) -> tuple[pl.DataFrame, pl.DataFrame]:
     for keep in (0.6, 0.8):
         predictions = [x if rng.random() < keep else "a" for x in label]
         scores = np.round(rng.random(N), 3).tolist()
-        made.append(
-            pl.DataFrame(
-                {"id": range(N), "label": label, "prediction": predictions, "score": scores, **columns}
-            )
-        )
+        made.append(numbered(label=label, prediction=predictions, score=scores, **columns))
     return made[0], made[1]
 
 
@@ -60,10 +54,7 @@ def gaps(column: str) -> tuple[pl.DataFrame, pl.DataFrame]:
 def sliced(correction: str) -> Comparison:
     """One slice among three."""
     topics = ["x", "y", "z"] * (N // 3)
-    runs = (
-        RunData(ExampleTable.from_native(frame.with_columns(topic=pl.Series(topics)), name), name)
-        for frame, name in zip(frames(), ("baseline", "candidate"), strict=True)
-    )
+    runs = run_data(*frames(topic=topics))
     accuracy_ = trackperm.load_statistic("accuracy")
     found = compare_statistics(*runs, [accuracy_], slices=["topic"], correction="none")
     return corrected(found[1:], correction)[1]
@@ -347,13 +338,6 @@ def test_files_that_lack_are_refused(files: dict[str, bytes], path: str):
 
 
 class TestFromRuns:
-    def runs(self, *tables: pl.DataFrame) -> tuple[RunData, RunData]:
-        names = ("baseline", "candidate")
-        first, second = (
-            RunData(ExampleTable.from_native(t, n), n) for t, n in zip(tables, names, strict=True)
-        )
-        return first, second
-
     @pytest.mark.parametrize("name", ["f1", "classes", "strata", "bounds", "monte carlo"])
     def test_the_same_runs_give_the_same(self, name: str, tmp_path: Path):
         comparison = CASES[name](tmp_path)
@@ -369,7 +353,7 @@ class TestFromRuns:
             pl.DataFrame({"id": range(18), "prediction": said, "label": label})
             for said in (["one"] * 18, ["1", "2", "2"] * 6)
         ]
-        runs = self.runs(*tables)
+        runs = run_data(*tables)
         for statistic in (load_statistic("f1", parameters={"positive": "1"}), load_statistic("accuracy")):
             with pytest.raises(InputError, match="none of the 18"):
                 trackperm.compare(*tables, statistic)
@@ -380,7 +364,7 @@ class TestFromRuns:
         tables = [answers([True] * 4 + [False] * 5), answers([False] * 3 + [True] * 6)]
         files = evidence(trackperm.compare(*tables))
         tables[0][0, "prediction"] = "perhaps"
-        found = failures(verify_from_runs(files, *self.runs(*tables)))
+        found = failures(verify_from_runs(files, *run_data(*tables)))
         assert {"baseline_digest, from the runs", "p-value, from the runs"} <= found
         assert "candidate_digest, from the runs" not in found
 
@@ -390,18 +374,10 @@ class TestClustersThatWereSeen:
 
     def logged(self) -> tuple[dict[str, bytes], list[RunData]]:
         found = sides(np.random.default_rng(1), documents(), 1.0)
-        runs = [
-            RunData(ExampleTable.from_native(frame, name), name)
-            for frame, name in zip(found, ("baseline", "candidate"), strict=True)
-        ]
+        runs = run_data(*found)
         (comparison,) = compare_statistics(*runs, [trackperm.load_statistic("accuracy")])
         assert comparison.dependence
         return evidence(comparison), runs
-
-    def changed(self, files: dict[str, bytes], value: Any) -> dict[str, bytes]:
-        data = json.loads(files["trackperm/comparison.json"])
-        data["dependence"] = value
-        return {**files, "trackperm/comparison.json": json.dumps(data).encode()}
 
     def test_by_the_counts_they_are_taken_as_logged(self) -> None:
         files, _ = self.logged()
@@ -421,7 +397,7 @@ class TestClustersThatWereSeen:
     def test_a_change_is_seen(self, name: str, value: Any) -> None:
         files, runs = self.logged()
         (seen,) = json.loads(files["trackperm/comparison.json"])["dependence"]
-        found = verify_from_runs(self.changed(files, [{**seen, name: value}]), *runs)
+        found = verify_from_runs(changed(files, dependence=[{**seen, name: value}]), *runs)
         assert [check.what for check in found.checks if not check.matches] == [
             f"{name} by document, from the runs"
         ]
@@ -429,6 +405,6 @@ class TestClustersThatWereSeen:
     @pytest.mark.parametrize("value", [[], [3], "none", {"document": 3}])
     def test_missing_dependence_is_detected(self, value: Any) -> None:
         files, runs = self.logged()
-        found = verify_from_runs(self.changed(files, value), *runs)
+        found = verify_from_runs(changed(files, dependence=value), *runs)
         wanted = "columns of dependent examples, from the runs"
         assert [check.what for check in found.checks if not check.matches] == [wanted]

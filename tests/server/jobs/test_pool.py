@@ -7,14 +7,14 @@ import os
 import resource
 import tempfile
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import requests
 from flask import Flask, Request
 from support.processes import ROOT, descendants, python
+from support.waiting import wait_until
 from werkzeug.test import EnvironBuilder
 
 from trackperm.errors import StorageError
@@ -62,10 +62,7 @@ def test_nobody_waits_for_a_job_whose_end_cannot_be_recorded(request: pytest.Fix
     request.getfixturevalue("full_disk")
     for job in jobs:
         pool.submit(job, caller, asked)
-    deadline = time.monotonic() + 30
-    while any(store.find(job.id) for job in jobs):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_until(lambda: not any(store.find(job.id) for job in jobs), 30.0)
     assert not any((job.folder / STATE_FILE).exists() for job in jobs)
 
 
@@ -141,18 +138,12 @@ def test_a_store_that_does_not_answer_keeps_nobody_waiting() -> None:
     store, pool, caller = JobStore(), WorkerPool(Limits()), Caller.of(app, REQUEST, "")
     stuck, another = [store.begin(SOMEBODY) for _ in range(2)], store.begin(SOMEBODY)
 
-    def wait_for(is_there: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + 60
-        while not is_there():
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-
     try:
         for job in (*stuck, another):
             pool.submit(job, caller, read_request({"kind": "choices", "runs": ["a"]}))
-        wait_for(lambda: len(asked) == 2)
+        wait_until(lambda: len(asked) == 2)
         for job in stuck:
             job.cancel()
-        wait_for(lambda: (found := store.find(another.id)) is not None and found.state.state == "done")
+        wait_until(lambda: (found := store.find(another.id)) is not None and found.state.state == "done")
     finally:
         answers.set()

@@ -67,16 +67,7 @@ def operation_name(query: str) -> str:
 class Execution:
     """One request.
 
-    Parameters
-    ----------
-    request : mapping
-        ``query`` and ``variables`` as they were posted.
-    query : Node
-        Root of what can be read.
-    mutations : Mutations
-        What can be changed.
-    unmodelled : set of str
-        Gets the fields and mutations that there are none of; they are answered with null, or refused.
+    What is `unmodelled` is answered with null, or refused.
     """
 
     def __init__(

@@ -49,19 +49,9 @@ class Answer:
 
 
 class Standin:
-    """A context manager that answers on 127.0.0.1, on a free port, what a W&B server answers.
+    """A context manager that answers at `url` what a W&B server answers, and notes every request.
 
-    Attributes
-    ----------
-    url : str
-        Where it listens: ``WANDB_BASE_URL``.
-    state : State
-        What it was told to keep.
-    received : list of Received
-        Every request, in order.
-    unmodelled : set of str
-        Fields, mutations and routes that were asked for and that it knows nothing of. Tests assert that
-        there are none, so that another version of the SDK which asks something new is noticed.
+    What was asked for and is `unmodelled` fails tests, so that an SDK that asks something new is noticed.
     """
 
     def __init__(self, entity: str = "team", api_key: str = API_KEY) -> None:

@@ -52,7 +52,6 @@ class TestFitted:
     def test_a_line_that_only_looks_like_a_heading_is_left_as_it_is(self):
         table = "\n".join(["| a |", "|---|", *("| 1 |" for _ in range(50))])
         cut = truncate_leaderboard(f"{table}\n\nIncomplete, and not compared: none\n", 200, "there")
-        assert cut is not None
         assert cut.endswith("not compared: none")
 
     @given(st.integers(0, 20_000))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import os
-import socket
 import sqlite3
 import time
 from pathlib import Path
@@ -17,9 +16,9 @@ from mlflow.entities import Dataset, DatasetInput
 from support.faulty_proxy import FaultyProxy, is_write
 from support.json_api import json_api
 from support.mlflow_publication import check_complete, publication
-from support.mlflow_server import free_port
+from support.mlflow_server import free_port, silent_server
 from support.mlflow_stores import MlflowStore
-from support.tracker_stores import PREDICTIONS
+from support.tracker_stores import PREDICTIONS, Columns
 
 import trackperm
 from trackperm.errors import InputError, SourceError, TrackerError
@@ -121,25 +120,20 @@ class TestOutOfReach:
 
     @pytest.mark.slow
     def test_somebody_listens_and_is_silent(self):
-        with socket.socket() as silent:
-            silent.bind(("127.0.0.1", 0))
-            silent.listen()
-            tracker = MlflowTracker(f"http://127.0.0.1:{silent.getsockname()[1]}")
+        with silent_server() as uri:
             start = time.monotonic()
             with pytest.raises(TrackerError, match="does not answer"):
-                tracker.find("digits/forest")
+                MlflowTracker(uri).find("digits/forest")
             assert time.monotonic() - start < 20
 
     def test_patience_is_the_users_to_choose(self, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
         monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "1")
         environment = dict(os.environ)
-        with socket.socket() as silent:
-            silent.bind(("127.0.0.1", 0))
-            silent.listen()
+        with silent_server() as uri:
             start = time.monotonic()
             with pytest.raises(TrackerError, match="does not answer"):
-                MlflowTracker(f"http://127.0.0.1:{silent.getsockname()[1]}").find("abc")
+                MlflowTracker(uri).find("abc")
             assert time.monotonic() - start < 15
         assert dict(os.environ) == environment
 
@@ -253,135 +247,128 @@ class TestDatasets:
         assert not [note for note in notes[1] if note.startswith("dataset differs")]
 
 
+class Logged:
+    """A finished run in an experiment of its own, to which artifacts are logged."""
+
+    def __init__(self, store: MlflowStore) -> None:
+        self.store, self.tracker = store, store.tracker()
+        self.id = store.run(f"digits-{uuid4().hex[:8]}", "forest")
+        self.run = self.tracker.find(self.id)
+
+    def table(self, path: str = "predictions.json", columns: Columns = PREDICTIONS) -> None:
+        self.store.log_columns(self.id, columns, path)
+
+    def text(self, text: str, path: str) -> None:
+        self.store.client.log_text(self.id, text, path)
+
+    def ids(self, choice: str | None = None) -> list[str]:
+        return self.tracker.read(self.run, choice).frame["id"].to_list()
+
+    def refuses(self, message: str, choice: str | None = None, error: type[Exception] = InputError) -> None:
+        with pytest.raises(error, match=message):
+            self.tracker.read(self.run, choice)
+
+
+@pytest.fixture
+def logged(sqlite_store: MlflowStore) -> Logged:
+    return Logged(sqlite_store)
+
+
+IDS = PREDICTIONS["id"]
+
+
 class TestDiscovery:
-    def test_model_folders_and_settings_are_not_tables(self, http_store: MlflowStore, experiment: str):
-        run_id = http_store.run_with_predictions(experiment, "forest", artifact="eval/predictions.parquet")
-        client = http_store.client
-        client.log_text(run_id, "flavors:", "model/MLmodel")
-        client.log_text(run_id, '{"columns": ["a"], "data": [[1]]}', "model/input_example.json")
-        client.log_text(run_id, '{"columns": ["a"], "data": [[1]]}', "model/data/example.json")
-        client.log_dict(run_id, {"depth": 3}, "params.json")
-        http_store.log_frame(run_id, {"id": ["x"]}, "trackperm/discordant.parquet")
-        tracker = http_store.tracker()
-        assert len(tracker.read(tracker.find(run_id)).frame) == 4
+    def test_model_folders_and_settings_are_not_tables(self, logged: Logged):
+        logged.table("eval/predictions.parquet")
+        logged.text("flavors:", "model/MLmodel")
+        for path in ("model/input_example.json", "model/data/example.json"):
+            logged.text('{"columns": ["a"], "data": [[1]]}', path)
+        logged.text('{"depth": 3}', "params.json")
+        logged.table("trackperm/discordant.parquet", {"id": ["x"]})
+        assert logged.ids() == IDS
 
-    def test_a_table_that_log_table_did_not_note_counts(self, sqlite_store: MlflowStore, experiment: str):
-        run_id = sqlite_store.run(experiment, "forest")
-        sqlite_store.client.log_text(run_id, '\n{ "data": [["7"]], "columns": ["id"]}', "mine.json")
-        tracker = sqlite_store.tracker()
-        run = tracker.find(run_id)
-        assert tracker.read(run).frame["id"].to_list() == ["7"]
-        sqlite_store.client.log_table(run_id, {"id": ["8"]}, "noted.json")
-        with pytest.raises(InputError, match=r"2 artifacts[\s\S]*mine\.json[\s\S]*noted\.json"):
-            tracker.read(run)
+    def test_a_table_that_log_table_did_not_note_counts(self, logged: Logged):
+        logged.text('\n{ "data": [["7"]], "columns": ["id"]}', "mine.json")
+        assert logged.ids() == ["7"]
+        logged.table("noted.json", {"id": ["8"]})
+        logged.refuses(r"2 artifacts[\s\S]*mine\.json[\s\S]*noted\.json")
 
-    def test_parts_are_one_table_beside_others(self, sqlite_store: MlflowStore, experiment: str):
-        run_id = sqlite_store.run_with_predictions(experiment, "forest", artifact="predictions/")
-        sqlite_store.log_columns(run_id, {"id": ["7"]}, "dev.csv")
-        tracker = sqlite_store.tracker()
-        run = tracker.find(run_id)
-        with pytest.raises(InputError, match=r"2 artifacts [\s\S]*    dev\.csv[\s\S]*    predictions  \("):
-            tracker.read(run)
-        assert tracker.tables(run) == ["dev.csv", "predictions"]
+    def test_parts_are_one_table_beside_others(self, logged: Logged):
+        logged.table("predictions/")
+        logged.table("dev.csv", {"id": ["7"]})
+        logged.refuses(r"2 artifacts [\s\S]*    dev\.csv[\s\S]*    predictions  \(")
+        assert logged.tracker.tables(logged.run) == ["dev.csv", "predictions"]
         for path in ("predictions", "predictions/"):
-            assert tracker.read(run, path).frame.to_dict(as_series=False) == PREDICTIONS
+            assert logged.ids(path) == IDS
 
-    def test_parts_outside_all_folders(self, sqlite_store: MlflowStore, experiment: str):
+    def test_parts_outside_all_folders(self, logged: Logged):
         """As `mlflow.log_artifacts(folder)` logs what is in it."""
-        run_id = sqlite_store.run(experiment, "forest")
-        sqlite_store.client.log_text(run_id, "depth: 3", "params.yaml")
-        for i, name in enumerate(("part-0.parquet", "part-1.parquet")):
-            sqlite_store.log_columns(run_id, {"id": [f"q{i}"]}, name)
-        tracker = sqlite_store.tracker()
-        run = tracker.find(run_id)
-        with pytest.raises(
-            InputError, match=r"one of 2 parts of a table[\s\S]*`artifact=.\..` reads the whole"
-        ):
-            tracker.read(run, "part-0.parquet")
+        logged.text("depth: 3", "params.yaml")
+        for i in range(2):
+            logged.table(f"part-{i}.parquet", {"id": [f"q{i}"]})
+        logged.refuses(r"one of 2 parts of a table[\s\S]*`artifact=.\..` reads the whole", "part-0.parquet")
         for choice in (None, "."):
-            assert tracker.read(run, choice).frame["id"].to_list() == ["q0", "q1"]
+            assert logged.ids(choice) == ["q0", "q1"]
 
-    def test_a_folder_of_one_part_is_that_part(self, sqlite_store: MlflowStore, experiment: str):
-        run_id = sqlite_store.run(experiment, "forest")
-        sqlite_store.log_columns(run_id, {"id": ["q0"]}, "p.parquet/part-0.parquet")
-        sqlite_store.client.log_text(run_id, "", "p.parquet/_SUCCESS")
-        tracker = sqlite_store.tracker()
-        run = tracker.find(run_id)
+    def test_a_folder_of_one_part_is_that_part(self, logged: Logged):
+        logged.table("p.parquet/part-0.parquet", {"id": ["q0"]})
+        logged.text("", "p.parquet/_SUCCESS")
         for choice in (None, "p.parquet", "p.parquet/part-0.parquet"):
-            assert tracker.read(run, choice).frame["id"].to_list() == ["q0"]
+            assert logged.ids(choice) == ["q0"]
 
-    def test_parts_of_several_tables_and_parts_that_lack(self, sqlite_store: MlflowStore, experiment: str):
-        run_id = sqlite_store.run(experiment, "forest")
+    def test_parts_of_several_tables_and_parts_that_lack(self, logged: Logged):
         for name in ("dev-1-of-2", "dev-2-of-2", "test-1-of-2"):
-            sqlite_store.log_columns(run_id, {"id": [name]}, f"data/{name}.parquet")
-        tracker = sqlite_store.tracker()
-        run = tracker.find(run_id)
-        with pytest.raises(InputError, match=r"only `data/ \(parts of 2 tables\)`"):
-            tracker.read(run)
-        with pytest.raises(InputError, match=r"`data` of run .* holds parts of 2 tables"):
-            tracker.read(run, "data")
-        sqlite_store.log_columns(run_id, {"id": ["1"]}, "half/test-1-of-2.parquet")
+            logged.table(f"data/{name}.parquet", {"id": [name]})
+        logged.refuses(r"only `data/ \(parts of 2 tables\)`")
+        logged.refuses(r"`data` of run .* holds parts of 2 tables", "data")
+        logged.table("half/test-1-of-2.parquet", {"id": ["1"]})
         for choice in (None, "half", "half/test-1-of-2.parquet"):
-            with pytest.raises(SourceError, match=r"has 1 of the 2 parts of a table"):
-                tracker.read(run, choice)
+            logged.refuses(r"has 1 of the 2 parts of a table", choice, SourceError)
 
-    def test_a_list_that_was_logged_is_read(self, sqlite_store: MlflowStore, experiment: str):
+    def test_a_list_that_was_logged_is_read(self, logged: Logged):
         """By `log_dict`; beside a table, which is one for sure, it does not count."""
-        rows = [{"id": "7", "prediction": "a"}, {"id": "8", "prediction": "b"}]
-        run_id = sqlite_store.run(experiment, "forest")
-        sqlite_store.client.log_dict(run_id, [1, 2], "settings.json")
-        sqlite_store.client.log_dict(run_id, rows, "predictions.json")
-        tracker = sqlite_store.tracker()
-        run = tracker.find(run_id)
-        assert tracker.tables(run) == ["predictions.json"]
-        assert tracker.read(run).frame["id"].to_list() == ["7", "8"]
-        sqlite_store.client.log_dict(run_id, rows, "more.json")
-        with pytest.raises(InputError, match=r"2 artifacts[\s\S]*more\.json[\s\S]*predictions\.json"):
-            tracker.read(run)
-        sqlite_store.log_columns(run_id, {"id": ["9"]}, "predictions.csv")
-        assert tracker.read(run).frame["id"].to_list() == ["9"]
-        assert tracker.read(run, "more.json").frame["id"].to_list() == ["7", "8"]
+        rows = '[{"id": "7", "prediction": "a"}, {"id": "8", "prediction": "b"}]'
+        logged.text("[1, 2]", "settings.json")
+        logged.text(rows, "predictions.json")
+        assert logged.tracker.tables(logged.run) == ["predictions.json"]
+        assert logged.ids() == ["7", "8"]
+        logged.text(rows, "more.json")
+        logged.refuses(r"2 artifacts[\s\S]*more\.json[\s\S]*predictions\.json")
+        logged.table("predictions.csv", {"id": ["9"]})
+        assert logged.ids() == ["9"]
+        assert logged.ids("more.json") == ["7", "8"]
 
-    def test_json_that_is_compressed(self, sqlite_store: MlflowStore, experiment: str, tmp_path: Path):
-        run_id = sqlite_store.run(experiment, "forest")
-        for name, text in (
-            ("rows.json.gz", '[{"id": "7"}]'),
-            ("params.json.gz", '{"depth": 3}'),
-            ("lines.jsonl.gz", '{"id": "8"}\n{"id": "9"}\n'),
+    def test_json_that_is_compressed(self, logged: Logged, tmp_path: Path):
+        for name, text, ids in (
+            ("params.json.gz", '{"depth": 3}', None),
+            ("rows.json.gz", '[{"id": "7"}]', ["7"]),
+            ("lines.jsonl.gz", '{"id": "8"}\n{"id": "9"}\n', ["8", "9"]),
         ):
             (tmp_path / name).write_bytes(gzip.compress(text.encode()))
-        for name in ("rows.json.gz", "params.json.gz"):
-            sqlite_store.client.log_artifact(run_id, str(tmp_path / name))
-        tracker = sqlite_store.tracker()
-        run = tracker.find(run_id)
-        assert tracker.read(run).frame["id"].to_list() == ["7"]
-        sqlite_store.client.log_artifact(run_id, str(tmp_path / "lines.jsonl.gz"))
-        assert tracker.read(run).frame["id"].to_list() == ["8", "9"]
+            logged.store.client.log_artifact(logged.id, str(tmp_path / name))
+            assert ids is None or logged.ids() == ids
 
-    def test_a_broken_note_is_passed_over(self, sqlite_store: MlflowStore, experiment: str):
-        run_id = sqlite_store.run_with_predictions(experiment, "forest")
-        tracker = sqlite_store.tracker()
+    def test_a_broken_note_is_passed_over(self, logged: Logged):
+        logged.table()
         for note in ("no json", '{"path": 1}', '[{"type": "table"}]', "null"):
-            sqlite_store.client.set_tag(run_id, "mlflow.loggedArtifacts", note)
-            assert len(tracker.read(tracker.find(run_id)).frame) == 4
+            logged.store.client.set_tag(logged.id, "mlflow.loggedArtifacts", note)
+            assert logged.ids() == IDS
 
-    def test_too_many_folders_are_not_half_searched(self, sqlite_store: MlflowStore, experiment: str):
-        run_id = sqlite_store.run_with_predictions(experiment, "forest")
+    def test_too_many_folders_are_not_half_searched(self, logged: Logged):
+        logged.table()
         for i in range(70):
-            sqlite_store.client.log_text(run_id, "", f"images/{i}/x.txt")
-        tracker = sqlite_store.tracker()
-        with pytest.raises(InputError, match=r"too many to search[\s\S]*artifact="):
-            tracker.read(tracker.find(run_id))
-        assert len(tracker.read(tracker.find(run_id), "predictions.json").frame) == 4
+            logged.text("", f"images/{i}/x.txt")
+        logged.refuses(r"too many to search[\s\S]*artifact=")
+        assert logged.ids("predictions.json") == IDS
 
     def test_nothing_is_left_in_the_temporary_folder(
-        self, http_store: MlflowStore, experiment: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self, http_store: MlflowStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ):
-        run_id = http_store.run_with_predictions(experiment, "forest", artifact="predictions.parquet")
+        logged = Logged(http_store)
+        logged.table("predictions.parquet")
         monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-        tracker = http_store.tracker()
-        table = tracker.read(tracker.find(run_id))
-        tracker.publish(publication(tracker.find(run_id)))
+        table = logged.tracker.read(logged.run)
+        logged.tracker.publish(publication(logged.run))
         assert not list(tmp_path.iterdir())
         assert len(table.frame) == 4
 

@@ -274,8 +274,6 @@ def test_the_pages_of_mlflow_show_runs_with_their_verdicts_first(
         }
         assert sorted(tops, key=lambda name: tops[name]) == ["forest", "logistic"]
         box, table = verdict.first.bounding_box(), page.locator(".ag-root").bounding_box()
-        assert box is not None
-        assert table is not None
         assert box["x"] + box["width"] <= table["x"] + table["width"] <= 1280
         assert verdict.first.evaluate("cell => cell.scrollWidth <= cell.clientWidth")
         others = page.locator(

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import base64
 import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 from uuid import uuid4
 
 import pytest
+from support.mlflow_server import free_port
 from support.wandb_projects import logged_run
 from support.wandb_standin import API_KEY, Standin
+from support.web_server import QuietHandler, serving
 
 from trackperm.comparison import Question
 from trackperm.errors import SourceError, TrackerError
@@ -27,40 +27,13 @@ CALL = "0192-evaluate"
 
 
 class Traces:
-    """Answers ``calls/stream_query`` with calls that it was given, as Weave's server does."""
+    """Calls that Weave's server has, what it was asked, and how it answers."""
 
     def __init__(self) -> None:
         self.calls: list[dict[str, Any]] = []
         self.queries: list[dict[str, Any]] = []
         self.status = 200
         self.cut = 0
-        traces = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                query = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                key = base64.b64decode(self.headers["Authorization"].removeprefix("Basic ")).decode()
-                traces.queries.append({"path": self.path, "key": key, **query})
-                parents = query["filter"]["parent_ids"]
-                found = [call for call in traces.calls if call["parent_id"] in parents]
-                lines = [{name: call.get(name) for name in query["columns"]} for call in found]
-                body = "".join(json.dumps(line) + "\n" for line in lines).encode()
-                self.send_response(traces.status)
-                self.send_header("Location", "http://127.0.0.1:9/elsewhere")
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body[: len(body) - traces.cut])
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        self._server = HTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
-        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
-
-    def stop(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
 
     def add(self, example: object, output: object, parent: str = CALL, **more: Any) -> None:
         """Add the call that one example of an evaluation makes."""
@@ -76,12 +49,32 @@ class Traces:
         )
 
 
+class TraceServer(QuietHandler):
+    """Answers ``calls/stream_query``, as Weave's server does."""
+
+    def __init__(self, traces: Traces, *arguments: Any) -> None:
+        self.traces = traces
+        super().__init__(*arguments)
+
+    def stream_query(self) -> None:
+        query = json.loads(self.content())
+        key = base64.b64decode(self.headers["Authorization"].removeprefix("Basic ")).decode()
+        self.traces.queries.append({"path": self.path, "key": key, **query})
+        found = [call for call in self.traces.calls if call["parent_id"] in query["filter"]["parent_ids"]]
+        lines = [{name: call.get(name) for name in query["columns"]} for call in found]
+        body = "".join(json.dumps(line) + "\n" for line in lines).encode()
+        elsewhere = {"Location": "http://127.0.0.1:9/elsewhere"}
+        self.answer(self.traces.status, elsewhere, body, cut=self.traces.cut)
+
+    do_POST = stream_query
+
+
 @pytest.fixture
 def traces(monkeypatch: pytest.MonkeyPatch) -> Iterator[Traces]:
     traces = Traces()
-    monkeypatch.setenv("WF_TRACE_SERVER_URL", traces.url + "/")
-    yield traces
-    traces.stop()
+    with serving(TraceServer, traces) as url:
+        monkeypatch.setenv("WF_TRACE_SERVER_URL", url + "/")
+        yield traces
 
 
 @pytest.fixture(scope="module")
@@ -200,8 +193,8 @@ def test_answers_that_break_off(standin: Standin, traces: Traces, logged: str):
         read(standin, logged, 1)
 
 
-def test_a_server_that_is_not_there(standin: Standin, traces: Traces, logged: str):
-    traces.stop()
+def test_a_server_that_is_not_there(standin: Standin, logged: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("WF_TRACE_SERVER_URL", f"http://127.0.0.1:{free_port()}/")
     with pytest.raises(TrackerError, match=r"trace server at .* failed while reading"):
         read(standin, logged, 1)
 
