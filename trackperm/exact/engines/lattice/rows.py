@@ -44,6 +44,10 @@ MOST_CELLS = 2**27
 PIECES = 2**13
 """Pieces of rows per step: their sixteen points that are decided take 1 MiB, within the cache."""
 
+FEW_PIECES = 2**7
+"""Largest number of pieces that get a careful proof at once: its further points take less than a second
+look."""
+
 BYTES_PER_INTERVAL = 256
 """Memory for an interval and its proof."""
 
@@ -187,7 +191,7 @@ def _affine_intervals(region: RealRegion, rows: RowIntervals) -> tuple[RowInterv
 def _quadratic_intervals(region: RationalRegion, pieces: RowIntervals) -> RowIntervals:
     """Return the region in pieces of rows without poles, of degree at most 2 in a row."""
     found, rest = [], pieces
-    for careful in (False, True):
+    for careful in (False, True) if pieces.n > FEW_PIECES else (True,):
         quadratics = region.quadratics(rest.heads, rest.first, rest.last)
         intervals, rest = _proved(quadratics, rest, careful)
         found += intervals
