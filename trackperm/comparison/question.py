@@ -135,7 +135,8 @@ class Question:
         if "id" in self.columns:
             id_columns(self.columns["id"], typical)  # refuse an empty name before data are read
         named = self._with_parameters(self._named(typical))
-        found = [with_class_columns(self._adapted(each, typical), typical) for each in named]
+        found = [self._adapted(each, typical) for each in named]
+        found = [with_class_columns(each, typical) if each.names_by_class else each for each in found]
         if not check_labels:
             return found
         return [require_label_values(tables, each, allow_unseen=self.allow_unseen) for each in found]
@@ -220,7 +221,7 @@ class Question:
         )
         columns = dict(self._inferred_columns(statistic, tables))
         found = [*statistic.found, *(f"{role}: column `{name}`" for role, name in columns.items())]
-        for name, pattern in patterns_of_classes(statistic, tables):
+        for name, pattern in patterns_of_classes(statistic, tables) if statistic.names_by_class else ():
             columns[name] = pattern
             found.append(f"{name}: columns `{pattern}`, one for each class")
         id_, repeats = statistic.columns["id"], self.repeats or statistic.repeats

@@ -1,239 +1,207 @@
-"""Coverage of score intervals, and power of equivalence, by simulation; the tables in the documentation.
+"""Coverage of score intervals by simulation; the table in the documentation.
 
 ``python -m exact.intervals.coverages f1 mcc`` in the folder of the tests prints the rows of these statistics;
-``--help`` lists how many data sets are drawn.
-Examples are positive with probability 5, 10 or 30 %; runs have F1 scores from .5 to .99, with precision equal
-to recall, and err independently, or mostly alike. For macro-F1 there are three classes instead,
-with 60, 30 and 10 % of the examples. All laws are simulated, and those with the largest errors again with
-more and new draws: the least coverage and the greatest errors are those of the
-second simulation, because the largest of many errors is too large by chance. An interval that is not shown
-counts as one that contains everything. A 5 % bound that misses the true difference is also the error of
-equivalence at that margin.
+``--help`` lists how many data sets are drawn. All laws are simulated, and those with the largest errors again
+with more and new draws: the least coverage and the greatest errors are those of the second simulation,
+because the largest of many errors is too large by chance. An interval that is not shown counts as one that
+contains everything.
 
-The power of equivalence is the share of data sets whose 90 % interval lies within a margin, beside the power
-by the true law and the mean of the powers that are printed for the first data sets. Margins are 2.5 and 3.5
-standard deviations if the difference is 0, and else twice the difference.
+An interval contains the true difference exactly if the score test does not reject it, which takes one fit
+instead of the search for two ends. A data set shows equivalence at a margin if both bounds at 5 % exclude it;
+here the margin is the true difference, so that this is an error.
 """
 
 from __future__ import annotations
 
 import argparse
-import itertools
+import math
 import sys
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
+from exact.intervals.many_score_tests import ManyLaws
+from exact.intervals.populations import Population, Simulation, n_classes_of, populations
+from scipy.special import ndtri
 
-from trackperm.exact import RationalStatistic
-from trackperm.exact.intervals import Interval, score_interval, why_not_scored
-from trackperm.exact.power.equivalence import ScoreLaw
-from trackperm.pairing.pair import pair
-from trackperm.statistic import load_statistic
-from trackperm.tables import ExampleTable
+from trackperm.exact.engines.lattice.statistic import Statistic
+from trackperm.exact.intervals import why_not_scored
+from trackperm.exact.intervals.coverage import FEWEST_SCORED
+from trackperm.exact.intervals.score import MOST_COMBINED, ConstrainedLaws, possible_outcomes
 
-N_CONFIRMED = 4
-N_PRINTED = 20
-MOSTLY = 0.9
-"""Share of data sets with an interval from which on powers are compared: others are selected by chance."""
-
-NAMES = ("f1", "precision", "mcc", "cohen_kappa", "macro_f1")
-SHARES = {2: ((0.95, 0.05), (0.9, 0.1), (0.7, 0.3)), 3: ((0.6, 0.3, 0.1),)}
-SCORES = ((0.5, 0.5), (0.75, 0.65), (0.85, 0.85), (0.95, 0.93), (0.99, 0.9), (0.99, 0.98))
-ALIKE = (0.0, 0.7)
-SIZES = (20, 50, 200, 1000)
+NAMES = ("f1", "precision", "recall", "mcc", "cohen_kappa", "macro_f1")
+AT_ONCE = 500
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Population:
-    """Law of examples: probabilities of the label and both predictions, and how many examples are drawn."""
-
-    title: str
-    law: Floats
-    n: int
-
-
-def populations(n_classes: int) -> Iterator[Population]:
-    """Laws over all (label, candidate's prediction, baseline's prediction)."""
-    cells = list(itertools.product(range(n_classes), repeat=3))
-    for labels, scores, alike, n in itertools.product(SHARES[n_classes], SCORES, ALIKE, SIZES):
-        # Errors on a class are as many as its share of all examples that are wrongly given to it.
-        rare = labels[1] if n_classes == 2 else 1.0 / n_classes
-        law = np.zeros(len(cells))
-        for k, (label, *predictions) in enumerate(cells):
-            rates = []
-            for score in scores:
-                rate = 1.0 - score
-                if n_classes == 2 and label == 0:
-                    rate *= rare / (1.0 - rare)
-                rates.append(min(rate, 1.0))
-            both = rates[0] * rates[1] + alike * (min(rates) - rates[0] * rates[1])
-            wrong = [prediction != label for prediction in predictions]
-            others = n_classes - 1
-            if all(wrong):
-                # Errors that are alike are the same wrong class.
-                same = predictions[0] == predictions[1]
-                chance = both * (alike * same / others + (1.0 - alike) / others**2)
-            elif wrong[0]:
-                chance = (rates[0] - both) / others
-            elif wrong[1]:
-                chance = (rates[1] - both) / others
-            else:
-                chance = 1.0 - sum(rates) + both
-            law[k] = labels[label] * chance
-        about = f"{100 * labels[1]:.0f} % positive" if n_classes == 2 else "3 classes"
-        yield Population(
-            f"F1 {scores[0]} and {scores[1]}, {about}, alike {alike}, N = {n}", law / law.sum(), n
-        )
-
-
-class Simulation:
-    """Data sets of one statistic, as rows of counts."""
-
-    def __init__(self, name: str, n_classes: int) -> None:
-        self.cells = np.array(list(itertools.product(range(n_classes), repeat=3)))
-        ids = range(100, 100 + len(self.cells))  # in the same order as numbers and as names
-        runs = [
-            ExampleTable.from_native(
-                pl.DataFrame({"id": ids, "label": self.cells[:, 0], "prediction": self.cells[:, column]}), who
-            )
-            for column, who in ((2, "baseline"), (1, "candidate"))
-        ]
-        found = pair(*runs, load_statistic(name))
-        self.statistic, counted = found.statistic, found.by_unit()
-        self.candidate, self.baseline = counted.candidate[counted.rows], counted.baseline[counted.rows]
-        self.looked_up = 1 if name == "cohen_kappa" else None
-
-    def rows(self, drawn: Floats | Integers) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Return the rows of counts; those that look up the labels depend on the data set."""
-        if self.looked_up is not None:
-            labels = np.bincount(self.cells[:, 0], weights=drawn)
-            for side, column in ((self.candidate, 1), (self.baseline, 2)):
-                side[:, self.looked_up] = np.rint(labels[self.cells[:, column]])
-        return self.statistic.pairs(self.candidate, self.baseline)
-
-    def truth(self, population: Population) -> float:
-        expected = population.law * 1e6
-        sums = (expected @ self.rows(expected)[0])[None]
-        h = self.statistic.h
-        return float(h.values(sums)[0] if isinstance(h, RationalStatistic) else np.asarray(h(sums)).item())
+Booleans = npt.NDArray[np.bool_]
 
 
 @dataclass
 class Outcome:
-    """Rates over the data sets of one law."""
+    """Rates over the data sets of one law.
 
-    population: Population
-    truth: float
+    Attributes
+    ----------
+    missed : float
+        Share of data sets whose 95 % interval does not contain the true difference.
+    low, high : float
+        Shares of data sets whose lower or upper bound at 5 % misses it.
+    declared : float
+        Share of data sets that show equivalence at a margin of the size of the true difference.
+    """
+
     missed: float
     low: float
     high: float
-    shown: float
-    powers: list[tuple[float, float, float]]
-    """For each margin: simulated power, that by the law itself, and the mean of the printed ones."""
+    declared: float
 
     @property
-    def gap(self) -> float:
-        """Greatest distance of the law's power from the simulated one."""
-        return max(abs(ideal - power) for power, ideal, _ in self.powers)
-
-    @property
-    def printed_gap(self) -> float:
-        """Greatest distance of the mean printed power from the simulated one."""
-        return max(abs(printed - power) for power, _, printed in self.powers)
+    def one_sided(self) -> float:
+        return max(self.low, self.high)
 
 
-def simulated(simulation: Simulation, population: Population, n_sets: int, seed: int) -> Outcome:
-    truth, h = simulation.truth(population), simulation.statistic.h
-    if abs(truth) < 1e-9:
-        truth = 0.0
-    rng, missed, shown = np.random.default_rng([seed, population.n]), np.zeros(3), 0
-    large = rng.multinomial(10**6, population.law)
-    observed, swapped = simulation.rows(large)
-    there = large > 0
-    law = ScoreLaw.of(observed[there], swapped[there], h, large[there])
-    spread = 0.0 if law is None else law.laws.spread * np.sqrt(1e6 / population.n)
-    margins = np.array([2.0 * abs(truth)] if truth else [2.5 * spread, 3.5 * spread])
-    within, printed = np.zeros(margins.size), []
-    for drawn in rng.multinomial(population.n, population.law, n_sets):
-        there = drawn > 0
-        observed, swapped = simulation.rows(drawn)
-        table = observed[there], swapped[there], h, drawn[there]
-        if why_not_scored(*table) is not None:
-            continue
-        ends = [score_interval(*table, alpha=alpha) for alpha in (0.05, 0.1)]
-        if not all(isinstance(end, Interval) for end in ends):
-            continue
-        shown += 1
-        wide, narrow = ends
-        missed += [truth not in wide, narrow.low > truth + 1e-12, narrow.high < truth - 1e-12]
-        within += [narrow.within(margin) for margin in margins]
-        if len(printed) < N_PRINTED:
-            found = ScoreLaw.of(*table)
-            if found is not None:
-                printed.append([found.power(m, truth, 0.05, population.n) for m in margins])
-    means = np.mean(printed, axis=0) if printed else np.full(margins.size, np.nan)
-    ideal = [0.0 if law is None else law.power(m, truth, 0.05, population.n) for m in margins]
-    powers = list(zip((within / n_sets).tolist(), ideal, means.tolist(), strict=True))
-    return Outcome(population, truth, *(missed / n_sets).tolist(), shown / n_sets, powers)
+def tested(table: tuple[Integers, Integers, Statistic, Integers], difference: float) -> float:
+    """Return the statistic of the score test of a difference; NaN if no law has it.
+
+    An interval ends where this statistic reaches the quantile.
+    """
+    observed, swapped, h, multiplicities = table
+    laws = ConstrainedLaws(*possible_outcomes(observed, swapped, multiplicities), h)
+    side = 1.0 if laws.difference > difference else -1.0
+    if not 0.0 < laws.spread < math.inf:
+        return math.nan
+    if -side * laws.extreme(-side) <= -side * difference:
+        return side * math.inf
+    found = laws.fitted(difference, laws.masses)
+    return math.nan if found is None else (laws.difference - difference) / found[1]
 
 
-def row(name: str, screened: int, confirmed: int, every: int, notes: Callable[[str], object]) -> str:
-    """Return a row of the table; `notes` is called with a line for each law that is simulated again."""
-    n_classes = 3 if name == "macro_f1" else 2
-    simulation, laws = Simulation(name, n_classes), list(populations(n_classes))[::every]
-    found = [simulated(simulation, law, screened, 1) for law in laws]
-    errors = np.array([max(each.missed, each.low, each.high) for each in found])
-    gaps = np.array([each.gap if each.shown >= MOSTLY else 0.0 for each in found])
-    again = []
-    for k in dict.fromkeys([*np.argsort(-errors)[:N_CONFIRMED], *np.argsort(-gaps)[:N_CONFIRMED]]):
-        each = simulated(simulation, laws[k], confirmed, 2)
-        powers = "; ".join(f"power {power:.3f}, of the law {ideal:.3f}, printed {printed:.3f}"
-                           for power, ideal, printed in each.powers)  # fmt: skip
-        notes(
-            f"{name}, {each.population.title}: covers {1.0 - each.missed:.4f}, errors {each.low:.4f}"
-            f" {each.high:.4f}, shown {each.shown:.2f}; {powers}"
+class Laws:
+    """Tables of possible outcomes of many data sets: pairs of what two runs can count for an example."""
+
+    def __init__(self, simulation: Simulation) -> None:
+        self.simulation = simulation
+        u, v = simulation.candidate.copy(), simulation.baseline.copy()
+        if simulation.looked_up is not None:
+            for side, column in ((u, 1), (v, 2)):
+                side[:, simulation.looked_up] = simulation.cells[:, column]
+        self.counts, inverse = np.unique(np.vstack([u, v]), axis=0, return_inverse=True)
+        n, (of_u, of_v) = len(self.counts), inverse.ravel().reshape(2, -1)
+        self.first, self.second = np.repeat(np.arange(n), n), np.tile(np.arange(n), n)
+        self.outcome_of_cell = np.zeros((len(u), n * n))
+        self.outcome_of_cell[np.arange(len(u)), of_u * n + of_v] = 1.0
+
+    def of(self, drawn: Integers) -> ManyLaws:
+        """Return the laws of data sets, given as numbers of examples by cell."""
+        n = len(self.counts)
+        multiplicities = np.rint(drawn @ self.outcome_of_cell).astype(np.int64)
+        seen = multiplicities.reshape(-1, n, n) > 0
+        one_run = seen.any(axis=1) | seen.any(axis=2)
+        many = one_run.sum(axis=1) > MOST_COMBINED
+        possible = one_run[:, :, None] & one_run[:, None, :]
+        possible[many] = (seen | seen.transpose(0, 2, 1))[many]
+        rows, swapped = zip(*map(self._rows, self._looked_up(drawn)), strict=True)
+        return ManyLaws(
+            self.simulation.statistic.h,
+            np.array(rows, dtype=np.float64),
+            np.array(swapped, dtype=np.float64),
+            multiplicities,
+            possible.reshape(-1, n * n),
         )
-        again.append(each)
+
+    def _looked_up(self, drawn: Integers) -> list[Integers]:
+        """Return the counts of one run, for each data set if they look up its labels, or else once."""
+        column = self.simulation.looked_up
+        if column is None:
+            return [self.counts]
+        found = []
+        for each in drawn:
+            labels = np.bincount(self.simulation.cells[:, 0], weights=each)
+            counts = self.counts.copy()
+            counts[:, column] = labels[counts[:, column]]
+            found.append(counts)
+        return found
+
+    def _rows(self, counts: Integers) -> tuple[Integers, Integers]:
+        return self.simulation.statistic.pairs(counts[self.first], counts[self.second])
+
+
+def score_tests(laws: Laws, drawn: Integers, differences: list[float]) -> tuple[Floats, Booleans]:
+    """Return the statistic of each data set and difference, and which data sets have an interval."""
+    with np.errstate(all="ignore"):
+        many = laws.of(drawn)
+        shown = many.effective_numbers() >= FEWEST_SCORED
+        found = np.stack([many.statistics(np.full(len(drawn), each)) for each in differences], axis=1)
+    # Where labels are as many, different outcomes have the same counts; where fits did not converge, another
+    # search may.
+    simulation = laws.simulation
+    labels = drawn @ (simulation.cells[:, :1] == np.arange(simulation.cells.max() + 1))
+    looks_up = simulation.looked_up is not None
+    ambiguous = np.array([looks_up and len(set(each)) < len(each) for each in labels.tolist()])
+    for k in np.flatnonzero(ambiguous | (shown & np.isnan(found).any(axis=1))):
+        observed, swapped = simulation.rows(drawn[k])
+        there = drawn[k] > 0
+        table = observed[there], swapped[there], simulation.statistic.h, drawn[k][there]
+        shown[k] = why_not_scored(*table) is None
+        if shown[k]:
+            found[k] = [tested(table, each) for each in differences]
+    return found, shown
+
+
+def simulated(laws: Laws, population: Population, n_sets: int, seed: int) -> Outcome:
+    truth = laws.simulation.truth(population)
+    rng = np.random.default_rng([seed, population.n])
+    both, one = (float(-ndtri(level)) for level in (0.025, 0.05))
+    rates = np.zeros(4)
+    for start in range(0, n_sets, AT_ONCE):
+        drawn = rng.multinomial(population.n, population.law, min(AT_ONCE, n_sets - start))
+        found, shown = score_tests(laws, drawn, [truth, -truth] if truth else [truth])
+        z, mirrored = found[:, 0], np.sign(truth) * found[:, -1]
+        declared = (np.sign(truth) * z < -one) & (mirrored > one)
+        rates += [(shown & event).sum() for event in (np.abs(z) > both, z > one, z < -one, declared)]
+    return Outcome(*(rates / n_sets).tolist())
+
+
+def row(name: str, screened: int, confirmed: int, n_confirmed: int, every: int) -> str:
+    """Return a row of the table."""
+    laws, drawn_from = Laws(Simulation(name)), list(populations(n_classes_of(name)))[::every]
+    found = [simulated(laws, each, screened, 1) for each in drawn_from]
+    picked = dict.fromkeys(
+        [
+            *np.argsort([-each.one_sided for each in found])[:n_confirmed],
+            *np.argsort([-each.missed for each in found])[: n_confirmed // 2],
+        ]
+    )
+    again = [simulated(laws, drawn_from[k], confirmed, 2) for k in picked]
     cells = [
         name,
-        str(len(laws)),
+        str(len(found)),
         f"{100 * (1.0 - np.mean([each.missed for each in found])):.1f} %",
         f"{100 * (1.0 - max(each.missed for each in again)):.1f} %",
-        f"{100 * max(max(each.low, each.high) for each in again):.1f} %",
-        f"{100 * np.mean([each.gap for each in found if each.shown >= MOSTLY]):.1f}",
-        f"{100 * max(each.gap for each in again if each.shown >= MOSTLY):.1f}",
-        f"{100 * max(each.printed_gap for each in again if each.shown >= MOSTLY):.1f}",
+        f"{100 * max(each.one_sided for each in again):.1f} %",
+        f"{100 * max(each.declared for each in again):.1f} %",
     ]
     return "| " + " | ".join(cells) + " |"
 
 
 HEADER = (
     "| statistic | laws | mean coverage | least coverage | greatest error of a 5 % bound |"
-    " power: mean error (points) | greatest | greatest, as printed |"
+    " of equivalence at the margin |"
 )
-
-
-def show(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Print rows of the table of coverages.")
     parser.add_argument("names", nargs="*", default=NAMES)
-    parser.add_argument("--screened", type=int, default=150, help="data sets of each law")
+    parser.add_argument("--screened", type=int, default=2_000, help="data sets of each law")
     parser.add_argument(
-        "--confirmed", type=int, default=2_000, help="data sets of laws that are simulated again"
+        "--confirmed", type=int, default=20_000, help="data sets of laws that are simulated again"
     )
+    parser.add_argument("--again", type=int, default=10, help="number of laws that are simulated again")
     parser.add_argument("--every", type=int, default=1, help="take every k-th law")
     asked = parser.parse_args()
-    show(f"{HEADER}\n|---|" + "---:|" * 7)
+    sys.stdout.write(f"{HEADER}\n|---|" + "---:|" * 5 + "\n")
     for name in asked.names:
-        notes = [asked.screened, asked.confirmed, asked.every]
-        show(row(name, *notes, lambda line: sys.stderr.write(f"{line}\n")))
+        sys.stdout.write(f"{row(name, asked.screened, asked.confirmed, asked.again, asked.every)}\n")
+        sys.stdout.flush()

@@ -50,6 +50,9 @@ SMALL = 32
 """Largest number of frequencies of a box that is not bounded in parts if most boxes of its size are kept: to
 evaluate all of them then takes no longer than to rule some out."""
 
+SMALLEST = 4
+"""The same of any boxes: to bound that few frequencies each takes as long as to evaluate them."""
+
 MOST_DOUBLINGS = 4
 """Number of doublings of the rows that bound a box: sixteen times as many rule out what can be ruled out.
 Single frequencies get all rows, as they cannot be split."""
@@ -123,7 +126,7 @@ class FrequencySearch:
         lengths = np.abs(self._steps)
         # Phases err by a few roundings of the sizes of their terms.
         self._roundings = 16.0 * UNIT * (lengths @ self._extents)
-        self._sizes = list(_box_sizes(self._extents, lengths.max(axis=0)))
+        self._sizes = np.array(list(_box_sizes(self._extents.tolist(), lengths.max(axis=0).tolist())))
         self._levels: dict[int, BoxBounds] = {}
         # Start with the widest boxes that can mostly be dropped, or with single frequencies.
         self._first = bisect_left(
@@ -168,8 +171,9 @@ class FrequencySearch:
                     raise self._refusal(f"more than {limit} frequencies matter")
                 if index == last:
                     break
-                few_rows, small = level.ends == [self._counts.size], math.prod(level.sizes.tolist()) <= SMALL
-                if few_rows and small and 2 * boxes.shape[0] > n_before:
+                n_each, few_rows = math.prod(level.sizes.tolist()), level.ends == [self._counts.size]
+                mostly_kept = n_each <= SMALLEST or (n_each <= SMALL and 2 * boxes.shape[0] > n_before)
+                if few_rows and mostly_kept:
                     boxes = self._split(boxes, index, last)
                     break
                 further = min(index + (2 if boxes.shape[0] <= FEW_BOXES else 1), last)
@@ -235,19 +239,19 @@ class FrequencySearch:
         return corners
 
 
-def _box_sizes(extents: IntArray, longest: FloatArray) -> Iterator[IntArray]:
+def _box_sizes(extents: list[int], longest: list[float]) -> Iterator[list[int]]:
     """Yield sizes of boxes from all frequencies to single ones; `longest` are the largest steps by axis."""
-    sizes = [1 << (extent - 1).bit_length() for extent in extents.tolist()]
-    yield np.array(sizes)
+    sizes = [1 << (extent - 1).bit_length() for extent in extents]
+    yield sizes
     while max(sizes) > 1:
         # Halving the relatively widest axes keeps boxes about as long as the peak they cover.
-        reach = [size * step for size, step in zip(sizes, longest.tolist(), strict=True)]
+        reach = [size * step for size, step in zip(sizes, longest, strict=True)]
         widest = max(r for r, size in zip(reach, sizes, strict=True) if size > 1)
         sizes = [
             size // 2 if size > 1 and r >= 0.5 * widest else size
             for r, size in zip(reach, sizes, strict=True)
         ]
-        yield np.array(sizes)
+        yield sizes
 
 
 @dataclass(frozen=True)

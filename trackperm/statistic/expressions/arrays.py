@@ -148,11 +148,3 @@ class _Evaluator:
         if node.function == "abs":
             return np.abs(arguments[0])
         return np.asarray(reduce(np.minimum if node.function == "min" else np.maximum, arguments))
-
-
-def joint_values(
-    names: tuple[str, ...], u: npt.NDArray[np.int64], v: npt.NDArray[np.int64]
-) -> dict[str, npt.NDArray[Any]]:
-    """Return the arrays of the names ``u.<count>`` and ``v.<count>``."""
-    sides = {"u": np.asarray(u), "v": np.asarray(v)}
-    return {f"{side}.{name}": array[:, i] for side, array in sides.items() for i, name in enumerate(names)}

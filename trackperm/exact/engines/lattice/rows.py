@@ -47,6 +47,10 @@ PIECES = 2**13
 SECONDS_PER_ROW = 2.5e-6
 """Time of a row of a plane whose points inside are an interval."""
 
+FEW_PIECES = 2**7
+"""Largest number of pieces that get a careful proof at once: its further points take less than a second
+look."""
+
 BYTES_PER_INTERVAL = 256
 """Memory for an interval and its proof."""
 
@@ -190,7 +194,7 @@ def _affine_intervals(region: RealRegion, rows: RowIntervals) -> tuple[RowInterv
 def _quadratic_intervals(region: RationalRegion, pieces: RowIntervals) -> RowIntervals:
     """Return the region in pieces of rows without poles, of degree at most 2 in a row."""
     found, rest = [], pieces
-    for careful in (False, True):
+    for careful in (False, True) if pieces.n > FEW_PIECES else (True,):
         quadratics = region.quadratics(rest.heads, rest.first, rest.last)
         intervals, rest = _proved(quadratics, rest, careful)
         found += intervals
