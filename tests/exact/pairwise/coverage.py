@@ -2,11 +2,17 @@
 
 ``python -m exact.pairwise.coverage`` in the folder of the tests prints them. Both systems' scores have normal
 errors, which are independent or share four fifths of their variance. A data set without an interval counts
-as covered; another column has the coverage of the intervals that are shown.
+as covered; another column has the coverage of the intervals that are shown. Laws with large errors are
+simulated again with more and new draws, which replace the first ones, because the largest of many errors is
+too large by chance.
+
+An interval contains the true difference exactly if the score test does not reject it, which takes one fit
+instead of the search for an end.
 """
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -18,13 +24,17 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
-from trackperm.exact.intervals import interval_of_pairs
+from trackperm.exact.intervals.of_pairs import FEWEST, laws_of_influences
 from trackperm.exact.pairwise import Influences, PairSums, Roles, coded_scores, influences_of, ranked_pairs
 
 AREAS = ((0.6, 0.6), (0.8, 0.75), (0.9, 0.9), (0.95, 0.9), (0.99, 0.99), (0.99, 0.95))
 SHARED = (0.0, 0.8)
 SIZES = (20, 50, 100, 200, 1000)
 SHARES = (0.05, 0.1, 0.5)
+
+N_SAMPLES, N_AGAIN = 2_000, 10_000
+SUSPICIOUS = 0.055
+"""One-sided error at 5 % from which on a law is simulated again: a standard error above 5 %."""
 
 Floats = npt.NDArray[np.float64]
 Sample = Callable[[np.random.Generator], Influences]
@@ -52,17 +62,31 @@ class Errors:
 
 def errors(sample: Sample, truth: float, n_samples: int, seed: int) -> Errors:
     rng = np.random.default_rng(seed)
-    shown = missed = low = high = 0
-    for _ in range(n_samples):
-        influences = sample(rng)
-        found, wide = (interval_of_pairs(influences, alpha=alpha) for alpha in (0.05, 0.1))
-        if not isinstance(found, str):
-            shown += 1
-            missed += truth not in found
-        if not isinstance(wide, str):
-            low += truth < wide.low
-            high += truth > wide.high
-    return Errors(n_samples, shown, missed, low, high)
+    both, one = (float(-ndtri(level)) for level in (0.025, 0.05))
+    found = [z for z in (score(sample(rng), truth) for _ in range(n_samples)) if z is not None]
+    return Errors(
+        n_samples,
+        len(found),
+        sum(abs(z) > both for z in found),
+        sum(z > one for z in found),
+        sum(z < -one for z in found),
+    )
+
+
+def score(influences: Influences, truth: float) -> float | None:
+    """Return the observed minus the true difference, in standard deviations under the law with the true one.
+
+    None if there is no interval.
+    """
+    if influences.n_effective < FEWEST:
+        return None
+    laws = laws_of_influences(influences)
+    distance = (influences.difference - truth) / influences.unit
+    target, side = laws.difference - distance, math.copysign(1.0, -distance)
+    if side * laws.extreme(side) <= side * target:
+        return math.copysign(math.inf, distance)
+    found = laws.fitted(target, laws.masses)
+    return 0.0 if found is None else distance / found[1]
 
 
 def scores(rng: np.random.Generator, n: int, shared: float) -> Floats:
@@ -132,9 +156,9 @@ def tau(n: int, correlations: tuple[float, float], steps: float) -> Sample:
 
 
 def expectation(sample: Callable[[int], Sample], n: int = 100_000, seed: int = 99) -> float:
-    """Estimate the true difference from ten large samples."""
+    """Estimate the true difference from 40 large samples: to 2 % of the standard error of 1,000 examples."""
     rng = np.random.default_rng(seed)
-    return float(np.mean([sample(n)(rng).difference for _ in range(10)]))
+    return float(np.mean([sample(n)(rng).difference for _ in range(40)]))
 
 
 def laws() -> Iterator[tuple[str, Sample, float]]:
@@ -166,26 +190,31 @@ def _laws_of_tau() -> Iterator[tuple[Callable[[int], Sample], float]]:
         found = partial(tau, correlations=correlations, steps=steps)
         # Without ties tau is 2 / pi times the arc sine of the correlation.
         exact = 2.0 / np.pi * float(np.arcsin(correlations[0]) - np.arcsin(correlations[1]))
-        yield found, expectation(found) if steps else exact
+        yield found, expectation(found) if steps and exact else exact
 
 
-def table(n_samples: int) -> list[str]:
+def table() -> list[str]:
     rows: dict[str, list[Errors]] = {}
     for seed, (name, sample, truth) in enumerate(laws()):
-        rows.setdefault(name, []).append(errors(sample, truth, n_samples, seed))
+        found = errors(sample, truth, N_SAMPLES, seed)
+        if found.one_sided > SUSPICIOUS or found.coverage < 1.0 - SUSPICIOUS:
+            sys.stderr.write(f"{name}: {found}, again\n")
+            found = errors(sample, truth, N_AGAIN, seed + 1_000)
+        sys.stderr.write(f"{name}: {found.coverage:.4f} {found.one_sided:.4f} {found}\n")
+        rows.setdefault(name, []).append(found)
     lines = ["| statistic | least coverage | largest one-sided error at 5 % | shown | of these, cover |"]
     lines.append("|---|---:|---:|---:|---:|")
-    for name, found in rows.items():
-        shown = sum(each.n_shown for each in found)
-        missed = sum(each.n_missed for each in found)
+    for name, all_ in rows.items():
+        shown = [each.n_shown / each.n_samples for each in all_]
+        missed = [each.n_missed / each.n_samples for each in all_]
         lines.append(
-            f"| {name} | {100 * min(each.coverage for each in found):.1f} %"
-            f" | {100 * max(each.one_sided for each in found):.1f} %"
-            f" | {100 * shown / sum(each.n_samples for each in found):.0f} %"
-            f" | {f'{100 * (1 - missed / shown):.1f} %' if shown else '-'} |"
+            f"| {name} | {100 * min(each.coverage for each in all_):.1f} %"
+            f" | {100 * max(each.one_sided for each in all_):.1f} %"
+            f" | {100 * sum(shown) / len(shown):.0f} %"
+            f" | {f'{100 * (1 - sum(missed) / sum(shown)):.1f} %' if any(shown) else '-'} |"
         )
     return lines
 
 
 if __name__ == "__main__":
-    sys.stdout.write("\n".join([*table(1_000), ""]))
+    sys.stdout.write("\n".join([*table(), ""]))

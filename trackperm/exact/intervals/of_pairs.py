@@ -74,9 +74,7 @@ def interval_of_pairs(
             f"the influences of the {unit}s on the difference weigh as much as {influences.n_effective:.2g}"
             f" equal ones; a score interval of pairs needs {math.ceil(needed)}"
         )
-    counts = np.array(influences.counts, dtype=np.int64)
-    mean = RationalStatistic.variable(0, 1) * Fraction(1, int(counts.sum()))
-    laws = ConstrainedLaws(np.array(influences.values, dtype=np.int64)[:, None], counts, mean)
+    laws = laws_of_influences(influences)
     low = -math.inf if alternative == "less" else laws.end(-z)
     high = math.inf if alternative == "greater" else laws.end(z)
     if low is None or high is None:
@@ -84,3 +82,10 @@ def interval_of_pairs(
     # The mean of rounded influences is not exactly 0.
     low, high = (influences.difference + influences.unit * (end - laws.difference) for end in (low, high))
     return Interval(low, high, alpha, alternative, "score", "may disagree", NOTE)
+
+
+def laws_of_influences(influences: Influences) -> ConstrainedLaws:
+    """Return the most likely laws over the influences, whose statistic is their mean, in units."""
+    counts = np.array(influences.counts, dtype=np.int64)
+    mean = RationalStatistic.variable(0, 1) * Fraction(1, int(counts.sum()))
+    return ConstrainedLaws(np.array(influences.values, dtype=np.int64)[:, None], counts, mean)
