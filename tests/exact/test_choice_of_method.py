@@ -115,3 +115,23 @@ def test_the_method_is_that_of_the_unordered_pairs(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(1, 5))
 def test_the_method_is_that_of_the_unordered_pairs_in_many_cases(seed: int) -> None:
     assert check_many(seed, cases(60)) >= {"enumerate", "lattice"}
+
+
+def test_more_points_than_are_decided_one_by_one_are_drawn_whatever_the_memory() -> None:
+    observed = np.random.default_rng(0).integers(0, 4_000_000, (300, 2))
+    x, y = (RationalStatistic.variable(i, 2) for i in range(2))
+    h = share(x * x - y * y, x * x + y * y)
+    found = [structured_test(observed, observed[:, ::-1], h, memory_budget=2**b) for b in (30, 34)]
+    assert [each.method for each in found] == ["tilted", "tilted"]
+    assert found[0].pvalue == found[1].pvalue
+
+
+def test_intervals_of_a_numpy_function_are_part_of_the_memory() -> None:
+    moved = np.random.default_rng(0).integers(-3, 4, (3_000, 2))
+    rows = np.hstack([moved, np.zeros_like(moved)])
+
+    def waves(g: Any) -> Any:
+        return np.sin(2.5 * (g[..., 0] - g[..., 2]) + 1.7 * (g[..., 1] - g[..., 3]))
+
+    found = structured_test(rows, rows[:, [2, 3, 0, 1]], waves, memory_budget=2**22)
+    assert found.method == "monte-carlo"

@@ -64,6 +64,13 @@ def test_usual_names(pattern: str) -> None:
     assert f"probabilities: columns `{pattern}`, one for each class" in found.pairing.notes
 
 
+def test_listed_classes_choose_among_several_patterns() -> None:
+    others = pl.DataFrame({"probability_x": [0.5] * 40, "probability_y": [0.5] * 40})
+    runs = [pl.concat([columns(seed, "proba_*"), others], how="horizontal") for seed in (1, 2)]
+    found = trackperm.compare(*runs, "multiclass_brier", parameters=LABELS)
+    assert found.pvalue == trackperm.compare(columns(1), columns(2), "multiclass_brier").pvalue
+
+
 def test_other_names() -> None:
     options: dict[str, Any] = {"columns": {"probabilities": "*:softmax"}}
     expected = trackperm.compare(columns(1), columns(2), "multiclass_brier")

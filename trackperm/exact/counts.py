@@ -403,7 +403,7 @@ def signed_differences(
     The arrays have integers or booleans of any width, or Python integers (dtype object). It works in chunks,
     so it needs little memory beyond the inputs if the values are close together.
     """
-    own, other = _range(candidate), _range(baseline)
+    own, other = _bounds(candidate), _bounds(baseline)
     low, high = own[0] - other[1], own[1] - other[0]
     wide = max(-own[0], own[1], -other[0], other[1]) >= LARGEST
     if wide or high - low >= CHUNK:
@@ -425,7 +425,7 @@ def signed_differences(
     return present + low, counts[present]
 
 
-def _range(values: npt.NDArray[Any]) -> tuple[int, int]:
+def _bounds(values: npt.NDArray[Any]) -> tuple[int, int]:
     """Return bounds of integers: exact if one is negative, else 0 and less than twice the largest."""
     bits = int(np.bitwise_or.reduce(values))
     return (0, bits) if bits >= 0 else (int(np.minimum.reduce(values)), int(np.maximum.reduce(values)))

@@ -261,9 +261,9 @@ def _lattice_test(histogram: DifferenceHistogram, h: Statistic, options: TestOpt
     found = all_extreme(law.n_coins, options.two_sided and observed == 0)
     if found is None and options.method in ("monte-carlo", "tilted"):
         return drawn(options.method)
+    if options.method == "bracket" and options.mid_p:
+        raise cannot_solve("bracket", "it does not separate ties, which the mid-p-value counts half")
     if found is None and options.method == "bracket":
-        if options.mid_p:
-            raise cannot_solve("bracket", "it does not separate ties, which the mid-p-value counts half")
         try:
             found = bracketed(only_tight=False)()
         except CapacityError as error:

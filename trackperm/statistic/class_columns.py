@@ -12,6 +12,7 @@ from trackperm.tables.column_names import CLASS_PROBABILITIES
 from trackperm.tables.table import ExampleTable, have
 
 _STAR = "*"
+_OTHER_COLUMNS = "`--column probabilities='score_*'` names other columns, with a star in place of the class."
 _EVERY_RUN = "log the probability of every class in every run; `--set labels=cat,dog` names the classes."
 
 
@@ -23,9 +24,12 @@ def patterns_of_classes(statistic: Statistic, tables: Sequence[ExampleTable]) ->
     for name, classes in statistic.names_by_class.items():
         if statistic.columns[name] != name or have(tables, [name]):
             continue
-        patterns = [pattern for pattern in CLASS_PROBABILITIES if _are_several(pattern, tables)]
-        if not patterns and len(classes) > 1 and have(tables, classes):
-            patterns = [_STAR]
+        complete = [
+            pattern
+            for pattern in (*CLASS_PROBABILITIES, _STAR)
+            if len(classes) > 1 and have(tables, [pattern.replace(_STAR, each) for each in classes])
+        ]
+        patterns = complete or [pattern for pattern in CLASS_PROBABILITIES if _are_several(pattern, tables)]
         if patterns:
             yield name, patterns[0]
 
@@ -101,7 +105,7 @@ def _columns_by_class(pattern: str, classes: Sequence[str], tables: Sequence[Exa
             raise InputError(
                 f"`{table.origin}` has no column {listed(lacking)}, although the classes of `{pattern}` are"
                 f" {listed(own)}" + ("" if classes else f" in `{tables[0].origin}`"),
-                hint=_EVERY_RUN,
+                hint=_OTHER_COLUMNS if classes else _EVERY_RUN,
             )
         others = {} if classes else classes_of(pattern, table.columns)
         if added := [column for class_, column in others.items() if class_ not in own]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import polars as pl
 
 from trackperm.errors import InputError, UncountableError
+from trackperm.messages import listed
 from trackperm.statistic.counters import COUNTERS
 from trackperm.statistic.counters.base import LabelCounts
 from trackperm.statistic.counters.probabilities import class_names
@@ -43,12 +44,22 @@ def with_counters(
 
 
 def names_by_class(expressions: Iterable[Expression]) -> dict[str, tuple[str, ...]]:
-    """Return the names that may have one column for each class, with the classes that the counters list."""
-    found = {}
+    """Return the names that may have one column for each class, with the classes that the counters list.
+
+    Raise InputError if counters list different classes for one name.
+    """
+    found: dict[str, tuple[str, ...]] = {}
     for call in (call for expression in expressions for call in _calls(expression)):
         if COUNTERS[call.function].by_class and isinstance(name := call.arguments[0], Name):
-            listed = [argument.value for argument in call.arguments if isinstance(argument, Literal)]
-            found[name.full] = class_names(str(listed[0])) if listed else ()
+            choices = [argument.value for argument in call.arguments if isinstance(argument, Literal)]
+            own = tuple(class_names(str(choices[0]))) if choices else ()
+            others = found.get(name.full, ())
+            if own and others and own != others:
+                raise InputError(
+                    f"`{name.full}` is read with the classes {listed(others)} and {listed(own)};"
+                    " expected the same classes in the same order"
+                )
+            found[name.full] = own or others
     return found
 
 

@@ -1,8 +1,9 @@
 """Plan of the lattice engine, by the unordered pairs and the statistic alone.
 
-It is the same for all configurations of the pairs, whatever was observed. Once planned, the engine always has
-a result that is certainly not below the exact p-value: windows grow with smaller tails as far as memory
-suffices, down to the floor of the plan, and bounds of all that is omitted are part of the result.
+It is the same for all configurations of the pairs, whatever was observed. Once planned, the engine has a
+result that is certainly not below the exact p-value: windows grow with smaller tails as far as memory
+suffices, down to the floor of the plan, and bounds of all that is omitted are part of the result. The
+exception are regions of a NumPy function with many intervals in a row, which raise an error.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ def lattice_plan(law: SwapDistribution, statistic: LatticeStatistic, memory_budg
 
     def rows_fit(log_tail: float) -> bool:
         window = _window(law, plane.LOG_WINDOW + log_tail)
-        return _bytes_of_rows(window) <= memory_budget and (is_closed or window.size <= MOST_CELLS)
+        return _bytes_of_rows(window, is_closed) <= memory_budget and (is_closed or window.size <= MOST_CELLS)
 
     def cells_fit(log_tail: float) -> bool:
         window = _window(law, LOG_WINDOW + log_tail)
@@ -105,13 +106,13 @@ def lattice_plan(law: SwapDistribution, statistic: LatticeStatistic, memory_budg
         return LatticePlan(*independent, log_floor=_log_floor(law, rows_fit))
     window = _window(law, LOG_WINDOW)
     if law.rank in ROW_RANKS and _rows_have_few_frequencies(law, window):
-        seconds, n_bytes = _seconds_of_rows(law, statistic, window), _bytes_of_rows(window)
-        if law.rank == 3:
-            n_bytes = max(n_bytes, _bytes_in_space(law))
-        return LatticePlan(seconds, n_bytes, None, _log_floor(law, rows_fit))
+        seconds, n_bytes = _seconds_of_rows(law, statistic, window), _bytes_of_rows(window, is_closed)
+        n_bytes = max(n_bytes, _bytes_in_space(law) if law.rank == 3 else _bytes_in_plane(law))
+        refusal = None if is_closed else _too_many_points(window)
+        return LatticePlan(seconds, n_bytes, refusal, _log_floor(law, rows_fit))
     seconds = SECONDS_PER_CELL * window.size if law.rank > 1 else 0.0
-    n_bytes = _bytes_of_cells(law, window)
-    return LatticePlan(seconds, n_bytes, _refusal_of_cells(law), _log_floor(law, cells_fit))
+    n_bytes, refusal = _bytes_of_cells(law, window), _too_many_points(window) or _refusal_of_cells(law)
+    return LatticePlan(seconds, n_bytes, refusal, _log_floor(law, cells_fit))
 
 
 def _window(law: SwapDistribution, log_mass: float) -> Window:
@@ -157,11 +158,29 @@ def _seconds_of_rows(law: SwapDistribution, statistic: LatticeStatistic, window:
     return seconds
 
 
-def _bytes_of_rows(window: Window) -> int:
-    """Return the memory of the rows of a window; of a plane, also that of the phases along a row."""
+def _too_many_points(window: Window) -> str | None:
+    """Return the reason why the points of a window cannot be decided one by one, if they cannot."""
+    if window.size <= MOST_CELLS:
+        return None
+    return f"{window.size} lattice points must be decided one by one; the limit is {MOST_CELLS}"
+
+
+def _bytes_of_rows(window: Window, is_closed: bool) -> int:
+    """Return the memory of the rows of a window; of a plane, also that of the phases along a row.
+
+    Without a closed form, the region may have several intervals in a row.
+    """
     *across, along = window.periods
     phases = plane.BYTES_PER_TURN * along if len(across) == 1 else 0
-    return max(BYTES_PER_INTERVAL * math.prod(across), phases)
+    n_each = 1 if is_closed else plane.INTERVALS_PER_ROW
+    return max(BYTES_PER_INTERVAL * n_each * math.prod(across), phases)
+
+
+def _bytes_in_plane(law: SwapDistribution) -> int:
+    """Return the memory of the frequencies of a plane that matter; under a tilt, they are more."""
+    window = _window(law, plane.LOG_WINDOW)
+    n_frequencies = min(window.size, TILTED * sum(n_expected(law, window.periods, plane.LOG_PRUNED)))
+    return math.ceil(plane.BYTES_PER_FREQUENCY * n_frequencies)
 
 
 def _bytes_in_space(law: SwapDistribution) -> int:

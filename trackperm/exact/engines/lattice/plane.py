@@ -324,10 +324,9 @@ def _row_sums(
     n_together = max(min(BLOCK // n_cells, memory_budget // (BYTES_PER_TERM * n_cells)), 1)
     if BYTES_PER_TURN * n_along > memory_budget:
         raise CapacityError(f"rows of {n_along} points do not fit the memory budget")
-    most = min(
-        MOST_FREQUENCIES, MOST_FACTORS // law.multiplicities.size, memory_budget // BYTES_PER_FREQUENCY
-    )
-    frequencies = surviving_frequencies(law, tilt.tilt, window.periods, LOG_PRUNED, max(most, FEW))
+    quick = max(min(MOST_FREQUENCIES, MOST_FACTORS // law.multiplicities.size), FEW)
+    most = min(quick, memory_budget // BYTES_PER_FREQUENCY)
+    frequencies = surviving_frequencies(law, tilt.tilt, window.periods, LOG_PRUNED, most)
     values, errors = characteristic_function(law, tilt.tilt, window.start, window.periods, frequencies)
     weights = conjugate_weights(frequencies, window.periods) / window.size
     along = np.unique(frequencies[:, 1])
