@@ -203,7 +203,7 @@ def test_limits(tmp_path: Path, limit: str, value: str, said: str) -> None:
     """Each is named, with what raises it; the command line has none, and the server goes on."""
     with MlflowServer.with_pages(tmp_path, {limit: value}) as server:
         client = Client(server.uri)
-        error = client.error(two_runs(server))
+        error = client.error(two_runs(server, 1_000_000))
         assert said in error["message"]
         assert limit in error["hint"]
         assert "command line" in error["hint"]
