@@ -221,17 +221,25 @@ def _lattice_test(histogram: DifferenceHistogram, h: Statistic, options: TestOpt
     # Tilts need a statistic with a known form, and do not stop early.
     tilts = statistic.observed_exact is not None and not options.mid_p and options.exceedances is None
     patience = PATIENCE if tilts else LONGEST
-    named = partial(run_named, options.method, others=["bracket", "tilted", "monte-carlo"])
 
-    def planned(region: Callable[[], Region]) -> Callable[[], tuple[TailMass, Engine[TailMass]]]:
+    def planned(region: Callable[[], Region]) -> Callable[[], TailResult]:
         """Choose engines; it raises CapacityError if none fits, by the pairs, whatever was observed."""
+        quick = _independent_tail(law, statistic, region, options, patience)
+        if quick is not None:
+            return lambda: quick
         engines = _engines(law, statistic, float(observed), region, upper, options)
-        if options.method != "auto":
-            return partial(named, engines, options.memory_budget)
-        return partial(run_first, fitting_engines(engines, options.memory_budget, patience=patience))
+        if options.method == "auto":
+            fitting = fitting_engines(engines, options.memory_budget, patience=patience)
+            run = partial(run_first, fitting)
+        else:
+            others: list[Method] = ["bracket", "tilted", "monte-carlo"]
+            run = partial(run_named, options.method, engines, options.memory_budget, others=others)
 
-    def quick(region: Callable[[], Region]) -> TailResult | None:
-        return _independent_tail(law, statistic, region, options, patience)
+        def computed() -> TailResult:
+            mass, engine = run()
+            return TailResult(mass, engine.name, engine.why)
+
+        return computed
 
     def drawn(method: str) -> PermutationTest:
         inside = region()
@@ -269,8 +277,6 @@ def _lattice_test(histogram: DifferenceHistogram, h: Statistic, options: TestOpt
         except CapacityError as error:
             raise cannot_solve("bracket", error.message) from error
     if found is None:
-        found = quick(region)
-    if found is None:
         try:
             run = planned(region)
         except CapacityError as error:
@@ -290,14 +296,9 @@ def _lattice_test(histogram: DifferenceHistogram, h: Statistic, options: TestOpt
             found = bounds()
             found = replace(found, why=f"{found.why}; {error.message}")
         else:
-            mass, engine = run()
-            found = TailResult(mass, engine.name, engine.why)
+            found = run()
     if options.mid_p and law.n_coins:
-        strict = partial(region, strict=True)
-        interior = quick(strict)
-        if interior is None:
-            mass, engine = planned(strict)()
-            interior = TailResult(mass, engine.name, engine.why)
+        interior = planned(partial(region, strict=True))()
         found = replace(found, interior=interior.mass, method=interior.method, why=interior.why)
     return computed_result(found, options, fields)
 

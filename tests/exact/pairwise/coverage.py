@@ -76,7 +76,7 @@ def errors(sample: Sample, truth: float, n_samples: int, seed: int) -> Errors:
 def score(influences: Influences, truth: float) -> float | None:
     """Return the observed minus the true difference, in standard deviations under the law with the true one.
 
-    None if there is no interval.
+    Return None where too few examples differ for an interval.
     """
     if influences.n_effective < FEWEST:
         return None

@@ -42,7 +42,7 @@ SECONDS_PER_CELL = 2.5e-6
 microseconds for F1 of strata, macro-F1 and correlation, measured on one core at 2.5 GHz."""
 
 SECONDS_PER_ROW_IN_SPACE = 1.5e-6
-"""The same of a lattice of rank three, where half of all rows are negligible."""
+"""Time of a row of a lattice of rank three, where half of all rows are negligible."""
 
 SECONDS_PER_POINT = 6e-7
 """Time of a point in a row that is decided on its own, measured with MCC."""
