@@ -86,6 +86,10 @@ def test_version_is_told_before_anything_is_imported():
     assert not modules & (NOT_AT_ALL | {"trackperm.cli.commands", "trackperm.errors"})
 
 
+def test_help_imports_little():
+    assert not modules_after(["--help"]) & {"polars", "numpy", "scipy", "mlflow", "wandb", "rich"}
+
+
 def test_comparing_two_files_leaves_out_what_it_does_not_need(tmp_path: Path):
     for name, every in (("baseline", 3), ("candidate", 4)):
         rows = "".join(f"e{i},{int(i % every > 0)}\n" for i in range(200))

@@ -180,6 +180,19 @@ def test_the_p_of_an_equivalence_is_that_of_the_equivalence():
     assert ", uncorrected for equivalence)" in text.headline(several[0])
 
 
+def test_monte_carlo_is_labelled_everywhere():
+    comparison = accuracy(better=30, worse=20, both=40, method="monte-carlo", n_samples=999)
+    (first,) = [line for line in text.lines(comparison) if line.startswith("p ≈ ")]
+    assert "exact" not in first
+    assert any(line.startswith("Monte Carlo: 999 random swaps (seed 0), ") for line in text.lines(comparison))
+    assert text.headline(comparison).endswith(f"(p ≈ {comparison.format_pvalue()}, Monte Carlo)")
+    assert f"p ≈ {comparison.format_pvalue()}" in repr(comparison)
+    assert "≈" in comparison._repr_html_()
+    assert "Monte Carlo of 999 swaps" in comparison._repr_html_()
+    assert comparison.options["seed"] == "0"
+    assert comparison.key != accuracy(better=30, worse=20, both=40).key
+
+
 def test_tilted_sampling_is_labelled_everywhere():
     """It is valid, neither exact nor an estimate, and the estimate beside it is not the p-value."""
     rng = np.random.default_rng(0)

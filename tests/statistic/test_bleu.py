@@ -110,6 +110,15 @@ def test_thousand_sentences_by_tilted_sampling() -> None:
     assert "no exact engine fits" in found.test.why
 
 
+def test_lists_and_texts_are_the_same() -> None:
+    label, *systems = corpus(np.random.default_rng(4), 20)
+    texts = trackperm.compare(*(run(system, label) for system in systems), "bleu")
+    columns = [[text.split() for text in column] for column in (label, *systems)]
+    lists = trackperm.compare(*(run(system, columns[0]) for system in columns[1:]), "bleu")
+    assert lists.pvalue == texts.pvalue
+    assert lists.candidate_score == texts.candidate_score
+
+
 def test_a_missing_prediction_counts_as_an_empty_one() -> None:
     label, baseline, candidate = corpus(np.random.default_rng(3), 14)
     missing, empty = (

@@ -139,6 +139,15 @@ def test_what_was_refused_for_want_of_a_baseline_passes_once_the_policy_says_so(
     assert [line["event"] for line in runs.heard.events("refused", "passed")] == ["refused", "passed"]
 
 
+def test_a_rule_that_was_changed_judges_what_was_compared(runs: WatchedStore):
+    runs.baseline()
+    candidate = runs.finished()
+    for rule in ("regression", "not-shown-non-inferior"):
+        assert runs.once(margin=0.116, fail_on=rule) is None
+    assert runs.compared() == [f"mlflow:{candidate}"]
+    assert [line["outcome"] for line in runs.heard.events("compared", "known")] == ["pass", "fail"]
+
+
 def test_since(runs: WatchedStore):
     """A run without an end time is not left out."""
     runs.baseline()
