@@ -41,10 +41,21 @@ def test_once_and_status(runs: HookedStore):
 
 
 @pytest.mark.extended
-def test_an_experiment_that_is_not_there_is_bad_input(runs: HookedStore):
-    watch = ["watch", "--policy", runs.policy_file(runs="mlflow:other"), "--once"]
+@pytest.mark.parametrize(
+    ("changes", "code", "said"),
+    [
+        ({"runs": "mlflow:other"}, 2, "no experiment called `other`"),
+        ({"tracking_uri": "http://127.0.0.1:9"}, 3, "does not answer"),
+    ],
+)
+def test_what_once_cannot_do_is_told_by_its_exit_code(
+    runs: HookedStore, changes: dict[str, str], code: int, said: str
+):
+    watch = ["watch", "--policy", runs.policy_file(**changes), "--once"]
     result = call_trackperm(runs.folder, *watch, "--state", runs.folder / "state")
-    assert (result.returncode, "no experiment called `other`" in result.stderr) == (2, True)
+    assert result.returncode == code, result.stderr
+    assert said in result.stderr
+    assert "Traceback" not in result.stderr
 
 
 @pytest.mark.parametrize(

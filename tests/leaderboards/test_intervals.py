@@ -145,6 +145,9 @@ def test_no_interval_contradicts_its_verdict(correction: Any, statistic: str, ba
     board = trackperm.leaderboard(runs, statistic, correction=correction, baseline=baseline)
     assert any(each.interval is not None for each in board.rows)
     assert contradicts(board) == []
+    assert all(each.pair.difference in each.interval for each in board.rows if each.interval is not None)
+    bare = trackperm.leaderboard(runs, statistic, correction=correction, baseline=baseline, intervals=False)
+    assert all(each.interval is None for each in bare.rows)
 
 
 def test_an_approximate_interval_is_widened_to_0() -> None:

@@ -77,6 +77,9 @@ def test_drawn_and_adjusted_results_say_so():
     first, _ = corrected([accuracy(20, 4, both=10), accuracy(12, 10, both=10)], "bonferroni")
     assert comparison_name(first) == "candidate beats baseline in accuracy, adjusted p 0.0031"
     assert comparison_cell(first) == "accuracy 0.8824 ▲ adj. p=0.0031"
+    both, _ = corrected([drawn, drawn], "holm")
+    assert comparison_cell(both).startswith("accuracy 0.8824 ▲ adj. p≈0.")
+    assert comparison_cell(both).endswith(" MC")
 
 
 def test_an_upper_bound_is_none_of_the_exact_values():

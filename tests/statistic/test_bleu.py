@@ -110,6 +110,18 @@ def test_thousand_sentences_by_tilted_sampling() -> None:
     assert "no exact engine fits" in found.test.why
 
 
+def test_monte_carlo_agrees_with_enumeration() -> None:
+    label, *systems = corpus(np.random.default_rng(8), 12, words=20)
+    runs = [run(system, label) for system in systems]
+    exact, sampled, tilted = (
+        trackperm.compare(*runs, "bleu", method=m) for m in ("enumerate", "monte-carlo", "tilted")
+    )
+    low, high = sampled.test.interval
+    assert low <= exact.pvalue <= high
+    assert exact.pvalue <= tilted.pvalue <= 1.2 * exact.pvalue
+    assert 0.01 < exact.pvalue < 0.99
+
+
 def test_lists_and_texts_are_the_same() -> None:
     label, *systems = corpus(np.random.default_rng(4), 20)
     texts = trackperm.compare(*(run(system, label) for system in systems), "bleu")

@@ -51,6 +51,7 @@ def test_documents_of_built_ins_read_back(tmp_path: Path, name: str) -> None:
     again = load(tmp_path, written_spec(statistic))
     assert written_spec(again) == written_spec(statistic)
     assert again.count_names == statistic.count_names
+    assert again.ranges == statistic.ranges
     assert again.g_names == statistic.g_names
     point = list(range(3, 3 + len(again.g_names)))
     if isinstance(statistic.h, RationalStatistic):

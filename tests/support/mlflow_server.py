@@ -65,7 +65,8 @@ class MlflowServer:
 
     A context manager. After :meth:`kill`, :meth:`start` brings it back on the same port and store. `env` is
     added to its environment; `workers` are processes of uvicorn, or of `gunicorn`; `app` is ``--app-name``,
-    `prefix` is ``--static-prefix``, and `arguments` are further ones of ``mlflow server``.
+    `prefix` is ``--static-prefix``, and `arguments` are further ones of ``mlflow server``. If not
+    `has_tables`, it makes the tables of its database itself.
     """
 
     def __init__(
@@ -78,6 +79,7 @@ class MlflowServer:
         gunicorn: bool = False,
         prefix: str = "",
         arguments: Sequence[str] = (),
+        has_tables: bool = True,
     ) -> None:
         self.folder = folder
         self.artifacts = folder / "artifacts"
@@ -88,6 +90,7 @@ class MlflowServer:
         self._options += [] if app is None else ["--app-name", app]
         self._options += ["--gunicorn-opts", "--timeout 120"] if gunicorn else []
         self._options += ["--static-prefix", prefix] if prefix else []
+        self._has_tables = has_tables
         self._process: subprocess.Popen[bytes] | None = None
 
     @classmethod
@@ -105,7 +108,8 @@ class MlflowServer:
     def start(self) -> None:
         """Start the server and wait until it answers."""
         assert self._process is None
-        write_tables(self.folder / "mlflow.db")
+        if self._has_tables:
+            write_tables(self.folder / "mlflow.db")
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("MLFLOW_")}
         settings = {
             "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",

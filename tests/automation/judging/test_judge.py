@@ -64,7 +64,7 @@ def bounded(worse: int, **options: Any) -> Comparison:
             "undecided",
             "and the margin is 0.02",
         ),
-        ({"margin": 0.5}, lambda: accuracy(10, 12, 60, 20, margin=0.5), "pass", "accuracy"),
+        ({"margin": 0.5}, lambda: accuracy(10, 12, 60, 20, margin=0.5), "pass", "equivalent within 0.5"),
         # no p below 0.05 is within reach, and equivalence is shown
         ({"margin": 0.02}, lambda: accuracy(2, 2, 900, 96, margin=0.02), "pass", "equivalent within 0.02"),
         # significantly worse, by less than the margin
@@ -97,6 +97,12 @@ def test_outcomes(
     found = judge(policy(**keys), [compared()])
     assert found.outcome == outcome
     assert said in found.reasons[0]
+
+
+def test_equivalence_passes_where_no_p_below_the_level_is_possible(policy: Any):
+    comparison = accuracy(2, 2, 900, 96, margin=0.02)
+    assert comparison.test.log10_smallest_pvalue >= math.log10(comparison.alpha)
+    assert judge(policy(margin=0.02), [comparison]).outcome == "pass"
 
 
 @pytest.mark.parametrize(("n", "outcome"), [(5, "undecided"), (6, "pass"), (1000, "pass")])

@@ -93,22 +93,26 @@ def test_what_was_ignored_may_be_sent_again(site: Site, tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    "send",
+    ("send", "reason"),
     [
-        lambda site: site.wandb({"run": "team/digits/x"}, secret="guessed"),
-        lambda site: site.wandb(b"this is no JSON", secret="guessed"),
-        lambda site: site.post("/wandb", b"{}", {}),
-        lambda site: site.post("/mlflow", b"{}", {"X-MLflow-Signature": "v1,x"}),
-        lambda site: site.mlflow(created("a" * 32), at=time.time() - 400),
-        lambda site: site.mlflow(created("a" * 32), at=time.time() + 400),
+        (lambda site: site.wandb({"run": "team/digits/x"}, secret="guessed"), "does not match the body"),
+        (lambda site: site.wandb(b"this is no JSON", secret="guessed"), "does not match the body"),
+        (lambda site: site.post("/wandb", b"{}", {}), "`X-Wandb-Signature` is missing"),
+        (
+            lambda site: site.post("/mlflow", b"{}", {"X-MLflow-Signature": "v1,x"}),
+            "`X-MLflow-Delivery-Id` is missing",
+        ),
+        (lambda site: site.mlflow(created("a" * 32), at=time.time() - 400), "more than 300 seconds"),
+        (lambda site: site.mlflow(created("a" * 32), at=time.time() + 400), "more than 300 seconds"),
     ],
-    ids=["guessed", "before the body is read", "none", "malformed", "old", "of the future"],
+    ids=["guessed", "before the body is read", "none", "without a delivery", "old", "of the future"],
 )
-def test_other_signatures_are_refused(site: Site, send: Callable[[Site], tuple[int, object]]):
+def test_other_signatures_are_refused(site: Site, send: Callable[[Site], tuple[int, object]], reason: str):
     assert send(site)[0] == 401
     assert site.queued == []
     [refused] = site.heard.events("delivery-refused")
     assert refused["status"] == 401
+    assert reason in refused["reason"]
 
 
 @pytest.mark.parametrize(

@@ -299,7 +299,7 @@ class TestDiscovery:
         logged.refuses(r"2 artifacts [\s\S]*    dev\.csv[\s\S]*    predictions  \(")
         assert logged.tracker.tables(logged.run) == ["dev.csv", "predictions"]
         for path in ("predictions", "predictions/"):
-            assert logged.ids(path) == IDS
+            assert logged.tracker.read(logged.run, path).frame.to_dict(as_series=False) == PREDICTIONS
 
     def test_parts_outside_all_folders(self, logged: Logged):
         """As `mlflow.log_artifacts(folder)` logs what is in it."""
