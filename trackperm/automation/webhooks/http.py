@@ -41,6 +41,7 @@ _READ_SECONDS = 5.0
 _MOST_HEAD_BYTES = 32 * 1024
 _BACKLOG = 512
 _ANSWER_SECONDS = 3.0
+_PAUSE_SECONDS = 0.1
 _MOST_DISCARDED_BYTES = 2**20
 _DISCARD_SECONDS = 1.0
 _VERSION = re.compile(r"HTTP/1\.[01]")
@@ -67,6 +68,7 @@ class ReceiverServer:
         self._stop = asyncio.Event()
         self._is_over = threading.Event()
         self._arriving: dict[asyncio.Future[bool], None] = {}
+        self._waiting = 0
         self._connections: set[asyncio.Task[None]] = set()
         self._threads = ThreadPoolExecutor(MOST_AT_ONCE, "trackperm-delivery")
 
@@ -90,11 +92,10 @@ class ReceiverServer:
         self._is_over.wait()
 
     async def _serve(self) -> None:
-        server = await asyncio.start_server(
-            self._connect, sock=self._socket, limit=_MOST_HEAD_BYTES, backlog=_BACKLOG
-        )
+        self._socket.setblocking(False)
+        accepting = self._loop.create_task(self._accept())
         await self._stop.wait()
-        server.close()
+        accepting.cancel()
         for reading in list(self._arriving):
             reading.cancel()
         if self._connections:
@@ -104,6 +105,25 @@ class ReceiverServer:
             await asyncio.gather(*late, return_exceptions=True)
         self._threads.shutdown(wait=False, cancel_futures=True)
         await asyncio.sleep(0)  # lets closed connections end
+
+    async def _accept(self) -> None:
+        """Accept connections, as long as half of the files that may be open are left for other things.
+
+        `asyncio.start_server` accepts hundreds before one of them is read, and pauses for a second when it
+        can open no more files.
+        """
+        while True:
+            while len(self._connections) >= 2 * min(MOST_ARRIVING, self._most_open):
+                await asyncio.wait(self._connections, return_when=asyncio.FIRST_COMPLETED)
+            try:
+                connection, _ = await self._loop.sock_accept(self._socket)
+                await self._loop.connect_accepted_socket(self._protocol, connection)
+            except OSError:  # the sender has gone, or others have opened too many files
+                await asyncio.sleep(_PAUSE_SECONDS)
+
+    def _protocol(self) -> asyncio.StreamReaderProtocol:
+        reader = asyncio.StreamReader(_MOST_HEAD_BYTES, self._loop)
+        return asyncio.StreamReaderProtocol(reader, self._connect, self._loop)
 
     def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         connection = self._loop.create_task(self._converse(reader, writer))
@@ -141,10 +161,14 @@ class ReceiverServer:
             if request.method == "GET":
                 is_known = request.path in ("/health", "/healthz")
                 return (200, {"status": "ok"}) if is_known else (404, {"status": "not found"})
-            if len(self._connections) - len(self._arriving) > min(MOST_ARRIVING, self._most_open):
+            if self._waiting >= min(MOST_ARRIVING, self._most_open):
                 raise RefusedRequestError(503, "too many requests are waiting")
-            delivery = request.path, request.headers, request.body
-            return await self._loop.run_in_executor(self._threads, self.receiver.take, *delivery)
+            self._waiting += 1
+            try:
+                delivery = request.path, request.headers, request.body
+                return await self._loop.run_in_executor(self._threads, self.receiver.take, *delivery)
+            finally:
+                self._waiting -= 1
         except RefusedRequestError as error:
             return self.receiver.refused(request.path, error.status, error.message)
         except OSError:
