@@ -1,13 +1,11 @@
-"""What tests of hooks share: stores, a queue, what a watcher said, scripts that train."""
+"""What tests of hooks share: stores, a queue, what a watcher said."""
 
 from __future__ import annotations
 
-import logging
 from pathlib import Path
 
-import mlflow
 import pytest
-from support.hooked_runs import Heard, HookedStore
+from support.hooked_runs import HookedStore
 from support.mlflow_stores import MlflowStore
 
 from trackperm.report import rasterised
@@ -36,30 +34,3 @@ def drawn_once(any_picture: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
 def runs(database: Path, tmp_path: Path) -> HookedStore:
     uri = f"sqlite:///{database / 'mlflow.db'}"
     return HookedStore(uri, tmp_path, tmp_path / "artifacts", tmp_path.name)
-
-
-@pytest.fixture
-def heard() -> Heard:
-    return Heard()
-
-
-@pytest.fixture
-def script(runs: HookedStore, monkeypatch: pytest.MonkeyPatch) -> HookedStore:
-    """The test is a training script: its experiment is there, and it has a queue of its own."""
-    monkeypatch.setenv("TRACKPERM_STATE", str(runs.folder / "state"))
-    runs.store.experiment(runs.experiment)
-    return runs
-
-
-@pytest.fixture
-def mlflow_script(script: HookedStore) -> HookedStore:
-    """The script has said to MLflow where its runs go."""
-    mlflow.set_tracking_uri(script.store.uri)
-    mlflow.set_experiment(script.experiment)
-    return script
-
-
-@pytest.fixture
-def warnings(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
-    caplog.set_level(logging.INFO, "trackperm")
-    return caplog

@@ -97,7 +97,8 @@ def test_a_line_that_cannot_be_written():
     assert told.is_set()
 
 
-def test_readable_where_the_stream_can_be(heard: Heard):
+def test_readable_where_the_stream_can_be():
+    heard = Heard()
     heard.log("e", name="実験 …")
     assert "実験 …" in heard.text
 

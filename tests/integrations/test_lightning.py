@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 
-import polars as pl
 import pytest
 from support.mlflow_stores import MlflowStore
 from support.recipes import Recipe, assert_trained_and_compared
@@ -26,6 +24,6 @@ def test_two_processes_without_ids(tmp_path: Path):
     recipe.succeeds("python train.py of-two --epochs 0 --devices 2")
     store = MlflowStore(f"sqlite:///{recipe.folder / 'mlflow.db'}")
     [run] = store.client.search_runs([store.experiment("lightning")])
-    logged = pl.read_parquet(io.BytesIO(store.artifacts(run.info.run_id)["predictions.parquet"]))
+    logged = store.frame(run.info.run_id)
     assert len(logged) == 201
     assert logged["id"].str.len_bytes().unique().to_list() == [16], "no second one of any"

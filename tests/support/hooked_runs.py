@@ -8,6 +8,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from support.mlflow_stores import MlflowStore
@@ -91,6 +92,10 @@ class HookedStore:
         """Load that policy."""
         return load_policies(self.policy_file(**changes)).find()
 
+    def policy_by_name(self, candidate: str = "candidate", **changes: Any) -> Policy:
+        """Load a policy that compares runs of a name with the newest one called `baseline`."""
+        return self.policy(only={"name": candidate}, baseline={"newest": {"name": "baseline"}}, **changes)
+
     def compared(self) -> list[str]:
         """List the candidates of all finished comparisons, one entry for each comparison."""
         runs = self.store.comparisons(self.experiment)
@@ -170,6 +175,35 @@ class WatchedStore(HookedStore):
         """Return the only row of the queue."""
         [entry] = self.queue.entries()
         return entry
+
+
+class Script(HookedStore):
+    """A training script: an experiment that is there, a queue of its own, and what it is told."""
+
+    def __init__(self, *place: Any, log: pytest.LogCaptureFixture) -> None:
+        super().__init__(*place)
+        self.store.experiment(self.experiment)
+        self.caplog = log
+        self.state = self.folder / "state"
+
+    @property
+    def told(self) -> str:
+        """All that was logged, by whichever library."""
+        return self.caplog.text
+
+    @property
+    def said(self) -> list[str]:
+        """What trackperm said."""
+        return [record.getMessage() for record in self.caplog.records if record.name == "trackperm"]
+
+    @property
+    def entries(self) -> list[Entry]:
+        return Queue(self.state).entries()
+
+    @property
+    def kept(self) -> list[Path]:
+        """Predictions that could not be logged."""
+        return sorted((self.state / "unlogged").glob("*"))
 
 
 def three_changed() -> dict[str, list[Any]]:

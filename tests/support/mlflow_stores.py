@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import mlflow
+import polars as pl
 from mlflow import MlflowClient
 from mlflow.entities import Run
 
@@ -116,6 +117,12 @@ class MlflowStore:
                         self.client.download_artifacts(run_id, info.path, target)
                     ).read_bytes()
         return contents
+
+    def frame(self, run_id: str, artifact: str | None = None) -> pl.DataFrame:
+        """Read a Parquet artifact of a run; one that is not named has to be the only one."""
+        files = self.artifacts(run_id)
+        [name] = files if artifact is None else [artifact]
+        return pl.read_parquet(files[name])
 
     def table(self, run_id: str, artifact: str) -> dict[str, Any]:
         """Read a logged table as the JSON object that it is."""

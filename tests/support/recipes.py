@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import re
 import shutil
@@ -10,8 +9,6 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-
-import polars as pl
 
 from support.mlflow_stores import MlflowStore
 from support.processes import ROOT, run
@@ -58,8 +55,7 @@ def assert_trained_and_compared(recipe: Recipe, experiment: str, ids: Sequence[o
     store = MlflowStore(f"sqlite:///{recipe.folder / 'mlflow.db'}")
     runs = {run.info.run_name: run for run in store.client.search_runs([store.experiment(experiment)])}
     for name in ("baseline", "candidate", "candidate-of-two"):
-        logged = pl.read_parquet(io.BytesIO(store.artifacts(runs[name].info.run_id)["predictions.parquet"]))
-        assert logged["id"].to_list() == list(ids), said
+        assert store.frame(runs[name].info.run_id)["id"].to_list() == list(ids), said
         assert runs[name].info.status == "FINISHED"
     candidates = {f"mlflow:{runs[name].info.run_id}" for name in ("candidate", "candidate-of-two")}
     queued = Queue(recipe.state).entries()

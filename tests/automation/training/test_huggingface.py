@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import random
 import re
 import time
@@ -13,9 +12,8 @@ from unittest.mock import Mock
 
 import mlflow
 import numpy as np
-import polars as pl
 import pytest
-from support.hooked_runs import HookedStore
+from support.hooked_runs import HookedStore, Script
 from support.wandb_projects import WandbProjects
 from support.wandb_standin import Standin
 
@@ -52,22 +50,13 @@ def offline(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
 
 
-def policy(runs: HookedStore, **changes: Any) -> Any:
-    return runs.policy(only={"name": "candidate"}, baseline={"newest": {"name": "baseline"}}, **changes)
-
-
-def frame(runs: HookedStore, run_id: str) -> pl.DataFrame:
-    [artifact] = runs.store.artifacts(run_id).values()
-    return pl.read_parquet(io.BytesIO(artifact))
-
-
-def named(runs: HookedStore, name: str) -> Any:
+def named(runs: Script, name: str) -> Any:
     experiment = runs.store.experiment(runs.experiment)
     [run] = runs.store.client.search_runs([experiment], f"attributes.run_name = '{name}'")
     return run
 
 
-def trained(tiny: Any, hook: Any, runs: HookedStore, name: str, dataset: Any = None, **options: Any) -> Any:
+def trained(tiny: Any, hook: Any, runs: Script, name: str, dataset: Any = None, **options: Any) -> Any:
     """Train with MLflow's own callback, which begins and ends the run, and return the trainer."""
     epochs = options.pop("epochs", 0.2)
     dataset = dataset or tiny.examples()
@@ -77,12 +66,12 @@ def trained(tiny: Any, hook: Any, runs: HookedStore, name: str, dataset: Any = N
     return trainer
 
 
-def test_a_baseline_and_a_candidate(tiny: Any, hook: Any, runs: HookedStore):
+def test_a_baseline_and_a_candidate(tiny: Any, hook: Any, runs: Script):
     """MLflow's callback begins and ends the run; by then it has been compared."""
     trained(tiny, hook, runs, "baseline", policy=None, columns=ID)
-    trainer = trained(tiny, hook, runs, "candidate", policy=policy(runs), columns=ID, epochs=6)
+    trainer = trained(tiny, hook, runs, "candidate", policy=runs.policy_by_name(), columns=ID, epochs=6)
     candidate = named(runs, "candidate")
-    logged = frame(runs, candidate.info.run_id)
+    logged = runs.store.frame(candidate.info.run_id)
     data = tiny.examples()
     assert logged["id"].to_list() == [example["question"] for example in data]
     assert logged["label"].to_list() == [example["labels"] for example in data]
@@ -95,29 +84,26 @@ def test_a_baseline_and_a_candidate(tiny: Any, hook: Any, runs: HookedStore):
     assert mlflow.active_run() is None
 
 
-def test_without_ids_examples_are_known_by_their_inputs(
-    tiny: Any, hook: Any, runs: HookedStore, warnings: pytest.LogCaptureFixture
-):
+def test_without_ids_examples_are_known_by_their_inputs(tiny: Any, hook: Any, runs: Script):
     """Another order of the test set pairs rightly; another test set is refused."""
     data = tiny.examples()
     shuffled = random.Random(1).sample([*data, data[0]], len(data) + 1)
     trained(tiny, hook, runs, "baseline", [*data, data[0]], policy=None)
-    trained(tiny, hook, runs, "candidate", shuffled, policy=policy(runs), epochs=6)
+    trained(tiny, hook, runs, "candidate", shuffled, policy=runs.policy_by_name(), epochs=6)
     [comparison] = runs.store.comparisons(runs.experiment)
     assert comparison.data.metrics["accuracy/n_examples"] == len(data) + 1
     by_id = {}
     for name in ("baseline", "candidate"):
-        logged = frame(runs, named(runs, name).info.run_id)
+        logged = runs.store.frame(named(runs, name).info.run_id)
         by_id[name] = dict(zip(logged["id"], logged["label"], strict=True))
     assert by_id["baseline"] == by_id["candidate"]
     assert list(by_id["baseline"]) != list(by_id["candidate"])
     other = [{**example, "input_ids": example["input_ids"][::-1]} for example in data]
-    changed = runs.policy(only={"name": "other"}, baseline={"newest": {"name": "baseline"}}, margin=0.5)
-    trained(tiny, hook, runs, "other", other, policy=changed)
-    assert "have no partner" in warnings.text
+    trained(tiny, hook, runs, "other", other, policy=runs.policy_by_name("other", margin=0.5))
+    assert "have no partner" in runs.told
 
 
-def test_predictions_are_whole_and_in_the_order_of_the_data(tiny: Any, hook: Any, runs: HookedStore):
+def test_predictions_are_whole_and_in_the_order_of_the_data(tiny: Any, hook: Any, runs: Script):
     """Whatever the arguments: batches sorted by length, metrics by batch, only the loss."""
 
     def metrics(prediction: Any, compute_result: bool) -> dict[str, float]:
@@ -137,7 +123,7 @@ def test_predictions_are_whole_and_in_the_order_of_the_data(tiny: Any, hook: Any
         callback = hook.ComparisonCallback(trainer, policy=None, columns={**ID, "size": "question"})
         trainer.add_callback(callback)
         trainer.train()
-    logged = frame(runs, run.info.run_id)
+    logged = runs.store.frame(run.info.run_id)
     assert logged["id"].to_list() == [example["question"] for example in data]
     assert logged["prediction"].to_list() == tiny.classes(trainer.model, data)
     assert logged["label"].to_list() == [example["labels"] for example in data]
@@ -152,23 +138,12 @@ def test_the_run_that_wandb_has_open(
 ):
     import wandb
 
-    monkeypatch.setenv("TRACKPERM_STATE", str(tmp_path / "state"))
     monkeypatch.setenv("WANDB_ENTITY", "team")
     monkeypatch.setenv("WANDB_PROJECT", "hugging")
-    monkeypatch.setenv("WANDB_BASE_URL", standin.url)
-    store = HookedStore(standin.url, tmp_path)
-    chosen = store.policy(
-        runs="wandb:team/hugging",
-        only={"name": "candidate"},
-        baseline={"newest": {"name": "baseline"}},
-    )
-    for name, epochs in (("baseline", 0.2), ("candidate", 6)):
+    chosen = HookedStore(standin.url, tmp_path).policy_by_name(runs="wandb:team/hugging")
+    for name, policy, epochs in (("baseline", None, 0.2), ("candidate", chosen, 6)):
         trainer = tiny.trainer(tmp_path, tiny.examples(), epochs=epochs, report_to="wandb", run_name=name)
-        trainer.add_callback(
-            hook.ComparisonCallback(
-                trainer, policy=None if name == "baseline" else chosen, columns=ID, budget_seconds=60
-            )
-        )
+        trainer.add_callback(hook.ComparisonCallback(trainer, policy=policy, columns=ID, budget_seconds=60))
         trainer.train()
         run_id = wandb.run.id
         wandb.finish()
@@ -187,7 +162,7 @@ def test_the_run_that_wandb_has_open(
     ],
 )
 def test_what_cannot_work_is_refused_before_the_training(
-    tiny: Any, hook: Any, runs: HookedStore, dataset: str, columns: Any, message: str
+    tiny: Any, hook: Any, runs: Script, dataset: str, columns: Any, message: str
 ):
     data = tiny.examples(4)
     given = {"none": None, "several": {"a": data, "b": data}, "one": data}[dataset]
@@ -196,27 +171,25 @@ def test_what_cannot_work_is_refused_before_the_training(
         hook.ComparisonCallback(trainer, given, policy=None, columns=columns)
 
 
-def test_a_failure_is_not_raised(tiny: Any, hook: Any, runs: HookedStore, warnings: pytest.LogCaptureFixture):
+def test_a_failure_is_not_raised(tiny: Any, hook: Any, runs: Script):
     """Neither one of the model on the data set, nor one of the user's function."""
     trained(tiny, hook, runs, "one", [{"input_ids": [10**6], "labels": 0}], policy=None)
-    assert "the data set was not predicted" in warnings.text
+    assert "the data set was not predicted" in runs.told
     trained(tiny, hook, runs, "two", policy=None, examples=Mock(side_effect=RuntimeError("oops")))
-    assert "the predictions were not logged: RuntimeError: oops" in warnings.text
+    assert "the predictions were not logged: RuntimeError: oops" in runs.told
     trained(tiny, hook, runs, "three", policy=None, examples=lambda _: {"prediction": [1]})
-    assert "the columns of the predictions differ in length" in warnings.text
+    assert "the columns of the predictions differ in length" in runs.told
     assert [named(runs, name).info.status for name in ("one", "two", "three")] == ["FINISHED"] * 3
 
 
-def test_a_data_loader_that_sorts_is_noticed(
-    tiny: Any, hook: Any, runs: HookedStore, warnings: pytest.LogCaptureFixture
-):
+def test_a_data_loader_that_sorts_is_noticed(tiny: Any, hook: Any, runs: Script):
     data = tiny.examples()
     trainer = tiny.trainer(runs.folder, data)
     loader = trainer.get_test_dataloader
     trainer.get_test_dataloader = lambda dataset: loader(sorted(dataset, key=lambda each: each["labels"]))
     with mlflow.start_run() as run:
         hook.ComparisonCallback(trainer, policy=None, columns=ID).log_and_compare()
-    assert "differ from those of the data set, in its order" in warnings.text
+    assert "differ from those of the data set, in its order" in runs.told
     assert not runs.store.artifacts(run.info.run_id)
 
 

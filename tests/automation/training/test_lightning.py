@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import re
 import sys
@@ -11,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import mlflow
-import polars as pl
 import pytest
-from support.hooked_runs import HookedStore
+from support.hooked_runs import HookedStore, Script
 from support.processes import run
 from support.wandb_projects import WandbProjects
 from support.wandb_standin import Standin
@@ -54,21 +52,13 @@ def hook(tiny: Any) -> Any:
     return lightning
 
 
-def policy(runs: HookedStore, **changes: Any) -> Any:
-    return runs.policy(only={"name": "candidate"}, baseline={"newest": {"name": "baseline"}}, **changes)
-
-
-def mlflow_logger(runs: HookedStore, name: str) -> Any:
+def mlflow_logger(runs: Script, name: str) -> Any:
     from lightning.pytorch.loggers import MLFlowLogger
 
     return MLFlowLogger(runs.experiment, run_name=name, tracking_uri=runs.store.uri)
 
 
-def frame(runs: HookedStore, run_id: str, artifact: str = "predictions.parquet") -> pl.DataFrame:
-    return pl.read_parquet(io.BytesIO(runs.store.artifacts(run_id)[artifact]))
-
-
-def distributed(runs: HookedStore, logger: Any, folder: Path, script: str) -> Any:
+def distributed(runs: Script, logger: Any, folder: Path, script: str) -> Any:
     """Run a script that starts processes, which log to the run of `logger`."""
     path = folder / "evaluate.py"
     path.write_text(script)
@@ -80,18 +70,17 @@ def distributed(runs: HookedStore, logger: Any, folder: Path, script: str) -> An
 
 
 @pytest.mark.parametrize("named", [False, True], ids=["digests", "names"])
-def test_a_baseline_and_a_candidate_of_its_own_logger(tiny: Any, hook: Any, runs: HookedStore, named: bool):
+def test_a_baseline_and_a_candidate_of_its_own_logger(tiny: Any, hook: Any, runs: Script, named: bool):
     data, columns = tiny.Points(named=named), {"id": "name"} if named else None
     module, scores = tiny.classifier(), []
     for name, epochs in (("baseline", 0), ("candidate", 5)):
-        callback = hook.ComparisonCallback(
-            None if name == "baseline" else policy(runs), columns=columns, budget_seconds=60
-        )
+        policy = None if name == "baseline" else runs.policy_by_name()
+        callback = hook.ComparisonCallback(policy, columns=columns, budget_seconds=60)
         logger = mlflow_logger(runs, name)
         trainer = tiny.trainer(runs.folder, [callback], logger, max_epochs=epochs)
         trainer.fit(module, tiny.loader(data))
         trainer.test(module, tiny.loader(data, 8 if name == "baseline" else 61), verbose=False)
-        logged = frame(runs, logger.run_id)
+        logged = runs.store.frame(logger.run_id)
         scores.append((logged["prediction"] == logged["label"]).mean())
     assert logged["label"].to_list() == data.y.tolist()
     assert logged["prediction"].to_list() == tiny.classes(module, data)
@@ -106,18 +95,16 @@ def test_a_baseline_and_a_candidate_of_its_own_logger(tiny: Any, hook: Any, runs
     assert comparison.data.metrics["accuracy/difference"] == pytest.approx(scores[1] - scores[0])
 
 
-def test_another_test_set_is_refused(
-    tiny: Any, hook: Any, runs: HookedStore, warnings: pytest.LogCaptureFixture
-):
+def test_another_test_set_is_refused(tiny: Any, hook: Any, runs: Script):
     for name, seed in (("baseline", 1), ("candidate", 2)):
-        callback = hook.ComparisonCallback(policy(runs), budget_seconds=60)
+        callback = hook.ComparisonCallback(runs.policy_by_name(), budget_seconds=60)
         trainer = tiny.trainer(runs.folder, [callback], mlflow_logger(runs, name))
         trainer.test(tiny.classifier(), tiny.loader(tiny.Points(seed=seed)), verbose=False)
-    assert "have no partner" in warnings.text
+    assert "have no partner" in runs.told
     assert runs.compared() == []
 
 
-def test_each_stage_logs_its_own(tiny: Any, hook: Any, runs: HookedStore):
+def test_each_stage_logs_its_own(tiny: Any, hook: Any, runs: Script):
     """Validations during training, where the last counts, and a validation afterwards."""
     data = tiny.Points()
     stages = ("fit", "validate", "test")
@@ -127,41 +114,35 @@ def test_each_stage_logs_its_own(tiny: Any, hook: Any, runs: HookedStore):
     trainer.fit(module, tiny.loader(data), tiny.loader(data))
     assert list(runs.store.artifacts(logger.run_id)) == ["fit.parquet"]
     at_the_end = tiny.classes(module, data)
-    assert frame(runs, logger.run_id, "fit.parquet")["prediction"].to_list() == at_the_end
+    assert runs.store.frame(logger.run_id, "fit.parquet")["prediction"].to_list() == at_the_end
     other = tiny.Points(20, seed=2)
     trainer.validate(module, tiny.loader(other), verbose=False)
     assert sorted(runs.store.artifacts(logger.run_id)) == ["fit.parquet", "validate.parquet"]
     trainer.test(module, [tiny.loader(data), tiny.loader(other)], verbose=False)
     assert sorted(runs.store.artifacts(logger.run_id)) == ["fit.parquet", "test.parquet", "validate.parquet"]
-    assert len(frame(runs, logger.run_id, "validate.parquet")) == 20
-    assert len(frame(runs, logger.run_id, "test.parquet")) == 61, "that of the first data loader"
+    assert len(runs.store.frame(logger.run_id, "validate.parquet")) == 20
+    assert len(runs.store.frame(logger.run_id, "test.parquet")) == 61, "that of the first data loader"
 
 
-def test_the_active_run_without_a_logger(tiny: Any, hook: Any, runs: HookedStore):
+def test_the_active_run_without_a_logger(tiny: Any, hook: Any, runs: Script):
     mlflow.set_tracking_uri(runs.store.uri)
     mlflow.set_experiment(runs.experiment)
     with mlflow.start_run() as run:
         trainer = tiny.trainer(runs.folder, [hook.ComparisonCallback(None)])
         trainer.test(tiny.classifier(), tiny.loader(tiny.Points()), verbose=False)
-    assert len(frame(runs, run.info.run_id)) == 61
+    assert len(runs.store.frame(run.info.run_id)) == 61
 
 
-def test_the_run_of_its_wandb_logger(
-    tiny: Any, hook: Any, standin: Standin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_the_run_of_its_wandb_logger(tiny: Any, hook: Any, standin: Standin, tmp_path: Path):
     import wandb
     from lightning.pytorch.loggers import WandbLogger
 
-    monkeypatch.setenv("TRACKPERM_STATE", str(tmp_path / "state"))
-    store = HookedStore(standin.url, tmp_path)
-    chosen = store.policy(
-        runs="wandb:team/lights", only={"name": "candidate"}, baseline={"newest": {"name": "baseline"}}
-    )
+    chosen = HookedStore(standin.url, tmp_path).policy_by_name(runs="wandb:team/lights")
     module = tiny.classifier()
-    for name, epochs in (("baseline", 0), ("candidate", 5)):
+    for name, policy, epochs in (("baseline", None, 0), ("candidate", chosen, 5)):
         settings = wandb.Settings(base_url=standin.url, x_disable_stats=True, silent=True)
         logger = WandbLogger(name, project="lights", entity="team", save_dir=tmp_path, settings=settings)
-        callback = hook.ComparisonCallback(None if name == "baseline" else chosen, budget_seconds=60)
+        callback = hook.ComparisonCallback(policy, budget_seconds=60)
         trainer = tiny.trainer(tmp_path, [callback], logger, max_epochs=epochs)
         trainer.fit(module, tiny.loader(tiny.Points()))
         trainer.test(module, tiny.loader(tiny.Points()), verbose=False)
@@ -173,7 +154,7 @@ def test_the_run_of_its_wandb_logger(
     assert f"team/lights/{run_id}" in str(comparison.tags)
 
 
-def test_trainers_of_pytorch_lightning(tiny: Any, hook: Any, runs: HookedStore):
+def test_trainers_of_pytorch_lightning(tiny: Any, hook: Any, runs: Script):
     """The older name of the package, whose classes are others."""
     import pytorch_lightning
     from pytorch_lightning.loggers import MLFlowLogger
@@ -182,7 +163,8 @@ def test_trainers_of_pytorch_lightning(tiny: Any, hook: Any, runs: HookedStore):
     trainer = tiny.trainer(runs.folder, [hook.ComparisonCallback(None)], logger, pytorch_lightning.Trainer)
     module = tiny.classifier(pytorch_lightning.LightningModule)
     trainer.test(module, tiny.loader(tiny.Points()), verbose=False)
-    assert frame(runs, logger.run_id)["prediction"].to_list() == tiny.classes(module, tiny.Points())
+    logged = runs.store.frame(logger.run_id)
+    assert logged["prediction"].to_list() == tiny.classes(module, tiny.Points())
 
 
 @pytest.mark.parametrize(
@@ -203,13 +185,17 @@ def test_trainers_of_pytorch_lightning(tiny: Any, hook: Any, runs: HookedStore):
         ),
         (lambda scores, y: {"prediction": y[:3]}, None, "expected a part per example"),
         (lambda scores, y: {"prediction": y, "id": y}, None, "share their `id` with another"),
+        (
+            lambda scores, y: {"prediction": y, **({"label": y} if len(y) == 8 else {})},
+            None,
+            "the columns of the predictions differ in length: `prediction` 61, `label` 56, `id` 61",
+        ),
     ],
 )
 def test_a_step_that_returns_something_else_is_said_and_nothing_is_raised(
     tiny: Any,
     hook: Any,
-    runs: HookedStore,
-    warnings: pytest.LogCaptureFixture,
+    runs: Script,
     returned: Any,
     columns: Any,
     message: str,
@@ -217,20 +203,20 @@ def test_a_step_that_returns_something_else_is_said_and_nothing_is_raised(
     logger = mlflow_logger(runs, "candidate")
     trainer = tiny.trainer(runs.folder, [hook.ComparisonCallback(None, columns=columns)], logger)
     trainer.test(tiny.classifier(returned=returned), tiny.loader(tiny.Points()), verbose=False)
-    assert message in warnings.text
+    assert message in runs.told
     assert not runs.store.artifacts(logger.run_id)
     assert runs.store.get(logger.run_id).info.status == "FINISHED"
 
 
 @pytest.mark.slow
 def test_several_processes_and_one_callback_without_a_data_loader(
-    tiny: Any, hook: Any, runs: HookedStore, tmp_path: Path
+    tiny: Any, hook: Any, runs: Script, tmp_path: Path
 ):
     """Both processes gather as often, and what there is not is said and not raised."""
     logger = mlflow_logger(runs, "candidate")
     result = distributed(runs, logger, tmp_path, _DISTRIBUTED)
     assert "no step of `test` returned anything for data loader 2" in result.stderr
-    assert frame(runs, logger.run_id)["label"].to_list() == tiny.Points(21, seed=2).y.tolist()
+    assert runs.store.frame(logger.run_id)["label"].to_list() == tiny.Points(21, seed=2).y.tolist()
 
 
 _DISTRIBUTED = """
@@ -248,21 +234,6 @@ trainer = tiny.trainer(folder, callbacks, logger, devices=2, strategy="ddp")
 loaders = [tiny.loader(tiny.Points(21, seed=seed)) for seed in (1, 2)]
 trainer.test(tiny.classifier(), loaders, verbose=False)
 """
-
-
-def test_a_column_that_one_batch_lacks_is_named(
-    tiny: Any, hook: Any, runs: HookedStore, warnings: pytest.LogCaptureFixture
-):
-    def returned(scores: Any, y: Any) -> Any:
-        return {"prediction": scores.argmax(1), **({"label": y} if len(y) == 8 else {})}
-
-    logger = mlflow_logger(runs, "candidate")
-    trainer = tiny.trainer(runs.folder, [hook.ComparisonCallback(None)], logger)
-    trainer.test(tiny.classifier(returned=returned), tiny.loader(tiny.Points()), verbose=False)
-    assert (
-        "the columns of the predictions differ in length: `prediction` 61, `label` 56, `id` 61"
-        in warnings.text
-    )
 
 
 _SHARED = """
@@ -308,7 +279,7 @@ for name, (is_dealt, loaders, columns) in cases.items():
 
 @pytest.mark.slow
 def test_examples_that_several_processes_see_count_once_or_not_at_all(
-    tiny: Any, hook: Any, runs: HookedStore, tmp_path: Path
+    tiny: Any, hook: Any, runs: Script, tmp_path: Path
 ):
     """Without a sampler that deals them out, and with one that repeats some out of order."""
     logger = mlflow_logger(runs, "candidate")
@@ -322,7 +293,7 @@ def test_examples_that_several_processes_see_count_once_or_not_at_all(
     ]
     assert [each.startswith("several processes saw the same ") for each in said[4:]] == [True]
     assert re.search(r"\b40 .*share their `id` with another", result.stderr)
-    logged = {name: frame(runs, logger.run_id, name) for name in runs.store.artifacts(logger.run_id)}
+    logged = {name: runs.store.frame(logger.run_id, name) for name in runs.store.artifacts(logger.run_id)}
     assert {name: len(rows) for name, rows in logged.items()} == {
         "dict.parquet": 21,
         "shuffled.parquet": 20,
