@@ -7,11 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
-from support.mlflow_stores import MlflowStore
+from support.hooked_runs import HookedStore
 
 from trackperm.automation.judging.baseline import file_run, find_baseline, is_selected
-from trackperm.automation.policy.load import load_policies
 from trackperm.automation.policy.policy import Policy
 from trackperm.errors import InputError, NoBaselineError, SpecError
 from trackperm.trackers.history import history_of
@@ -22,12 +20,12 @@ pytestmark = pytest.mark.tracker
 NOON = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
 
 
-class Runs:
+class Runs(HookedStore):
     """An experiment whose runs start at the minutes they are told."""
 
-    def __init__(self, store: MlflowStore, experiment: str, folder: Path) -> None:
-        self.store, self.experiment, self.folder = store, experiment, folder
-        self.tracker = store.tracker()
+    def __init__(self, *place: Any) -> None:
+        super().__init__(*place)
+        self.tracker = self.store.tracker()
 
     def run(
         self,
@@ -50,7 +48,7 @@ class Runs:
         experiment: str | None = None,
     ) -> str:
         """Make a run, and return its id."""
-        start = _milliseconds(NOON + timedelta(minutes=minute))
+        start = int((NOON + timedelta(minutes=minute)).timestamp() * 1000)
         client = self.store.client
         made = client.create_run(
             self.store.experiment(experiment or self.experiment), start_time=start, tags=tags, run_name=name
@@ -59,28 +57,17 @@ class Runs:
             client.set_terminated(made.info.run_id, status, end_time=start + 1000)
         return str(made.info.run_id)
 
-    def policy(self, **baseline: Any) -> Policy:
-        policy = {"name": "nightly", "runs": f"mlflow:{self.experiment}", "baseline": baseline}
-        path = self.folder / "trackperm.yaml"
-        path.write_text(yaml.safe_dump({"policies": [{**policy, "tracking_uri": self.store.uri}]}))
-        return load_policies(path).find()
+    def rule(self, **baseline: Any) -> Policy:
+        return self.policy(baseline=baseline)
 
     def found(self, candidate: TrackedRun, **baseline: Any) -> TrackedRun:
-        return find_baseline(self.policy(**baseline), self.tracker, candidate).run
-
-
-def _milliseconds(moment: datetime) -> int:
-    return int(moment.timestamp() * 1000)
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> MlflowStore:
-    return MlflowStore.local(tmp_path_factory.mktemp("baselines"))
+        return find_baseline(self.rule(**baseline), self.tracker, candidate).run
 
 
 @pytest.fixture
-def runs(store: MlflowStore, request: pytest.FixtureRequest, tmp_path: Path) -> Runs:
-    return Runs(store, f"digits/{request.node.name}", tmp_path)
+def runs(database: Path, tmp_path: Path) -> Runs:
+    uri = f"sqlite:///{database / 'mlflow.db'}"
+    return Runs(uri, tmp_path, tmp_path / "artifacts", tmp_path.name)
 
 
 PROD = {"stage": "prod"}
@@ -95,7 +82,7 @@ def test_the_newest_finished_run_before_the_candidate(runs: Runs):
     runs.made(6, {**PROD, "trackperm.kind": "comparison"})
     candidate = runs.run(7, PROD)
     runs.run(8, PROD)
-    policy = runs.policy(newest={"tags": PROD})
+    policy = runs.rule(newest={"tags": PROD})
     found = find_baseline(policy, runs.tracker, candidate)
     assert found.run == newest
     assert found.why == (
@@ -136,7 +123,7 @@ def test_the_branch(runs: Runs):
     candidate = runs.run(3, {"mlflow.source.git.branch": "feature"})
     assert runs.found(candidate, branch="main") == main
     assert runs.found(candidate, branch="main", branch_tag="ref") == other
-    policy = runs.policy(branch="develop")
+    policy = runs.rule(branch="develop")
     with pytest.raises(NoBaselineError, match="of the branch develop before the candidate"):
         find_baseline(policy, runs.tracker, candidate)
 
@@ -155,7 +142,7 @@ def test_values_that_look_like_a_query(runs: Runs):
 
 def test_a_registered_model(runs: Runs):
     champion, challenger = runs.run(1, name="champion"), runs.run(2, name="challenger")
-    client, model = runs.store.client, f"digits-{runs.experiment.rpartition('_')[2]}"
+    client, model = runs.store.client, f"digits-{runs.experiment}"
     client.create_registered_model(model)
     for alias, run in (("champion", champion), ("next", challenger)):
         version = client.create_model_version(
@@ -163,7 +150,7 @@ def test_a_registered_model(runs: Runs):
         )
         client.set_registered_model_alias(model, alias, version.version)
     candidate = runs.run(3)
-    found = find_baseline(runs.policy(champion=model), runs.tracker, candidate)
+    found = find_baseline(runs.rule(champion=model), runs.tracker, candidate)
     assert (found.run, found.why) == (champion, f"the champion of the model {model}")
     assert runs.found(candidate, alias=f"models:/{model}@next") == challenger
     with pytest.raises(NoBaselineError, match="is itself the champion"):
@@ -190,7 +177,7 @@ def test_a_run_by_its_id_or_name(runs: Runs):
     named = runs.run(1, name="one")
     candidate = runs.run(2)
     reference = f"mlflow:{named.reference.locator}"
-    found = find_baseline(runs.policy(run=reference), runs.tracker, candidate)
+    found = find_baseline(runs.rule(run=reference), runs.tracker, candidate)
     assert (found.run, found.why) == (named, "named by the policy")
     assert runs.found(candidate, run=f"mlflow:{runs.experiment}/one") == named
     for minute in (3, 4):
@@ -212,7 +199,7 @@ def test_a_file_is_itself_by_whichever_path(runs: Runs, monkeypatch: pytest.Monk
     (runs.folder / "base.csv").write_text("id,prediction,label\n1,a,a\n")
     (runs.folder / "copy.csv").write_text("id,prediction,label\n1,a,a\n")
     monkeypatch.chdir(runs.folder)
-    policy = runs.policy(run="base.csv")
+    policy = runs.rule(run="base.csv")
     for path in ("base.csv", "./base.csv", f"../{runs.folder.name}/base.csv", f"{runs.folder}/base.csv"):
         with pytest.raises(NoBaselineError, match=r"is itself the run base\.csv"):
             find_baseline(policy, None, file_run(path))
@@ -222,7 +209,7 @@ def test_a_file_is_itself_by_whichever_path(runs: Runs, monkeypatch: pytest.Monk
 def test_a_file(runs: Runs):
     (runs.folder / "base.csv").write_text("id,prediction,label\n1,a,a\n")
     candidate = runs.run(1)
-    found = find_baseline(runs.policy(run="./base.csv"), runs.tracker, candidate)
+    found = find_baseline(runs.rule(run="./base.csv"), runs.tracker, candidate)
     assert found.run == file_run(f"{runs.folder}/base.csv")
     with pytest.raises(NoBaselineError, match=r"`\./none\.csv` does not exist"):
         runs.found(candidate, run="./none.csv")
@@ -230,7 +217,7 @@ def test_a_file(runs: Runs):
 
 def test_the_baseline_of_a_file_is_looked_for_where_the_runs_are(runs: Runs):
     newest = runs.run(1, PROD)
-    policy = runs.policy(newest={"tags": PROD})
+    policy = runs.rule(newest={"tags": PROD})
     assert find_baseline(policy, None, file_run("candidate.csv")).run == newest
     homeless = policy.model_copy(update={"runs": ()})
     with pytest.raises(InputError, match="`nightly` does not name the place of its baseline"):
@@ -238,7 +225,7 @@ def test_the_baseline_of_a_file_is_looked_for_where_the_runs_are(runs: Runs):
 
 
 def test_which_runs_are_wanted(runs: Runs):
-    policy = runs.policy(newest={})
+    policy = runs.rule(newest={})
     only = policy.only.model_copy(update={"tags": PROD, "name": "cand-*"})
     policy = policy.model_copy(update={"only": only})
     history = history_of(runs.tracker)

@@ -6,16 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from support.comparisons import answers
-from support.mlflow_stores import MlflowStore
+from support.hooked_runs import HookedStore
 from typer.testing import CliRunner
 
 from trackperm.automation.judging import compare_candidate as work_module
 from trackperm.automation.judging.baseline import Baseline, file_run, find_baseline
 from trackperm.automation.judging.compare_candidate import JudgedComparison, compare_and_log
 from trackperm.automation.judging.duplicates import complete, logged_before, withdraw_duplicates
-from trackperm.automation.policy.load import load_policies
 from trackperm.automation.policy.policy import Policy
 from trackperm.cli import commands
 from trackperm.errors import InputError
@@ -24,60 +22,47 @@ from trackperm.trackers.references import TrackedRun
 pytestmark = pytest.mark.tracker
 
 GOOD, BAD = [True] * 30 + [False] * 10, [True] * 20 + [False] * 20
+BASE = {"role": "baseline"}
 
 
-class Digits:
-    """An experiment with runs that have predictions."""
+class Digits(HookedStore):
+    """An experiment with a baseline, a candidate, and a policy of two statistics."""
 
-    def __init__(self, store: MlflowStore, experiment: str, folder: Path) -> None:
-        self.store, self.experiment, self.folder = store, experiment, folder
-        self.tracker, self._made = store.tracker(), 0
-        self.first = self.run(GOOD, stage="prod")
+    def __init__(self, *place: Any) -> None:
+        super().__init__(*place)
+        self.tracker = self.store.tracker()
+        self.first = self.run(GOOD, BASE)
         self.candidate = self.run(BAD)
 
-    def run(self, correct: list[bool], **tags: str) -> TrackedRun:
-        self._made += 1
-        run_id = self.store.run(self.experiment, f"run-{self._made}", tags=tags)
-        self.store.log_columns(run_id, answers(correct).to_dict(as_series=False), "predictions.parquet")
+    def run(self, correct: list[bool], tags: dict[str, str] | None = None, **more: list[str]) -> TrackedRun:
+        """Log a finished run whose predictions have `more` columns."""
+        run_id = self.begun(tags=tags)
+        columns = answers(correct).to_dict(as_series=False)
+        self.store.log_columns(run_id, {**columns, **more}, "predictions.parquet")
+        self.store.client.set_terminated(run_id)
         return self.tracker.find(run_id)
 
-    def file(self, **changes: Any) -> Path:
-        policy = {
-            "name": "nightly",
-            "runs": f"mlflow:{self.experiment}",
-            "baseline": {"newest": {"tags": {"stage": "prod"}}},
-            "statistics": ["accuracy", "error_rate"],
-            "tracking_uri": self.store.uri,
-        }
-        path = self.folder / "trackperm.yaml"
-        path.write_text(yaml.safe_dump({"policies": [{**policy, **changes}]}))
-        return path
-
     def policy(self, **changes: Any) -> Policy:
-        return load_policies(self.file(**changes)).find()
+        return super().policy(**{"statistics": ["accuracy", "error_rate"], **changes})
 
-    def baseline(self, policy: Policy) -> Baseline:
+    def found(self, policy: Policy) -> Baseline:
         return find_baseline(policy, self.tracker, self.candidate)
 
     def logged(self) -> list[dict[str, str]]:
         return [run.data.tags for run in self.store.comparisons(self.experiment)]
 
 
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> MlflowStore:
-    return MlflowStore.local(tmp_path_factory.mktemp("work"))
-
-
 @pytest.fixture
-def digits(store: MlflowStore, request: pytest.FixtureRequest, tmp_path: Path) -> Digits:
-    return Digits(store, f"digits/{request.node.name}", tmp_path)
+def digits(database: Path, tmp_path: Path) -> Digits:
+    uri = f"sqlite:///{database / 'mlflow.db'}"
+    return Digits(uri, tmp_path, tmp_path / "artifacts", tmp_path.name)
 
 
 @pytest.mark.extended
 def test_what_is_logged_knows_its_policy(digits: Digits):
     policy = digits.policy()
     assert logged_before(policy, digits.tracker, digits.candidate) == ()
-    judged = compare_and_log(policy, digits.candidate, digits.baseline(policy))
+    judged = compare_and_log(policy, digits.candidate, digits.found(policy))
     assert (judged.judgement.outcome, judged.is_superseded) == ("fail", False)
     assert judged.baseline.run == digits.first
     logged = digits.logged()
@@ -95,8 +80,8 @@ def test_what_is_logged_knows_its_policy(digits: Digits):
 
 def test_the_same_again_adds_nothing(digits: Digits):
     policy = digits.policy(statistics=["accuracy"])
-    (first,) = compare_and_log(policy, digits.candidate, digits.baseline(policy)).published
-    (again,) = compare_and_log(policy, digits.candidate, digits.baseline(policy)).published
+    (first,) = compare_and_log(policy, digits.candidate, digits.found(policy)).published
+    (again,) = compare_and_log(policy, digits.candidate, digits.found(policy)).published
     assert (first.created, again.created, again.run) == (True, False, first.run)
     assert len(digits.logged()) == 1
 
@@ -104,10 +89,10 @@ def test_the_same_again_adds_nothing(digits: Digits):
 @pytest.mark.extended
 def test_a_part_is_not_the_whole_and_is_completed(digits: Digits):
     policy = digits.policy()
-    judged = compare_and_log(policy, digits.candidate, digits.baseline(policy))
+    judged = compare_and_log(policy, digits.candidate, digits.found(policy))
     digits.store.client.delete_run(judged.published[1].run.reference.locator)
     assert logged_before(policy, digits.tracker, digits.candidate) == ()
-    again = compare_and_log(policy, digits.candidate, digits.baseline(policy))
+    again = compare_and_log(policy, digits.candidate, digits.found(policy))
     assert [each.created for each in again.published] == [False, True]
     assert len(logged_before(policy, digits.tracker, digits.candidate)) == 2
     digits.store.client.set_terminated(again.published[0].run.reference.locator, "FAILED")
@@ -119,7 +104,7 @@ def test_of_two_baselines_the_first_stays(digits: Digits):
     """As by two machines; the second sees a run that was tagged in between."""
     policy = digits.policy(statistics=["accuracy"])
     first = compare_and_log(policy, digits.candidate, Baseline(digits.first, "first"))
-    other = digits.run(GOOD[::-1], stage="prod")
+    other = digits.run(GOOD[::-1], BASE)
     second = compare_and_log(policy, digits.candidate, Baseline(other, "second"))
     assert (first.is_superseded, second.is_superseded) == (False, True)
     assert [each.run.reference for each in second.published] == [
@@ -135,7 +120,7 @@ def test_of_two_at_the_same_time_the_first_begun_stays(digits: Digits, monkeypat
     """Each of two machines logs before it sees the other; both then keep the same."""
     policy = digits.policy(statistics=["accuracy"])
     first = compare_and_log(policy, digits.candidate, Baseline(digits.first, "first"))
-    other = digits.run(GOOD[::-1], stage="prod")
+    other = digits.run(GOOD[::-1], BASE)
     second = _compared_unseeing(policy, digits.candidate, Baseline(other, "second"), monkeypatch)
     assert len(digits.logged()) == 2
     for _ in range(2):
@@ -152,7 +137,7 @@ def test_one_that_is_unfinished_counts_for_nothing(digits: Digits):
     policy = digits.policy(statistics=["accuracy"])
     first = compare_and_log(policy, digits.candidate, Baseline(digits.first, "first"))
     digits.store.client.set_tag(first.published[0].run.reference.locator, "trackperm.state", "writing")
-    other = digits.run(GOOD[::-1], stage="prod")
+    other = digits.run(GOOD[::-1], BASE)
     assert not compare_and_log(policy, digits.candidate, Baseline(other, "second")).is_superseded
     again = compare_and_log(policy, digits.candidate, Baseline(digits.first, "first"))
     assert again.is_superseded, "what was finished and seen meanwhile stays"
@@ -165,11 +150,11 @@ def test_one_that_is_unfinished_counts_for_nothing(digits: Digits):
 def test_twins_of_one_key_become_one(digits: Digits):
     """Two writers at the same moment can leave two runs of one comparison in MLflow."""
     policy = digits.policy(statistics=["accuracy"])
-    judged = compare_and_log(policy, digits.candidate, digits.baseline(policy))
+    judged = compare_and_log(policy, digits.candidate, digits.found(policy))
     original = digits.store.get(judged.published[0].run.reference.locator)
     tags = {**original.data.tags, "trackperm.created": "2020-01-01T00:00:00+00:00"}
     twin = digits.store.run(digits.experiment, tags["mlflow.runName"], tags=tags)
-    again = compare_and_log(policy, digits.candidate, digits.baseline(policy))
+    again = compare_and_log(policy, digits.candidate, digits.found(policy))
     assert [run.info.run_id for run in digits.store.comparisons(digits.experiment)] == [twin]
     assert [each.run.reference.locator for each in again.published] == [twin]
 
@@ -187,7 +172,7 @@ def _compared_unseeing(
 def test_a_gate_leaves_side_by_side_what_it_compared_before(digits: Digits):
     policy = digits.policy(statistics=["accuracy"])
     compare_and_log(policy, digits.candidate, Baseline(digits.first, "first"))
-    other = Baseline(digits.run(GOOD[::-1], stage="prod"), "second")
+    other = Baseline(digits.run(GOOD[::-1], BASE), "second")
     assert not compare_and_log(policy, digits.candidate, other, once=False).is_superseded
     assert len(digits.logged()) == 2
 
@@ -230,7 +215,7 @@ def test_what_a_gate_refers_to_stays_though_a_worker_had_logged_it(
 @pytest.mark.parametrize("is_first", [True, False])
 def test_of_twins_that_stays_which_a_gate_refers_to(digits: Digits, is_first: bool):
     policy = digits.policy(statistics=["accuracy"])
-    [first] = compare_and_log(policy, digits.candidate, digits.baseline(policy), once=False).published
+    [first] = compare_and_log(policy, digits.candidate, digits.found(policy), once=False).published
     other = Baseline(digits.run(GOOD[::-1]), "second")
     [second] = compare_and_log(policy, digits.candidate, other, once=False).published
     twin = dict(digits.store.get((first if is_first else second).run.reference.locator).data.tags)
@@ -249,11 +234,11 @@ def test_elsewhere_and_nowhere(digits: Digits):
     target = f"{digits.experiment}/verdicts"
     digits.store.experiment(target)
     policy = digits.policy(log_to=f"mlflow:{target}", statistics=["accuracy"])
-    judged = compare_and_log(policy, digits.candidate, digits.baseline(policy))
+    judged = compare_and_log(policy, digits.candidate, digits.found(policy))
     assert (len(digits.logged()), len(digits.store.comparisons(target))) == (0, 1)
     assert len(logged_before(policy, digits.tracker, digits.candidate)) == 1
     assert len(judged.published) == 1
-    nowhere = compare_and_log(digits.policy(), digits.candidate, digits.baseline(policy), log=False)
+    nowhere = compare_and_log(digits.policy(), digits.candidate, digits.found(policy), log=False)
     assert (nowhere.published, len(nowhere.comparisons), digits.logged()) == ((), 2, [])
 
 
@@ -276,21 +261,15 @@ def test_what_cannot_be_compared_is_refused_and_leaves_nothing(digits: Digits):
     policy = digits.policy()
     empty = digits.tracker.find(digits.store.run(digits.experiment, "empty"))
     with pytest.raises(InputError):
-        compare_and_log(policy, empty, digits.baseline(policy))
+        compare_and_log(policy, empty, digits.found(policy))
     short = digits.run(BAD[:-1])
     with pytest.raises(InputError, match="have no partner"):
-        compare_and_log(policy, short, digits.baseline(policy))
+        compare_and_log(policy, short, digits.found(policy))
     assert digits.logged() == []
 
 
 def test_slices_are_parts(digits: Digits):
-    groups = {"group": ["a", "b"] * 20}
-    runs = []
-    for correct in (GOOD, BAD):
-        run_id = digits.store.run(digits.experiment, "sliced")
-        frame = answers(correct).to_dict(as_series=False)
-        digits.store.log_columns(run_id, {**frame, **groups}, "predictions.parquet")
-        runs.append(digits.tracker.find(run_id))
+    runs = [digits.run(correct, group=["a", "b"] * 20) for correct in (GOOD, BAD)]
     policy = digits.policy(slices="group", statistics=["accuracy"])
     judged = compare_and_log(policy, runs[1], Baseline(runs[0], "first"))
     assert len(judged.comparisons) == 3
@@ -299,11 +278,11 @@ def test_slices_are_parts(digits: Digits):
 
 
 def test_the_gate_on_logged_runs(digits: Digits):
-    path = digits.file(statistics=["accuracy"])
+    path = digits.policy_file(statistics=["accuracy"])
     arguments = ["gate", "--policy", str(path), "--candidate", str(digits.candidate.reference)]
     result = CliRunner().invoke(commands.app, arguments)
     assert result.exit_code == 1, result.output
-    assert f"baseline:  run-1 ({digits.first.reference}): the newest finished run before" in result.stdout
+    assert f"baseline:  cand-1 ({digits.first.reference}): the newest finished run before" in result.stdout
     assert result.stdout.count("logged: mlflow:") == 1
     same = CliRunner().invoke(commands.app, [*arguments, "--baseline", str(digits.candidate.reference)])
     assert "is itself the run" in str(same.exception)

@@ -65,39 +65,27 @@ def empty_run(runs: WatchedStore) -> str:
     return runs.store.run(runs.experiment, "empty", tags={"role": "candidate"})
 
 
-def add_predictions(runs: WatchedStore, run_id: str) -> None:
-    """Log predictions to a run that was finished without."""
-    runs.log(run_id)
-    runs.store.client.set_tag(run_id, "note", "predictions were added")
-
-
-def test_what_cannot_be_compared_is_refused_until_the_run_changes(runs: WatchedStore):
+@pytest.mark.parametrize("is_announced", [False, True])
+def test_what_cannot_be_compared_is_refused_until_the_run_changes(runs: WatchedStore, is_announced: bool):
+    """Also if a webhook, or the server, announced it: nobody had looked at the run when it was queued."""
     runs.baseline()
     candidate = empty_run(runs)
+    if is_announced:
+        assert len(runs.announce(candidate)) == 1
     assert runs.once() is None
     assert runs.once() is None
+    assert runs.heard.names == [*([] if is_announced else ["queued"]), "refused"]
     [refused] = runs.heard.events("refused")
     assert refused["candidate"] == f"mlflow:{candidate}"
     assert "no" in refused["reason"]
     assert refused["hint"]
     assert runs.entry().state == "refused"
-    add_predictions(runs, candidate)
-    assert runs.once() is None
-    assert runs.compared() == [f"mlflow:{candidate}"]
-
-
-def test_what_was_announced_and_refused_is_not_queued_again(runs: WatchedStore):
-    """By a webhook, or by the server: nobody had looked at the run when it was queued."""
-    runs.baseline()
-    candidate = empty_run(runs)
-    assert len(runs.announce(candidate)) == 1
-    assert runs.once() is None
-    assert runs.once() is None
-    assert runs.heard.names == ["refused"]
     assert runs.announce(candidate) == []
-    add_predictions(runs, candidate)
+    runs.log(candidate)
+    runs.store.client.set_tag(candidate, "note", "predictions were added")
     assert runs.once() is None
-    assert runs.heard.names == ["refused", "queued", "compared"]
+    assert runs.heard.names[-3:] == ["refused", "queued", "compared"]
+    assert runs.compared() == [f"mlflow:{candidate}"]
 
 
 def test_a_run_that_changed_before_it_was_refused_is_not_queued_again(runs: WatchedStore):
@@ -117,6 +105,8 @@ def test_the_first_run_has_no_baseline(runs: WatchedStore):
     assert runs.queue.retry_refused([runs.entry().queue_key]) == 1
     runs.once()
     assert [line["candidate"] for line in runs.heard.events("refused")] == [f"mlflow:{candidate}"] * 2
+    runs.once(if_no_baseline="pass")
+    assert runs.heard.names[-2:] == ["queued", "passed"]
 
 
 def test_the_first_run_passes_where_the_policy_says_so(runs: WatchedStore):
@@ -130,13 +120,6 @@ def test_the_first_run_passes_where_the_policy_says_so(runs: WatchedStore):
     unreadable = empty_run(runs)
     runs.once(if_no_baseline="pass")
     assert [line["candidate"] for line in runs.heard.events("refused")] == [f"mlflow:{unreadable}"]
-
-
-def test_what_was_refused_for_want_of_a_baseline_passes_once_the_policy_says_so(runs: WatchedStore):
-    runs.finished()
-    runs.once()
-    runs.once(if_no_baseline="pass")
-    assert [line["event"] for line in runs.heard.events("refused", "passed")] == ["refused", "passed"]
 
 
 def test_a_rule_that_was_changed_judges_what_was_compared(runs: WatchedStore):
