@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -41,6 +42,7 @@ QUERY = "&".join(
     f"{name}={PLANTED}{name}"
     for name in ("auth", "code", "pat", "jwt", "access_token", "X-Amz-Signature", "sig")
 )
+HIDDEN = re.sub("=[^&]*", "=…", QUERY)
 USER = f"ann:{PLANTED}-user@"
 CLOSED = f"http://{USER}127.0.0.1:9"
 BETTER = [False] * 20 + [True] * 60
@@ -65,6 +67,11 @@ def planted_in(folder: Path) -> list[str]:
     return [str(path) for path in folder.rglob("*") if path.is_file() and secret in path.read_bytes()]
 
 
+def shown(address: str) -> str:
+    """Return an address without user and query."""
+    return address.replace(USER, "").partition("?")[0]
+
+
 def call(folder: Path, command: str, *arguments: str, code: int = 0, **env: str) -> str:
     """Call trackperm with secrets in its environment; returns what it said, in which there is none."""
     result = call_trackperm(folder, *command.split(), *arguments, env={**VARIABLES, **env})
@@ -77,18 +84,31 @@ def call(folder: Path, command: str, *arguments: str, code: int = 0, **env: str)
 def test_commands_on_addresses(tmp_path: Path, addresses: tuple[str, str]):
     base, cand = addresses
     policy = tmp_path / "trackperm.yaml"
-    policy.write_text(yaml.safe_dump({"policies": [{"name": "p", "baseline": {"run": "nowhere.parquet"}}]}))
-    gate = ("gate", "--candidate", cand, "--baseline", base)
+    first = {"name": "p", "baseline": {"run": "nowhere.parquet"}, "if_no_baseline": "pass"}
+    policy.write_text(yaml.safe_dump({"policies": [first]}))
     files = [part for suffix in ("md", "json") for part in ("-o", f"out.{suffix}")]
     call(tmp_path, "inspect", base, "--labels", base, "-o", "inspect.json")
     call(tmp_path, "compare", base, cand, *files, "-o", "out.html", "-o", "out.txt")
     call(
         tmp_path, "leaderboard", base, cand, *files, "-o", "board.html", "-o", "board.csv", "-o", "board.tex"
     )
-    call(tmp_path, *gate, *files, "-o", "out.xml", code=1)
+    host, nowhere = shown(base).removesuffix("base.parquet"), base.replace("/base", "/nowhere")
+    for candidate, baseline, code in (
+        (cand, (), 0),
+        (cand, ("--baseline", base), 1),
+        (cand, ("--baseline", cand), 2),
+        (nowhere, (), 2),
+    ):
+        said = call(tmp_path, "gate", "--candidate", candidate, *baseline, *files, "-o", "out.xml", code=code)
+        assert f"candidate: {host}" in said
+        assert host in json.loads((tmp_path / "out.json").read_text())["candidate"]["reference"]
+        assert not planted_in(tmp_path)
+    unread = f"error: `{shown(nowhere)}?{HIDDEN}` cannot be read"
+    assert unread in said
     for command in ("compare", "leaderboard"):
-        call(tmp_path, command, base, base.replace("/base", "/nowhere"), code=2)
-    call(tmp_path, "inspect", base, "--labels", base.replace("/base", "/nowhere"), code=2)
+        said = call(tmp_path, command, base, nowhere, code=2)
+        assert unread in said
+    call(tmp_path, "inspect", base, "--labels", nowhere, code=2)
     assert len(list(tmp_path.iterdir())) > 9
     assert not planted_in(tmp_path)
 
@@ -103,15 +123,9 @@ def test_values_of_python(tmp_path: Path, addresses: tuple[str, str]):
     elsewhere = report.policy.model_copy(
         update={"tracking_uri": CLOSED}
     )  # as for a run that was listed there
-    shown = [
-        report,
-        report.policy,
-        report.policy.to_dict(),
-        elsewhere,
-        elsewhere.to_dict(),
-        report.comparisons,
-    ]
-    assert PLANTED not in "".join(f"{each!r}{each}" for each in shown)
+    values = [report, report.policy, report.policy.to_dict(), report.comparisons]
+    values += [elsewhere, elsewhere.to_dict()]
+    assert PLANTED not in "".join(f"{each!r}{each}" for each in values)
     assert "127.0.0.1" in repr(report)
 
 
@@ -122,10 +136,16 @@ def test_what_is_logged_of_addresses(tmp_path: Path, addresses: tuple[str, str])
         patch.chdir(tmp_path)
         store.experiment("digits")
     to = ("--log-to", "mlflow:digits", "--tracking-uri", store.uri)
+    base, cand = addresses
+    policy = {"name": "p", "baseline": {"run": shown(base)}, "log_to": "mlflow:digits", "alpha": 0.01}
+    (tmp_path / "trackperm.yaml").write_text(yaml.safe_dump({"policies": [policy]}))
+    call(tmp_path, "gate", "--candidate", cand, code=1, MLFLOW_TRACKING_URI=store.uri)
+    [logged] = store.comparisons("digits")
+    assert f"{shown(cand)}?{HIDDEN}" in logged.data.tags["trackperm.candidate"]
     said = call(tmp_path, "compare", *addresses, *to)
     call(tmp_path, "leaderboard", *addresses, *to)
     assert "logged: mlflow:" in said
-    assert len(store.comparisons("digits")) == len(store.comparisons("digits", "leaderboard")) == 1
+    assert (len(store.comparisons("digits")), len(store.comparisons("digits", "leaderboard"))) == (2, 1)
     assert any(path.suffix == ".html" for path in (tmp_path / "artifacts").rglob("*"))
     assert not planted_in(tmp_path)
 
@@ -208,16 +228,16 @@ def test_a_server_and_its_watcher(tmp_path: Path):
         runs = [store.baseline(), store.finished(rate=0.5)]
         client = Client(server.uri, ("ann", f"{PLANTED}-user"))
         order = {"kind": "compare", "runs": runs, "log": True}
-        shown = [
+        sent = [
             json.dumps(client.result(order)),
             json.dumps(client.error({**order, "statistic": "nothing"})),
         ]
         board = {"kind": "leaderboard", "runs": runs}
-        shown.append(json.dumps(client.result(board)))
+        sent.append(json.dumps(client.result(board)))
         for path in ("compare", "leaderboard"):
             query = {"runs": ",".join(runs), "token": PLANTED}
-            shown.append(client.get(f"/trackperm/{path}", **query).text.replace(f"token={PLANTED}", ""))
-        shown.append(client.post({"kind": "nothing"}, path=f"{API}/jobs?code={PLANTED}").text)
+            sent.append(client.get(f"/trackperm/{path}", **query).text.replace(f"token={PLANTED}", ""))
+        sent.append(client.post({"kind": "nothing"}, path=f"{API}/jobs?code={PLANTED}").text)
         workers = workers_of(server.process)
         environments = [Path(f"/proc/{worker}/environ").read_bytes() for worker in workers]
         policy = store.policy_file(tracking_uri=None)
@@ -236,6 +256,6 @@ def test_a_server_and_its_watcher(tmp_path: Path):
     assert not [each for each in environments if PLANTED.encode() in each]
     assert any(b"trackperm.server.jobs.process" in each for each in seen)
     assert not [each for each in seen if PLANTED.encode() in each]
-    assert PLANTED not in "".join([*shown, *own, watcher.text])
+    assert PLANTED not in "".join([*sent, *own, watcher.text])
     (folder / "server.log").unlink()
     assert not planted_in(tmp_path)

@@ -327,20 +327,6 @@ def test_static_prefix(chrome, tmp_path):
             assert page.locator("#home").get_attribute("href") == "/mlf/"
 
 
-def test_without_the_button(chrome, tmp_path):
-    with MlflowServer(tmp_path, app="trackperm", env={"TRACKPERM_BUTTON": "off"}) as server:
-        site = Site.demonstration(server.uri, 60)
-        with watched(chrome, tmp_path, site.uri) as opened:
-            opened.open(site.compare())
-            page = opened.page
-            page.goto(f"{site.uri}/#/compare-runs?runs=[%22{site.runs[FIRST]}%22,%22{site.runs[SECOND]}%22]")
-            page.get_by_text("Model training").first.wait_for()
-            page.wait_for_timeout(2_000)  # longer than the button takes
-            assert page.locator("#trackperm-button").count() == 0
-            assert "trackperm" not in page.content()
-            opened.problems.clear()
-
-
 def begun(opened, site):
     """Open a comparison that takes a while; returns its page and its job."""
     page = opened.page

@@ -8,7 +8,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 from support.mlflow_stores import MlflowStore
-from support.pages import Site, watched
+from support.pages import Site
 
 pytestmark = [pytest.mark.tracker, pytest.mark.slow]
 
@@ -51,84 +51,80 @@ def harmless(page):
     assert page.locator("script:not([nonce])").count() == 0
 
 
-def test_compare_page(chrome, hostile, tmp_path):
+def test_compare_page(hostile, opened):
     first, second, _ = hostile.runs
-    with watched(chrome, tmp_path, hostile.uri) as opened:
-        page = opened.open(hostile.compare(first, second))
-        expect(page.locator("#headline")).to_contain_text(second)
-        page.locator("#flip-scroll tbody tr").first.wait_for()
-        assert IMAGE in page.locator("#flip-scroll tbody").inner_text()
-        page.locator("#statistic option[value=hostile]").wait_for(state="attached")
-        page.get_by_label("Statistic", exact=True).select_option("hostile")
-        expect(page.locator("#statistic-description")).to_have_text(IMAGE)
-        page.get_by_role("button", name="Compare", exact=True).click()
-        expect(page.locator("#signature")).to_contain_text("hostile|")
-        expect(page.locator("#bar svg").first).to_have_attribute("aria-label", re.compile("^difference "))
-        page.get_by_role("searchbox").fill(IMAGE)
-        expect(page.locator("#flip-place")).to_contain_text("of")
-        page.get_by_role("button", name="Log this comparison").click()
-        page.locator("#logged a").wait_for()
-        opened.photograph("hostile-compare")
-        harmless(page)
+    page = opened.open(hostile.compare(first, second))
+    expect(page.locator("#headline")).to_contain_text(second)
+    page.locator("#flip-scroll tbody tr").first.wait_for()
+    assert IMAGE in page.locator("#flip-scroll tbody").inner_text()
+    page.locator("#statistic option[value=hostile]").wait_for(state="attached")
+    page.get_by_label("Statistic", exact=True).select_option("hostile")
+    expect(page.locator("#statistic-description")).to_have_text(IMAGE)
+    page.get_by_role("button", name="Compare", exact=True).click()
+    expect(page.locator("#signature")).to_contain_text("hostile|")
+    expect(page.locator("#bar svg").first).to_have_attribute("aria-label", re.compile("^difference "))
+    page.get_by_role("searchbox").fill(IMAGE)
+    expect(page.locator("#flip-place")).to_contain_text("of")
+    page.get_by_role("button", name="Log this comparison").click()
+    page.locator("#logged a").wait_for()
+    opened.photograph("hostile-compare")
+    harmless(page)
 
 
-def test_leaderboard(chrome, hostile, tmp_path):
-    with watched(chrome, tmp_path, hostile.uri) as opened:
-        page = opened.open(f"{hostile.uri}/trackperm/leaderboard?experiment={hostile.experiment}")
-        names = page.locator("#board td.name")
-        assert {name.get_attribute("title") for name in names.all()} == set(hostile.runs)
-        expect(page.locator("#field")).to_contain_text("runs")
-        page.locator("#matrix a").first.focus()
-        for mark in page.locator("#chart li svg").all():
-            mark.hover(force=True)
-        opened.photograph("hostile-leaderboard")
-        harmless(page)
+def test_leaderboard(hostile, opened):
+    page = opened.open(f"{hostile.uri}/trackperm/leaderboard?experiment={hostile.experiment}")
+    names = page.locator("#board td.name")
+    assert {name.get_attribute("title") for name in names.all()} == set(hostile.runs)
+    expect(page.locator("#field")).to_contain_text("runs")
+    page.locator("#matrix a").first.focus()
+    for mark in page.locator("#chart li svg").all():
+        mark.hover(force=True)
+    opened.photograph("hostile-leaderboard")
+    harmless(page)
 
 
-def test_addresses(chrome, hostile, tmp_path):
+def test_addresses(hostile, opened):
     first, second, _ = hostile.runs
-    with watched(chrome, tmp_path, hostile.uri) as opened:
-        page = opened.page
-        page.goto(
-            hostile.compare(
-                first,
-                second,
-                f"&statistic={IMAGE}&parameter.{IMAGE}={SCRIPT}&column.{LINK}={LINK}&artifact={IMAGE}",
-            )
+    page = opened.page
+    page.goto(
+        hostile.compare(
+            first,
+            second,
+            f"&statistic={IMAGE}&parameter.{IMAGE}={SCRIPT}&column.{LINK}={LINK}&artifact={IMAGE}",
         )
-        expect(page.get_by_role("alert")).not_to_be_empty()
-        harmless(page)
-        page.goto(f"{hostile.uri}/trackperm/compare?runs={IMAGE},javascript:alert(1)")
-        expect(page.get_by_role("alert")).not_to_be_empty()
-        harmless(page)
-        opened.problems[:] = [problem for problem in opened.problems if "status of 40" not in problem]
+    )
+    expect(page.get_by_role("alert")).not_to_be_empty()
+    harmless(page)
+    page.goto(f"{hostile.uri}/trackperm/compare?runs={IMAGE},javascript:alert(1)")
+    expect(page.get_by_role("alert")).not_to_be_empty()
+    harmless(page)
+    opened.problems[:] = [problem for problem in opened.problems if "status of 40" not in problem]
 
 
-def test_policy_stops_what_would_be_injected(chrome, hostile, tmp_path):
+def test_policy_stops_what_would_be_injected(hostile, opened):
     first, second, _ = hostile.runs
     run = hostile.runs[first]
     client = MlflowStore(hostile.uri).client
     client.log_text(run, "window.hacked = 'artifact'", "script.js")
     artifact = f"{hostile.uri}/get-artifact?path=script.js&run_uuid={run}"
-    with watched(chrome, tmp_path, hostile.uri) as opened:
-        page = opened.open(hostile.compare(first, second))
-        page.evaluate(
-            """artifact => {
-                const place = document.createElement("div");
-                place.innerHTML = `<img src="x" onerror="window.hacked='handler'">
-                    <a href="javascript:window.hacked='link'">x</a>`;
-                document.body.append(place);
-                const inline = document.createElement("script");
-                inline.textContent = "window.hacked = 'inline'";
-                const foreign = document.createElement("script");
-                foreign.src = artifact;
-                place.append(inline, foreign);
-                place.querySelector("a").click();
-                return new Promise(resolve => setTimeout(resolve, 1000));
-            }""",
-            artifact,
-        )
-        assert page.evaluate("window.hacked") is None
-        assert [problem for problem in opened.problems if "script.js" in problem]
-        assert all("Content Security Policy" in problem for problem in opened.problems)
-        opened.problems.clear()
+    page = opened.open(hostile.compare(first, second))
+    page.evaluate(
+        """artifact => {
+            const place = document.createElement("div");
+            place.innerHTML = `<img src="x" onerror="window.hacked='handler'">
+                <a href="javascript:window.hacked='link'">x</a>`;
+            document.body.append(place);
+            const inline = document.createElement("script");
+            inline.textContent = "window.hacked = 'inline'";
+            const foreign = document.createElement("script");
+            foreign.src = artifact;
+            place.append(inline, foreign);
+            place.querySelector("a").click();
+            return new Promise(resolve => setTimeout(resolve, 1000));
+        }""",
+        artifact,
+    )
+    assert page.evaluate("window.hacked") is None
+    assert [problem for problem in opened.problems if "script.js" in problem]
+    assert all("Content Security Policy" in problem for problem in opened.problems)
+    opened.problems.clear()

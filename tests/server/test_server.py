@@ -221,6 +221,7 @@ def test_runs_that_are_not_there(client: Client, shared: list[str]) -> None:
     [
         ({"Origin": "https://evil.example"}, 403),
         ({"Origin": "http://localhost:1"}, 202),  # as MLflow does
+        ({"Origin": "OWN"}, 202),
         ({"Sec-Fetch-Site": "cross-site"}, 403),
         ({"Host": "evil.example"}, 403),
     ],
@@ -228,18 +229,13 @@ def test_runs_that_are_not_there(client: Client, shared: list[str]) -> None:
 def test_requests_of_other_sites(
     client: Client, shared: list[str], headers: dict[str, str], status: int
 ) -> None:
-    answer = client.post({"kind": "choices", "runs": shared[:1]}, headers=headers)
+    named = {name: value.replace("OWN", client.uri) for name, value in headers.items()}
+    answer = client.post({"kind": "choices", "runs": shared[:1]}, headers=named)
     assert answer.status_code == status
     if status == 202:
-        client.wait(answer.json()["job"])
-
-
-def test_own_origin_is_taken(client: Client, shared: list[str]) -> None:
-    answer = client.post({"kind": "choices", "runs": shared[:1]}, headers={"Origin": client.uri})
-    assert answer.status_code == 202
-    job = answer.json()["job"]
-    client.wait(job)
-    assert client.get(f"{API}/jobs", {"Sec-Fetch-Site": "cross-site"}, id=job).status_code == 403
+        job = answer.json()["job"]
+        client.wait(job)
+        assert client.get(f"{API}/jobs", {"Sec-Fetch-Site": "cross-site"}, id=job).status_code == 403
 
 
 def test_jobs_that_are_not_there(client: Client, server: MlflowServer, shared: list[str]) -> None:
@@ -288,30 +284,32 @@ def test_large_artifact_is_refused(client: Client, store: MlflowStore, experimen
     assert "TRACKPERM_ARTIFACT_MB" in error["hint"]
 
 
-@pytest.mark.slow
-def test_killed_process(client: Client, server: MlflowServer, store: MlflowStore, experiment: str) -> None:
+@pytest.fixture(scope="module")
+def large(store: MlflowStore) -> dict[str, object]:
+    """The comparison of two runs, which takes a while."""
     runs = [
-        store.run_with_predictions(experiment, name, predictions(seed, 200_000), artifact="p.parquet")
+        store.run_with_predictions("large", name, predictions(seed, 200_000), artifact="p.parquet")
         for seed, name in enumerate("ab")
     ]
-    client.result(compare(runs))
-    job = client.begin_running(compare(runs))
+    return compare(runs)
+
+
+@pytest.mark.slow
+def test_killed_process(client: Client, server: MlflowServer, large: dict[str, object]) -> None:
+    client.result(large)
+    job = client.begin_running(large)
     for process in workers_of(server.process):
         os.kill(process, signal.SIGKILL)
     state = client.wait(job)
     assert state["state"] == "failed"
     assert "signal 9" in state["error"]["message"]
     assert "try again" in state["error"]["hint"]
-    assert client.result(compare(runs))["kind"] == "compare"
+    assert client.result(large)["kind"] == "compare"
 
 
 @pytest.mark.slow
-def test_others_are_answered_meanwhile(client: Client, store: MlflowStore, experiment: str) -> None:
-    runs = [
-        store.run_with_predictions(experiment, name, predictions(seed, 200_000), artifact="p.parquet")
-        for seed, name in enumerate("ab")
-    ]
-    job = client.begin(compare(runs))
+def test_others_are_answered_meanwhile(client: Client, large: dict[str, object]) -> None:
+    job = client.begin(large)
     slowest, n_answers, first = 0.0, 0, time.monotonic()
     while client.state(job)["state"] in ("waiting", "running"):
         begun = time.monotonic()

@@ -16,6 +16,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import pytest
+
 _SETTINGS = {"retries", "retry_delay", "retry_exponential_backoff"}
 _OF_BASH = {"task_id", "bash_command", "do_xcom_push"}
 _OF_DAG = {"schedule", "start_date", "catchup", "tags"}
@@ -113,15 +115,8 @@ def load_dag(path: Path) -> dict[str, Any]:
         "airflow.providers.standard.operators": {},
         "airflow.providers.standard.operators.bash": {"BashOperator": _bash},
     }
-    before = {name: sys.modules.get(name) for name in names}
-    for name, members in names.items():
-        sys.modules[name] = ModuleType(name)
-        vars(sys.modules[name]).update(members)
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        for name, members in names.items():
+            patch.setitem(sys.modules, name, ModuleType(name))
+            vars(sys.modules[name]).update(members)
         return runpy.run_path(str(path))
-    finally:
-        for name, module in before.items():
-            if module is None:
-                del sys.modules[name]
-            else:
-                sys.modules[name] = module

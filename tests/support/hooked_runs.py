@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -140,7 +141,8 @@ class WatchedStore(HookedStore):
 
     def __init__(self, *place: Any) -> None:
         super().__init__(*place)
-        self.queue = Queue(self.folder / "state")
+        self.later = 0.0  # seconds by which the clock of the queue is ahead
+        self.queue = Queue(self.folder / "state", clock=lambda: time.time() + self.later)
         self.heard = Heard()
 
     def announce(

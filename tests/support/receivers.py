@@ -67,10 +67,12 @@ class Sender:
         headers["Signature"] = "v1," + base64.b64encode(digest).decode()
         return self.post("/mlflow", body, {f"X-MLflow-{name}": value for name, value in headers.items()})
 
-    def raw(self, request: bytes, seconds: float = 30.0) -> bytes:
-        """Send bytes, and return everything that is answered until the connection is closed."""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=seconds) as connection:
+    def raw(self, request: bytes, *, is_over: bool = False) -> bytes:
+        """Send bytes, perhaps all that come, and return what is answered until the connection is closed."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=30) as connection:
             connection.sendall(request)
+            if is_over:
+                connection.shutdown(socket.SHUT_WR)
             answer = b""
             while part := connection.recv(65536):
                 answer += part

@@ -195,24 +195,20 @@ def test_a_run_by_its_id_or_name(runs: Runs):
         assert not isinstance(mistake.value, NoBaselineError), "`if_no_baseline: pass` is not about it"
 
 
-def test_a_file_is_itself_by_whichever_path(runs: Runs, monkeypatch: pytest.MonkeyPatch):
-    (runs.folder / "base.csv").write_text("id,prediction,label\n1,a,a\n")
-    (runs.folder / "copy.csv").write_text("id,prediction,label\n1,a,a\n")
+def test_a_file_is_found_and_is_itself_by_whichever_path(runs: Runs, monkeypatch: pytest.MonkeyPatch):
+    for name in ("base.csv", "copy.csv"):
+        (runs.folder / name).write_text("id,prediction,label\n1,a,a\n")
+    candidate = runs.run(1)
+    found = find_baseline(runs.rule(run="./base.csv"), runs.tracker, candidate)
+    assert found.run == file_run(f"{runs.folder}/base.csv")
+    with pytest.raises(NoBaselineError, match=r"`\./none\.csv` does not exist"):
+        runs.found(candidate, run="./none.csv")
     monkeypatch.chdir(runs.folder)
     policy = runs.rule(run="base.csv")
     for path in ("base.csv", "./base.csv", f"../{runs.folder.name}/base.csv", f"{runs.folder}/base.csv"):
         with pytest.raises(NoBaselineError, match=r"is itself the run base\.csv"):
             find_baseline(policy, None, file_run(path))
     assert find_baseline(policy, None, file_run("copy.csv")).run == file_run(f"{runs.folder}/base.csv")
-
-
-def test_a_file(runs: Runs):
-    (runs.folder / "base.csv").write_text("id,prediction,label\n1,a,a\n")
-    candidate = runs.run(1)
-    found = find_baseline(runs.rule(run="./base.csv"), runs.tracker, candidate)
-    assert found.run == file_run(f"{runs.folder}/base.csv")
-    with pytest.raises(NoBaselineError, match=r"`\./none\.csv` does not exist"):
-        runs.found(candidate, run="./none.csv")
 
 
 def test_the_baseline_of_a_file_is_looked_for_where_the_runs_are(runs: Runs):

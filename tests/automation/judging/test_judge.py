@@ -99,12 +99,6 @@ def test_outcomes(
     assert said in found.reasons[0]
 
 
-def test_equivalence_passes_where_no_p_below_the_level_is_possible(policy: Any):
-    comparison = accuracy(2, 2, 900, 96, margin=0.02)
-    assert comparison.test.log10_smallest_pvalue >= math.log10(comparison.alpha)
-    assert judge(policy(margin=0.02), [comparison]).outcome == "pass"
-
-
 @pytest.mark.parametrize(("n", "outcome"), [(5, "undecided"), (6, "pass"), (1000, "pass")])
 def test_identical_runs_pass_if_so_many_examples_could_tell(policy: Any, n: int, outcome: str):
     # all discordant and all worse, 6 examples have p = 2 * 0.5**6 = 0.03125, and 5 have 0.0625
@@ -136,9 +130,8 @@ def test_the_corrected_p_decides(policy: Any):
 def test_an_interval_that_ends_on_the_margin_does_not_show_it(policy: Any):
     low = accuracy(69, 109, 935, 206).size.low
     for margin, outcome in ((-low, "fail"), (math.nextafter(-low, 1.0), "pass")):
-        comparison = accuracy(69, 109, 935, 206, margin=margin)
-        found = judge(policy(fail_on="not-shown-non-inferior", margin=margin), [comparison])
-        assert found.outcome == outcome
+        rules = policy(fail_on="not-shown-non-inferior", margin=margin)
+        assert judge(rules, [accuracy(69, 109, 935, 206, margin=margin)]).outcome == outcome
 
 
 def test_non_inferiority_is_about_the_direction_of_better(policy: Any):
@@ -258,11 +251,8 @@ def test_a_failure_that_nobody_saw_may_cost_more_than_the_margin(policy: Any, n:
 
 def test_what_a_one_sided_test_shows_needs_no_more_examples(policy: Any):
     rules = policy(fail_on="not-shown-non-inferior", margin=0.001)
-    for differences, outcome in (
-        ((0.01, 0.02, 0.03, 0.04), "undecided"),
-        ((0.01, 0.02, 0.03, 0.04, 0.01), "pass"),
-    ):
-        comparison = scores(*differences, n=10, alternative="greater")
+    for last, outcome in (([], "undecided"), ([0.01], "pass")):
+        comparison = scores(0.01, 0.02, 0.03, 0.04, *last, n=10, alternative="greater")
         assert (comparison.pvalue < 0.05) == (outcome == "pass"), "0.5**4 and 0.5**5"
         assert judge(rules, [comparison]).outcome == outcome
 

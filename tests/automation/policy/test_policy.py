@@ -115,16 +115,13 @@ DECIDES_NOTHING = {
 }
 
 
-@pytest.mark.parametrize("old", DECIDES)
-def test_the_digest_changes_with_what_decides_a_comparison(folder: Path, old: str):
-    changed = load_policies(edited(folder, old, DECIDES[old])).find()
-    assert changed.digest != load_policies(folder / "trackperm.yaml").find().digest
-
-
-@pytest.mark.parametrize("old", DECIDES_NOTHING)
-def test_the_digest_stays_with_what_decides_nothing(folder: Path, old: str):
-    changed = load_policies(edited(folder, old, DECIDES_NOTHING[old])).find()
-    assert changed.digest == load_policies(folder / "trackperm.yaml").find().digest
+@pytest.mark.parametrize(
+    ("old", "new", "decides"),
+    [*((*each, True) for each in DECIDES.items()), *((*each, False) for each in DECIDES_NOTHING.items())],
+)
+def test_the_digest_changes_with_what_decides_a_comparison(folder: Path, old: str, new: str, decides: bool):
+    changed = load_policies(edited(folder, old, new)).find()
+    assert (changed.digest != load_policies(folder / "trackperm.yaml").find().digest) is decides
 
 
 def test_the_digest_depends_on_the_spec_not_on_where_it_lies(folder: Path, tmp_path: Path):

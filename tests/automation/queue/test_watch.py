@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
 from importlib.util import find_spec
 from pathlib import Path
-from unittest.mock import Mock
+from unittest.mock import patch
 
 import pytest
 import requests
@@ -145,13 +145,12 @@ def test_since(runs: WatchedStore):
     assert runs.compared() == [f"mlflow:{endless}"]
 
 
-def test_a_sweep_that_was_not_queued_is_made_again(runs: WatchedStore, monkeypatch: pytest.MonkeyPatch):
+def test_a_sweep_that_was_not_queued_is_made_again(runs: WatchedStore):
     runs.baseline()
     candidate = runs.finished()
     runs.store.client.set_terminated(candidate, end_time=int((time.time() - 7200) * 1000))
     watcher = Watcher([runs.policy()], runs.queue, runs.heard.log)
-    with monkeypatch.context() as broken:
-        broken.setattr(runs.queue, "add", Mock(side_effect=QueueError("the file is locked")))
+    with patch.object(runs.queue, "add", side_effect=QueueError("the file is locked")):
         assert isinstance(watcher.once(threading.Event()), QueueError)
     assert watcher.once(threading.Event()) is None
     assert runs.compared() == [f"mlflow:{candidate}"]
@@ -164,9 +163,7 @@ def test_an_experiment_that_is_not_there(runs: WatchedStore):
     assert "no-such-experiment" in line["reason"]
 
 
-def test_a_place_to_log_to_that_is_not_there_yet_refuses_no_run(
-    runs: WatchedStore, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_place_to_log_to_that_is_not_there_yet_refuses_no_run(runs: WatchedStore):
     runs.baseline()
     candidate = runs.finished()
     verdicts = f"{runs.experiment}-verdicts"
@@ -174,7 +171,7 @@ def test_a_place_to_log_to_that_is_not_there_yet_refuses_no_run(
     [retry] = runs.heard.events("retry")
     assert f"no experiment called `{verdicts}`" in retry["reason"]
     runs.store.experiment(verdicts)
-    monkeypatch.setattr(runs.queue, "_clock", lambda: time.time() + 900.0)
+    runs.later = 900.0
     assert runs.once(log_to=f"mlflow:{verdicts}") is None
     assert [line["candidate"] for line in runs.heard.events("compared")] == [f"mlflow:{candidate}"]
 
@@ -200,17 +197,6 @@ def running(watcher: Watcher) -> Iterator[None]:
         stop.set()
         thread.join(60)
     assert not thread.is_alive()
-
-
-def test_runs_until_it_is_told_to_stop(runs: WatchedStore, tmp_path: Path):
-    runs.baseline()
-    file = tmp_path / "health.json"
-    health = Health(30, file)
-    with running(Watcher([runs.policy()], runs.queue, runs.heard.log, interval=0.2, health=health)):
-        candidate = runs.finished()
-        runs.heard.wait_for("compared")
-    assert runs.compared() == [f"mlflow:{candidate}"]
-    assert json.loads(file.read_text())["state"] == "ok"
 
 
 def test_a_health_file_that_cannot_be_written_ends_nothing(runs: WatchedStore):
@@ -251,12 +237,13 @@ def test_the_baseline_of_a_policy_is_not_refused(runs: WatchedStore):
     assert "is itself the run" in passed["reason"]
 
 
-def test_an_edited_policy_is_taken_up_or_refused_without_a_restart(runs: WatchedStore):
+def test_it_runs_until_it_is_told_to_stop_and_takes_up_or_refuses_an_edited_policy(runs: WatchedStore):
     runs.baseline()
-    runs.finished()
-    path, heard = runs.policy_file(), runs.heard
+    path, heard, file = runs.policy_file(), runs.heard, runs.folder / "health.json"
     edits = EditedPolicies(path)
-    with running(Watcher(edits.load(), runs.queue, heard.log, interval=0.05, edits=edits)):
+    options = {"interval": 0.05, "health": Health(30, file), "edits": edits}
+    with running(Watcher(edits.load(), runs.queue, heard.log, **options)):
+        candidate = runs.finished()
         heard.wait_for("compared")
         path.write_text(path.read_text().replace("newest", "oldest"))
         [refused] = heard.wait_for("policy-refused")
@@ -269,6 +256,8 @@ def test_an_edited_policy_is_taken_up_or_refused_without_a_restart(runs: Watched
     assert taken["policies"] == ["nightly"]
     assert taken["digests"] == [second["digest"]] != [first["digest"]]
     assert len(heard.events("policy-refused")) == 1
+    assert runs.compared() == [f"mlflow:{candidate}"] * 2
+    assert json.loads(file.read_text())["state"] == "ok"
 
 
 def test_an_empty_experiment_is_said_once(runs: WatchedStore):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
-from unittest.mock import Mock
+from unittest.mock import Mock, patch
 
 import pytest
 import requests
@@ -21,9 +22,11 @@ from trackperm.automation.queue.worker import Worker
 from trackperm.errors import InputError, QueueError, TrackerError
 
 pytestmark = pytest.mark.tracker
+comparing = partial(patch.object, worker_module, "compare_and_log")
+"""Replace what compares a run, for a while."""
 
 
-def test_a_retry_keeps_the_baseline_of_the_first_attempt(runs: WatchedStore, monkeypatch: pytest.MonkeyPatch):
+def test_a_retry_keeps_the_baseline_of_the_first_attempt(runs: WatchedStore):
     baseline = runs.baseline()
     candidate = runs.finished()
     policy, client = runs.policy(baseline={"champion": "m"}), runs.store.client
@@ -31,12 +34,11 @@ def test_a_retry_keeps_the_baseline_of_the_first_attempt(runs: WatchedStore, mon
     client.create_model_version("m", runs.folder.as_uri(), run_id=baseline)
     client.set_registered_model_alias("m", "champion", "1")
     runs.announce(candidate, policy=policy)
-    with monkeypatch.context() as broken:
-        broken.setattr(worker_module, "compare_and_log", Mock(side_effect=TrackerError("no answer")))
+    with comparing(side_effect=TrackerError("no answer")):
         assert runs.step(policy) == "retry"
     client.create_model_version("m", runs.folder.as_uri(), run_id=runs.finished("new champion"))
     client.set_registered_model_alias("m", "champion", "2")
-    monkeypatch.setattr(runs.queue, "_clock", lambda: time.time() + 3000)
+    runs.later = 3000.0
     assert runs.step(policy) == "compared"
     assert runs.entry().baseline == f"mlflow:{baseline}"
 
@@ -64,15 +66,14 @@ def test_what_a_worker_left_double_is_withdrawn_by_the_next(
     assert [run.info.run_id for run in runs.store.comparisons(runs.experiment)] == [first.info.run_id]
 
 
-def test_a_queue_that_fails_refuses_nothing(runs: WatchedStore, monkeypatch: pytest.MonkeyPatch):
+def test_a_queue_that_fails_refuses_nothing(runs: WatchedStore):
     """What was logged while the queue could not be written to is found by the next worker."""
     runs.baseline()
     candidate = runs.finished()
-    with monkeypatch.context() as broken:
-        broken.setattr(runs.queue, "complete", Mock(side_effect=QueueError("the disk is full")))
+    with patch.object(runs.queue, "complete", side_effect=QueueError("the disk is full")):
         assert isinstance(runs.once(), TrackerError)
     assert runs.entry().state == "claimed"
-    monkeypatch.setattr(runs.queue, "_clock", lambda: time.time() + 120)
+    runs.later = 120.0
     assert runs.once() is None
     assert runs.heard.names == ["queued", "queue-failed", "known"]
     assert runs.compared() == [f"mlflow:{candidate}"]
@@ -93,19 +94,18 @@ def test_what_becomes_of_errors(
 ):
     runs.baseline()
     runs.finished()
-    monkeypatch.setattr(worker_module, "compare_and_log", Mock(side_effect=error))
     now = time.time()
     monkeypatch.setattr(runs.queue, "_clock", lambda: now)  # or a retry may be due in the same turn
-    assert isinstance(runs.once(), TrackerError) == (event == "retry")
+    with comparing(side_effect=error):
+        assert isinstance(runs.once(), TrackerError) == (event == "retry")
     assert runs.heard.names == ["queued", event]
     assert runs.entry().state == ("waiting" if event == "retry" else "refused")
 
 
-def test_an_interrupted_worker_gives_its_row_back(runs: WatchedStore, monkeypatch: pytest.MonkeyPatch):
+def test_an_interrupted_worker_gives_its_row_back(runs: WatchedStore):
     runs.baseline()
     runs.finished()
-    monkeypatch.setattr(worker_module, "compare_and_log", Mock(side_effect=KeyboardInterrupt))
-    with pytest.raises(KeyboardInterrupt):
+    with comparing(side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
         runs.once()
     assert (runs.entry().state, runs.entry().attempts) == ("waiting", 0)
 
@@ -147,7 +147,7 @@ def test_a_row_that_was_taken_over_is_not_compared_again(
     queue = unleased.queue
     queue.release(queue.fix_baseline(unleased.claim("earlier"), f"mlflow:{baseline}", "the newest"))
     owners: list[str] = []
-    logged_before, compare_and_log = worker_module._logged_before, worker_module.compare_and_log
+    logged_before = worker_module._logged_before
 
     def slow(*arguments: Any, **options: Any) -> Any:
         found = logged_before(*arguments)
@@ -156,21 +156,15 @@ def test_a_row_that_was_taken_over_is_not_compared_again(
             owners.append("another")
         return found
 
-    def counted(*arguments: Any, **options: Any) -> Any:
-        owners.append("this one")
-        return compare_and_log(*arguments, **options)
-
     monkeypatch.setattr(worker_module, "_logged_before", slow)
-    monkeypatch.setattr(worker_module, "compare_and_log", counted)
-    unleased.step()
+    with comparing() as compared:
+        unleased.step()
     assert unleased.heard.names == ["lease-lost"]
-    assert owners == ["another"]
+    assert (owners, compared.called) == (["another"], False)
 
 
 @pytest.mark.slow
-def test_a_lease_is_renewed_while_a_comparison_takes_long(
-    runs: WatchedStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_lease_is_renewed_while_a_comparison_takes_long(runs: WatchedStore, tmp_path: Path):
     runs.queue, compare_and_log = Queue(tmp_path / "state", lease=3.0), worker_module.compare_and_log
     runs.baseline()
     runs.finished()
@@ -181,8 +175,8 @@ def test_a_lease_is_renewed_while_a_comparison_takes_long(
         taken.append(runs.queue.claim([policy.queue_key], "another"))
         return compare_and_log(policy, *arguments, **options)
 
-    monkeypatch.setattr(worker_module, "compare_and_log", slow)
-    runs.once()
+    with comparing(slow):
+        runs.once()
     assert taken == [None]
     assert runs.entry().attempts == 1
 
@@ -195,14 +189,20 @@ def test_runs_that_were_announced_while_they_are_going(runs: WatchedStore):
     runs.store.client.update_run(resumed, status="RUNNING")  # MLflow keeps its end time
     runs.store.client.update_run(failed_too, status="FAILED")  # and notes none here
     elsewhere = HookedStore(runs.store.uri, runs.folder, runs.folder / "else", "elsewhere").finished()
+    ended = runs.begun()
+    runs.log(ended)
+    runs.store.client.set_terminated(ended, "FAILED")
     runs.announce(going, failed, resumed, failed_too, other, elsewhere, "no-such-run")
+    runs.announce(ended, source="on-exit")  # whose script says that it ended
     runs.steps()
     events = {line["candidate"].removeprefix("mlflow:"): line["event"] for line in runs.heard.lines}
     assert events == {
         **dict.fromkeys((going, resumed), "waiting"),
-        **dict.fromkeys((failed, failed_too, other, elsewhere), "skipped"),
+        **dict.fromkeys((failed, failed_too, ended, other, elsewhere), "skipped"),
         "no-such-run": "refused",
     }
+    reasons = {line["candidate"]: line["reason"] for line in runs.heard.events("skipped")}
+    assert reasons[f"mlflow:{ended}"] == "the run has failed"
     waiting = {entry.candidate: entry.attempts for entry in runs.queue.entries()}
     assert waiting == {f"mlflow:{going}": 0, f"mlflow:{resumed}": 0, "mlflow:no-such-run": 1}
 
@@ -242,19 +242,7 @@ def test_what_is_logged_for_another_policy_is_judged_by_the_rule_of_this_one(run
     assert {entry.policy: entry.outcome for entry in runs.queue.entries()} == outcomes
 
 
-def test_a_failed_run_is_not_compared_though_its_script_says_that_it_ended(runs: WatchedStore):
-    runs.baseline()
-    failed = runs.begun()
-    runs.log(failed)
-    runs.store.client.set_terminated(failed, "FAILED")
-    runs.announce(failed, source="on-exit")
-    runs.step()
-    assert [line["reason"] for line in runs.heard.events("skipped")] == ["the run has failed"]
-
-
-def test_one_run_that_cannot_be_read_does_not_keep_others_waiting(
-    runs: WatchedStore, monkeypatch: pytest.MonkeyPatch
-):
+def test_one_run_that_cannot_be_read_does_not_keep_others_waiting(runs: WatchedStore):
     runs.baseline()
     broken, *others = [f"mlflow:{runs.finished(seed=seed)}" for seed in (2, 3, 4)]
     compare_and_log = worker_module.compare_and_log
@@ -264,8 +252,8 @@ def test_one_run_that_cannot_be_read_does_not_keep_others_waiting(
             raise TrackerError("its artifacts are out of reach")
         return compare_and_log(policy, run, baseline, **options)
 
-    monkeypatch.setattr(worker_module, "compare_and_log", judged)
-    assert isinstance(runs.once(), TrackerError)
+    with comparing(judged):
+        assert isinstance(runs.once(), TrackerError)
     assert runs.compared() == sorted(others)
     assert {line["candidate"] for line in runs.heard.events("retry")} == {broken}
 
@@ -274,24 +262,21 @@ def test_several_failures_in_a_row_are_the_trackers(runs: WatchedStore, monkeypa
     runs.baseline()
     for seed in range(2, 7):
         runs.finished(seed=seed)
-    monkeypatch.setattr(worker_module, "compare_and_log", Mock(side_effect=TrackerError("no answer")))
     monkeypatch.setattr(watch_module, "delay", lambda failures, most=600.0: 5.0)
-    assert isinstance(runs.once(), TrackerError)
+    with comparing(side_effect=TrackerError("no answer")):
+        assert isinstance(runs.once(), TrackerError)
     assert len(runs.heard.events("retry")) == 3
 
 
-def test_a_rate_limit_is_kept(runs: WatchedStore, monkeypatch: pytest.MonkeyPatch):
-    response = requests.Response()
+def test_a_rate_limit_is_kept(runs: WatchedStore):
+    response, limited = requests.Response(), TrackerError("too many requests")
     response.status_code, response.headers["Retry-After"] = 429, "77"
-
-    def limited(*arguments: Any, **options: Any) -> Any:
-        raise TrackerError("too many requests") from requests.HTTPError(response=response)
-
+    limited.__cause__ = requests.HTTPError(response=response)
     runs.baseline()
     for _ in range(2):
         runs.finished()
-    monkeypatch.setattr(worker_module, "compare_and_log", limited)
-    assert isinstance(runs.once(), TrackerError)
+    with comparing(side_effect=limited):
+        assert isinstance(runs.once(), TrackerError)
     [retry] = runs.heard.events("retry")  # the tracker is left alone after the first
     assert retry["told_to_wait"] == 77
     assert max(entry.due for entry in runs.queue.entries()) - time.time() == pytest.approx(77, abs=10)

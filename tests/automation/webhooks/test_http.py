@@ -6,7 +6,7 @@ import re
 import socket
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.budget import cases
-from support.receivers import MLFLOW, WANDB, Site, listening, signed_raw
+from support.receivers import WANDB, Site, listening, signed_raw
 
 from trackperm.automation.queue.queue import Queue
 from trackperm.automation.webhooks import http
@@ -28,20 +28,15 @@ BODY = b'{"run": "team/digits/x"}'
 LENGTH = b"Content-Length: %d" % len(BODY)
 
 
-@pytest.fixture
-def site(tmp_path: Path) -> Iterator[Site]:
-    made = Site(tmp_path)
-    with listening(made.server):
-        yield made
-    assert WANDB not in made.heard.text
-    assert MLFLOW not in made.heard.text
-    assert not made.heard.events("delivery-failed")
-
-
 def status(answer: bytes) -> int:
     found = re.match(rb"HTTP/1\.[01] ([0-9]{3}) ", answer)
     assert found is not None, answer[:200]
     return int(found[1])
+
+
+def connected(stack: ExitStack, site: Site) -> socket.socket:
+    """Connect to the receiver, until the stack is left."""
+    return stack.enter_context(socket.create_connection(("127.0.0.1", site.port), timeout=10))
 
 
 def answers(answer: bytes) -> int:
@@ -80,10 +75,6 @@ def test_invalid_lengths(site: Site, headers: list[bytes], expected: int):
     assert site.queued == []
 
 
-def test_a_length_that_is_right(site: Site):
-    assert status(site.raw(signed_raw(BODY, LENGTH))) == 202
-
-
 def test_nothing_is_read_behind_a_request(site: Site):
     """Pipelined requests, and what hides behind a body, are left alone."""
     two = signed_raw(BODY, LENGTH, b"Connection: keep-alive") + signed_raw(BODY, LENGTH)
@@ -120,8 +111,10 @@ def test_invalid_requests(site: Site, request_line: bytes):
     assert line["path"] in ("/wandb", "another")
 
 
-def test_http_1_0(site: Site):
-    assert status(site.raw(signed_raw(BODY, LENGTH).replace(b"HTTP/1.1", b"HTTP/1.0"))) == 202
+@pytest.mark.parametrize("version", [b"1.0", b"1.1"])
+def test_a_length_that_is_right(site: Site, version: bytes):
+    request = signed_raw(BODY, LENGTH).replace(b"HTTP/1.1", b"HTTP/" + version)
+    assert status(site.raw(request)) == 202
 
 
 def test_header_bombs(site: Site):
@@ -170,10 +163,7 @@ def test_requests_that_trickle_in(site: Site, trickle: bytes, monkeypatch: pytes
 
 
 def test_a_body_that_ends_too_early(site: Site):
-    with socket.create_connection(("127.0.0.1", site.port), timeout=10) as connection:
-        connection.sendall(signed_raw(BODY, LENGTH)[:-3])
-        connection.shutdown(socket.SHUT_WR)
-        assert status(connection.recv(65536)) == 400
+    assert status(site.raw(signed_raw(BODY, LENGTH)[:-3], is_over=True)) == 400
     assert site.queued == []
 
 
@@ -184,8 +174,7 @@ def test_many_slow_connections(site: Site, monkeypatch: pytest.MonkeyPatch):
     before = threading.active_count()
     with ExitStack() as stack:
         for _ in range(3 * http.MOST_AT_ONCE):
-            slow = stack.enter_context(socket.create_connection(("127.0.0.1", site.port), timeout=10))
-            slow.sendall(b"POST /wandb HTTP/1.1\r\n")
+            connected(stack, site).sendall(b"POST /wandb HTTP/1.1\r\n")
         assert threading.active_count() - before <= http.MOST_AT_ONCE
         assert site.wandb({"run": "team/digits/x"})[0] == 202
         assert threading.active_count() - before <= http.MOST_AT_ONCE
@@ -200,8 +189,7 @@ def test_nobody_waits_for_connections_on_which_nothing_comes(site: Site, opening
     """Regression: 400 of them kept a delivery waiting for 15 seconds."""
     with ExitStack() as stack:
         for _ in range(400):
-            idle = stack.enter_context(socket.create_connection(("127.0.0.1", site.port), timeout=10))
-            idle.sendall(opening)
+            connected(stack, site).sendall(opening)
         began = time.monotonic()
         assert site.wandb({"run": "team/digits/x"})[0] == 202
         assert time.monotonic() - began < 1.5  # less than one of them may take
@@ -213,10 +201,7 @@ def test_more_connections_than_are_read_at_once(site: Site, monkeypatch: pytest.
     monkeypatch.setattr(http, "_HEAD_SECONDS", 60.0)
     monkeypatch.setattr(http, "_READ_SECONDS", 60.0)
     with ExitStack() as stack:
-        idle = [
-            stack.enter_context(socket.create_connection(("127.0.0.1", site.port), timeout=10))
-            for _ in range(60)
-        ]
+        idle = [connected(stack, site) for _ in range(60)]
         assert site.wandb({"run": "team/digits/x"})[0] == 202
         assert status(idle[0].recv(65536)) == 408
         idle[-1].sendall(b"GET /health HTTP/1.1\r\n\r\n")
@@ -246,7 +231,7 @@ def test_it_ends_while_all_places_are_taken(tmp_path: Path, monkeypatch: pytest.
     with ExitStack() as stack:
         with listening(site.server):
             for _ in range(http.MOST_AT_ONCE + 10):
-                stack.enter_context(socket.create_connection(("127.0.0.1", site.port), timeout=10))
+                connected(stack, site)
             time.sleep(0.5)
             began = time.monotonic()
         assert time.monotonic() - began < 20
@@ -292,12 +277,7 @@ def test_any_body_without_a_signature(site: Site, body: bytes, path: str):
 @given(head=st.binary(max_size=200))
 def test_any_bytes(site: Site, head: bytes):
     """Whatever comes is answered or dropped, and never a fault of ours."""
-    with socket.create_connection(("127.0.0.1", site.port), timeout=30) as connection:
-        connection.sendall(head + b"\r\n\r\n")
-        connection.shutdown(socket.SHUT_WR)
-        answer = b""
-        while part := connection.recv(65536):
-            answer += part
+    answer = site.raw(head + b"\r\n\r\n", is_over=True)
     assert b" 500 " not in answer[:20]
     assert site.queued == []
 

@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -20,7 +20,7 @@ from support.receiving import Receiving
 from support.watchers import COMMAND
 
 from trackperm.automation.queue.queue import Queue
-from trackperm.automation.webhooks.receive import MLFLOW_SECRET, WANDB_SECRET
+from trackperm.automation.webhooks.receive import WANDB_SECRET
 
 pytestmark = pytest.mark.tracker
 
@@ -48,6 +48,7 @@ def test_what_it_refuses_it_says_without_secrets(idle: Receiving):
     assert sender.wandb(body)[0] == 409
     assert sender.wandb(body, secret="guessed-by-somebody")[0] == 401
     assert sender.mlflow({**created("a" * 32), "note": words})[0] == 202
+    assert sender.mlflow({**created("a" * 32), "note": words})[0] == 409
     assert sender.mlflow(created("b" * 32))[0] == 409  # another body under the same delivery id
     assert sender.mlflow(created("c" * 32), "delivery-2", at=time.time() - 3600)[0] == 401
     assert sender.wandb({"run": f"../{words}"})[0] == 400
@@ -58,8 +59,8 @@ def test_what_it_refuses_it_says_without_secrets(idle: Receiving):
         sender.post(f"/wandb/{words}?secret={words}", b"{}", {"Authorization": f"Bearer {words}"})[0] == 404
     )
     refused = Counter(line["status"] for line in idle.program.events("delivery-refused"))
-    assert refused == {409: 2, 401: 2, 400: 3, 413: 1, 404: 1}
-    assert len(idle.program.events("delivery")) == 2
+    assert refused == {409: 3, 401: 2, 400: 3, 413: 1, 404: 1}
+    assert len(idle.program.events("delivery")) == len(Queue(idle.state).entries()) == 2
     lines = idle.program.text.splitlines()
     assert all(json.loads(line)["event"] for line in lines if line), "one JSON object a line"
     kept = [idle.program.text.encode(), *(path.read_bytes() for path in idle.state.iterdir())]
@@ -89,35 +90,37 @@ def test_a_replay_after_a_restart_is_refused(idle: Receiving):
     assert Queue(idle.state).counts()["waiting"] == 1
 
 
+@contextmanager
+def piped(folder: Path, command: list[str], *options: str) -> Iterator[tuple[subprocess.Popen[str], Sender]]:
+    """Start one that prints to a pipe, and that takes deliveries of W&B alone."""
+    folders = ["--policy", policy_file(folder), "--state", folder / "state"]
+    with subprocess.Popen(
+        [*command, "receive", *folders, "--port", "0", *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, WANDB_SECRET: WANDB},
+        text=True,
+    ) as process:
+        try:
+            yield process, Sender(json.loads(process.stdout.readline())["port"])
+        finally:
+            process.kill()
+
+
 @pytest.mark.extended
 @pytest.mark.parametrize("options", [[], ["--queue-only"]])
 def test_nobody_reads_its_lines_any_more(tmp_path: Path, options: list[str]):
     """Senders are answered, and it ends, saying why."""
-    policy, secrets = policy_file(tmp_path), {WANDB_SECRET: WANDB, MLFLOW_SECRET: MLFLOW}
-    process = subprocess.Popen(
-        [*COMMAND, "receive", "--policy", policy, "--state", tmp_path / "other", "--port", "0", *options],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env={**os.environ, **secrets},
-        text=True,
-    )
-    assert process.stdout is not None
-    assert process.stderr is not None
-    try:
-        sender = Sender(json.loads(process.stdout.readline())["port"])
+    with piped(tmp_path, COMMAND, *options) as (process, sender):
         process.stdout.close()
         assert sender.wandb({"run": "team/digits/x"})[0] == 202
         assert process.wait(timeout=30) == 2
         said = process.stderr.read()
-    finally:
-        process.kill()
-        process.wait()
-        process.stderr.close()
     assert said == (
         "error: decisions can no longer be written to standard output: Broken pipe\n\n"
         "Hint: earlier webhooks are queued; start the command again with a working standard output.\n"
     )
-    assert [entry.candidate for entry in Queue(tmp_path / "other").entries()] == ["wandb:team/digits/x"]
+    assert [entry.candidate for entry in Queue(tmp_path / "state").entries()] == ["wandb:team/digits/x"]
 
 
 @pytest.mark.parametrize(
@@ -130,26 +133,13 @@ def test_nobody_reads_its_lines_any_more(tmp_path: Path, options: list[str]):
 def test_a_process_that_may_have_few_files_open(tmp_path: Path, option: str):
     """Regression: connections on which nothing comes took them all, and nothing else was accepted."""
     limited = ["sh", "-c", f'ulimit {option} 256; exec "$@"', "sh", *COMMAND]
-    folders = ["--policy", policy_file(tmp_path), "--state", tmp_path / "state"]
-    process = subprocess.Popen(
-        [*limited, "receive", *folders, "--port", "0", "--queue-only"],
-        stdout=subprocess.PIPE,
-        env={**os.environ, WANDB_SECRET: WANDB},
-        text=True,
-    )
-    assert process.stdout is not None
-    try:
-        sender = Sender(json.loads(process.stdout.readline())["port"])
-        with ExitStack() as stack:
-            for _ in range(400):
-                slow = stack.enter_context(socket.create_connection(("127.0.0.1", sender.port), timeout=10))
-                slow.sendall(b"POST /wandb HTTP/1.1\r\nContent-Length: 9\r\n\r\n")
-            began = time.monotonic()
-            assert sender.wandb({"run": "team/digits/x"})[0] == 202
-            assert time.monotonic() - began < 4.0  # less than one of them may take
-    finally:
-        process.kill()
-        process.communicate()
+    with piped(tmp_path, limited, "--queue-only") as (_, sender), ExitStack() as stack:
+        for _ in range(400):
+            slow = stack.enter_context(socket.create_connection(("127.0.0.1", sender.port), timeout=10))
+            slow.sendall(b"POST /wandb HTTP/1.1\r\nContent-Length: 9\r\n\r\n")
+        began = time.monotonic()
+        assert sender.wandb({"run": "team/digits/x"})[0] == 202
+        assert time.monotonic() - began < 4.0  # less than one of them may take
 
 
 @pytest.mark.slow

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -13,21 +13,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.budget import cases
-from support.receivers import MLFLOW, WANDB, Site, created, listening
+from support.receivers import MLFLOW, WANDB, Site, created
 
 from trackperm.automation.policy.load import load_policies
 from trackperm.automation.queue.queue import Queue
 from trackperm.automation.webhooks.receive import MLFLOW_SECRET, WANDB_SECRET, Receiver, Secrets
 from trackperm.errors import InputError
-
-
-@pytest.fixture
-def site(tmp_path: Path) -> Iterator[Site]:
-    made = Site(tmp_path)
-    with listening(made.server):
-        yield made
-    assert WANDB not in made.heard.text
-    assert MLFLOW not in made.heard.text
 
 
 def test_an_artifact_of_wandb(site: Site):
@@ -70,15 +61,6 @@ def test_a_run_that_no_policy_is_about(site: Site):
     assert (status, answer["reason"]) == (200, "no policy covers it")
 
 
-def test_the_same_again_is_refused_and_adds_nothing(site: Site):
-    assert site.mlflow(created("a" * 32))[0] == 202
-    assert site.mlflow(created("a" * 32))[0] == 409
-    assert site.wandb({"run": "team/digits/x"})[0] == 202
-    assert site.wandb({"run": "team/digits/x"})[0] == 409
-    assert len(site.queued) == 2
-    assert [line["status"] for line in site.heard.events("delivery-refused")] == [409, 409]
-
-
 def test_what_was_ignored_may_be_sent_again(site: Site, tmp_path: Path):
     """Regression: it was refused as received before, for a month, by the policy that was mended for it."""
     for _ in range(2):
@@ -97,7 +79,7 @@ def test_what_was_ignored_may_be_sent_again(site: Site, tmp_path: Path):
     [
         (lambda site: site.wandb({"run": "team/digits/x"}, secret="guessed"), "does not match the body"),
         (lambda site: site.wandb(b"this is no JSON", secret="guessed"), "does not match the body"),
-        (lambda site: site.post("/wandb", b"{}", {}), "`X-Wandb-Signature` is missing"),
+        (lambda site: site.post("/wandb", b"{}", {}), "the header `X-Wandb-Signature` is missing"),
         (
             lambda site: site.post("/mlflow", b"{}", {"X-MLflow-Signature": "v1,x"}),
             "`X-MLflow-Delivery-Id` is missing",
@@ -199,19 +181,17 @@ def test_secrets_of_the_environment(monkeypatch: pytest.MonkeyPatch):
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(InputError, match="no secret is set"):
         Secrets.of_environment()
-    monkeypatch.setenv(WANDB_SECRET, "short")
-    with pytest.raises(InputError, match="has 5 characters") as caught:
-        Secrets.of_environment()
-    assert "`short`" not in str(caught.value)
-    monkeypatch.setenv(WANDB_SECRET, f"{WANDB}\n")
-    with pytest.raises(InputError, match="begins or ends with white space") as caught:
-        Secrets.of_environment()
-    assert WANDB not in str(caught.value)
-    monkeypatch.setenv(WANDB_SECRET, f"{WANDB}\udcff")  # as a byte that is not UTF-8 is read
-    with pytest.raises(InputError, match=f"`{WANDB_SECRET}` is not UTF-8 text") as caught:
-        Secrets.of_environment()
-    assert WANDB not in str(caught.value)
-    assert caught.value.__cause__ is None
+    for secret, problem in (
+        ("short", "has 5 characters"),
+        (f"{WANDB}\n", "begins or ends with white space"),
+        (f"{WANDB}\udcff", f"`{WANDB_SECRET}` is not UTF-8 text"),  # as a byte that is not UTF-8 is read
+    ):
+        monkeypatch.setenv(WANDB_SECRET, secret)
+        with pytest.raises(InputError, match=problem) as caught:
+            Secrets.of_environment()
+        assert "`short`" not in str(caught.value)
+        assert WANDB not in str(caught.value)
+        assert caught.value.__cause__ is None
     monkeypatch.setenv(WANDB_SECRET, WANDB)
     assert Secrets.of_environment() == Secrets(WANDB, None)
     assert WANDB not in repr(Secrets.of_environment())

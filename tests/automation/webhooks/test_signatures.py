@@ -74,11 +74,6 @@ def test_wandb_refuses(signature: str):
         verify_wandb({"X-Wandb-Signature": signature}, BODY, SECRET)
 
 
-def test_a_missing_signature():
-    with pytest.raises(SignatureError, match="the header `X-Wandb-Signature` is missing"):
-        verify_wandb({}, BODY, SECRET)
-
-
 def test_against_mlflows_own_code():
     assert verify_mlflow(mlflow_headers(), BODY, SECRET, NOW) == f"mlflow:{DELIVERY}"
     assert verify_mlflow(mlflow_headers(), BODY, SECRET, NOW + 299)
