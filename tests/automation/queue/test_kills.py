@@ -1,71 +1,82 @@
-"""What is left of the queue where a process is killed, at each step of each call.
-
-The queue's connection is replaced by one that kills the process just before, or just after, its n-th
-statement.
-"""
+"""What is left of the queue where a process is killed, at each step of each call."""
 
 from __future__ import annotations
 
+import os
 import signal
-import subprocess
-import sys
+import sqlite3
+from collections.abc import Callable
+from functools import partial
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
-from support.queue_tasks import claimed, task
+from support.queue_tasks import KEY, claimed, task
 
-from trackperm.automation.queue.queue import Queue
+from trackperm.automation.queue.queue import Entry, Queue
 from trackperm.errors import ReplayError
 
-KILLED = """
-import os, signal, sqlite3, sys
-from pathlib import Path
-from trackperm.automation.queue.queue import Queue, Task
+State = tuple[object, ...]
+WAITING, CLAIMED = ("waiting", None, None), ("claimed", None, None)
 
-folder, call, step, moment = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
-queue = Queue(Path(folder), lease=0.0)
-counted = 0
+CALLS: dict[str, tuple[Callable[[Queue, Entry | None], object], set[State]]] = {
+    "add": (
+        lambda queue, _: queue.add([task(8), task(9)], "receive", delivery="x", window=300),
+        {WAITING},
+    ),
+    "claim": (lambda queue, _: queue.claim([KEY], "child"), {WAITING, CLAIMED}),
+    "renew": (lambda queue, claim: queue.renew(claim), {CLAIMED}),
+    "fix_baseline": (
+        lambda queue, claim: queue.fix_baseline(claim, "mlflow:b", "why"),
+        {CLAIMED, ("claimed", "mlflow:b", "why")},
+    ),
+    "complete": (
+        lambda queue, claim: queue.complete(claim, "pass", ["mlflow:c"]),
+        {CLAIMED, ("done", None, None)},
+    ),
+    "refuse": (lambda queue, claim: queue.refuse(claim, "no"), {CLAIMED, ("refused", None, None)}),
+    "retry": (lambda queue, claim: queue.retry(claim, "down", 0.0), {CLAIMED, WAITING}),
+    "postpone": (lambda queue, claim: queue.postpone(claim, "still going", 0.0), {CLAIMED, WAITING}),
+    "drop": (lambda queue, claim: queue.drop(claim), {CLAIMED, ()}),
+}
+"""Each call, and the states in which it may leave a row."""
 
-class Rows:
-    def __init__(self, rows):
-        object.__setattr__(self, "rows", rows)
-    def execute(self, *arguments):
-        global counted
-        counted += 1
-        if counted == step and moment == "before":
-            os.kill(os.getpid(), signal.SIGKILL)
-        found = self.rows.execute(*arguments)
-        if counted == step:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return found
-    def __getattr__(self, name):
-        return getattr(self.rows, name)
-    def __setattr__(self, name, value):
-        setattr(self.rows, name, value)
 
-connect = sqlite3.connect
-KEY = "d" * 64
-claim = None if call in ("add", "claim") else queue.claim([KEY], "child")
-sqlite3.connect = lambda *a, **k: Rows(connect(*a, **k))
-{
-    "add": lambda: queue.add([Task(KEY, "mlflow:new", "nightly"), Task(KEY, "mlflow:newer", "nightly")],
-                             "receive", delivery="x", window=300),
-    "claim": lambda: queue.claim([KEY], "child"),
-    "renew": lambda: queue.renew(claim),
-    "fix_baseline": lambda: queue.fix_baseline(claim, "mlflow:b", "why"),
-    "complete": lambda: queue.complete(claim, "pass", ["mlflow:c"]),
-    "refuse": lambda: queue.refuse(claim, "no"),
-    "retry": lambda: queue.retry(claim, "down", 0.0),
-    "postpone": lambda: queue.postpone(claim, "still going", 0.0),
-    "drop": lambda: queue.drop(claim),
-}[call]()
-sys.exit(9)
-"""
+def call_and_die(folder: Path, call: str, step: int, moment: str) -> None:
+    """Kill this process just before, or just after, the n-th statement of a call."""
+    queue = Queue(folder, lease=0.0)
+    claim = None if call in ("add", "claim") else queue.claim([KEY], "child")
+    counted = count(1)
 
-CALLS = ["add", "claim", "renew", "fix_baseline", "complete", "refuse", "retry", "postpone", "drop"]
+    class Deadly(sqlite3.Connection):
+        def execute(self, *arguments: Any) -> sqlite3.Cursor:
+            is_last = next(counted) == step
+            if is_last and moment == "before":
+                os.kill(os.getpid(), signal.SIGKILL)
+            found = super().execute(*arguments)
+            if is_last:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return found
+
+    sqlite3.connect = partial(sqlite3.connect, factory=Deadly)
+    CALLS[call][0](queue, claim)
+
+
+def code_of_child(*arguments: Any) -> int:
+    """Return what a process that makes a call ends with: a signal, 9 if it has made it, or 1 for a fault."""
+    child = os.fork()
+    if child == 0:
+        try:
+            call_and_die(*arguments)
+            os._exit(9)
+        finally:
+            os._exit(1)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.* use of fork:DeprecationWarning")
 @pytest.mark.parametrize("call", CALLS)
 def test_killed_at_every_statement(tmp_path: Path, call: str):
     """Each call has happened or has not, nothing between, and the queue goes on."""
@@ -74,19 +85,17 @@ def test_killed_at_every_statement(tmp_path: Path, call: str):
         for moment in ("before", "after"):
             folder = tmp_path / f"{step}-{moment}"
             Queue(folder).add([task()], "watch")
-            child = subprocess.run(
-                [sys.executable, "-c", KILLED, str(folder), call, str(step), moment], timeout=60, check=False
-            )
-            if child.returncode == 9:  # it has no such step
+            code = code_of_child(folder, call, step, moment)
+            if code == 9:  # it has no such step
                 continue
-            assert child.returncode == -signal.SIGKILL
+            assert code == -signal.SIGKILL
             steps += 1
             seen.add(_state_after(folder, call))
     assert steps >= 6
     assert len(seen) == (1 if call == "renew" else 2), "some are killed before the commit, others after"
 
 
-def _state_after(folder: Path, call: str) -> tuple[object, ...]:
+def _state_after(folder: Path, call: str) -> State:
     queue = Queue(folder, lease=0.0)
     before = queue.entries()
     if call == "add":
@@ -98,20 +107,9 @@ def _state_after(folder: Path, call: str) -> tuple[object, ...]:
         else:
             assert len(before) == 1
             assert added == [task(7)]
-    expected: dict[str, set[tuple[object, ...]]] = {
-        "add": {("waiting", None, None)},
-        "claim": {("waiting", None, None), ("claimed", None, None)},
-        "renew": {("claimed", None, None)},
-        "fix_baseline": {("claimed", None, None), ("claimed", "mlflow:b", "why")},
-        "complete": {("claimed", None, None), ("done", None, None)},
-        "refuse": {("claimed", None, None), ("refused", None, None)},
-        "retry": {("claimed", None, None), ("waiting", None, None)},
-        "postpone": {("claimed", None, None), ("waiting", None, None)},
-        "drop": {("claimed", None, None), ()},
-    }
     old = [entry for entry in before if entry.candidate == "mlflow:run0"]
-    state: tuple[object, ...] = (old[0].state, old[0].baseline, old[0].why) if old else ()
-    assert state in expected[call]
+    state: State = (old[0].state, old[0].baseline, old[0].why) if old else ()
+    assert state in CALLS[call][1]
     if state and state[0] in ("waiting", "claimed"):
         again = claimed(queue, "next")
         assert again.candidate == "mlflow:run0"

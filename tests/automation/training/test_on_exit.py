@@ -327,14 +327,6 @@ def test_runs_of_wandb_without_a_server():
         open_run(5)
 
 
-def test_a_run_that_wandb_finishes_inside_the_block():
-    import wandb
-
-    with wandb.init(project="digits", mode="offline") as run:
-        assert open_run(run).is_offline
-        assert open_run(run).reference.locator == str(Path(run.dir).parent)
-
-
 @pytest.mark.slow
 def test_no_process_and_no_secret_is_left(runs: Script, monkeypatch: pytest.MonkeyPatch):
     """The other process is ended with the budget, and its arguments say nothing."""
