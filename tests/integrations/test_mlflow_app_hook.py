@@ -21,12 +21,7 @@ def test_a_run_is_compared_when_it_finishes(tmp_path: Path):
     lines = (FOLDER / "trackperm.env").read_text().splitlines()
     env = dict(line.split("=", 1) for line in lines if not line.startswith("#"))
     env = {name: re.sub(r"^/(etc|var/lib)/trackperm", str(tmp_path), value) for name, value in env.items()}
-    (tmp_path / "trackperm.yaml").write_text(
-        "policies:\n"
-        "  - name: nightly\n"
-        "    runs: mlflow:digits\n"
-        "    baseline: {newest: {tags: {role: baseline}}}\n"
-    )
+    HookedStore("", tmp_path).policy_file("trackperm", only={}, tracking_uri=None)
     said = (FOLDER / "README.md").read_text()
     command = re.search(r"^trackperm (watch .*)$", said, re.MULTILINE)
     arguments = command[1].replace('"$TRACKPERM_POLICY"', env["TRACKPERM_POLICY"]).split()

@@ -27,22 +27,15 @@ class Runs(HookedStore):
         super().__init__(*place)
         self.tracker = self.store.tracker()
 
-    def run(
-        self,
-        minute: int,
-        tags: dict[str, str] | None = None,
-        *,
-        name: str = "run",
-        status: str = "FINISHED",
-        experiment: str | None = None,
-    ) -> TrackedRun:
+    def run(self, *arguments: Any, **options: Any) -> TrackedRun:
         """Make a run, which is found as people find it."""
-        return self.tracker.find(self.made(minute, tags, name, status, experiment))
+        return self.tracker.find(self.made(*arguments, **options))
 
     def made(
         self,
         minute: int,
-        tags: dict[str, str] | None,
+        tags: dict[str, str] | None = None,
+        *,
         name: str = "run",
         status: str = "FINISHED",
         experiment: str | None = None,

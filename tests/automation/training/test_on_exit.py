@@ -73,11 +73,13 @@ def test_a_run_that_ended_before_the_block_is_not_meant(runs: Script):
 
 
 def queued(runs: Script) -> list[str]:
+    """List the candidates in the queue, which nobody has looked at."""
+    assert {(entry.state, entry.attempts) for entry in runs.entries} == {("waiting", 0)}
     return [entry.candidate for entry in runs.entries]
 
 
 class TestRunsOfTheBlock:
-    """Those that it begins, or else the one around it."""
+    """Those that it begins, or else the one around it; without a budget, they are queued."""
 
     def block(self, runs: Script) -> module.CompareOnExit:
         return trackperm.compare_on_exit(runs.policy_file(), budget_seconds=0)
@@ -85,8 +87,10 @@ class TestRunsOfTheBlock:
     def test_one_that_is_resumed_and_ended(self, runs: Script):
         first = trained(runs)
         with self.block(runs), mlflow.start_run(run_id=first):
-            pass
+            began = time.monotonic()
+        assert time.monotonic() - began < 10
         assert queued(runs) == [f"mlflow:{first}"]
+        assert "`trackperm watch` compares it" in runs.told
 
     def test_one_inside_another(self, runs: Script):
         with mlflow.start_run(), self.block(runs):
@@ -217,17 +221,6 @@ def test_an_exception_passes_through_and_nothing_is_compared(runs: Script):
     with pytest.raises(ZeroDivisionError), mlflow.start_run(), trackperm.compare_on_exit(runs.policy_file()):
         raise ZeroDivisionError
     assert not runs.state.exists()
-
-
-def test_without_a_budget_it_is_queued(runs: Script):
-    runs.baseline()
-    with trackperm.compare_on_exit(runs.policy_file(), budget_seconds=0):
-        candidate = trained(runs)
-        began = time.monotonic()
-    assert time.monotonic() - began < 10
-    [entry] = runs.entries
-    assert (entry.candidate, entry.state, entry.attempts) == (f"mlflow:{candidate}", "waiting", 0)
-    assert "`trackperm watch` compares it" in runs.told
 
 
 def test_a_tracker_that_does_not_answer_costs_the_budget(runs: Script):

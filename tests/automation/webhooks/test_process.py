@@ -26,11 +26,8 @@ pytestmark = pytest.mark.tracker
 
 
 def policy_file(folder: Path) -> Path:
-    path = folder / "trackperm.yaml"
-    path.write_text(
-        "policies: [{name: nightly, runs: [mlflow:digits, wandb:team/digits], baseline: {run: b.csv}}]"
-    )
-    return path
+    runs = ["mlflow:digits", "wandb:team/digits"]
+    return HookedStore("", folder).policy_file(runs=runs, baseline={"run": "b.csv"}, tracking_uri=None)
 
 
 @pytest.fixture
