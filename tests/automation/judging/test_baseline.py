@@ -60,7 +60,7 @@ class Runs(HookedStore):
 @pytest.fixture
 def runs(database: Path, tmp_path: Path) -> Runs:
     uri = f"sqlite:///{database / 'mlflow.db'}"
-    return Runs(uri, tmp_path, tmp_path / "artifacts", tmp_path.name)
+    return Runs(uri, tmp_path, tmp_path / "artifacts", f"digits/{tmp_path.name}")
 
 
 PROD = {"stage": "prod"}
@@ -135,7 +135,7 @@ def test_values_that_look_like_a_query(runs: Runs):
 
 def test_a_registered_model(runs: Runs):
     champion, challenger = runs.run(1, name="champion"), runs.run(2, name="challenger")
-    client, model = runs.store.client, f"digits-{runs.experiment}"
+    client, model = runs.store.client, f"digits-{runs.folder.name}"
     client.create_registered_model(model)
     for alias, run in (("champion", champion), ("next", challenger)):
         version = client.create_model_version(

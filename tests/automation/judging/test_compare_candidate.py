@@ -55,7 +55,7 @@ class Digits(HookedStore):
 @pytest.fixture
 def digits(database: Path, tmp_path: Path) -> Digits:
     uri = f"sqlite:///{database / 'mlflow.db'}"
-    return Digits(uri, tmp_path, tmp_path / "artifacts", tmp_path.name)
+    return Digits(uri, tmp_path, tmp_path / "artifacts", f"digits/{tmp_path.name}")
 
 
 @pytest.mark.extended

@@ -26,6 +26,7 @@ def test_no_credentials_are_shown(
     tmp_path: Path, policy: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ):
     """Regression: a part of the password stood in the line that is shown, where it was cut."""
+    caplog.set_level("INFO", "trackperm")
     path = tmp_path / "trackperm.yaml"
     path.write_text(f"policies:\n  - {policy}\n")
     with pytest.raises(SpecError) as caught:
