@@ -240,9 +240,9 @@ def test_the_baseline_of_a_policy_is_not_refused(runs: WatchedStore):
 def test_it_runs_until_it_is_told_to_stop_and_takes_up_or_refuses_an_edited_policy(runs: WatchedStore):
     runs.baseline()
     path, heard, file = runs.policy_file(), runs.heard, runs.folder / "health.json"
-    edits = EditedPolicies(path)
-    options = {"interval": 0.05, "health": Health(30, file), "edits": edits}
-    with running(Watcher(edits.load(), runs.queue, heard.log, **options)):
+    edits, health = EditedPolicies(path), Health(30, file)
+    health._good -= 60.0  # as if no tracker had answered for long
+    with running(Watcher(edits.load(), runs.queue, heard.log, interval=0.05, health=health, edits=edits)):
         candidate = runs.finished()
         heard.wait_for("compared")
         path.write_text(path.read_text().replace("newest", "oldest"))
