@@ -21,7 +21,7 @@ from trackperm.errors import InputError
 pytestmark = [
     pytest.mark.tracker,
     pytest.mark.training,
-    pytest.mark.usefixtures("script"),
+    pytest.mark.usefixtures("runs"),
     *(
         pytest.mark.filterwarnings(f"ignore:{said}")
         for said in (
