@@ -411,18 +411,25 @@ def signed_differences(
         differences = np.subtract(candidate, baseline, dtype=dtype, casting="unsafe")
         values, found = np.unique(differences, return_counts=True)
         return values, found.astype(np.int64)
-    counts: IntArray = np.zeros(high - low + 1, dtype=np.int64)
-    for first in range(0, candidate.size, CHUNK):
-        part = slice(first, first + CHUNK)
-        chunk = np.subtract(candidate[part], baseline[part], dtype=np.int64, casting="unsafe")
-        if counts.size <= FEW_VALUES:
-            greater = [np.count_nonzero(chunk == value) for value in range(low + 1, high + 1)]
-            counts += [chunk.size - sum(greater), *greater]
-        else:
+    possible = range(low, high + 1)
+    parts = [slice(first, first + CHUNK) for first in range(0, candidate.size, CHUNK)]
+    chunks = (
+        np.subtract(candidate[part], baseline[part], dtype=np.int64, casting="unsafe") for part in parts
+    )
+    if len(possible) > FEW_VALUES:
+        counts: IntArray = np.zeros(len(possible), dtype=np.int64)
+        for chunk in chunks:
             chunk -= low
             counts += np.bincount(chunk, minlength=counts.size)
-    (present,) = counts.nonzero()
-    return present + low, counts[present]
+        (present,) = counts.nonzero()
+        return present + low, counts[present]
+    numbers = [0] * len(possible)
+    for chunk in chunks:
+        for place in range(1, len(possible)):
+            numbers[place] += int(np.count_nonzero(chunk == possible[place]))
+    numbers[0] = candidate.size - sum(numbers)
+    kept = [value for value, number in zip(possible, numbers, strict=True) if number]
+    return np.array(kept), np.array([number for number in numbers if number])
 
 
 def _bounds(values: npt.NDArray[Any]) -> tuple[int, int]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,8 +25,7 @@ DEVIATIONS = 2.576
 """Standard errors of an estimate up to the ends of its interval: 99 % confidence, as for Monte Carlo."""
 
 
-@dataclass(frozen=True)
-class ResultFields:
+class ResultFields(NamedTuple):
     """Fields of a result that no engine computes; `ties` is called after the engine has run."""
 
     observed: float
@@ -76,8 +75,7 @@ class ResultFields:
         )
 
 
-@dataclass(frozen=True)
-class TailResult:
+class TailResult(NamedTuple):
     """Mass of one side of the region, and of its interior if ties count half.
 
     `certain` means that every value is as extreme, so there are no two sides to add. `lesser` has the mass

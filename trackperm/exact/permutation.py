@@ -294,12 +294,12 @@ def _lattice_test(histogram: DifferenceHistogram, h: Statistic, options: TestOpt
                 result = drawn("tilted")
                 return replace(result, why=f"{result.why}; {error.message}; bracket: {loose.message}")
             found = bounds()
-            found = replace(found, why=f"{found.why}; {error.message}")
+            found = found._replace(why=f"{found.why}; {error.message}")
         else:
             found = run()
     if options.mid_p and law.n_coins:
         interior = planned(partial(region, strict=True))()
-        found = replace(found, interior=interior.mass, method=interior.method, why=interior.why)
+        found = found._replace(interior=interior.mass, method=interior.method, why=interior.why)
     return computed_result(found, options, fields)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
-from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
@@ -112,7 +111,8 @@ def difference_test_of(
     scores = scale_scores(candidate, baseline, resolution)
     moves, counts = signed_differences(scores.candidate, scores.baseline)
     note = "" if scores.how == "integers" else scores.note()
-    return sum_test_of(moves, counts, scores.unit / scores.candidate.size, options, note)
+    unit = Fraction(scores.unit.numerator, scores.unit.denominator * scores.candidate.size)
+    return sum_test_of(moves, counts, unit, options, note)
 
 
 def sum_test_of(
@@ -125,7 +125,8 @@ def sum_test_of(
     numbers = counts.tolist()
     moved = sum(map(operator.mul, moves.tolist(), numbers))
     # A swap turns the difference d of an example into -d.
-    statistic = LinearStatistic.from_differences(moves, counts, 2 * unit, moved * unit)
+    step, value = (Fraction(factor * unit.numerator, unit.denominator) for factor in (2, moved))
+    statistic = LinearStatistic.from_differences(moves, counts, step, value)
     return _linear_test(statistic, sum(numbers), statistic.law.n_coins, options, note)
 
 
@@ -182,7 +183,7 @@ def _linear_test(
             raise CapacityError("sums of the differences exceed 2^62", hint="`--method auto` takes them.")
         return drawn_result(law.lattice(), UpperRay(law.total - greatest), options, fields)
     found = _computed_tail(law, greatest, certain, options)
-    return computed_result(replace(found, why=f"{found.why}; {note}") if note else found, options, fields)
+    return computed_result(found._replace(why=f"{found.why}; {note}") if note else found, options, fields)
 
 
 def _computed_tail(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -96,7 +95,7 @@ def test_tails_of_rounded_steps(sign: int, monkeypatch: pytest.MonkeyPatch) -> N
 
     def off(rough: LineLaw, ends: list[int]) -> list[TailMass]:
         exact = tails.exact_tails(rough, ends, BUDGET)
-        return [replace(each, scaled=each.scaled * (1 + sign * DELTA), error=1.01 * DELTA) for each in exact]
+        return [each._replace(scaled=each.scaled * (1 + sign * DELTA), error=1.01 * DELTA) for each in exact]
 
     found = bracket.bracket_tail(law, 162, 5, math.log(truth), off)
     assert truth <= math.exp(found.log) <= truth * (1 + 2.1 * DELTA)

@@ -22,6 +22,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -44,8 +45,7 @@ SHORTEST = 2.0**-40
 """Smallest part of a Newton step: shorter ones change nothing but roundings."""
 
 
-@dataclass(frozen=True)
-class TailMass:
+class TailMass(NamedTuple):
     """Probability exp(log_scale) * scaled, with `error` as a bound of its relative error.
 
     An `error` of 1 means that exp(log_scale) * scaled is an upper bound, and nothing else is known.

@@ -209,7 +209,7 @@ def _listed_test(
     def distribution() -> NullDistribution:
         return NullDistribution(listed, sizes / 2.0**n_coins, 0.0, BAND)
 
-    return computed_result(found, options, replace(fields, distribution=distribution))
+    return computed_result(found, options, fields._replace(distribution=distribution))
 
 
 def _drawn_test(

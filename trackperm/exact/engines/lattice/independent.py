@@ -17,7 +17,7 @@ tail that is not much larger is refused.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -98,7 +98,7 @@ def independent_tail(law: SwapDistribution, region: Region, reach: Reach, memory
         return tail
     undefined = _summed(rows, columns, found.undefined)
     if undefined.scaled <= NEGLIGIBLE * tail.scaled:
-        undefined = replace(undefined, error=1.0)
+        undefined = undefined._replace(error=1.0)
     return without_undefined(
         tail, undefined, (int(found.undefined.heads[0][0]), int(found.undefined.first[0]))
     )

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -199,8 +199,7 @@ def exact_seconds(law: LineLaw, greatest: int, memory_budget: int, spacing: int 
     return min(math.inf if e.obstacle(memory_budget) is not None else e.seconds for e in engines)
 
 
-@dataclass(frozen=True)
-class _Reduced:
+class _Reduced(NamedTuple):
     """Distribution below a limit, without forced coins and common divisors.
 
     P(X <= x) = 2^-n_forced P(X / divisor <= x // divisor) over the remaining coins; the others must show 0.
