@@ -122,6 +122,8 @@ def rank_test_of(
         )
     size = n_rows(scores.n_slots, CELLS)
     n_threads = min(os.cpu_count() or 1, options.memory_budget // (size * scores.n_slots * BYTES_PER_CELL))
+    if n_threads and scores.bounds is not None:
+        n_threads = 1  # blocks that bounds decide take so little time that threads wait for each other
     if not n_threads:
         raise CapacityError(
             f"{size} exchanges of {n_examples} examples at a time take more than the memory budget of"
