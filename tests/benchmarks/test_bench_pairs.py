@@ -1,4 +1,4 @@
-"""Means over pairs of examples: weights of all examples and the exact p-value, from scores to p."""
+"""Scores over pairs of examples, from scores to p: exact ones of weights, and tau-b with ties by swaps."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import pytest
 from benchmarks.summary import Row
 
 from trackperm.exact import PermutationTest, difference_test
+from trackperm.exact.options import TestOptions
 from trackperm.exact.pairwise import Roles, ranked_pairs, ranked_scores
+from trackperm.exact.rank_statistics import RankedExamples, rank_test_of, scores_by_stratum
 
 
 def of_classes(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -50,5 +52,30 @@ def test_pairs(benchmark, table, test, n):
             limit=0.5 if n == 10**5 else 6.0,
             series=test.__name__,
             n_examples=n,
+        )
+    )
+
+
+def kendall_tau_b(label: np.ndarray, candidate: np.ndarray, baseline: np.ndarray) -> PermutationTest:
+    codes = ranked_scores(candidate, baseline)
+    ranked = RankedExamples.of(codes.u, codes.v, label, by_run=True)
+    return rank_test_of(scores_by_stratum("kendall_tau_b", ranked), ranked, TestOptions(), n_units=label.size)
+
+
+@pytest.mark.parametrize("digits", [0, 2])
+def test_tau_b_with_ties(benchmark, table, digits):
+    rng = np.random.default_rng(0)
+    label = rng.normal(size=10**4)
+    both = [np.round(label + rng.normal(size=label.size), digits) for _ in range(2)]
+    places = np.argsort(np.argsort(label))
+    result = benchmark.pedantic(kendall_tau_b, args=(places, *both), rounds=3, warmup_rounds=1)
+    assert result.method == "monte-carlo"
+    table.add(
+        Row(
+            f"kendall_tau_b, N = 10^4, scores of {digits} decimals, 100,000 swaps",
+            benchmark.stats.stats.median,
+            limit=3.0,
+            series="kendall_tau_b",
+            n_examples=10**4,
         )
     )

@@ -12,8 +12,10 @@ from support import pair_scores
 from support.budget import cases
 
 import trackperm
+from trackperm.comparison.equivalence_plan import plan_equivalence
 from trackperm.comparison.second_opinions import DELONG
 from trackperm.errors import InputError, InputTypeError, PairingError
+from trackperm.exact.intervals import Interval, interval_of_pairs
 from trackperm.statistic import Statistic, load_statistic, read_statistic
 from trackperm.statistic.load import BUILTIN
 from trackperm.statistic.written_spec import written_spec
@@ -209,6 +211,42 @@ def test_interval_equivalence_and_its_pvalue() -> None:
     assert "score interval only" in str(none.interval_unavailable)
 
 
+def test_interval_stays_within_the_range_of_a_difference() -> None:
+    rng, label = np.random.default_rng(171), np.arange(24) % 2
+    spread = rng.uniform(0.6, 1.5)
+    wrong = -label + spread * rng.normal(size=24)
+    right = 3 * label + rng.normal(size=24)
+    both = frames({"label": label.tolist()}, [wrong.tolist(), right.tolist()])
+    found = trackperm.compare(*both, "roc_auc")
+    assert found.interval is not None
+    whole = interval_of_pairs(found.pairing.influences, alpha=found.alpha)
+    assert isinstance(whole, Interval)
+    assert whole.high > 1.05
+    assert (found.interval.low, found.interval.high) == (whole.low, 1.0)
+    assert found.size.high == 1.0
+
+
+def test_power_of_equivalence_stands_beside_the_margin() -> None:
+    rng = np.random.default_rng(62)
+    label = np.arange(600) % 2
+    shared = rng.normal(size=600) + label
+    rows = {"label": label.tolist()}
+    both = frames(rows, [(shared + 0.3 * rng.normal(size=600)).tolist() for _ in range(2)])
+    found = trackperm.compare(*both, "roc_auc", margin=0.025)
+    power = found.equivalence_power
+    assert power is not None
+    assert power.n_examples == 600
+    assert 0.3 < power.at_half < power.at_zero < 1.0
+    assert "power of equivalence within 0.025" in str(found)
+    plan = plan_equivalence(0.025, found, power=0.8, n_examples=600)
+    assert plan.power_there == pytest.approx(power.at_zero)
+    other = plan_equivalence(0.025, found, power=0.8, n_examples=plan.needed)
+    assert other.power_there == pytest.approx(0.8, abs=0.01)
+    assert plan.discordance is None
+    few = trackperm.compare(*(each[:20] for each in both), "roc_auc", margin=0.025)
+    assert few.equivalence_power is None or few.equivalence_power.at_zero < 0.2
+
+
 def test_second_opinion_is_delongs_test() -> None:
     both = frames(*random_rows(np.random.default_rng(43), "roc_auc", 90))
     (found,) = trackperm.compare(*both, "roc_auc").with_second_opinions().second_opinions
@@ -234,18 +272,94 @@ def test_one_class_only() -> None:
     ]
     with pytest.raises(InputError) as caught:
         trackperm.compare(*both, "roc_auc")
+    assert caught.value.message == "`roc_auc` is undefined: all 9 examples have the `label` 1"
+    assert "it needs examples with different labels; `--label NAME`" in str(caught.value.hint)
+    with pytest.raises(InputError) as caught:
+        trackperm.compare(*both, "average_precision")
     assert (
-        "`roc_auc` has no pairs: no two of its 9 examples are a left and a right one" in caught.value.message
+        caught.value.message
+        == "`average_precision` is 1 for any scores: all 9 examples have `label == positive`"
     )
-    assert "`left: label == positive` and `right: label != positive`" in caught.value.message
-    assert "`positive` is 1" in str(caught.value.hint)
+    zeros = [each.with_columns(label=0) for each in both]
+    with pytest.raises(InputError, match="has no positive examples: none of its 9 examples has `label == "):
+        trackperm.compare(*zeros, "average_precision")
+
+
+def test_strata_of_one_class() -> None:
     mixed = frames(*random_rows(np.random.default_rng(44), "roc_auc", 9))
     mixed = [
         each.with_columns(label=pl.when(pl.col("stratum") == "b").then(1).otherwise(pl.col("label")))
         for each in mixed
     ]
-    with pytest.raises(InputError, match="has no pairs in the stratum 'b'"):
+    with pytest.raises(
+        InputError, match=r"is undefined in the stratum 'b': all . examples have the `label` 1"
+    ):
         trackperm.compare(*mixed, statistic("roc_auc", "strata: stratum"))
+    # The average precision of positive examples alone is 1, and no less in one of several strata.
+    found = trackperm.compare(*mixed, statistic("average_precision", "strata: stratum"))
+    parts = [each.filter(pl.col("stratum") == "a") for each in mixed]
+    alone = trackperm.compare(*parts, "average_precision")
+    assert found.difference == pytest.approx(alone.difference / 2)
+    none = [
+        each.with_columns(label=pl.when(pl.col("stratum") == "b").then(0).otherwise(pl.col("label")))
+        for each in mixed
+    ]
+    with pytest.raises(InputError, match="has no positive examples in the stratum 'b'"):
+        trackperm.compare(*none, statistic("average_precision", "strata: stratum"))
+
+
+def test_pairs_that_conditions_leave_out_are_named() -> None:
+    spec = read_statistic(
+        "pairs:\n  left: event == 1\n  right: event == 2\n  term: (left.score > right.score) + 0\n",
+        "x.yaml",
+        "no",
+    )
+    with pytest.raises(
+        InputError, match="no two of its 9 examples are a left and a right one by `left: event"
+    ):
+        trackperm.compare(*frames(*random_rows(np.random.default_rng(44), "concordance_index", 9)), spec)
+
+
+@pytest.mark.parametrize("name", ["roc_auc", "average_precision"])
+@pytest.mark.parametrize("other", [2, "2", 7.0])
+def test_two_labels_other_than_0_and_1_need_the_positive_class(name: str, other: Any) -> None:
+    rows, scores = random_rows(np.random.default_rng(47), "roc_auc", 12)
+    one = type(other)(1)
+    labels = [one if label == 1 else other for label in rows["label"]]
+    both = frames({**rows, "label": labels}, scores)
+    with pytest.raises(InputError) as caught:
+        trackperm.compare(*both, name)
+    assert (
+        f"`{name}` needs the positive class of labels other than 0 and 1, but `label` of"
+        in caught.value.message
+    )
+    assert "--set positive=" in str(caught.value.hint)
+    plain = trackperm.compare(*frames(rows, scores), name)
+    for positive, sign in ((one, 1.0), (other, -1.0 if name == "roc_auc" else None)):
+        found = trackperm.compare(*both, name, parameters={"positive": positive})
+        if sign is not None:
+            assert found.difference == pytest.approx(sign * plain.difference)
+    for zero, unit in ((0, 1), (-1, 1), (False, True), ("0", "1")):
+        usual = [unit if label == 1 else zero for label in rows["label"]]
+        found = trackperm.compare(*frames({**rows, "label": usual}, scores), name)
+        assert found.difference == pytest.approx(plain.difference)
+
+
+def test_a_message_names_all_missing_columns() -> None:
+    both = [pl.DataFrame({"id": range(9), "time": range(9), "risk": range(9)}) for _ in range(2)]
+    spec = statistic("concordance_index", "strata: hospital\ncluster: patient")
+    with pytest.raises(InputError) as caught:
+        trackperm.compare(*both, spec)
+    lacking = "`event`, `label`, `score`, `patient`, `hospital`"
+    assert f"`baseline` lacks {lacking} and has" in caught.value.message
+    for option in (
+        "--column event=",
+        "--label ",
+        "--column score=",
+        "--column patient=",
+        "--column hospital=",
+    ):
+        assert option in str(caught.value.hint)
 
 
 @pytest.mark.parametrize("value", [float("inf"), -float("inf"), float("nan")])

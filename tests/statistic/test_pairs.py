@@ -211,3 +211,35 @@ def test_quotients_on_all_pairs() -> None:
     assert found.candidate_score == pytest.approx(expected, abs=1e-6)
     with pytest.raises(SpecError, match="a negative exponent"):
         read_statistic("pairs: {term: left.score ** -1 * right.score, scale: raw}\n", "x.yaml")
+
+
+@pytest.mark.parametrize(
+    ("name", "largest"),
+    [
+        ("roc_auc", 1),
+        ("concordance_index", 1),
+        ("pairwise_accuracy", 1),
+        ("kendall_tau", 2),
+        ("somers_d", 2),
+    ],
+)
+def test_largest_difference_of_two_scores(name: str, largest: int) -> None:
+    term = load_statistic(name).pair_term
+    assert term is not None
+    assert term.largest_difference == largest
+
+
+@pytest.mark.parametrize(
+    ("term", "largest"),
+    [
+        ("where(left.score > right.score, 3, 0 - 1) / 2", 2),
+        ("(left.score > right.score) * (left.label > right.label) - (left.label < right.label)", 2),
+        ("(left.score > right.score) * left.weight", None),
+        ("left.score - right.score", None),
+        ("(left.score > right.score) / (left.label > right.label)", None),
+    ],
+)
+def test_data_bound_some_terms_only(term: str, largest: int | None) -> None:
+    spec = read_statistic(f"pairs:\n  scale: raw\n  term: {term}\n", "x.yaml", "x")
+    assert spec.pair_term is not None
+    assert spec.pair_term.largest_difference == largest

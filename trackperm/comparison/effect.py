@@ -71,7 +71,14 @@ def interval_of(
     if influences is not None:
         if choice == "bootstrap":
             return "means over pairs of examples have a score interval only"
-        return interval_of_pairs(influences, alpha=alpha, alternative=alternative, unit=unit)
+        largest = None if statistic.pair_term is None else statistic.pair_term.largest_difference
+        return interval_of_pairs(
+            influences,
+            alpha=alpha,
+            alternative=alternative,
+            unit=unit,
+            largest=math.inf if largest is None else float(largest),
+        )
     observed, swapped = statistic.pairs(table.candidate, table.baseline)
     if choice == "auto":
         found = _agreeing(statistic, observed, swapped, table, alpha, alternative, unit)

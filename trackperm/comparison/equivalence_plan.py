@@ -92,7 +92,7 @@ def plan_equivalence(
             raise InputError(
                 f"the pilot cannot show equivalence: {basis}", hint="use a pilot with more examples."
             )
-        law = law_by_interval(source.statistic, source.count_table, basis)
+        law = law_by_interval(source.statistic, source.count_table, basis, source.pairing.influences)
     if law is None:
         raise InputError("no example of the pilot distinguishes the runs, so that no power is known")
     return EquivalencePlan(

@@ -5,15 +5,21 @@ from __future__ import annotations
 from trackperm.comparison.evidence import range_of_scores
 from trackperm.exact import CountTable
 from trackperm.exact.intervals import Interval, additive_scores
-from trackperm.exact.power.equivalence import DifferenceLaw, PairedLaw, ScoreLaw, ShiftLaw
+from trackperm.exact.pairwise import Influences
+from trackperm.exact.power.equivalence import DifferenceLaw, PairedLaw, PairsLaw, ScoreLaw, ShiftLaw
 from trackperm.statistic import Statistic
 
 
-def law_by_interval(statistic: Statistic, table: CountTable, basis: Interval) -> DifferenceLaw | None:
+def law_by_interval(
+    statistic: Statistic, table: CountTable, basis: Interval, influences: Influences | None = None
+) -> DifferenceLaw | None:
     """Return the law of data for equivalence by this interval; None if its spread is unknown.
 
-    An interval by resampling has the law of the score interval, to which it is equal to first order.
+    A mean over pairs of examples has the law of their `influences`. An interval by resampling has the law of
+    the score interval, to which it is equal to first order.
     """
+    if influences is not None:
+        return PairsLaw.of(influences)
     observed, swapped = statistic.pairs(table.candidate, table.baseline)
     counts = table.multiplicities
     scores = None

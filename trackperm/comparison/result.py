@@ -297,14 +297,12 @@ class Comparison(TwoRuns, Presented):
         """Power of equivalence within the margin, if the true difference is 0 or half the margin.
 
         It uses the number of examples and the discordance of this comparison, never its difference. None
-        without a margin, or without an interval that can show equivalence, for means over pairs of examples,
-        and if missing predictions are bounded.
+        without a margin, or without an interval that can show equivalence, and if missing predictions are
+        bounded.
         """
-        if self.margin is None or self.bounds or self.statistic.depends_on_both:
+        if self.margin is None or self.bounds or isinstance(self.size.basis, str):
             return None
-        if isinstance(self.size.basis, str):
-            return None
-        law = law_by_interval(self.statistic, self.count_table, self.size.basis)
+        law = law_by_interval(self.statistic, self.count_table, self.size.basis, self.pairing.influences)
         return None if law is None else equivalence_power(law, self.margin, self.alpha)
 
     @cached_property

@@ -30,6 +30,8 @@ RANKS = (
     " for many examples; with `scale: raw` it holds for any number if scores themselves are exchangeable"
 )
 
+LABEL = "label"
+
 Integers = npt.NDArray[np.int64]
 
 
@@ -75,7 +77,7 @@ def shares_of_pairs(rows: JoinedRows, statistic: Statistic, term: PairTerm, type
     sums, unit, kinds = term.sums(values, statistic.columns, types, strata)
     n_pairs = np.zeros(max(1, len(names)), dtype=np.int64)
     np.add.at(n_pairs, strata, sums.partners)
-    _require_pairs(statistic, term, names, n_pairs, len(frame))
+    _require_pairs(statistic, term, names, n_pairs, values, strata)
     parts = {name: i for i, name in enumerate(names)} or {"": 0}
     units = {f"{SHARE}[{name}]" if names else SHARE: unit / 2 / int(n_pairs[i]) for name, i in parts.items()}
     statistic = load_statistic(statistic, strata=names or None, units=units)
@@ -130,22 +132,37 @@ def values_of(rows: JoinedRows, statistic: Statistic, read: Iterable[str]) -> pl
 
 
 def _require_pairs(
-    statistic: Statistic, term: PairTerm, names: list[str], n_pairs: Integers, n_examples: int
+    statistic: Statistic,
+    term: PairTerm,
+    names: list[str],
+    n_pairs: Integers,
+    values: pl.DataFrame,
+    strata: Integers,
 ) -> None:
     """Refuse strata without pairs."""
     empty = np.flatnonzero(n_pairs == 0)
     if not empty.size:
         return
     of_stratum = f" in the stratum {names[empty[0]]!r}" if names else ""
+    own = values.filter(pl.Series(strata == empty[0]))
+    given = ", ".join(f"`{name}` is {value!r}" for name, value in statistic.parameters.items())
+    reads_label = LABEL in term.names
+    labels = own[example_column(statistic.columns[LABEL])].unique() if reads_label else pl.Series()
+    if labels.len() == 1 and own.height > 1:
+        hint = "it needs examples with different labels"
+        if names:
+            hint += " in every stratum: leave out the examples of this one, or join it with another"
+        raise InputError(
+            f"`{statistic.name}` is undefined{of_stratum}: all {own.height} examples have the"
+            f" `{statistic.columns[LABEL]}` {labels[0]!r}",
+            hint=f"{hint}; `--label NAME` names another column.",
+        )
     conditions = {"left": term.left, "right": term.right}
     written = " and ".join(f"`{key}: {each}`" for key, each in conditions.items() if each is not None)
-    given = ", ".join(f"`{name}` is {value!r}" for name, value in statistic.parameters.items())
     raise InputError(
-        f"`{statistic.name}` has no pairs{of_stratum}: no two of its {n_examples} examples are a left and a"
-        f" right"
-        " one" + (f" by {written}" if written else ""),
-        hint="the examples need both kinds"
-        + (f"; {given}." if given else ", such as two classes of labels."),
+        f"`{statistic.name}` has no pairs{of_stratum}: no two of its {own.height} examples are a left and a"
+        f" right one" + (f" by {written}" if written else ""),
+        hint="the examples need both kinds" + (f"; {given}." if given else "."),
     )
 
 

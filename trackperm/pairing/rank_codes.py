@@ -88,12 +88,15 @@ def codes_of_ranks(rows: JoinedRows, statistic: Statistic, score: RankScore, typ
 def _require_labels(
     statistic: Statistic, score: RankScore, names: list[str], strata: Integers, labels: Integers
 ) -> None:
-    """Refuse labels that are all equal, in any stratum, and examples of which none is positive."""
+    """Refuse labels that are all equal, in any stratum, and examples of which none is positive.
+
+    Only positive examples have the average precision 1, so that a stratum may have no others.
+    """
+    given = ", ".join(f"`{name}` is {value!r}" for name, value in statistic.parameters.items())
     for i, name in enumerate(names or [""]):
         own = labels[strata == i]
         where = f" in the stratum {name!r}" if name else ""
         if score.is_binary and not own.any():
-            given = ", ".join(f"`{name}` is {value!r}" for name, value in statistic.parameters.items())
             raise InputError(
                 f"`{statistic.name}` has no positive examples{where}: none of its {own.size} examples has"
                 f" `{score.label}`",
@@ -104,3 +107,8 @@ def _require_labels(
                 f"`{statistic.name}` is undefined{where}: all {own.size} labels are equal",
                 hint="`--label NAME` names another column.",
             )
+    if score.is_binary and labels.all():
+        raise InputError(
+            f"`{statistic.name}` is 1 for any scores: all {labels.size} examples have `{score.label}`",
+            hint="it needs examples of two classes" + (f"; {given}." if given else "."),
+        )

@@ -136,6 +136,37 @@ class PairTable:
         return cls(roles, terms, is_pair, steps, _numbered([left, right]))
 
 
+def width_of(tree: Node) -> Fraction | None:
+    """Return the largest minus the smallest value of a term by any outcomes of its comparisons.
+
+    None if it reads more than comparisons of both examples, so that data bound it only, or if it is undefined
+    for some outcomes.
+    """
+    try:
+        atoms = atoms_of(tree)
+    except NotByOrderError:
+        return None
+    comparisons = {node: atom for node, atom in atoms.items() if isinstance(atom, Axis | Steps)}
+    axes = list({(atom.left, atom.right) for atom in comparisons.values() if isinstance(atom, Axis)})
+    values = sorted({step for atom in comparisons.values() if isinstance(atom, Steps) for step in atom.steps})
+    if len(comparisons) < len(atoms) or len(axes) > 3:
+        return None
+    found = []
+    for *signs, region in product(*[(-1, 0, 1)] * len(axes), range(2 * len(values) + 1)):
+        by_axis = dict(zip(axes, signs, strict=True))
+        known: dict[Node, Any] = {
+            node: outcome_in(atom, values, region)
+            if isinstance(atom, Steps)
+            else atom.compare(by_axis[atom.left, atom.right], 0)
+            for node, atom in comparisons.items()
+        }
+        try:
+            found.append(Fraction(value_of(tree, known)))
+        except (ZeroDivisionError, OverflowError):
+            return None
+    return max(found) - min(found)
+
+
 def _kinds(
     side: str, atoms: Mapping[Node, object], data: PairColumns
 ) -> tuple[npt.NDArray[np.int64], list[dict[Node, Any]]]:

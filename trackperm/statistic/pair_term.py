@@ -33,7 +33,7 @@ from trackperm.statistic.expressions.tree import IRRATIONAL, Binary, Call, Expre
 from trackperm.statistic.expressions.tree import Literal as LiteralNode
 from trackperm.statistic.expressions.types import Checker, constant_integer
 from trackperm.statistic.pair_columns import Array, PairColumns, score_column
-from trackperm.statistic.pair_table import PairTable
+from trackperm.statistic.pair_table import PairTable, width_of
 from trackperm.statistic.pair_trees import (
     LEFT,
     RIGHT,
@@ -115,6 +115,16 @@ class PairTerm:
             return with_names(condition.tree, lambda name: name if name.scope else replace(name, scope=side))
 
         return sided(self.left, LEFT), sided(self.right, RIGHT), self.term.tree
+
+    @property
+    def largest_difference(self) -> Fraction | None:
+        """Largest difference of two scores, whatever the data; None if the term alone does not bound it.
+
+        A score is a mean of terms, and so is a weighted mean over strata: it is between the smallest and the
+        largest term, and the difference of two is at most their distance. The term keeps its declared values
+        on the scale of ranks, too.
+        """
+        return width_of(self.term.tree)
 
     def check(
         self,

@@ -49,6 +49,25 @@ def test_no_frequency_above_the_threshold_is_lost(name: str, tilt_size: float, l
     assert set(listed) <= {tuple(row) for row in everything}
 
 
+@pytest.mark.parametrize("tilt_size", [0.0, 0.05, 2.0])
+@pytest.mark.parametrize("name", LAWS)
+def test_bounds_near_frequency_0_are_upper_bounds(name: str, tilt_size: float) -> None:
+    law = LAWS[name]
+    periods = (512,) if law.rank == 1 else (48, 40) if law.rank == 2 else (16, 12, 18)
+    tilt = tilt_size * np.ones(law.rank)
+    half = (*periods[:-1], periods[-1] // 2 + 1)
+    everything = np.stack(np.unravel_index(np.arange(math.prod(half)), half), axis=1)
+    phases = everything / np.array(periods) @ law.coordinates.T
+    factors = (
+        1.0 - np.sin(np.pi * phases) ** 2 / np.cosh(np.minimum(law.coordinates @ tilt / 2.0, 300.0)) ** 2
+    )
+    logs = np.log(np.maximum(factors, 1e-300)) @ law.multiplicities / 2.0
+    bounds = FrequencySearch(law, tilt, periods, -20.0)._near_bounds(everything)
+    assert (logs <= bounds + 1e-9).all()
+    longest = np.abs(law.coordinates / np.array(periods)).max(axis=0)
+    assert (bounds[(everything @ longest <= 0.5) & everything.any(axis=1)] < 0.0).all()
+
+
 def test_phases_of_long_steps_lose_no_frequency() -> None:
     """At these frequencies all coins are in phase, which roundings of a phase of 10^12 turns hide."""
     period, (along, across) = 2**44 - 17, (10_872_664_213_301, 7_286_977_268_806)

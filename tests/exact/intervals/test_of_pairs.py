@@ -119,3 +119,17 @@ def test_coverage(law: Sample, truth: float) -> None:
     found = errors(law, truth, 300, seed=0)
     assert found.coverage >= 0.92
     assert found.one_sided <= 0.08
+
+
+def test_ends_are_cut_to_the_range_of_the_difference() -> None:
+    found = influences(n=20)
+    whole = shown(found)
+    assert whole.low < -0.001
+    assert whole.high > 0.2
+    cut = shown(found, largest=0.15)
+    assert (cut.low, cut.high) == (max(whole.low, -0.15), 0.15)
+    assert shown(found, largest=1.0) == whole
+    lower = shown(found, largest=0.15, alternative="greater")
+    assert lower.high == math.inf
+    upper = shown(found, largest=0.15, alternative="less")
+    assert (upper.low, upper.high) == (-math.inf, 0.15)

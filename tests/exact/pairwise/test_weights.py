@@ -22,7 +22,7 @@ from trackperm.exact.pairwise import (
     ranked_pairs,
     ranked_scores,
 )
-from trackperm.exact.pairwise.dominance import Points, n_below
+from trackperm.exact.pairwise.dominance import KeyOrder, n_below
 
 STEPS = [(0,), (-1, 1), (Fraction(-1, 2), 0, 2)]
 
@@ -171,12 +171,16 @@ def test_counts_of_points_by_definition() -> None:
     rng = np.random.default_rng(4)
     for n, largest in ((1, 1), (7, 3), (64, 64), (65, 2), (500, 40), (500, 10**7)):
         keys, heights = rng.integers(0, largest, n), rng.integers(0, largest, n)
-        bounds, low = rng.integers(0, largest + 1, 90), rng.integers(0, largest + 1, 90)
-        high = low + rng.integers(0, 2, 90)
-        found = Points(keys, heights).below(bounds, (low, high))
-        for count, limit in zip(found, (low, high), strict=True):
-            expected = (keys[:, None] < bounds) & (heights[:, None] < limit)
-            assert count.tolist() == expected.sum(axis=0).tolist()
+        bounds, limits = rng.integers(0, largest + 1, 90), rng.integers(0, largest + 1, 90)
+        limits[:n] = heights[:90]
+        for n_groups in (1, 2, 40, 2**40):
+            groups, own = rng.integers(0, min(n_groups, 40), n), rng.integers(0, min(n_groups, 40), 90)
+            wide = keys * max(1, n_groups // 40), bounds * max(1, n_groups // 40)
+            found = KeyOrder.of(wide[0], groups, wide[1], own).below(heights, limits)
+            is_counted = (groups[:, None] == own) & (keys[:, None] < bounds)
+            lower, equal = heights[:, None] < limits, heights[:, None] == limits
+            assert found[0].tolist() == (is_counted & lower).sum(axis=0).tolist()
+            assert found[1].tolist() == (is_counted & equal).sum(axis=0).tolist()
         assert n_below(keys, bounds).tolist() == (keys[:, None] < bounds).sum(axis=0).tolist()
 
 

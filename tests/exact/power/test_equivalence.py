@@ -6,7 +6,9 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import binom, multinomial
+from exact.pairwise.coverage import Sample, area, tau
+from exact.pairwise.powers import power
+from scipy.stats import binom, multinomial, norm
 from support.budget import Measured, cases
 from support.cases import F1, mean_scores
 
@@ -19,8 +21,10 @@ from trackperm.exact.intervals import (
     why_not_scored,
     why_not_shifted,
 )
+from trackperm.exact.pairwise import Influences
 from trackperm.exact.power.equivalence import (
     PairedLaw,
+    PairsLaw,
     ScoreLaw,
     ShiftLaw,
     equivalence_power,
@@ -113,6 +117,59 @@ def test_of_f1_it_is_that_of_simulated_data(n: int, margin: float, measured: Mea
     measured(f"F1, N = {n}: {found / n_sets:.3f}, printed {power:.3f}")
     assert 0.1 < power < 0.95
     assert binom.ppf(1e-3, n_sets, power - 0.05) <= found <= binom.ppf(1 - 1e-3, n_sets, power + 0.05)
+
+
+@pytest.mark.parametrize(
+    ("sample", "truth", "margin"),
+    [
+        (area(200, 0.5, (0.9, 0.9), 0.0), 0.0, 0.08),
+        (area(200, 0.5, (0.83, 0.8), 0.8), 0.03, 0.06),
+        (area(60, 0.5, (0.9, 0.9), 0.8), 0.0, 0.08),
+        (tau(200, (0.5, 0.5), 1.0), 0.0, 0.12),
+    ],
+)
+def test_of_pairs_it_is_that_of_simulated_data(
+    sample: Sample, truth: float, margin: float, measured: Measured
+) -> None:
+    found = power(sample, truth, margin, cases(250), 0)
+    measured(f"simulated {found.simulated:.3f}, printed {found.printed:.3f}")
+    assert 0.2 < found.simulated < 0.8
+    # The standard error of the simulated power is 0.03.
+    assert found.printed == pytest.approx(found.simulated, abs=0.12)
+
+
+@pytest.mark.parametrize("true", [0.0, 0.05])
+def test_of_two_influences_it_is_a_closed_form(true: float) -> None:
+    """The most likely law with a difference d gives the influence 3 the mass p = (1 + d - D) / 4."""
+    n, observed, margin = 400, 0.5, 0.25
+
+    def deviation(difference: float) -> float:
+        p = (1.0 + difference - observed) / 4.0
+        return 4.0 * math.sqrt(p * (1.0 - p) / n)
+
+    z = float(norm.isf(ALPHA))
+    low, high = -margin + z * deviation(-margin), margin - z * deviation(margin)
+    expected = norm.cdf(high, true, deviation(true)) - norm.cdf(low, true, deviation(true))
+    law = PairsLaw.of(Influences(observed, 1.0, (-1, 3), (300, 100), None))
+    assert law is not None
+    assert 0.2 < expected < 0.97
+    assert law.power(margin, true, ALPHA, n) == pytest.approx(expected, abs=1e-6)
+
+
+def test_of_pairs_it_does_not_depend_on_the_observed_difference() -> None:
+    own = np.random.default_rng(0).normal(size=400)
+    own -= own.mean()
+    laws = [PairsLaw.of(Influences.of(difference, own, -own, None)) for difference in (0.0, 0.05)]
+    assert laws[0] is not None
+    assert laws[1] is not None
+    for difference in (0.0, 0.06, -0.06):
+        one, other = (law.power(0.12, difference, ALPHA, 400) for law in laws)
+        assert 0.1 < one < 0.9
+        assert other == pytest.approx(one, abs=0.01)
+    twice = laws[0].power(0.12, 0.0, ALPHA, 800)
+    assert twice > laws[0].power(0.12, 0.0, ALPHA, 400) + 0.2
+    assert laws[0].power(0.12, 0.0, ALPHA, 5) == 0.0
+    assert PairsLaw.of(Influences.of(0.0, np.zeros(9), np.zeros(9), None)) is None
 
 
 def test_it_does_not_depend_on_the_observed_difference() -> None:

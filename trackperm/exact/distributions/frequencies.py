@@ -13,6 +13,14 @@ So rows with small steps bound wide boxes, and rows with some variance left unde
 Rows of about equal merit are taken in random order: steps of nearly the same size, or in arithmetic
 progression, would all keep frequencies that other rows rule out. The bound holds for any choice.
 
+Near frequency 0 no phase reaches a right angle, and few rows say little. If all distances are at most x half
+turns, of d_k = pi y_k each, sin d_k >= y_k sin(pi x) / x, as sin(pi x) / x falls. With log(1 - z) <= -z,
+
+    log |cf| <= -1/2 sum_k c_k sech^2 a_k sin^2 d_k <= -1/2 (sin(pi x) / x)^2 l^T Q l,
+
+where l is the frequency, y_k = |s_k . l| and Q = sum_k c_k sech^2 a_k s_k s_k^T, from all rows at once. It
+holds for any of the rows: those with short steps have small distances farther from 0.
+
 The number of frequencies of fair coins is estimated beforehand. For the phase U of a random frequency,
 
     E |cos U|^a = Gamma((a + 1) / 2) / (sqrt(pi) Gamma(a / 2 + 1)) = (1 + pi a / 2)^(-1/2), nearly.
@@ -59,6 +67,9 @@ Single frequencies get all rows, as they cannot be split."""
 
 BLOCK = 2**14
 """Widest boxes that are searched together: they bound the memory of a level."""
+
+HALVINGS = 10
+"""Halvings of the longest steps for bounds near frequency 0: rows with shorter ones have little variance."""
 
 CHUNK = 2**15
 """Box-row pairs per step: work arrays of 256 KiB stay in the cache."""
@@ -124,9 +135,10 @@ class FrequencySearch:
         self._losses = -self._counts * np.log((1.0 + np.tanh(np.abs(a))) / 2.0)
         self._extents = np.array([*periods[:-1], periods[-1] // 2 + 1], dtype=np.int64)
         lengths = np.abs(self._steps)
+        self._longest = lengths.max(axis=0)
         # Phases err by a few roundings of the sizes of their terms.
         self._roundings = 16.0 * UNIT * (lengths @ self._extents)
-        self._sizes = np.array(list(_box_sizes(self._extents.tolist(), lengths.max(axis=0).tolist())))
+        self._sizes = np.array(list(_box_sizes(self._extents.tolist(), self._longest.tolist())))
         self._levels: dict[int, BoxBounds] = {}
         # Start with the widest boxes that can mostly be dropped, or with single frequencies.
         self._first = bisect_left(
@@ -164,6 +176,8 @@ class FrequencySearch:
             boxes = np.stack(np.unravel_index(widest, self._shape), axis=1) * self._sizes[self._first]
             index, last = self._first, len(self._sizes) - 1
             while boxes.shape[0]:
+                if index == last:
+                    boxes = boxes[self._near_bounds(boxes) >= self.log_threshold]
                 level, n_before = self._level(index), boxes.shape[0]
                 boxes, n_bounded = level.survivors(boxes, self.log_threshold)
                 n_factors += n_bounded
@@ -196,7 +210,36 @@ class FrequencySearch:
 
     def _expected(self, reach: FloatArray) -> FloatArray:
         """Return the average loss of log modulus by each row far from any peak."""
-        return np.asarray(self._losses * np.maximum(1.0 - 2.0 * reach, 0.0) ** 4)
+        square = np.maximum(1.0 - 2.0 * reach, 0.0) ** 2
+        return np.asarray(self._losses * square * square)
+
+    @cached_property
+    def _near_rows(self) -> list[tuple[FloatArray, FloatArray]]:
+        """Longest steps by axis and matrices Q of all rows, and of rows with ever shorter steps."""
+        lengths, found = np.abs(self._steps), []
+        weights, relative = self._counts * self._sech2, (lengths / self._longest).max(axis=1)
+        for k in range(HALVINGS + 1):
+            steps, w = (each[relative <= 0.5**k] for each in (self._steps, weights))
+            if not w.size:
+                break
+            found.append((np.abs(steps).max(axis=0), (steps.T * w) @ steps))
+        return found
+
+    def _near_bounds(self, frequencies: IntArray) -> FloatArray:
+        """Return upper bounds of the log modulus near frequency 0, shape (n,); 0 for other frequencies."""
+        periods = np.array(self.periods, dtype=np.int64)
+        signed = np.where(2 * frequencies > periods, frequencies - periods, frequencies).astype(np.float64)
+        sizes, bounds = np.abs(signed), np.zeros(len(frequencies))
+        # Each entry of a matrix is a sum over the rows; a few roundings more are those of the form.
+        rounding = UNIT * (self._counts.size + 64)
+        for longest, matrix in self._near_rows:
+            squares = ((signed @ matrix) * signed).sum(axis=1)
+            squares -= rounding * (sizes @ np.sqrt(np.diag(matrix))) ** 2
+            distance = np.maximum(sizes @ longest, 1e-300)
+            slopes = np.sin(math.pi * np.minimum(distance, 0.5)) / distance
+            near = -(1.0 - 1e-6) / 2.0 * slopes**2 * np.maximum(squares, 0.0)
+            bounds = np.minimum(bounds, np.where(distance <= 0.5, near, 0.0))
+        return bounds
 
     def _level(self, index: int) -> BoxBounds:
         """Choose the rows that bound boxes of one size, in their order; once for each size."""
@@ -207,15 +250,19 @@ class FrequencySearch:
         rows = np.flatnonzero(expected)
         ends = [rows.size]
         if rows.size > FEW_ROWS:
-            luck = np.random.default_rng(index).random(rows.size)
-            rows = rows[np.lexsort((luck, -np.frexp(expected[rows])[1]))]
-            enough = int(np.searchsorted(np.cumsum(expected[rows]), -ENOUGH * self.log_threshold)) + 1
-            ends = [max(enough, FEW_ROWS)]
+            # Exponents of the merits come first; rows with equal ones are in random order.
+            merits = np.random.default_rng(index).random(rows.size) - np.frexp(expected[rows])[1]
+            n_first, needed = FEW_ROWS, -ENOUGH * self.log_threshold
+            losses = np.cumsum(expected[rows[_smallest(merits, n_first)]])
+            while losses[-1] < needed and n_first < rows.size:
+                n_first *= 4
+                losses = np.cumsum(expected[rows[_smallest(merits, n_first)]])
+            ends = [max(int(np.searchsorted(losses, needed)) + 1, FEW_ROWS)]
             is_single = index == len(self._sizes) - 1
             while ends[-1] < rows.size and (is_single or len(ends) <= MOST_DOUBLINGS):
                 ends.append(2 * ends[-1])
             ends[-1] = min(ends[-1], rows.size)
-            rows = rows[: ends[-1]]
+            rows = rows[_smallest(merits, ends[-1])]
         steps = self._steps[rows]
         self._levels[index] = BoxBounds(
             self._sizes[index],
@@ -237,6 +284,14 @@ class FrequencySearch:
                 corners = (corners[:, None] + steps).reshape(-1, size.size)
                 corners = corners[corners[:, axis] < self._extents[axis]]
         return corners
+
+
+def _smallest(values: FloatArray, n: int) -> IntArray:
+    """Return the places of the n smallest values, or of all if they are fewer, in ascending order."""
+    if n >= values.size:
+        return np.argsort(values)
+    places = np.argpartition(values, n)[:n]
+    return places[np.argsort(values[places])]
 
 
 def _box_sizes(extents: list[int], longest: list[float]) -> Iterator[list[int]]:

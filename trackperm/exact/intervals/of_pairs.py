@@ -11,6 +11,10 @@ would have if they favoured the other system as much, all together with the weig
 DeLong's interval is that with p_i = 1 / N in any case, and too short where few examples decide: its one-sided
 error at 2.5 % reaches 25 % for five positive examples and areas of .99 and .95 under the ROC curve.
 
+The interval is cut to the range of the difference, [-R, R] with R the largest difference of two scores. The
+true difference lies in this range, so that the cut interval contains it exactly if the whole one does, and
+the coverage is the same.
+
 Few influential examples, such as few positive ones that are ranked differently, leave too little to estimate
 a variance from. The interval is then unavailable: it needs an effective number of examples.
 
@@ -48,6 +52,7 @@ def interval_of_pairs(
     alpha: float = 0.05,
     alternative: Alternative = "two-sided",
     unit: str = "example",
+    largest: float = math.inf,
 ) -> Interval | str:
     """Return the score interval of a difference of means over pairs, or the reason why it is not shown.
 
@@ -59,6 +64,8 @@ def interval_of_pairs(
         Approximate probability of missing; one-sided intervals are unbounded on the other side.
     unit : str
         Noun for one of them.
+    largest : float
+        Largest difference of two scores, to which both ends are cut.
 
     Raises
     ------
@@ -66,7 +73,7 @@ def interval_of_pairs(
         If an option is out of range.
     """
     z = float(-ndtri(tail_level(alpha, alternative)))
-    needed = FEWEST * max(z / float(-ndtri(0.025)), 1.0) ** 4
+    needed = fewest_effective(z)
     if influences.unit == 0.0:
         return f"no {unit} has an influence on the difference, so its size is unknown"
     if influences.n_effective < needed:
@@ -81,7 +88,16 @@ def interval_of_pairs(
         return "the score test excludes no difference on one side"
     # The mean of rounded influences is not exactly 0.
     low, high = (influences.difference + influences.unit * (end - laws.difference) for end in (low, high))
+    if math.isfinite(low):
+        low = max(low, -largest)
+    if math.isfinite(high):
+        high = min(high, largest)
     return Interval(low, high, alpha, alternative, "score", "may disagree", NOTE)
+
+
+def fewest_effective(z: float) -> float:
+    """Return the smallest effective number of examples that an interval with this normal quantile needs."""
+    return FEWEST * max(z / float(-ndtri(0.025)), 1.0) ** 4
 
 
 def laws_of_influences(influences: Influences) -> ConstrainedLaws:

@@ -1,20 +1,16 @@
 """Counts of points below bounds in two coordinates, in O(N log N) array operations.
 
-Points have a key and a height, both integers. A query counts the points with key < a and height < b. The
-points are sorted by key; their ranks by height are partitioned bit by bit, highest bit first, as in a wavelet
-tree, and every query follows the bits of its bound. Each level is one step over arrays. Ranks are distinct
-and leave no gap, so that the ranks with the first bits P fill the places from P times the number of ranks
-with these bits: neither the start of such a part nor its number of zeros need to be looked up.
-
-References
-----------
-R. Grossi, A. Gupta and J. S. Vitter (2003), "High-order entropy-compressed text indexes", section 4.
+Points have a key and a height, both integers. A query counts the points of its group whose key and height
+are both below its bounds. Points and queries are put in one order of keys. They are then split by the highest
+bit of their heights, without a change of the order within both parts, the parts by the next bit, and so on.
+When a part is split, each query with a 1 bit counts the points with a 0 bit that precede it: these are lower,
+and no others are found lower by this bit. Points and queries of equal heights are left together at the end.
+Each bit is one step over arrays, whose entries are read in the order of memory.
 """
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -24,124 +20,118 @@ from trackperm.exact.types import IntArray
 Places = npt.NDArray[np.int32]
 
 TABLE = 2**22
-"""Largest number of values that are looked up in a table of cumulative counts: it has 32 MiB."""
-
-QUERIES = 2**15
-"""Queries that follow all levels at once: arrays of 128 KiB, which stay in the cache."""
-
-
-LONG = 16
-"""Longest part that is searched: searching longer ones takes as long as following all levels."""
+"""Largest number of values that are looked up in a table of cumulative counts: it has 16 MiB."""
 
 
 def n_below(values: IntArray, bounds: IntArray) -> IntArray:
     """Count the `values` below each of the `bounds`; all are at least 0."""
     largest = max(int(values.max(initial=0)), int(bounds.max(initial=0)))
     if largest < max(TABLE, 4 * values.size):
-        below = np.zeros(largest + 2, dtype=np.int64)
+        below = np.zeros(largest + 2, dtype=np.int32)
         np.cumsum(np.bincount(values, minlength=largest + 1), out=below[1:])
-        return below[bounds]
+        return below[bounds].astype(np.int64)
     return np.searchsorted(np.sort(values), bounds).astype(np.int64)
 
 
-class Points:
-    """Points with a key and a height, for counting those below bounds in both.
+@dataclass(frozen=True)
+class KeyOrder:
+    """Points and queries by group, then by key.
+
+    Attributes
+    ----------
+    n_points : int
+        Number of points, which are numbered from 0; the queries follow.
+    order : ndarray of int64, shape (n_points + n_queries,)
+        Numbers of points and queries in order. A query precedes the points with its bound as their key.
+    sizes : ndarray of int64
+        Number of points and queries of every group that has some.
+    """
+
+    n_points: int
+    order: IntArray
+    sizes: IntArray
+
+    @classmethod
+    def of(cls, keys: IntArray, groups: IntArray, bounds: IntArray, query_groups: IntArray) -> KeyOrder:
+        """Sort points by their keys, and queries by their bounds; keys, bounds and groups are at least 0."""
+        places = np.concatenate([2 * keys + 1, 2 * bounds])
+        both = np.concatenate([groups, query_groups])
+        width = int(places.max(initial=0)) + 1
+        if (int(both.max(initial=0)) + 1) * width < 2**62:
+            # Most keys arrive in ascending runs, which a stable sort merges.
+            order = np.argsort(both * width + places, kind="stable")
+        else:
+            order = np.lexsort((places, both))
+        sizes = np.bincount(both)
+        return cls(keys.size, order, sizes[sizes > 0])
+
+    def below(self, heights: IntArray, bounds: IntArray) -> tuple[IntArray, IntArray]:
+        """Count, for each query, the points below its key that are below its height bound, and those at it.
+
+        Parameters
+        ----------
+        heights : ndarray of int64, shape (n_points,)
+            Heights of the points, from 0 to 2^30.
+        bounds : ndarray of int64, shape (n_queries,)
+            Bounds of the queries, in the same range.
+        """
+        marked = np.concatenate([2 * heights + 1, 2 * bounds]).astype(np.int32)[self.order]
+        n_bits = int(marked.max(initial=0)).bit_length()
+        lower, numbers, equal = _counts_before(marked, self.order.astype(np.int32), self.sizes, n_bits)
+        found = np.empty((2, numbers.size), dtype=np.int32)
+        found[:, numbers] = lower, equal
+        of_queries = found[:, self.n_points :].astype(np.int64)
+        return of_queries[0], of_queries[1]
+
+
+def _counts_before(
+    marked: Places, numbers: Places, sizes: IntArray, n_bits: int
+) -> tuple[Places, Places, Places]:
+    """Count the points that precede each entry in its group and are lower, and those that are as high.
 
     Parameters
     ----------
-    keys, heights : ndarray of int64, shape (n,)
-        Coordinates, at least 0.
+    marked : ndarray of int32, shape (n,)
+        Twice the height of each entry, and 1 more if it is a point.
+    numbers : ndarray of int32, shape (n,)
+        Numbers of the entries.
+    sizes : ndarray of int64
+        Number of entries of each group; no group is empty.
+    n_bits : int
+        Bits of the largest entry.
+
+    Returns
+    -------
+    lower, numbers, equal : ndarray of int32, shape (n,)
+        Number of lower points, number of the entry, and number of points as high, of the entries in the order
+        of their heights. The numbers of points are those of queries only.
     """
-
-    def __init__(self, keys: IntArray, heights: IntArray) -> None:
-        self._keys, self._heights = keys, heights
-
-    def below(self, keys: IntArray, heights: tuple[IntArray, IntArray]) -> tuple[IntArray, IntArray]:
-        """Count points below a key bound and each of two height bounds.
-
-        The second height bound is equal to the first one or greater by 1.
-        """
-        ends = n_below(self._keys, keys)
-        low, high = (n_below(self._heights, bound) for bound in heights)
-        first = self._ranks_below(ends, low)
-        if int((high - low).max(initial=0)) > LONG:
-            return first, self._ranks_below(ends, high)
-        _, places = self._orders
-        return first, first + _within(places, low, high, ends)
-
-    @cached_property
-    def _orders(self) -> tuple[Places, Places]:
-        """Ranks by height in the order of keys, and ranks by key in the order of heights."""
-        by_key = _sorted_by(self._keys, self._heights)
-        by_height = _sorted_by(self._heights, self._keys)
-        numbers = np.arange(by_key.size, dtype=np.int32)
-        ranks = np.empty(by_key.size, dtype=np.int32)
-        ranks[by_height] = numbers
-        heights = ranks[by_key]
-        ranks[by_key] = numbers
-        return heights, ranks[by_height]
-
-    @cached_property
-    def _levels(self) -> list[tuple[int, Places]]:
-        """Numbers of zero bits before every place, for each bit of the ranks, highest first."""
-        ranks, _ = self._orders
-        found = []
-        for shift in reversed(range(int(ranks.size).bit_length())):  # a bound can be the number of points
-            zeros = np.zeros(ranks.size + 1, dtype=np.int32)
-            is_one = (ranks >> shift) & 1 == 1
-            np.cumsum(~is_one, out=zeros[1:])
-            found.append((shift, zeros))
-            prefix = (ranks >> (shift + 1)) << shift
-            moved = np.where(
-                is_one,
-                np.arange(ranks.size, dtype=np.int32) - zeros[:-1] + prefix + (1 << shift),
-                zeros[:-1] + prefix,
-            )
-            ranks = _scattered(ranks, moved)
-        return found
-
-    def _ranks_below(self, ends: IntArray, bounds: IntArray) -> IntArray:
-        """Count, among the first `ends` points by key, the ranks by height that are below `bounds`."""
-        found = np.empty(ends.size, dtype=np.int64)
-        for first in range(0, ends.size, QUERIES):
-            part = slice(first, first + QUERIES)
-            found[part] = self._followed(ends[part].astype(np.int32), bounds[part].astype(np.int32))
-        return found
-
-    def _followed(self, ends: Places, bounds: Places) -> Places:
-        found = np.zeros(ends.size, dtype=np.int32)
-        for shift, zeros in self._levels:
-            prefix = (bounds >> (shift + 1)) << shift
-            n_zeros = zeros[(prefix << 1) + ends] - prefix
-            bit = (bounds >> shift) & 1
-            found += n_zeros * bit
-            # Points with a 0 bit, or those with a 1 bit: the other part of `ends`.
-            ends = np.where(bit, ends - n_zeros, n_zeros)
-        return found
+    parts = [marked, np.zeros_like(marked), numbers]
+    spare = [np.empty_like(each) for each in parts]
+    for shift in reversed(range(1, n_bits)):
+        bit = 1 << shift
+        is_low = (parts[0] & bit) == 0
+        points_before = np.cumsum((parts[0] & (bit | 1)) == 1, dtype=np.int32)
+        ends = np.cumsum(sizes) - 1
+        n_low = np.diff(np.cumsum(is_low, dtype=np.int32)[ends], prepend=0)
+        low, high = np.flatnonzero(is_low), np.flatnonzero(~is_low)
+        for old, new in zip(parts, spare, strict=True):
+            # With `mode`, `take` writes to `out` without a buffer.
+            np.take(old, low, out=new[: low.size], mode="clip")
+            np.take(old, high, out=new[low.size :], mode="clip")
+        parts, spare = spare, parts
+        gained = points_before[high]
+        gained -= np.repeat(_before(points_before, ends), sizes - n_low)
+        parts[1][low.size :] += gained
+        sizes = np.concatenate([n_low, sizes - n_low])
+        sizes = sizes[sizes > 0]
+    points_before = np.cumsum(parts[0] & 1, dtype=np.int32)
+    equal = points_before - np.repeat(_before(points_before, np.cumsum(sizes) - 1), sizes)
+    return parts[1], parts[2], equal
 
 
-def _scattered(values: Places, places: Places) -> Places:
-    moved = np.empty_like(values)
-    moved[places] = values
-    return moved
-
-
-def _sorted_by(first: IntArray, second: IntArray) -> npt.NDArray[Any]:
-    """Return the order by `first`, then by `second`."""
-    width = int(second.max(initial=0)) + 1
-    if (int(first.max(initial=0)) + 1) * width < 2**62:
-        return np.argsort(first * width + second)
-    return np.lexsort((second, first))
-
-
-def _within(values: Places, starts: IntArray, ends: IntArray, bounds: IntArray) -> IntArray:
-    """Count the entries of ``values[starts:ends]`` below `bounds`; those parts of `values` ascend."""
-    low, high = starts.copy(), ends.copy()
-    open_ = np.flatnonzero(low < high)
-    while open_.size:
-        middle = (low[open_] + high[open_]) >> 1
-        is_below = values[middle] < bounds[open_]
-        low[open_] = np.where(is_below, middle + 1, low[open_])
-        high[open_] = np.where(is_below, high[open_], middle)
-        open_ = open_[low[open_] < high[open_]]
-    return low - starts
+def _before(running: Places, ends: IntArray) -> Places:
+    """Return the running sum before each part, given the last places of all parts."""
+    found = np.zeros(ends.size, dtype=np.int32)
+    found[1:] = running[ends[:-1]]
+    return found

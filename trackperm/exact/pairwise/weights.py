@@ -34,7 +34,7 @@ import numpy.typing as npt
 
 from trackperm.errors import InputError
 from trackperm.exact.counts import LARGEST
-from trackperm.exact.pairwise.dominance import Points, n_below
+from trackperm.exact.pairwise.dominance import KeyOrder, n_below
 from trackperm.exact.pairwise.scores import PairScores
 from trackperm.exact.types import IntArray
 
@@ -245,63 +245,66 @@ class _Side:
             asking = np.flatnonzero(np.isin(self.kinds, np.flatnonzero(steps.any(axis=(1, 2)))))
             if not members.size or not asking.size:
                 continue
-            own = np.concatenate([each[asking] for each in codes])
-            for j, other in enumerate(codes):
-                counted = self._counted(others, members, asking, own, other[members], steps)
+            for j, counted in enumerate(self._counted(others, members, asking, codes, steps)):
                 for i, part in enumerate(np.split(counted, systems)):
                     found[systems * i + j][asking] += part
-        both = np.flatnonzero((self.kinds >= 0) & (others.kinds >= 0) & (self.groups == others.groups))
+        itself, place = self._paired_with_themselves(others, terms)
         for i, own in enumerate(codes):
             for j, other in enumerate(codes):
-                found[systems * i + j][both] -= self._with_themselves(others, both, own, other, terms)
+                region = np.zeros(itself.size, dtype=np.int64)
+                for edge in self.edges:
+                    region += other[itself] >= edge[own[itself]]
+                found[systems * i + j][itself] -= terms[
+                    self.kinds[itself], others.kinds[itself], place, region
+                ]
         return found
+
+    def _paired_with_themselves(self, others: _Side, terms: Terms) -> tuple[IntArray, IntArray]:
+        """Return the examples that are counted as their own partners, and the relations of their places."""
+        both = np.flatnonzero((self.kinds >= 0) & (others.kinds >= 0) & (self.groups == others.groups))
+        place = 1 + np.sign(others.places[both] - self.places[both])
+        is_counted = np.asarray(terms.any(axis=3))[self.kinds[both], others.kinds[both], place]
+        return both[is_counted], place[is_counted]
 
     def _counted(
-        self, others: _Side, members: IntArray, asking: IntArray, own: IntArray, other: IntArray, steps: Terms
-    ) -> IntArray:
-        """Sum steps times the number of members below each pair of edges, for several scores of each asking.
+        self, others: _Side, members: IntArray, asking: IntArray, codes: tuple[IntArray, ...], steps: Terms
+    ) -> Iterator[IntArray]:
+        """Yield sums of steps times the number of members below each pair of edges, by the members' system.
 
-        `own`, shape (m * number of asking,), are the scores of the asking, in m blocks.
+        `codes` are the scores of each system; each sum, shape (len(codes) * number of asking,), has a block
+        for each system of the asking.
         """
         groups, theirs = self.groups[asking], others.groups[members]
-        times = own.size // asking.size
-        by_place = theirs * self.n_places + others.places[members]
-        by_score = theirs * self.n_codes + other
-        # Only the example's own group counts; all points of the groups before it are below its bounds.
-        before = n_below(theirs, groups)
-        low = groups * self.n_places + self.places[asking]
-        kinds = self.kinds[asking]
+        places, kinds = others.places[members], self.kinds[asking]
+        low = self.places[asking]
         last = steps.shape[2] - 1
         fixed = np.zeros(asking.size, dtype=np.int64)
-        for i, bound in enumerate((low, low + 1, (groups + 1) * self.n_places)):
+        # All members of the groups before the own one are below the bounds.
+        before = n_below(theirs, groups)
+        for i, bound in enumerate((low, low + 1, np.full_like(low, self.n_places))):
             if steps[:, i, last].any():
-                fixed += steps[kinds, i, last] * (n_below(by_place, bound) - before)
-        found = np.tile(fixed, times)
-        if not last:
-            return found
-        kinds, low, before, groups = (np.tile(each, times) for each in (kinds, low, before, groups))
-        points = Points(by_place, by_score)
-        for r in range(0, last, 2):
-            edges = [groups * self.n_codes + edge[own] for edge in self.edges[r : r + 2]]
-            for s, edge in enumerate(edges, start=r):
-                if steps[:, 2, s].any():
-                    found += steps[kinds, 2, s] * (n_below(by_score, edge) - before)
-            for i, bound in enumerate((low, low + 1)):
-                if steps[:, i, r : r + 2].any():
-                    counts = points.below(bound, (edges[0], edges[1]))
-                    for s, count in enumerate(counts, start=r):
-                        found += steps[kinds, i, s] * (count - before)
-        return found
-
-    def _with_themselves(
-        self, others: _Side, both: IntArray, own: IntArray, other: IntArray, terms: Terms
-    ) -> IntArray:
-        """Return the term of each example with itself as its partner."""
-        place = 1 + np.sign(others.places[both] - self.places[both])
-        region = np.zeros(both.size, dtype=np.int64)
-        for edge in self.edges:
-            region += other[both] >= edge[own[both]]
-        return np.asarray(terms[self.kinds[both], others.kinds[both], place, region])
+                counts = n_below(theirs * self.n_places + places, groups * self.n_places + bound)
+                fixed += steps[:, i, last][kinds] * (counts - before)
+        fixed, kinds, low, before, groups = (
+            np.tile(each, len(codes)) for each in (fixed, kinds, low, before, groups)
+        )
+        orders = {i: KeyOrder.of(places, theirs, low + i, groups) for i in (0, 1) if steps[:, i, :last].any()}
+        own = np.concatenate([each[asking] for each in codes])
+        for each in codes:
+            other, found = each[members], fixed.copy()
+            for r in range(0, last, 2):
+                edges = [edge[own] for edge in self.edges[r : r + 2]]
+                for s, edge in enumerate(edges, start=r):
+                    if steps[:, 2, s].any():
+                        counts = n_below(theirs * self.n_codes + other, groups * self.n_codes + edge)
+                        found += steps[:, 2, s][kinds] * (counts - before)
+                for i, order in orders.items():
+                    lower, equal = order.below(other, edges[0])
+                    first, second = steps[:, i, r], steps[:, i, r + 1]
+                    # The second edge is the first one or the next code.
+                    found += (first + second)[kinds] * lower
+                    found += second[kinds] * np.where(edges[1] > edges[0], equal, 0)
+            yield found
 
 
 def compared_pairs(

@@ -21,6 +21,9 @@ much the runs disagree. There is a law of the data for each kind of interval.
    with the standard deviation of this law, and the test at the margin rejects where D is below m - z sd, with
    sd that of the most likely law with the difference m, fitted to data that have the shares of the first
    law. The result is multiplied by the probability that enough examples differ for an interval.
+4. *Means over pairs* have score intervals, too. Their laws are over the influences of examples, which add up
+   to the difference to first order. The interval needs an effective number of examples e, of n; that of other
+   data is taken as binomial with the mean e.
 
 The normal approximations are compared with simulations in the documentation.
 
@@ -46,7 +49,9 @@ from trackperm.exact.distributions.characteristic import FloatArray
 from trackperm.exact.engines.lattice.statistic import Statistic
 from trackperm.exact.intervals.additive import AdditiveScores
 from trackperm.exact.intervals.coverage import FEWEST_SCORED, effective_number, swap_effects
+from trackperm.exact.intervals.of_pairs import fewest_effective, laws_of_influences
 from trackperm.exact.intervals.score import ConstrainedLaws, possible_outcomes
+from trackperm.exact.pairwise import Influences
 from trackperm.exact.power.binomial_law import binomial_masses, binomial_window
 from trackperm.exact.power.normal import require_power
 from trackperm.exact.power.paired import MOST_EXAMPLES
@@ -318,24 +323,76 @@ class ScoreLaw:
 
         It is 0 if no law over the outcomes has such a difference.
         """
-        true = self.laws.fitted(difference, self.laws.masses)
-        if true is None:
-            return 0.0
-        law, deviation = true
-        expected = self.laws.expecting(law)
-        z, scale = float(-ndtri(alpha)), math.sqrt(self.n_examples / n_examples)
-        ends = []
-        for side in (1.0, -1.0):
-            if side * self.laws.extreme(side) <= margin:
-                ends.append(math.inf)  # no law has such a difference, so all data exclude it
-                continue
-            found = expected.fitted(side * margin, law)
-            ends.append(-math.inf if found is None else margin - z * found[1] * scale)
-        needed = FEWEST_SCORED / self.evenness
-        low, high = binomial_window(n_examples, self.discordance)
-        masses = binomial_masses(n_examples, self.discordance, low, high)
-        shown = float(masses[np.arange(low, high + 1) >= needed].sum())
-        return shown * float(_between(ends[1], ends[0], difference, deviation * scale))
+        inside = _power_by_laws(self.laws, (-margin, margin), difference, alpha, self.n_examples / n_examples)
+        return inside * _at_least(FEWEST_SCORED / self.evenness, n_examples, self.discordance)
+
+
+@dataclass(frozen=True)
+class PairsLaw:
+    """Law of means over pairs, by the most likely laws over the influences of examples.
+
+    Attributes
+    ----------
+    influences : Influences
+        Influences on the difference.
+    laws : ConstrainedLaws
+        Laws over them, in their units.
+    """
+
+    influences: Influences
+    laws: ConstrainedLaws
+
+    @classmethod
+    def of(cls, influences: Influences) -> PairsLaw | None:
+        """Return the law of these influences; None if all are 0."""
+        return cls(influences, laws_of_influences(influences)) if influences.unit else None
+
+    @property
+    def n_examples(self) -> int:
+        """Number of examples, or clusters."""
+        return sum(self.influences.counts)
+
+    def power(self, margin: float, difference: float, alpha: float, n_examples: int) -> float:
+        """Return the probability of equivalence within the margin, if that is the true difference.
+
+        It is 0 if no law over the influences has such a difference.
+        """
+        low, true, high = (
+            self.laws.difference + (value - self.influences.difference) / self.influences.unit
+            for value in (-margin, difference, margin)
+        )
+        inside = _power_by_laws(self.laws, (low, high), true, alpha, self.n_examples / n_examples)
+        share = min(self.influences.n_effective / self.n_examples, 1.0)
+        return inside * _at_least(fewest_effective(float(-ndtri(alpha))), n_examples, share)
+
+
+def _power_by_laws(
+    laws: ConstrainedLaws, limits: tuple[float, float], difference: float, alpha: float, scale: float
+) -> float:
+    """Return the probability that the score tests of both limits reject, given the true difference.
+
+    `scale` multiplies the variances. The probability is 0 if no law over the outcomes has such a difference.
+    """
+    true = laws.fitted(difference, laws.masses)
+    if true is None:
+        return 0.0
+    law, deviation = true
+    expected = laws.expecting(law)
+    z, ends = float(-ndtri(alpha)) * math.sqrt(scale), []
+    for side, limit in zip((-1.0, 1.0), limits, strict=True):
+        if side * laws.extreme(side) <= side * limit:
+            ends.append(side * math.inf)  # no law has such a difference, so all data exclude it
+            continue
+        found = expected.fitted(limit, law)
+        ends.append(-side * math.inf if found is None else limit - side * z * found[1])
+    return float(_between(-ends[0], ends[1], difference, deviation * math.sqrt(scale)))
+
+
+def _at_least(needed: float, n: int, share: float) -> float:
+    """Return P(Binomial(n, share) >= needed)."""
+    low, high = binomial_window(n, share)
+    masses = binomial_masses(n, share, low, high)
+    return float(masses[np.arange(low, high + 1) >= needed].sum())
 
 
 def _between(

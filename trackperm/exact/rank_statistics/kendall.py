@@ -7,8 +7,9 @@ scores and in the labels,
 
 The numerator is a sum over pairs of examples, so that the difference of the numerators of two systems is a
 signed sum over examples (:mod:`trackperm.exact.pairwise.weights`). Without ties among scores, n_s is 0 after
-every exchange, and the difference of the coefficients is that sum: its tail is exact. With ties n_s changes,
-and both coefficients are computed for every exchange.
+every exchange, and the difference of the coefficients is that sum: its tail is exact. With ties n_s changes.
+Bounds (:mod:`.tau_bounds`) then decide for most exchanges whether they are as extreme as the observed one,
+and both coefficients are computed for the others.
 
 The numerator is counted bit by bit of the labels. Two labels are ordered by the highest bit in which they
 differ, so each pair counts once: among the examples whose labels agree in all higher bits. With E_g examples
@@ -35,10 +36,11 @@ import numpy as np
 import numpy.typing as npt
 
 from trackperm.exact.distributions.characteristic import FloatArray
-from trackperm.exact.pairwise import Roles, coded_scores, ranked_pairs
+from trackperm.exact.pairwise import PairSums, Roles, coded_scores, ranked_pairs
 from trackperm.exact.rank_statistics.examples import RankedExamples
 from trackperm.exact.rank_statistics.linear import LinearDifference
 from trackperm.exact.rank_statistics.order import SwappedOrder
+from trackperm.exact.rank_statistics.tau_bounds import TauBounds
 from trackperm.exact.rank_statistics.ties import tied_groups, ties_change
 from trackperm.exact.types import IntArray
 
@@ -66,6 +68,8 @@ class KendallTauB:
         Groups of slots whose sizes enter n_s.
     n_tied : ndarray of int64
         Number of scores of both runs together in each of them.
+    bounds : TauBounds or None
+        Bounds of the difference, if ties change and each coin exchanges one example.
     """
 
     order: SwappedOrder
@@ -75,6 +79,7 @@ class KendallTauB:
     n_untied_labels: int
     tied: IntArray
     n_tied: IntArray
+    bounds: TauBounds | None
 
     @classmethod
     def of(cls, ranked: RankedExamples) -> KendallTauB:
@@ -84,15 +89,18 @@ class KendallTauB:
         untied = math.comb(n, 2) - _pairs_within(sizes)
         is_moved = ranked.coins >= 0
         moves = np.zeros(ranked.n_coins, dtype=np.int64)
-        np.add.at(moves, ranked.coins[is_moved], _moves(ranked, labels.astype(np.int64))[is_moved])
-        linear, bits = None, tuple[LabelBit, ...]()
+        labels = labels.astype(np.int64)
+        np.add.at(moves, ranked.coins[is_moved], _moves(ranked, labels)[is_moved])
+        linear, bounds, bits = None, None, tuple[LabelBit, ...]()
         if not ties_change(ranked, order):
             scale = math.sqrt(math.comb(n, 2)) * math.sqrt(untied)
             linear = LinearDifference(moves, 0.5 / scale if scale else 0.0)
+        elif np.count_nonzero(is_moved) == ranked.n_coins:
+            bounds = _bounds(ranked, order, labels, moves, untied)
         for shift in reversed(range(int(labels.max(initial=0)).bit_length())):
             bits += (LabelBit.of(order, labels[order.examples], shift),)
         tied, n_tied = tied_groups(order) if linear is None else (np.zeros(0, dtype=np.int64),) * 2
-        return cls(order, linear, moves, bits, untied, tied, n_tied)
+        return cls(order, linear, moves, bits, untied, tied, n_tied, bounds)
 
     def scores(self, states: npt.NDArray[np.int32]) -> tuple[FloatArray, FloatArray]:
         """Return the coefficients of candidate and baseline, shape (B,) each, after exchanges `states`."""
@@ -185,9 +193,25 @@ def _pairs_within(sizes: IntArray) -> int:
 
 def _moves(ranked: RankedExamples, labels: IntArray) -> IntArray:
     """Return 2 d_i of the examples, for the numerators."""
+    return _concordance(ranked.u, ranked.v, labels).weights // 2
+
+
+def _bounds(
+    ranked: RankedExamples, order: SwappedOrder, labels: IntArray, moves: IntArray, untied: int
+) -> TauBounds:
+    """Return the bounds of the difference, if each coin exchanges one example."""
+    # Pairs of both systems' scores together: each pair of examples has four of them, each example none.
+    both = np.concatenate([ranked.u, ranked.v])
+    pooled = int(_concordance(both, both, np.tile(labels, 2)).candidate.sum()) // 2
+    (moved,) = np.nonzero(ranked.coins >= 0)
+    moved = moved[np.argsort(ranked.coins[moved])]
+    return TauBounds.of(order, moves, (ranked.u[moved], ranked.v[moved]), pooled / 2.0, untied)
+
+
+def _concordance(u: IntArray, v: IntArray, labels: IntArray) -> PairSums:
+    """Sum concordant minus discordant pairs, each twice: with either example as the left one."""
     zeros = np.zeros_like(labels)
     terms = np.zeros((1, 1, 3, 3), dtype=np.int64)
     terms[:, :, 0], terms[:, :, 2] = (1, 0, -1), (-1, 0, 1)
     roles = Roles(zeros, zeros, labels, labels, zeros, zeros)
-    sums = ranked_pairs(coded_scores(ranked.u, ranked.v), roles, terms, np.ones((1, 1, 3), dtype=bool))
-    return sums.weights // 2  # each pair is counted twice, with either example as the left one
+    return ranked_pairs(coded_scores(u, v), roles, terms, np.ones((1, 1, 3), dtype=bool))

@@ -27,6 +27,7 @@ from trackperm.exact.rank_statistics.examples import RankedExamples
 from trackperm.exact.rank_statistics.linear import LinearDifference
 from trackperm.exact.rank_statistics.order import n_rows
 from trackperm.exact.rank_statistics.registry import MeanOverStrata
+from trackperm.exact.rank_statistics.tau_bounds import TauBounds
 from trackperm.exact.result import PermutationTest
 from trackperm.exact.sums import sum_test_of
 from trackperm.exact.types import Membership
@@ -121,6 +122,8 @@ def rank_test_of(
         )
     size = n_rows(scores.n_slots, CELLS)
     n_threads = min(os.cpu_count() or 1, options.memory_budget // (size * scores.n_slots * BYTES_PER_CELL))
+    if n_threads and scores.bounds is not None:
+        n_threads = 1  # blocks that bounds decide take so little time that threads wait for each other
     if not n_threads:
         raise CapacityError(
             f"{size} exchanges of {n_examples} examples at a time take more than the memory budget of"
@@ -149,7 +152,9 @@ def rank_test_of(
         return _listed_test(differences, observed, n_coins, size, options, fields)
     if options.mid_p:
         raise CapacityError("the mid-p-value needs an exact method", hint="omit `--mid-p`.")
-    return _drawn_test(differences, observed, n_coins, n_examples, size, n_threads, options, fields)
+    return _drawn_test(
+        differences, scores.bounds, observed, n_coins, n_examples, size, n_threads, options, fields
+    )
 
 
 def _linear_test(
@@ -211,6 +216,7 @@ def _listed_test(
 
 def _drawn_test(
     differences: Callable[[npt.NDArray[np.uint8]], FloatArray],
+    bounds: TauBounds | None,
     observed: float,
     n_coins: int,
     n_examples: int,
@@ -221,6 +227,13 @@ def _drawn_test(
 ) -> PermutationTest:
     """Test by random exchanges."""
     n_bytes = -(-n_coins // 8)
+    sign = -1.0 if options.tested == "less" else 1.0
+
+    def sizes(values: FloatArray) -> FloatArray:
+        """Return how extreme values are, to be compared with the observed one."""
+        return np.abs(values) if options.two_sided else sign * values
+
+    threshold = float(sizes(np.array(observed))) - BAND
 
     def classify(chunk: int) -> Membership:
         child = np.random.SeedSequence(options.seed, spawn_key=(chunk,))
@@ -228,11 +241,19 @@ def _drawn_test(
             0, 2**64, size=n_bytes * size // 8, dtype=np.uint64
         )
         packed = words.astype("<u8", copy=False).view(np.uint8).reshape(size, n_bytes)
-        values = differences(np.unpackbits(packed, axis=1, count=n_coins))
+        tosses = np.unpackbits(packed, axis=1, count=n_coins)
+        if bounds is None:
+            return (sizes(differences(tosses)) >= threshold).astype(np.int8)
+        low, high = bounds.ends(tosses)
         if options.two_sided:
-            return (np.abs(values) >= abs(observed) - BAND).astype(np.int8)
-        sign = -1.0 if options.tested == "less" else 1.0
-        return (sign * values >= sign * observed - BAND).astype(np.int8)
+            low, high = np.maximum(np.maximum(low, -high), 0.0), np.maximum(-low, high)
+        elif sign < 0.0:
+            low, high = -high, -low
+        found = (low >= threshold + BAND).astype(np.int8)
+        (open_,) = np.nonzero((low < threshold + BAND) & (high >= threshold - BAND))
+        if open_.size:
+            found[open_] = sizes(differences(tosses[open_])) >= threshold
+        return found
 
     by_default = draws_by_default(n_examples)
     found = tail_of_draws(

@@ -16,6 +16,7 @@ from trackperm.exact.rank_statistics.kendall import KendallTauB
 from trackperm.exact.rank_statistics.linear import LinearDifference
 from trackperm.exact.rank_statistics.order import SwappedOrder
 from trackperm.exact.rank_statistics.spearman import Spearman
+from trackperm.exact.rank_statistics.tau_bounds import TauBounds
 from trackperm.exact.types import IntArray
 
 
@@ -77,6 +78,12 @@ class MeanOverStrata:
     def linear(self) -> LinearDifference | None:
         """The linear difference of a single stratum; the scales of several have no common unit."""
         return self.parts[0].linear if len(self.parts) == 1 else None
+
+    @property
+    def bounds(self) -> TauBounds | None:
+        """Bounds of the difference that take less time than the difference; None if none are known."""
+        part = self.parts[0]
+        return part.bounds if len(self.parts) == 1 and isinstance(part, KendallTauB) else None
 
     @property
     def n_slots(self) -> int:

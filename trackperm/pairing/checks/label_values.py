@@ -32,6 +32,7 @@ MOST_CLASSES = 2**16
 _FIRST = 2**12  # first rows: nearly always they contain a predicted label, so that no more have to be read
 _SLICE = 2**20  # rows that are read at once
 _SHOWN = 5
+_NEGATIVE = (0, -1)  # False is 0
 _ALL_CLASSES = ("macro_f1", "balanced_accuracy", "accuracy")
 
 
@@ -170,9 +171,24 @@ def with_positive(
             if is_chosen
             else f"{hint}.",
         )
+    if statistic.depends_on_both and not is_chosen and _is_arbitrary(labels, positive):
+        options = [labels.setting(value) for value in sorted(labels.counts)]
+        raise InputError(
+            f"`{statistic.name}` needs the positive class of labels other than 0 and 1, but {where}"
+            f" {', '.join(labels.shown())}",
+            hint=f"{_either(options[::-1])} chooses the class.",
+        )
     if not found or found[0] == positive:
         return statistic
     return load_statistic(statistic, parameters={POSITIVE: found[0]})
+
+
+def _is_arbitrary(labels: _Values, positive: Any) -> bool:
+    """Whether labels have two values, and the other one than `positive` is not the usual negative class."""
+    if len(labels.counts) != 2 or not labels.is_all:
+        return False
+    (other,) = (value for value in labels.counts if value not in labels.read_as(positive))
+    return (_read(other) if isinstance(other, str) else other) not in _NEGATIVE
 
 
 def _lacks(labels: _Values, positive: Any) -> bool:
