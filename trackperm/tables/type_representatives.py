@@ -13,6 +13,7 @@ _INTEGERS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt
 _PLAIN = (*_INTEGERS, pl.Boolean, pl.String)
 _WITNESSED = (*_PLAIN, pl.UInt64, pl.Float32, pl.Float64, pl.Categorical, pl.Enum, pl.Null)
 _DECIMAL_TEXT = r"^-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"
+_DECIMAL = -3
 _MOST_DIGITS = 25  # digits up to which the length of integers is distinguished; int64 has at most 19
 
 
@@ -28,9 +29,9 @@ def type_representatives(frame: pl.DataFrame, untyped: Collection[str] = ()) -> 
 
     They are the first value, the smallest and the largest number or text, the first number that is not
     integral, and the first list that is not empty. For columns in `untyped`, whose text may be numbers, they
-    also include the smallest and the largest text of each kind: integers of each sign and length, decimals,
-    NaN, infinities, and others. The concatenated representatives of all slices of a frame represent the
-    frame.
+    also include the smallest and the largest text of each kind (integers of each sign and length, decimals,
+    NaN, infinities, and others), and the smallest, the largest and a fractional decimal. The concatenated
+    representatives of all slices of a frame represent the frame.
     """
     columns = []
     for values in frame:
@@ -68,13 +69,18 @@ def _kinds_of_text(texts: pl.Series) -> pl.Series:
             .when(text.str.contains(r"^-?[iI]nf(?:inity)?$"))
             .then(-2)
             .when(text.str.contains(_DECIMAL_TEXT))
-            .then(-3)
+            .then(_DECIMAL)
             .otherwise(-4),
             zero=text.str.contains(r"^-?0[0-9]|^-0$"),
         )
     )
     ends = kinds.group_by("kind", "zero").agg(low=text.min(), high=text.max())
-    return pl.concat([ends["low"], ends["high"]]).alias(texts.name)
+    decimals = kinds.filter(kind=_DECIMAL).select(text, number=text.cast(pl.Float64, strict=False))
+    number = pl.col("number")
+    # Texts are not in the order of their numbers, whose size and integrality decide between the types.
+    chosen = [decimals.sort(number)["text"], decimals.filter(number != number.round())["text"]]
+    parts = [ends["low"], ends["high"], chosen[0].head(1), chosen[0].tail(1), chosen[1].head(1)]
+    return pl.concat(parts).alias(texts.name)
 
 
 def copied(part: pl.DataFrame) -> pl.DataFrame:

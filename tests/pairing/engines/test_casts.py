@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import polars as pl
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support.budget import cases
 
@@ -48,6 +48,8 @@ def outcome(way: object, tables: list[ExampleTable], texts: list[str]) -> object
 
 
 @settings(max_examples=cases(150), deadline=None)
+@example(["0"], ["0.0", "-0.0", "-9007199254740992.0"], False)  # the largest text is not the largest number
+@example(["0"], ["0.0", "2.0", "1.5", "10.0"], False)
 @given(COLUMNS, COLUMNS, st.booleans())
 def test_types_of_untyped_columns(first: list[str | None], second: list[str | None], is_text: bool) -> None:
     tables = [
