@@ -246,6 +246,21 @@ def test_callables_against_enumeration(
     assert result.ties == "approximate" or result.n_discordant == 0
 
 
+def test_distant_corners_that_mislead_the_tilt() -> None:
+    """Two swaps are as extreme, in corners far from each other: no tilt suits both."""
+    observed = [(3, -2), (3, -2), (2, -2), (2, 3), (0, -3), (0, -2), (-1, 0)]
+    swapped = [(-1, 0), (-1, 0), (0, 3), (-3, 0), (0, -3), (2, -1), (3, 3)]
+
+    def h(x: np.ndarray) -> np.ndarray:
+        return np.abs(x[..., 0] * x[..., 1]) - x[..., 0]
+
+    check_pvalue(
+        structured_test(observed, swapped, h, alternative="greater", method="lattice"),
+        Fraction(1, 32),
+        useful=1e-11,
+    )
+
+
 # --- laws ------------------------------------------------------------------------------------------
 
 

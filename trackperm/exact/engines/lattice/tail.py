@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -35,6 +37,13 @@ LOG_MILD_IN_SPACE = -3.0
 
 LOG_UNKNOWN = -24.0
 """Expected logarithm of a tail without a dominating point, such as a quadratic form's."""
+
+LOG_PLAIN = -12.0
+"""Logarithm above which a tail is tried again without a tilt, if no sum under tilts was accurate.
+
+Regions of several distant corners mislead the search for tilts. Without one, errors are roundings of 1, which
+is below :data:`WANTED` of such a tail.
+"""
 
 ROUNDS = 6
 """Largest number of times that a tail is computed, each with a better guess of its size."""
@@ -108,7 +117,15 @@ def region_tail(
             log_tail = closer
     if not found:
         raise refusals[0]
-    return min(found, key=lambda tail: (tail.error, tail.log))
+    best = _most_accurate(found)
+    if first.any() and best.log > LOG_PLAIN and best.error < 1.0:
+        with contextlib.suppress(CapacityError):
+            found.append(grid_tail(law, np.zeros(law.rank), best.log, region, reach, memory_budget))
+    return _most_accurate(found)
+
+
+def _most_accurate(tails: Sequence[TailMass]) -> TailMass:
+    return min(tails, key=lambda tail: (tail.error, tail.log))
 
 
 def least_log(law: SwapDistribution) -> float:
