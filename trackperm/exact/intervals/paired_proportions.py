@@ -34,13 +34,14 @@ compatible with exact McNemar's or sign tests", Statistics in Medicine 40.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
-from scipy.special import betainc, betaincc, betainccinv, betaincinv, betaln, ndtri
+from scipy.special import betainc, betainccinv, betaincinv, betaln, ndtri
 
 from trackperm.choices import Alternative
 from trackperm.errors import InputError
@@ -52,7 +53,8 @@ from trackperm.exact.root import bracketed_root
 from trackperm.exact.sums import sum_test_of
 
 RESOLUTION = 1e-18
-"""Absolute precision of an end next to 0; elsewhere ends have the precision of floats."""
+RELATIVE = 1e-12
+"""Absolute precision of an end next to 0, and relative precision elsewhere: that of the quadrature."""
 
 NEGLIGIBLE = 1e-14
 """Share of the level beyond the outermost quantiles: below the error of the quadrature."""
@@ -63,11 +65,12 @@ LEAST = 1e-300
 LARGEST_SCORE = 40.0
 """Largest absolute normal score: beyond 38, probabilities underflow."""
 
-PANELS_PER_TAIL = 12
+PANELS_PER_TAIL = 6
 NODES = 16
 """Pieces of the integral on either side of a median, and nodes of the rule in each.
 
-Neighbouring quantiles differ by a factor of about 20 in probability, so the integrand is smooth on a piece.
+Neighbouring quantiles differ by a factor of about 400 in probability: with four times as many pieces of 24
+nodes, no end changes by a part in 10^11.
 """
 
 EXACT_NOTE = (
@@ -168,6 +171,7 @@ def _lower_end(b: int, c: int, n: int, tau: float, *, positive: bool) -> float:
 
     target = float(ndtri(tau))
 
+    @functools.cache
     def excess(size: float) -> float:
         """Return the normal score of P(pi (2 theta_L - 1) <= sign * size) minus that of tau."""
         probability = below_half
@@ -196,7 +200,7 @@ def _root(excess: Callable[[float], float], guess: float, deviation: float, *, r
         if ends[0] > 0.0 and ends[1] < 1.0:
             break
         at, step = at + step if is_below else at - step, 4.0 * step
-    return bracketed_root(excess, *ends, xtol=RESOLUTION, rtol=8.9e-16, max_steps=300)
+    return bracketed_root(excess, *ends, xtol=RESOLUTION, rtol=RELATIVE, max_steps=300)
 
 
 def _met(
@@ -222,7 +226,13 @@ def _met(
     density = np.exp((a - 1.0) * np.log(theta) + (b - 1.0) * np.log1p(-theta) - betaln(a, b))
     with np.errstate(divide="ignore", over="ignore"):
         ratio = np.minimum(size / np.abs(2.0 * theta - 1.0), 1.0)
-    share = betainc(*pi_shape, ratio) if sign > 0 else betaincc(*pi_shape, ratio)
+    # Beyond the outermost quantiles of pi, its distribution function is 0 or 1.
+    low, high = float(quantiles[1].min()), float(quantiles[1].max())
+    share = np.where((ratio >= high) == (sign > 0), 1.0, 0.0)
+    unsettled = (ratio > low) & (ratio < high)
+    ratio = ratio[unsettled]
+    # P(Beta(a, b) >= x) = P(Beta(b, a) <= 1 - x), which SciPy computes in a sixth of the time of `betaincc`.
+    share[unsettled] = betainc(*pi_shape, ratio) if sign > 0 else betainc(*pi_shape[::-1], 1.0 - ratio)
     return float((weights * density) @ share)
 
 
