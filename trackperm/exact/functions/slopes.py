@@ -50,12 +50,21 @@ def _traced(h: OperationTree, points: FloatArray, slopes: FloatArray) -> tuple[F
     if h.operation == "constant":
         return np.asarray(float(h.value)), lambda _: None
     parts = [_traced(operand, points, slopes) for operand in h.operands]
+    if h.operation == "+":
+        (x, by_x), (y, by_y) = parts
+
+        def both(slope: FloatArray) -> None:
+            by_x(slope)
+            by_y(slope)
+
+        return x + y, both
     value, factors = _value_and_factors(h, [part for part, _ in parts])
 
     def pull(slope: FloatArray) -> None:
-        for (_, down), factor in zip(parts, factors, strict=True):
-            # A zero slope stays zero, even times an infinite factor.
-            down(np.where(slope == 0.0, 0.0, slope * factor))
+        for operand, (_, down), factor in zip(h.operands, parts, factors, strict=True):
+            if operand.operation != "constant":
+                # A zero slope stays zero, even times an infinite factor.
+                down(np.where(slope == 0.0, 0.0, slope * factor))
 
     return value, pull
 
@@ -63,10 +72,7 @@ def _traced(h: OperationTree, points: FloatArray, slopes: FloatArray) -> tuple[F
 def _value_and_factors(h: OperationTree, parts: list[FloatArray]) -> tuple[FloatArray, list[FloatArray]]:
     """Return the value of an operation and its slopes by its operands."""
     x, y = parts[0], parts[-1]
-    one = np.ones(())
     match h.operation:
-        case "+":
-            return x + y, [one, one]
         case "*":
             return x * y, [y, x]
         case "/":

@@ -32,8 +32,10 @@ A. B. Owen (1988), "Empirical likelihood ratio confidence intervals for a single
 
 from __future__ import annotations
 
+import functools
 import math
 from copy import copy
+from typing import cast
 
 import numpy as np
 from scipy.special import ndtri
@@ -65,7 +67,7 @@ DAMPED_AFTER = 12
 CONVERGED = 1e-8
 """Accepted error of a fitted difference, in standard deviations of the observed one."""
 
-PRECISION = 1e-7
+PRECISION = 1e-6
 """Accepted error of an end, in the same unit."""
 
 FARTHEST = 64.0
@@ -135,6 +137,7 @@ class ConstrainedLaws:
 
     def __init__(self, outcomes: IntArray, counts: IntArray, h: Statistic) -> None:
         self._h = h
+        self._has_formula = isinstance(h, OperationTree) and not corners(h)
         self._outcomes = outcomes.astype(np.float64)
         self._n = float(counts.sum())
         masses = counts + min(PSEUDO_COUNT, 1.0 / len(outcomes))
@@ -154,27 +157,34 @@ class ConstrainedLaws:
         None if nothing is known to be excluded there.
         """
         side = math.copysign(1.0, z)
-        limit = side * (self.extreme(side) - self.difference) / self.spread
-        if limit <= 0.0:
-            return self.difference
         law = self.masses
 
-        def excess(distance: float) -> float:
-            """Return how far a difference is outside, in standard deviations; negative inside."""
+        @functools.cache
+        def excess(distance: float) -> float | None:
+            """Return how far a difference is outside, in standard deviations; None if no law is found."""
             nonlocal law
             found = self.fitted(self.difference + side * distance * self.spread, law)
             if found is None:
-                return -1.0
+                return None
             law, deviation = found
             return distance - abs(z) * deviation / self.spread
 
-        inside, outside = 0.0, min(abs(z), limit)
-        while excess(outside) <= 0.0:
-            if outside >= limit or outside > FARTHEST:
-                return self.difference + side * limit * self.spread if outside >= limit else None
-            inside, outside = outside, min(1.5 * outside, limit)
-        law = self.masses
-        distance = bracketed_root(excess, inside, outside, xtol=PRECISION)
+        inside, outside, limit = 0.0, abs(z), None
+        while (found := excess(outside)) is None or found <= 0.0:
+            if found is None and limit is None:
+                limit = max(inside, side * (self.extreme(side) - self.difference) / self.spread)
+                outside = min(outside, limit)
+            elif limit is not None and outside >= limit:
+                return self.difference + side * limit * self.spread
+            elif outside > FARTHEST:
+                return None
+            else:
+                inside, outside = outside, min(1.5 * outside, math.inf if limit is None else limit)
+
+        def excess_or_inside(distance: float) -> float:
+            return -1.0 if (found := excess(distance)) is None else found
+
+        distance = bracketed_root(excess_or_inside, inside, outside, xtol=PRECISION)
         return self.difference + side * distance * self.spread
 
     def fitted(self, difference: float, law: FloatArray) -> tuple[FloatArray, float] | None:
@@ -236,11 +246,23 @@ class ConstrainedLaws:
     def _at(self, law: FloatArray) -> tuple[float, FloatArray]:
         """Return the statistic at the totals of a law, and the influence of each outcome on it."""
         mean = law @ self._outcomes
-        value, slopes = _value_and_slopes(self._h, self._n * mean)
+        value, slopes = self._value_and_slopes(self._n * mean)
         if not np.isfinite(slopes).all():
             return value, np.full(len(law), math.nan)
         with np.errstate(over="ignore", invalid="ignore"):
             return value, self._n * ((self._outcomes - mean) @ slopes)
+
+    def _value_and_slopes(self, totals: FloatArray) -> tuple[float, FloatArray]:
+        """Return the statistic and its slopes by the totals, by central differences if it has no formula."""
+        if self._has_formula:
+            value, slopes = values_and_slopes(cast(OperationTree, self._h), totals)
+            return float(value), slopes
+        steps = 1e-5 * np.maximum(np.abs(totals), 1.0)
+        back = np.where(totals > steps, steps, 0.0)  # counts are not negative
+        points = np.vstack([totals, totals + np.diag(steps), totals - np.diag(back)])
+        values = values_at(self._h, points)
+        m = totals.size
+        return float(values[0]), (values[1 : m + 1] - values[m + 1 :]) / (steps + back)
 
     def _deviation(self, law: FloatArray, influences: FloatArray) -> float:
         with np.errstate(over="ignore", invalid="ignore"):
@@ -265,16 +287,3 @@ def possible_outcomes(
         np.vstack([observed, *possible]), np.concatenate([multiplicities * more, once])
     )
     return outcomes, numbers // more
-
-
-def _value_and_slopes(h: Statistic, totals: FloatArray) -> tuple[float, FloatArray]:
-    """Return the statistic and its slopes by the totals, by central differences if there is no formula."""
-    if isinstance(h, OperationTree) and not corners(h):
-        value, slopes = values_and_slopes(h, totals)
-        return float(value), slopes
-    steps = 1e-5 * np.maximum(np.abs(totals), 1.0)
-    back = np.where(totals > steps, steps, 0.0)  # counts are not negative
-    points = np.vstack([totals, totals + np.diag(steps), totals - np.diag(back)])
-    values = values_at(h, points)
-    m = totals.size
-    return float(values[0]), (values[1 : m + 1] - values[m + 1 :]) / (steps + back)
