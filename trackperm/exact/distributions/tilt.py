@@ -138,7 +138,7 @@ def without_undefined(tail: TailMass, undefined: TailMass, point: Sequence[int])
             f"(first at lattice point ({', '.join(map(str, point))}))",
             hint="declare the value of 0/0 with `undefined`; a non-zero number over 0 has no value.",
         )
-    more = undefined.scaled * math.exp(min(undefined.log_scale - tail.log_scale, 700.0))
+    more = undefined.scaled * float(upper_exp(undefined.log_scale - tail.log_scale))
     if tail.error >= 1.0:
         return TailMass(tail.log_scale, tail.scaled + more, 1.0)
     return certified(tail.log_scale, tail.scaled, tail.scaled * tail.error / (1.0 + tail.error) + more)
@@ -343,6 +343,7 @@ def common_scale(tilts: Sequence[Tilted], log_tail: float) -> float:
     return nearest if abs(nearest - log_tail) < 100.0 else log_tail
 
 
-def never_zero(logs: FloatArray | float) -> FloatArray:
-    """Return exp of logarithms, within the range of floats and 0 for -inf only, so no bound underflows."""
-    return np.where(np.isneginf(logs), 0.0, np.exp(np.clip(logs, -700.0, 700.0)))
+def upper_exp(logs: FloatArray | float) -> FloatArray:
+    """Return exp of the logarithms of bounds: 0 for -inf only, and infinite beyond the range of floats."""
+    with np.errstate(over="ignore"):
+        return np.where(np.isneginf(logs), 0.0, np.exp(np.maximum(logs, -700.0)))

@@ -156,3 +156,28 @@ def test_points_without_a_value_are_refused() -> None:
 def test_which_laws_are_independent(steps: list[list[int]], independent: bool) -> None:
     law = SwapDistribution(np.array(steps), np.ones(len(steps), dtype=np.int64))
     assert are_independent(law) is independent
+
+
+@pytest.mark.parametrize("alternative", ["greater", "two-sided"])
+def test_bounds_of_tails_far_below_the_range_of_floats(alternative: Any) -> None:
+    """Where too many frequencies matter, an upper end is above the mass of the observed point, far below 1.
+
+    A guess of the tail that is too small must not cut bounds to the range of floats.
+    """
+    sizes, solved = (100_000, 90_000), (90_044, 81_095)
+    wins = [(1, 0, 0, 0), (0, 0, 0, 1)]  # the candidate finds a positive; the baseline says a wrong one
+    kinds = [*wins, *(point[2:] + point[:2] for point in wins)]
+    counts = [*solved, *(n - k for n, k in zip(sizes, solved, strict=True))]
+    swapped = [point[2:] + point[:2] for point in kinds]
+
+    def f1(tp: RationalStatistic, fp: RationalStatistic) -> RationalStatistic:
+        return (2 * tp).divide(tp + fp + 150_000, undefined=0)
+
+    h = f1(TP, FP) - f1(TQ, FQ)
+    result = structured_test(kinds, swapped, h, alternative=alternative, multiplicities=counts)
+    at_observed = sum(
+        math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) - n * math.log(2.0)
+        for n, k in zip(sizes, solved, strict=True)
+    ) / math.log(10.0)
+    assert result.error_bound == 1.0
+    assert at_observed <= result.log10_pvalue <= 0.7 * at_observed

@@ -43,9 +43,9 @@ from trackperm.exact.distributions.tilt import (
     certified,
     common_scale,
     least_precision,
-    never_zero,
     quantised,
     tilt_at,
+    upper_exp,
     without_undefined,
 )
 from trackperm.exact.engines.lattice.lattice import Flags, Reach
@@ -166,7 +166,7 @@ class _Sums:
                 break
             tilts.append(Tilted.of(self._law, further, LOG_WINDOW, fast=True))
         log_scale = common_scale(tilts, self._log_tail)
-        total, error = 0.0, float(never_zero(np.logaddexp(log_beyond, log_left_out) - log_scale))
+        total, error = 0.0, float(upper_exp(np.logaddexp(log_beyond, log_left_out) - log_scale))
         for index in range(len(tilts)):
             try:
                 mass, mass_error = self._summed(wanted, tilts, index, log_scale, memory_budget)
@@ -210,7 +210,7 @@ class _Sums:
         total = 0.0
         for points in self._cells.kind(wanted, _intersection(tilts[index].window, self._cells.window)):
             chosen, _, bound = self._chosen(tilts, points)
-            total += float(never_zero(bound[chosen == index] - log_scale).sum())
+            total += float(upper_exp(bound[chosen == index] - log_scale).sum())
         return total
 
     def _summed(
@@ -242,7 +242,7 @@ class _Sums:
         total = math.fsum(mass)
         error = (
             math.sqrt(math.fsum(weight_squares)) * pmf.error_norm
-            + math.exp(min(pmf.log_wrapped + largest, 700.0))
+            + float(upper_exp(pmf.log_wrapped + largest))
             + 4.0 * UNIT * math.fsum(roundings)
             + (math.log2(n_cells + 1) + 16.0) * UNIT * math.fsum(sizes)
             + (tilt.scale.error + 4.0 * UNIT * abs(shift)) * abs(total)

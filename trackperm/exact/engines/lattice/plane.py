@@ -53,9 +53,9 @@ from trackperm.exact.distributions.tilt import (
     certified,
     common_scale,
     least_precision,
-    never_zero,
     quantised,
     tilt_at,
+    upper_exp,
     without_undefined,
 )
 from trackperm.exact.engines.lattice.lattice import Flags, Reach
@@ -281,7 +281,7 @@ def _summed(
     `log_beyond` bounds the mass outside the window of the rows.
     """
     log_scale = common_scale(tilts, log_tail)
-    total, error = 0.0, float(never_zero(log_beyond - log_scale))
+    total, error = 0.0, float(upper_exp(log_beyond - log_scale))
     left_out = [rows.chosen(chosen == -1)]
     for index, tilt in enumerate(tilts):
         mine = rows.chosen(chosen == index)
@@ -305,7 +305,7 @@ def _summed(
     rest = rest.chosen(rest.sizes > 0)
     if rest.n:
         bounds = np.min([_log_mass_bounds(tilt, rest, precision) for tilt in tilts], axis=0)
-        error += float(never_zero(bounds - log_scale).sum())
+        error += float(upper_exp(bounds - log_scale).sum())
     return certified(log_scale, total, error)
 
 

@@ -109,6 +109,8 @@ def region_tail(
             found.append(tail)
             if tail.error <= WANTED:
                 return tail
+            if math.isinf(tail.log):
+                break
             # An upper bound alone tells little about the size.
             closer = tail.log + LOG_CLOSER if tail.error < 1.0 else min(2.0 * log_tail, tail.log)
             closer = max(closer, least_log(law), log_floor)
