@@ -28,7 +28,9 @@ Row = dict[str, Any]
 Rows = Sequence[Row]
 Column = Callable[[np.random.Generator], Any]
 
-WITHOUT_A_VALUE = re.compile(r"is undefined|has no pairs|have a weight but no example|no positive|0/0|for any scores")
+WITHOUT_A_VALUE = re.compile(
+    r"is undefined|has no pairs|have a weight but no example|no positive|0/0|for any scores"
+)
 """What is refused of drawn examples, in all of which no score or only one is possible."""
 
 

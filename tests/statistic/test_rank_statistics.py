@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -235,3 +236,19 @@ def test_refused_specs(text: str, said: str) -> None:
 def test_other_forms_do_not_go_together_with_a_rank_statistic(key: str) -> None:
     with pytest.raises(SpecError, match="cannot be used with `rank_statistic`"):
         read_statistic(f"{key}\nrank_statistic: {{function: spearman, label: label}}", "spec")
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_mid_p_of_equal_scores(name: str) -> None:
+    """All swaps are as extreme, and those that keep the scores equal count half."""
+    label, baseline, candidate = [1, 0, 1, 0], [0.5, 0.3, 0.1, 0.8], [0.1, 0.3, 0.5, 0.8]
+    found = trackperm.compare(
+        *frames({"label": label}, baseline, candidate), statistic(name, scale="raw"), mid_p=True
+    )
+    assert found.difference == 0
+    score, n_equal = SCORES[name], 0
+    for swapped in product([False, True], repeat=4):
+        sides = np.where(swapped, [baseline, candidate], [candidate, baseline])
+        n_equal += score(sides[0], label) == pytest.approx(score(sides[1], label), abs=1e-12)
+    assert 0 < n_equal < 16
+    assert found.pvalue == pytest.approx(1 - n_equal / 32)

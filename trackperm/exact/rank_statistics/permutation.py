@@ -140,7 +140,7 @@ def rank_test_of(
         distribution=_no_distribution,
     )
     certain = all_extreme(n_coins, options.two_sided and abs(observed) <= BAND)
-    if certain is not None:
+    if certain is not None and not (options.mid_p and n_coins):
         return computed_result(certain, options, fields)
     if options.method == "enumerate" and n_coins > MOST_LISTED:
         raise CapacityError(
@@ -149,7 +149,7 @@ def rank_test_of(
             hint="use `--method auto`, which chooses an engine that fits.",
         )
     if options.method == "enumerate" or (options.method == "auto" and n_coins <= LISTED):
-        return _listed_test(differences, observed, n_coins, size, options, fields)
+        return _listed_test(differences, observed, certain, n_coins, size, options, fields)
     if options.mid_p:
         raise CapacityError("the mid-p-value needs an exact method", hint="omit `--mid-p`.")
     return _drawn_test(
@@ -176,12 +176,13 @@ def _linear_test(
 def _listed_test(
     differences: Callable[[npt.NDArray[np.uint8]], FloatArray],
     observed: float,
+    certain: TailResult | None,
     n_coins: int,
     size: int,
     options: TestOptions,
     fields: ResultFields,
 ) -> PermutationTest:
-    """Test by all exchanges."""
+    """Test by all exchanges; the mass of a `certain` tail is known, and only its interior is counted."""
     places = np.arange(2**n_coins, dtype="<u4")
     values = np.concatenate(
         [
@@ -201,10 +202,11 @@ def _listed_test(
     extreme = int(np.count_nonzero(sign * values >= sign * observed - BAND))
     inner = int(np.count_nonzero(sign * values > sign * observed + BAND))
     found = TailResult(
-        share_of_swaps(extreme, n_coins),
+        share_of_swaps(extreme, n_coins) if certain is None else certain.mass,
         "enumerate",
         f"all 2^{n_coins} exchanges",
         interior=share_of_swaps(inner, n_coins) if options.mid_p and inner else EMPTY,
+        certain=certain is not None,
     )
     listed, sizes = np.unique(values, return_counts=True)
 
