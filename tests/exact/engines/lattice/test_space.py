@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support import oracles
+from support.budget import cases
 from support.certificates import check_pvalue
 
 from trackperm.choices import Alternative
@@ -150,24 +151,50 @@ SIZES = [
 ]  # fmt: skip
 
 
+def statistic(name: str) -> Any:
+    return difference(*((REAL[name], RealStatistic) if name in REAL else (RATIONAL[name], RationalStatistic)))
+
+
+def check_rows_and_cells(h: Any, u: np.ndarray, v: np.ndarray, alternative: Alternative) -> float:
+    """Check that both engines agree within the sum of their bounds; return the p-value."""
+    options: dict[str, Any] = {"method": "lattice", "alternative": alternative}
+    rows = structured_test(*mirrored(u, v), h, **options)
+    assert rows.rank == 3
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tail_module, "rows_tail", grid_tail)
+        patch.setattr(permutation_module, "in_short_rows", lambda statistic: statistic)
+        cells = structured_test(*mirrored(u, v), h, **options)
+    assert max(rows.error_bound, cells.error_bound) <= USEFUL
+    assert rows.pvalue == pytest.approx(cells.pvalue, rel=rows.error_bound + cells.error_bound, abs=0.0)
+    return rows.pvalue
+
+
 @pytest.mark.parametrize("name", [*RATIONAL, "correlation"])
 @pytest.mark.parametrize(("n", "lift"), SIZES)
-def test_rows_and_cells_agree(name: str, n: int, lift: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_and_cells_agree(name: str, n: int, lift: float) -> None:
     """P-values down to 1e-18, of statistics with rows in closed form and without."""
     rng = np.random.default_rng(n + round(100 * lift))
-    kind, score = (RealStatistic, REAL[name]) if name in REAL else (RationalStatistic, RATIONAL[name])
-    h = difference(score, kind)
     v = rng.integers(0, 3, size=(n, 3)) + (name == "correlation")
     u = np.where(rng.random((n, 1)) < lift, v + np.array([1, 0, 1]), v)
     u = np.where(rng.random((n, 1)) < 0.3, v[:, [1, 2, 0]], u)
-    options: dict[str, Any] = {"method": "lattice", "alternative": "greater"}
-    rows = structured_test(*mirrored(u, v), h, **options)
-    assert rows.rank == 3
-    monkeypatch.setattr(tail_module, "rows_tail", grid_tail)
-    monkeypatch.setattr(permutation_module, "in_short_rows", lambda statistic: statistic)
-    cells = structured_test(*mirrored(u, v), h, **options)
-    assert max(rows.error_bound, cells.error_bound) <= USEFUL
-    assert rows.pvalue == pytest.approx(cells.pvalue, rel=rows.error_bound + cells.error_bound)
+    check_rows_and_cells(statistic(name), u, v, "greater")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*RATIONAL, "correlation", "root and two counts"])
+def test_rows_and_cells_agree_in_generated_cases(name: str) -> None:
+    """Counts up to 4 of 10 to 70 examples, with p-values down to 1e-14 and below."""
+    rng, h, found = np.random.default_rng(list(name.encode())), statistic(name), list[float]()
+    while len(found) < cases(40):
+        n = int(rng.integers(10, 70))
+        v = rng.integers(0, rng.integers(2, 5, size=3), size=(n, 3)) + 1
+        better = v + rng.integers(0, 2, size=3)
+        u = np.where(rng.random((n, 1)) < rng.choice([0.0, 0.1, 0.5, 0.9]), better, v)
+        u = np.where(rng.random((n, 1)) < rng.choice([0.1, 0.3, 0.6]), v[rng.permutation(n)], u)
+        if np.linalg.matrix_rank(u - v) < 3:
+            continue
+        found.append(check_rows_and_cells(h, u, v, oracles.ALTERNATIVES[len(found) % 3]))
+    assert min(found) < 1e-3
 
 
 @pytest.mark.usefixtures("no_grid")
