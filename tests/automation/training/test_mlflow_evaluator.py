@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -9,7 +11,7 @@ import mlflow
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from support.mlflow_server import MlflowServer
 from support.mlflow_stores import MlflowStore
 from support.processes import python
@@ -209,3 +211,60 @@ def test_mlflow_is_imported_without_what_we_need_to_compare():
         "trackperm.automation.training.mlflow_evaluator",
         "trackperm.version",
     }
+
+
+def names_on_the_page(kind: str) -> dict[str, str | None]:
+    """Return the metrics of a kind of model in the table of the documentation, with equal statistics."""
+    page = (Path(__file__).parents[3] / "docs/pages/statistics/which.md").read_text(encoding="utf-8")
+    section = page.split("## MLflow's and scikit-learn's names")[1].split("\n## ")[0]
+    found: dict[str, str | None] = {}
+    for line in section.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if not line.startswith("| `") or cells[1] not in ("both", kind.split(",")[0], kind):
+            continue
+        metrics, statistics = (re.findall(r"`(\w+)`", cell) for cell in (cells[0], cells[2]))
+        if not re.fullmatch(r"(`\w+`(, )?)+", cells[2]):
+            statistics = [None]
+        if len(statistics) == 1:
+            statistics *= len(metrics)
+        found |= dict(zip(metrics, statistics, strict=True))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("kind", "model"),
+    [
+        ("classifier, two classes", LogisticRegression()),
+        ("classifier, several classes", LogisticRegression()),
+        ("regressor", LinearRegression()),
+    ],
+)
+def test_statistics_that_the_page_names_are_the_metrics_of_mlflow(
+    kind: str, model: Any, store: MlflowStore, tmp_path: Path
+) -> None:
+    x = DATA[["a", "b"]]
+    noisy = (x["a"] + np.random.default_rng(0).normal(size=N)).to_numpy()
+    cuts = {"classifier, two classes": [0.0], "classifier, several classes": [-0.5, 0.5]}
+    y = np.digitize(noisy, cuts[kind]) if kind in cuts else noisy
+    mlflow.sklearn.save_model(model.fit(x, y), tmp_path / "model", pip_requirements=[])
+    _, logged = evaluate(
+        str(tmp_path / "model"),
+        x.assign(y=y),
+        {"log_explainer": False, "log_model_explainability": False},
+        model_type=kind.split(",")[0],
+        evaluators="default",
+    )
+    table = pd.DataFrame({"id": QIDS, "label": y, "prediction": model.predict(x)})
+    if kind in cuts:
+        chances = model.predict_proba(x)
+        table["probability"] = table["score"] = chances[:, 1]
+        if chances.shape[1] > 2:
+            table = table.drop(columns="probability").assign(
+                **{f"probability_{i}": chances[:, i] for i in range(chances.shape[1])}
+            )
+    named = names_on_the_page(kind)
+    assert set(logged) == set(named)
+    for metric, statistic in named.items():
+        if statistic is not None:
+            found = trackperm.compare(table, table, statistic)
+            assert found.candidate_score == pytest.approx(logged[metric], rel=1e-9), metric
