@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +27,7 @@ from trackperm.statistic.counter_columns import (
 )
 from trackperm.statistic.counters.base import LabelCounts
 from trackperm.statistic.document import Document
-from trackperm.statistic.expressions.arrays import integers
+from trackperm.statistic.expressions.arrays import integers, joint_values
 from trackperm.statistic.expressions.equality import Equality
 from trackperm.statistic.expressions.frames import Decimals, count_expression
 from trackperm.statistic.expressions.functions import NARWHALS, FrameExpression, Functions
@@ -464,8 +464,7 @@ class Statistic:
     @cached_property
     def _plain_g(self) -> Mapping[str, str]:
         """Counts by the names of those g that only read this count of one run."""
-        trees = {name: expression.tree for name, expression in self._scaled_g.items()}
-        return {name: tree.full for name, tree in trees.items() if isinstance(tree, Name)}
+        return {name: g.tree.full for name, g in self._scaled_g.items() if isinstance(g.tree, Name)}
 
     def tested(self, observed: Integers, swapped: Integers, multiplicities: Integers) -> ExactStatistic:
         """Return h for g of these pairs, simplified to a linear function where it is one.
@@ -499,9 +498,3 @@ def _count_expressions(
     """Compile the counts of :meth:`Statistic.counts`, once for the same types of columns."""
     counts = statistic._counts
     return statistic._compiled(counts, "the count", dict(types), located, functions, dict(decimals))
-
-
-def joint_values(names: tuple[str, ...], u: Integers, v: Integers) -> dict[str, npt.NDArray[Any]]:
-    """Return the arrays of the names ``u.<count>`` and ``v.<count>``."""
-    sides = {"u": np.asarray(u), "v": np.asarray(v)}
-    return {f"{side}.{name}": array[:, i] for side, array in sides.items() for i, name in enumerate(names)}

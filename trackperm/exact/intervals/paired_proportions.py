@@ -53,8 +53,10 @@ from trackperm.exact.root import bracketed_root
 from trackperm.exact.sums import sum_test_of
 
 RESOLUTION = 1e-18
+"""Absolute precision of an end next to 0."""
+
 RELATIVE = 1e-12
-"""Absolute precision of an end next to 0, and relative precision elsewhere: that of the quadrature."""
+"""Relative precision of other ends: that of the quadrature."""
 
 NEGLIGIBLE = 1e-14
 """Share of the level beyond the outermost quantiles: below the error of the quadrature."""
@@ -227,9 +229,9 @@ def _met(
     with np.errstate(divide="ignore", over="ignore"):
         ratio = np.minimum(size / np.abs(2.0 * theta - 1.0), 1.0)
     # Beyond the outermost quantiles of pi, its distribution function is 0 or 1.
-    low, high = float(quantiles[1].min()), float(quantiles[1].max())
-    share = np.where((ratio >= high) == (sign > 0), 1.0, 0.0)
-    unsettled = (ratio > low) & (ratio < high)
+    least, greatest = quantiles[1].min(), quantiles[1].max()
+    share = np.where((ratio >= greatest) == (sign > 0), 1.0, 0.0)
+    unsettled = (ratio > least) & (ratio < greatest)
     ratio = ratio[unsettled]
     # P(Beta(a, b) >= x) = P(Beta(b, a) <= 1 - x), which SciPy computes in a sixth of the time of `betaincc`.
     share[unsettled] = betainc(*pi_shape, ratio) if sign > 0 else betainc(*pi_shape[::-1], 1.0 - ratio)

@@ -35,7 +35,6 @@ from __future__ import annotations
 import functools
 import math
 from copy import copy
-from typing import cast
 
 import numpy as np
 from scipy.special import ndtri
@@ -137,7 +136,7 @@ class ConstrainedLaws:
 
     def __init__(self, outcomes: IntArray, counts: IntArray, h: Statistic) -> None:
         self._h = h
-        self._has_formula = isinstance(h, OperationTree) and not corners(h)
+        self._formula = h if isinstance(h, OperationTree) and not corners(h) else None
         self._outcomes = outcomes.astype(np.float64)
         self._n = float(counts.sum())
         masses = counts + min(PSEUDO_COUNT, 1.0 / len(outcomes))
@@ -254,8 +253,8 @@ class ConstrainedLaws:
 
     def _value_and_slopes(self, totals: FloatArray) -> tuple[float, FloatArray]:
         """Return the statistic and its slopes by the totals, by central differences if it has no formula."""
-        if self._has_formula:
-            value, slopes = values_and_slopes(cast(OperationTree, self._h), totals)
+        if self._formula is not None:
+            value, slopes = values_and_slopes(self._formula, totals)
             return float(value), slopes
         steps = 1e-5 * np.maximum(np.abs(totals), 1.0)
         back = np.where(totals > steps, steps, 0.0)  # counts are not negative
