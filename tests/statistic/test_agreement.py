@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from decimal import Decimal, localcontext
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 from sklearn import metrics
+from support.builtin_definitions import class_correlation, kappa
 from support.comparisons import compared_as_they_are
 from support.engines import each_with_engines
 from support.unit_swaps import pvalue
@@ -22,36 +23,6 @@ from trackperm.statistic import read_statistic
 
 Rows = Sequence[dict[str, Any]]
 NAMES = ["low", "medium", "high"]
-
-
-def weighted(weight: Callable[[int, int], int]) -> Callable[[Rows], Fraction | None]:
-    """1 - observed / expected, as Cohen (1968) writes it; a missing prediction is a class of its own."""
-
-    def score(rows: Rows) -> Fraction | None:
-        pairs = [(row["prediction"], row["label"]) for row in rows]
-        observed = Fraction(sum(weight(*pair) for pair in pairs), len(rows))
-        expected = Fraction(sum(weight(p, other) for p, _ in pairs for _, other in pairs), len(rows) ** 2)
-        return None if expected == 0 else 1 - observed / expected
-
-    return score
-
-
-def correlation(rows: Rows) -> Decimal | None:
-    """The covariance of one-hot predictions and labels over the root of the product of their variances."""
-    classes = {row[name] for row in rows for name in ("prediction", "label")}
-
-    def covariance(first: str, second: str) -> int:
-        n = len(rows)
-        return sum(
-            n * sum(row[first] == c == row[second] for row in rows)
-            - sum(row[first] == c for row in rows) * sum(row[second] == c for row in rows)
-            for c in classes
-        )
-
-    with localcontext() as context:
-        context.prec = 60
-        root = Decimal(covariance("prediction", "prediction") * covariance("label", "label")).sqrt()
-        return None if root == 0 else covariance("prediction", "label") / root
 
 
 def of(metric: Callable[..., float], **options: Any) -> Callable[[Rows], float]:
@@ -66,16 +37,16 @@ def of(metric: Callable[..., float], **options: Any) -> Callable[[Rows], float]:
 
 
 STATISTICS = {
-    "cohen_kappa": (weighted(lambda p, label: int(p != label)), of(metrics.cohen_kappa_score)),
+    "cohen_kappa": (kappa(lambda p, label: int(p != label)), of(metrics.cohen_kappa_score)),
     "linear_weighted_kappa": (
-        weighted(lambda p, label: abs(p - label)),
+        kappa(lambda p, label: abs(p - label)),
         of(metrics.cohen_kappa_score, weights="linear", labels=range(4)),
     ),
     "quadratic_weighted_kappa": (
-        weighted(lambda p, label: (p - label) ** 2),
+        kappa(lambda p, label: (p - label) ** 2),
         of(metrics.cohen_kappa_score, weights="quadratic", labels=range(4)),
     ),
-    "multiclass_mcc": (correlation, of(metrics.matthews_corrcoef)),
+    "multiclass_mcc": (class_correlation, of(metrics.matthews_corrcoef)),
 }
 
 

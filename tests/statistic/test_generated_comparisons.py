@@ -5,28 +5,29 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from decimal import Decimal, localcontext
+from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
-from itertools import product
+from itertools import combinations, permutations
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
-from support import builtin_definitions, pair_scores
+from support import number_scores, pair_scores
 from support.budget import cases
+from support.builtin_definitions import DEFINITIONS, class_correlation, drawn_runs, kappa
 from support.certificates import check_pvalue
 from support.comparisons import compared_as_they_are
 from support.oracles import ALTERNATIVES
+from support.unit_swaps import Row, pvalue
 
 from trackperm.errors import InputError
 from trackperm.statistic import Statistic, load_statistic, read_statistic
 from trackperm.statistic.load import BUILTIN
 
-Row = dict[str, Any]
 Rows = Sequence[Row]
-Column = Callable[[np.random.Generator], Any]
+Columns = Mapping[str, Sequence[Any]]
 
 WITHOUT_A_VALUE = re.compile(
     r"is undefined|has no pairs|have a weight but no example|no positive|0/0|for any scores"
@@ -36,33 +37,25 @@ WITHOUT_A_VALUE = re.compile(
 
 @dataclass(frozen=True)
 class Kind:
-    """A statistic by its definition, and random examples.
+    """A statistic as its inventors wrote it, and the values of the columns of examples.
 
     Attributes
     ----------
     score : callable
-        One run's value from its rows.
+        One run's value from its rows; None for 0/0, which counts as 0.
     own, shared : mapping
-        Draw the values of the columns of a run, and of those that are the same in both runs.
+        Values of the columns of a run, and of those that are the same in both runs.
     keys : tuple of str
         Lines that are added to the built-in spec.
     as_ranks : bool
         Whether scores are exchanged as mid-ranks within their run.
-    slack : number
-        Differences that are this close are ties, where the definition is irrational.
     """
 
     score: Callable[[Rows], Any]
-    own: Mapping[str, Column]
-    shared: Mapping[str, Column]
+    own: Columns
+    shared: Columns
     keys: tuple[str, ...] = ()
     as_ranks: bool = False
-    slack: Any = 0
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-
-
-def one_of(*values: Any) -> Column:
-    return lambda rng: values[int(rng.integers(len(values)))]
 
 
 def column(rows: Rows, name: str) -> list[Any]:
@@ -74,46 +67,27 @@ def over_pairs(score: pair_scores.Score) -> Callable[[Rows], Fraction]:
     return lambda rows: score(column(rows, "score"), {name: column(rows, name) for name in names})
 
 
-def kappa(distance: Callable[[int, int], int]) -> Callable[[Rows], Fraction]:
-    """1 - n observed / expected distance; 0 where both are 0 (Cohen 1968)."""
+def over_numbers(score: Callable[[number_scores.Values], Any]) -> Callable[[Rows], Any]:
+    def of_rows(rows: Rows) -> Any:
+        read = [(Fraction(str(row["prediction"])), Fraction(str(row["label"]))) for row in rows]
+        return score(read)
 
-    def score(rows: Rows) -> Fraction:
-        sides = column(rows, "prediction"), column(rows, "label")
-        observed = sum(map(distance, *sides))
-        expected = sum(distance(a, b) for a in sides[0] for b in sides[1])
-        return 1 - Fraction(len(rows) * observed, expected) if expected else Fraction(0)
-
-    return score
+    return of_rows
 
 
-def root(value: Any) -> Decimal:
-    value = Fraction(value)
-    return (Decimal(value.numerator) / Decimal(value.denominator)).sqrt()
+def correlation(values: Sequence[tuple[Any, Any]]) -> Decimal | None:
+    """Pearson's correlation; None where a side is constant."""
+    n, (x, y) = len(values), zip(*values, strict=True)
+    top = n * sum(a * b for a, b in values) - sum(x) * sum(y)
+    squares = math.prod(n * sum(a * a for a in side) - sum(side) ** 2 for side in (x, y))
+    if not squares:
+        return None
+    return Decimal(top.numerator) / top.denominator / number_scores.square_root(Fraction(squares))
 
 
-def correlation(x: Sequence[Any], y: Sequence[Any]) -> Decimal:
-    """Pearson's correlation; 0 where a side is constant."""
-    x, y = [Fraction(str(a)) for a in x], [Fraction(str(b)) for b in y]
-    n, products = len(x), sum(a * b for a, b in zip(x, y, strict=True))
-    spreads = [n * sum(a * a for a in side) - sum(side) ** 2 for side in (x, y)]
-    if 0 in spreads:
-        return Decimal(0)
-    top = n * products - sum(x) * sum(y)
-    return Decimal(top.numerator) / Decimal(top.denominator) / root(spreads[0] * spreads[1])
-
-
-def pearson(rows: Rows) -> Decimal:
-    return correlation(column(rows, "prediction"), column(rows, "label"))
-
-
-def multiclass_mcc(rows: Rows) -> Decimal:
-    """Correlation of the indicators of classes (Gorodkin 2004)."""
-    n, sides = len(rows), (column(rows, "prediction"), column(rows, "label"))
-    correct = sum(a == b for a, b in zip(*sides, strict=True))
-    counts = [[side.count(value) for value in {*sides[0], *sides[1]}] for side in sides]
-    spreads = math.prod(n * n - sum(c * c for c in side) for side in counts)
-    top = n * correct - sum(a * b for a, b in zip(*counts, strict=True))
-    return Decimal(top) / root(spreads) if spreads else Decimal(0)
+def spearman(rows: Rows) -> Decimal | None:
+    ranks = (pair_scores.midranks(column(rows, name)) for name in ("score", "label"))
+    return correlation(list(zip(*ranks, strict=True)))
 
 
 def average_precision(rows: Rows) -> Fraction:
@@ -124,22 +98,6 @@ def average_precision(rows: Rows) -> Fraction:
         found += Fraction(sum(chosen) - above, n_positive) * Fraction(sum(chosen), len(chosen))
         above = sum(chosen)
     return found
-
-
-def spearman(rows: Rows) -> Decimal:
-    return correlation(*(pair_scores.midranks(column(rows, name)) for name in ("score", "label")))
-
-
-def errors(power: int) -> Callable[[Rows], Fraction]:
-    return lambda rows: pair_scores.mean(
-        [abs(Fraction(str(row["prediction"])) - Fraction(str(row["label"]))) ** power for row in rows]
-    )
-
-
-def r2(rows: Rows) -> Fraction | None:
-    labels = [Fraction(str(label)) for label in column(rows, "label")]
-    spread = sum((y - pair_scores.mean(labels)) ** 2 for y in labels)
-    return 1 - errors(2)(rows) * len(rows) / spread if spread else None
 
 
 def brier(rows: Rows) -> Fraction:
@@ -157,37 +115,27 @@ def ece(rows: Rows) -> Fraction:
 
 
 def reciprocal_rank(rows: Rows) -> Fraction:
-    """The mean of 1 / rank of the first relevant item among three."""
-    firsts = [
-        next((i for i, item in enumerate(row["prediction"][:3], 1) if item in row["label"]), 0)
-        for row in rows
-    ]
-    return pair_scores.mean([Fraction(1, first) if first else Fraction(0) for first in firsts])
+    """The mean of 1 / rank of the first relevant item."""
+    ranks = [min(i for i, item in enumerate(row["prediction"], 1) if item in row["label"]) for row in rows]
+    return pair_scores.mean([Fraction(1, rank) for rank in ranks])
 
 
-def relevant(rng: np.random.Generator) -> list[str]:
-    return sorted(rng.choice(list("abcd"), size=int(rng.integers(1, 4)), replace=False).tolist())
-
-
-def ranking(rng: np.random.Generator) -> list[str]:
-    return rng.permutation(list("abcd")).tolist()
-
-
-SCORED = {"score": one_of(0.0, 0.1, 0.3, 0.5, 0.8)}
-PAIRED = {"label": one_of(0, 1, 2, 3), "event": one_of(0, 1), "stratum": one_of("a", "b")}
-BINARY = {**PAIRED, "label": one_of(0, 1)}
-CLASSES: dict[str, Any] = {"own": {"prediction": one_of(0, 1, 2)}, "shared": {"label": one_of(0, 1, 2)}}
-GRADES: dict[str, Any] = {
-    "own": {"prediction": one_of(*(i / 10 for i in range(8)))},
-    "shared": {"label": one_of(0.1, 0.2, 0.3, 0.5)},
+SCORED: Columns = {"score": (0.0, 0.1, 0.3, 0.5, 0.8)}
+BINARY: Columns = {"label": (0, 1), "event": (0, 1), "stratum": ("a", "b")}
+GRADED: Columns = {**BINARY, "label": range(4)}
+CLASSES: dict[str, Any] = {"own": {"prediction": range(3)}, "shared": {"label": range(3)}}
+NUMBERS: dict[str, Any] = {
+    "own": {"prediction": [i / 10 for i in range(8)]},
+    "shared": {"label": (0.1, 0.2, 0.3, 0.5)},
 }
-PAIRS = {
+PAIRS: dict[str, tuple[pair_scores.Score, Columns]] = {
     "roc_auc": (pair_scores.roc_auc, BINARY),
-    "kendall_tau": (pair_scores.kendall_tau, PAIRED),
-    "somers_d": (pair_scores.somers_d, PAIRED),
-    "concordance_index": (pair_scores.concordance_index, PAIRED),
+    "kendall_tau": (pair_scores.kendall_tau, GRADED),
+    "somers_d": (pair_scores.somers_d, GRADED),
+    "concordance_index": (pair_scores.concordance_index, GRADED),
 }
-TINY = Decimal("1e-25")
+STRATA = {"a": Fraction(2), "b": Fraction(1)}
+ITEMS = "abcd"
 
 KINDS: dict[str, Kind] = {
     f"{name}, {scale}": Kind(
@@ -197,34 +145,36 @@ KINDS: dict[str, Kind] = {
     for scale in ("ranks", "raw")
 } | {
     f"{name}, strata": Kind(
-        over_pairs(pair_scores.by_stratum(score, {"a": Fraction(2), "b": Fraction(1)})),
+        over_pairs(pair_scores.by_stratum(score, STRATA)),
         SCORED,
         shared,
         ("  scale: raw", "strata: stratum", "weights: {a: 2, b: 1}"),
     )
     for name, (score, shared) in PAIRS.items()
 } | {
-    "pairwise_accuracy": Kind(over_pairs(pair_scores.pairwise_accuracy(Fraction(0))), SCORED, PAIRED),
-    "spearman": Kind(spearman, SCORED, {"label": one_of(0, 1, 2, 3)}, slack=TINY),
-    "average_precision": Kind(average_precision, SCORED, {"label": one_of(0, 1)}),
+    "pairwise_accuracy": Kind(over_pairs(pair_scores.pairwise_accuracy(Fraction(0))), SCORED, GRADED),
+    "spearman": Kind(spearman, SCORED, {"label": range(4)}),
+    "average_precision": Kind(average_precision, SCORED, {"label": (0, 1)}),
     "cohen_kappa": Kind(kappa(lambda a, b: int(a != b)), **CLASSES),
     "linear_weighted_kappa": Kind(kappa(lambda a, b: abs(a - b)), **CLASSES),
     "quadratic_weighted_kappa": Kind(kappa(lambda a, b: (a - b) ** 2), **CLASSES),
-    "multiclass_mcc": Kind(multiclass_mcc, **CLASSES, slack=TINY),
-    "pearson": Kind(pearson, **GRADES, slack=TINY),
-    "mse": Kind(errors(2), **GRADES),
-    "mae": Kind(errors(1), **GRADES),
-    "rmse": Kind(lambda rows: root(errors(2)(rows)), **GRADES, slack=TINY),
-    "r2": Kind(r2, **GRADES),
-    "brier": Kind(brier, {"probability": one_of(*(i / 8 for i in range(9)))}, {"label": one_of(0, 1)}),
+    "multiclass_mcc": Kind(class_correlation, **CLASSES),
+    "pearson": Kind(over_numbers(correlation), **NUMBERS),
+    "mse": Kind(over_numbers(number_scores.mean(number_scores.squared)), **NUMBERS),
+    "mae": Kind(over_numbers(number_scores.mean(lambda x, y: abs(x - y))), **NUMBERS),
+    "rmse": Kind(over_numbers(number_scores.root), **NUMBERS),
+    "r2": Kind(over_numbers(number_scores.r2), **NUMBERS),
+    "brier": Kind(brier, {"probability": [i / 8 for i in range(9)]}, {"label": (0, 1)}),
     "ece": Kind(
-        ece,
-        {"prediction": one_of(0, 1), "confidence": one_of(*(i / 20 for i in range(21)))},
-        {"label": one_of(0, 1)},
+        ece, {"prediction": (0, 1), "confidence": [i / 20 for i in range(21)]}, {"label": (0, 1)}
     ),
-    "mrr": Kind(reciprocal_rank, {"prediction": ranking}, {"label": relevant}, parameters={"k": 3}),
+    "mrr": Kind(
+        reciprocal_rank,
+        {"prediction": [list(order) for order in permutations(ITEMS)]},
+        {"label": [list(some) for k in (1, 2, 3) for some in combinations(ITEMS, k)]},
+    ),
 } | {
-    name: Kind(builtin_definitions.DEFINITIONS[name].score, **CLASSES)
+    name: Kind(DEFINITIONS[name].score, **CLASSES)
     for name in (
         *("macro_f1", "macro_precision", "macro_recall", "balanced_accuracy", "weighted_f1"),
         *("weighted_precision", "f_beta", "jaccard"),
@@ -232,35 +182,34 @@ KINDS: dict[str, Kind] = {
 }  # fmt: skip
 
 
-def spec_of(name: str, kind: Kind) -> str | Statistic:
+def spec_of(name: str, kind: Kind) -> Statistic:
     builtin = name.split(",")[0]
     if not kind.keys and builtin not in ("spearman", "average_precision"):
-        return load_statistic(builtin, parameters=kind.parameters or builtin_parameters(builtin))
+        parameters = DEFINITIONS[builtin].parameters if builtin in DEFINITIONS else {}
+        return load_statistic(builtin, parameters=parameters)
     text = (BUILTIN / f"{builtin}.yaml").read_text(encoding="utf-8").replace("scale: ranks", "scale: raw")
     return read_statistic("\n".join([text.rstrip(), *kind.keys]), f"{builtin}.yaml", builtin)
 
 
-def builtin_parameters(name: str) -> Mapping[str, Any]:
-    definition = builtin_definitions.DEFINITIONS.get(name)
-    return definition.parameters if definition else {}
-
-
 def pvalue_by_swaps(
-    kind: Kind, shared: Rows, baseline: Rows, candidate: Rows, alternative: str, *, mid_p: bool
+    kind: Kind, baseline: Rows, candidate: Rows, alternative: str, *, mid_p: bool
 ) -> Fraction:
-    differing = [i for i, sides in enumerate(zip(baseline, candidate, strict=True)) if sides[0] != sides[1]]
     side = {"two-sided": abs, "greater": lambda value: value, "less": lambda value: -value}[alternative]
-    values = []
-    for swaps in product((False, True), repeat=len(differing)):
-        u, v = list(candidate), list(baseline)
-        for i, swapped in zip(differing, swaps, strict=True):
-            if swapped:
-                u[i], v[i] = v[i], u[i]
-        scores = [kind.score([{**a, **b} for a, b in zip(shared, own, strict=True)]) for own in (u, v)]
-        values.append(side((scores[0] or 0) - (scores[1] or 0)))
-    extreme = sum(value >= values[0] - kind.slack for value in values)
-    tied = sum(abs(value - values[0]) <= kind.slack for value in values)
-    return Fraction(2 * extreme - (tied if mid_p else 0), 2 * len(values))
+
+    def difference(u: Rows, v: Rows) -> Any:
+        return side((kind.score(u) or 0) - (kind.score(v) or 0))
+
+    def slack(value: Any) -> Any:
+        return Decimal("1e-20") if isinstance(value, Decimal) else 0
+
+    def at_least(value: Any, observed: Any) -> bool:
+        return bool(value >= observed - slack(value - observed))
+
+    def above(value: Any, observed: Any) -> bool:
+        return bool(value > observed + slack(value - observed))
+
+    shares = [pvalue(baseline, candidate, "id", difference, rule) for rule in (at_least, above)[: 1 + mid_p]]
+    return pair_scores.mean(shares)
 
 
 @pytest.mark.slow
@@ -270,17 +219,11 @@ def test_against_all_swaps(name: str) -> None:
     spec = spec_of(name, kind)
     while tested < cases(30):
         n = int(rng.integers(4, 9))
-        shared, baseline, candidate = (
-            [{key: draw(rng) for key, draw in columns.items()} for _ in range(n)]
-            for columns in (kind.shared, kind.own, kind.own)
-        )
+        baseline, candidate = drawn_runs(kind.own, kind.shared, rng, n)
         for i in np.flatnonzero(rng.random(n) < rng.choice([0.0, 0.3, 0.8])):
-            candidate[i] = dict(baseline[i])
+            candidate[i] = baseline[i]
         alternative, mid_p = ALTERNATIVES[tested % 3], bool(rng.integers(2))
-        frames = [
-            pl.DataFrame([{"id": i, **a, **b} for i, (a, b) in enumerate(zip(shared, own, strict=True))])
-            for own in (baseline, candidate)
-        ]
+        frames = [pl.DataFrame(rows) for rows in (baseline, candidate)]
         try:
             found = compared_as_they_are(*frames, spec, alternative=alternative, mid_p=mid_p)
         except InputError as error:
@@ -288,11 +231,13 @@ def test_against_all_swaps(name: str) -> None:
                 raise
             continue
         if kind.as_ranks:
-            for own in (baseline, candidate):
-                ranks = pair_scores.midranks(column(own, "score"))
-                own[:] = [{"score": rank} for rank in ranks]
-        with localcontext() as context:
-            context.prec = 50
-            truth = pvalue_by_swaps(kind, shared, baseline, candidate, alternative, mid_p=mid_p)
+            baseline, candidate = (
+                [
+                    {**row, "score": rank}
+                    for row, rank in zip(rows, pair_scores.midranks(column(rows, "score")), strict=True)
+                ]
+                for rows in (baseline, candidate)
+            )
+        truth = pvalue_by_swaps(kind, baseline, candidate, alternative, mid_p=mid_p)
         check_pvalue(found.test, truth, useful=1e-10)
         tested += 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from decimal import Decimal, localcontext
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -13,36 +13,12 @@ import polars as pl
 import pytest
 from sklearn import metrics
 from support.engines import each_with_engines
+from support.number_scores import Values, mean, r2, root, squared
 from support.unit_swaps import example_pvalue
 
 import trackperm
 from trackperm.errors import InputError, SpecError
 from trackperm.statistic import read_statistic
-
-Values = list[tuple[Fraction, Fraction]]
-"""Predictions with their labels."""
-
-
-def mean(loss: Callable[[Fraction, Fraction], Fraction]) -> Callable[[Values], Any]:
-    return lambda values: sum(loss(x, y) for x, y in values) / len(values)
-
-
-def squared(x: Fraction, y: Fraction) -> Fraction:
-    return (x - y) ** 2
-
-
-def root(values: Values) -> Decimal:
-    with localcontext() as context:
-        context.prec = 60
-        found = mean(squared)(values)
-        return (Decimal(found.numerator) / found.denominator).sqrt()
-
-
-def r2(values: Values) -> Fraction:
-    labels = [y for _, y in values]
-    middle = sum(labels) / len(labels)
-    return 1 - sum(squared(*pair) for pair in values) / sum((y - middle) ** 2 for y in labels)
-
 
 NUMBERS = {
     "mse": (mean(squared), metrics.mean_squared_error),

@@ -144,6 +144,36 @@ def mcc(rows: Rows) -> Score:
         return None if root == 0 else (tp * tn - fp * fn) / root
 
 
+def kappa(weight: Callable[[int, int], int]) -> Callable[[Rows], Fraction | None]:
+    """1 - observed / expected, as Cohen (1968) writes it; a missing prediction is a class of its own."""
+
+    def score(rows: Rows) -> Fraction | None:
+        pairs = [(row["prediction"], row["label"]) for row in rows]
+        observed = Fraction(sum(weight(*pair) for pair in pairs), len(rows))
+        expected = Fraction(sum(weight(p, other) for p, _ in pairs for _, other in pairs), len(rows) ** 2)
+        return None if expected == 0 else 1 - observed / expected
+
+    return score
+
+
+def class_correlation(rows: Rows) -> Decimal | None:
+    """The covariance of one-hot predictions and labels over the root of the product of their variances."""
+    classes = {row[name] for row in rows for name in ("prediction", "label")}
+
+    def covariance(first: str, second: str) -> int:
+        n = len(rows)
+        return sum(
+            n * sum(row[first] == c == row[second] for row in rows)
+            - sum(row[first] == c for row in rows) * sum(row[second] == c for row in rows)
+            for c in classes
+        )
+
+    with localcontext() as context:
+        context.prec = 60
+        root = Decimal(covariance("prediction", "prediction") * covariance("label", "label")).sqrt()
+        return None if root == 0 else covariance("prediction", "label") / root
+
+
 def pooled_f1(rows: Rows) -> Score:
     tp, incorrect = (sum(row[name] for row in rows) for name in ("tp", "incorrect"))
     return ratio(2 * tp, 2 * tp + incorrect)
@@ -398,8 +428,19 @@ DEFINITIONS = {
 def random_runs(
     definition: Definition, rng: np.random.Generator, n_examples: int
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Rows of two runs, with ids."""
+    return drawn_runs(definition.own, definition.shared, rng, n_examples, definition.repeats)
+
+
+def drawn_runs(
+    own: Mapping[str, Sequence[Any]],
+    shared: Mapping[str, Sequence[Any]],
+    rng: np.random.Generator,
+    n_examples: int,
+    repeats: int = 1,
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Rows of two runs, with ids; often some values do not occur, so that there is 0/0."""
-    n_rows = n_examples * definition.repeats
+    n_rows = n_examples * repeats
 
     def drawn(columns: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
         found = {}
@@ -408,10 +449,10 @@ def random_runs(
             found[name] = [values[i] for i in rng.choice(present, size=n_rows)]
         return found
 
-    ids = {"id": [f"q{i // definition.repeats}" for i in range(n_rows)]}
-    shared = drawn(definition.shared)
-    runs = [{**ids, **shared, **drawn(definition.own)} for _ in range(2)]
-    first, second = (
+    ids = {"id": [f"q{i // repeats}" for i in range(n_rows)]}
+    first = {**ids, **drawn(shared)}
+    runs = [{**first, **drawn(own)} for _ in range(2)]
+    baseline, candidate = (
         [dict(zip(run, row, strict=True)) for row in zip(*run.values(), strict=True)] for run in runs
     )
-    return first, second
+    return baseline, candidate

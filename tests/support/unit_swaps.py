@@ -24,7 +24,9 @@ def pvalue(
             units.setdefault(row[unit], ([], []))[side].append(row)
     pairs = list(units.values())
     values = []
-    for exchanged in product((False, True), repeat=len(pairs)):
+    # What changes nothing is not exchanged.
+    choices = [(False,) if own == other else (False, True) for own, other in pairs]
+    for exchanged in product(*choices):
         u, v = [], []
         for (own, other), swapped in zip(pairs, exchanged, strict=True):
             u += other if swapped else own

@@ -1,4 +1,4 @@
-"""The evaluator that ``mlflow.models.evaluate`` runs beside its own, with models and data of every kind."""
+"""The evaluators of ``mlflow.models.evaluate``, its own and ours, with models and data of every kind."""
 
 from __future__ import annotations
 
