@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +27,7 @@ from trackperm.statistic.counter_columns import (
 )
 from trackperm.statistic.counters.base import LabelCounts
 from trackperm.statistic.document import Document
-from trackperm.statistic.expressions.arrays import integers, joint_values
+from trackperm.statistic.expressions.arrays import integers
 from trackperm.statistic.expressions.equality import Equality
 from trackperm.statistic.expressions.frames import Decimals, count_expression
 from trackperm.statistic.expressions.functions import NARWHALS, FrameExpression, Functions
@@ -498,3 +498,9 @@ def _count_expressions(
     """Compile the counts of :meth:`Statistic.counts`, once for the same types of columns."""
     counts = statistic._counts
     return statistic._compiled(counts, "the count", dict(types), located, functions, dict(decimals))
+
+
+def joint_values(names: tuple[str, ...], u: Integers, v: Integers) -> dict[str, npt.NDArray[Any]]:
+    """Return the arrays of the names ``u.<count>`` and ``v.<count>``, from counts of shape (K, p)."""
+    sides = {"u": np.asarray(u), "v": np.asarray(v)}
+    return {f"{side}.{name}": array[:, i] for side, array in sides.items() for i, name in enumerate(names)}

@@ -12,7 +12,8 @@ import numpy as np
 
 from trackperm.errors import CapacityError, SpecError
 from trackperm.exact import RationalStatistic, RealStatistic
-from trackperm.statistic.expressions.arrays import integers, joint_values
+from trackperm.statistic.definition import joint_values
+from trackperm.statistic.expressions.arrays import integers
 from trackperm.statistic.expressions.tree import Binary, Expression, Name, Node, with_names, written
 
 _SAMPLES = 150  # random totals; an h that is wrong on one in ten of them passes once in 10^7 times

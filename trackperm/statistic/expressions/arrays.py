@@ -36,12 +36,6 @@ _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def joint_values(names: Sequence[str], u: Array, v: Array) -> dict[str, Array]:
-    """Return the arrays of the names ``u.<count>`` and ``v.<count>``, from counts of shape (K, p)."""
-    sides = {"u": np.asarray(u), "v": np.asarray(v)}
-    return {f"{side}.{name}": array[:, i] for side, array in sides.items() for i, name in enumerate(names)}
-
-
 def integers(expression: Expression, values: Mapping[str, Array], size: int) -> Array:
     """Evaluate an integer expression on int64 arrays of `size` entries, exactly.
 
