@@ -27,7 +27,7 @@ QUICK = 0.012
 """Largest estimated seconds of a p-value without rounding; an interval needs many."""
 
 QUICK_ROUNDED = 0.008
-"""Largest estimated seconds of a tail with rounded steps; a bracket needs two."""
+"""Largest estimated seconds of a tail with rounded steps."""
 
 WIDTH = 2e-5
 """Intended relative width of a rounded p-value: 1e-5 deviations of the end. It is wider if too slow."""
@@ -103,19 +103,23 @@ class ShiftedTail:
             return _bound(tail, is_rounded=False)
         if not self.rounds:
             spacing = sufficient_spacing(law, limit, WIDTH)
-            while spacing <= law.root and self._seconds(shift, law, limit, spacing) > QUICK_ROUNDED:
-                spacing *= 2
+            while spacing <= law.root:
+                excess = self._seconds(shift, law, limit, spacing) / QUICK_ROUNDED
+                if excess <= 1.0:
+                    break
+                # An estimate falls no faster than the spacing grows.
+                spacing *= 2 ** max(1, math.frexp(excess)[1] - 1)
             self._spacings.append(Fraction(spacing, shift.denominator))
-        # Bounds by one spacing are off by as much, and a plan takes as long as a bound.
+        # Bounds by one spacing are off by as much, and a plan takes as long as a bound. Of the bracket only the
+        # upper end is used, whose limit is the first.
         spacing = math.ceil(self._spacings[0] * shift.denominator)
         tail = bracket_tail(
             law,
             limit,
             spacing,
             self.log_level,
-            lambda rough, limits: exact_tails(rough, limits, self.memory_budget),
+            lambda rough, limits: exact_tails(rough, limits[:1], self.memory_budget),
         )
-        # The error of a bracket reaches down only.
         return _bound(TailMass(tail.log_scale, tail.scaled, 0.0), is_rounded=True)
 
     def _seconds(self, shift: Fraction, law: LineLaw, limit: int, spacing: int = 1) -> float:
