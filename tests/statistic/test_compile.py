@@ -12,6 +12,8 @@ from support.specs import F1, LONG, load, rational, refusal, underlined
 from trackperm.errors import InputError, InputTypeError, SpecError
 from trackperm.exact import RationalStatistic
 from trackperm.statistic import OUT_OF_RANGE, ColumnType, load_statistic
+from trackperm.statistic.library_names import LIBRARY_NAMES
+from trackperm.statistic.load import builtin_names
 from trackperm.statistic.problems import problems
 from trackperm.statistic.written_spec import written_spec
 
@@ -269,6 +271,8 @@ def test_places_in_blocks(tmp_path: Path) -> None:
     ("source", "message", "hint"),
     [
         ("acuracy", "no statistic is called `acuracy`; built in are `accuracy`", "Did you mean `accuracy`?"),
+        ("mean_absolute_error", "no statistic is called", "Did you mean `mae`?"),
+        ("F1_score", "no statistic is called", "Did you mean `f1` or `weighted_f1` or `macro_f1`?"),
         ("none.yaml", "there is no file `none.yaml`", None),
         (Path("f1"), "there is no file `f1`", None),
         ("a\0.yaml", "cannot be read", None),
@@ -279,6 +283,11 @@ def test_sources_refused(source: str | Path, message: str, hint: str | None) -> 
         load_statistic(source)
     assert message in caught.value.message
     assert hint is None or hint in (caught.value.hint or "")
+
+
+def test_names_of_libraries_lead_to_built_in_statistics() -> None:
+    assert not LIBRARY_NAMES.keys() & set(builtin_names())
+    assert {name for names in LIBRARY_NAMES.values() for name in names} <= set(builtin_names())
 
 
 def test_source_of_the_wrong_type() -> None:

@@ -19,6 +19,7 @@ from trackperm.statistic.definition import ClassValue, Statistic
 from trackperm.statistic.document import Document
 from trackperm.statistic.entries import Entries
 from trackperm.statistic.function import with_function
+from trackperm.statistic.library_names import LIBRARY_NAMES
 
 BUILTIN = Path(__file__).parent / "builtin"
 
@@ -181,9 +182,17 @@ def _read(source: str | Path) -> tuple[Document, str]:
         builtins = builtin_names()
         raise SpecError(
             f"no statistic is called `{printable(source)}`; built in are {listed(builtins)}",
-            hint=f"a spec of your own is a file ending in `.yaml`.{did_you_mean(source, builtins)}",
+            hint=f"a spec of your own is a file ending in `.yaml`.{_suggested(source)}",
         )
     return Document.read(path), name_of_file(path)
+
+
+def _suggested(name: str) -> str:
+    """Return the statistics that an unknown name may mean, as the end of a hint."""
+    known = LIBRARY_NAMES.get(name.lower())
+    if known is None:
+        return did_you_mean(name, builtin_names())
+    return f" Did you mean {' or '.join(f'`{each}`' for each in known)}?"
 
 
 def name_of_file(path: Path) -> str:

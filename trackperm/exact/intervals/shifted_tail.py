@@ -110,8 +110,8 @@ class ShiftedTail:
                 # An estimate falls no faster than the spacing grows.
                 spacing *= 2 ** max(1, math.frexp(excess)[1] - 1)
             self._spacings.append(Fraction(spacing, shift.denominator))
-        # Bounds by one spacing are off by as much, and a plan takes as long as a bound. Of the bracket only the
-        # upper end is used, whose limit is the first.
+        # Bounds by one spacing are off by as much, and a plan takes as long as a bound. Of the bracket only
+        # the upper end is used, whose limit is the first.
         spacing = math.ceil(self._spacings[0] * shift.denominator)
         tail = bracket_tail(
             law,
