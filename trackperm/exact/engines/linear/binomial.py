@@ -10,7 +10,12 @@ a sum of positive terms. With e = (n - 2j)/n and the remainder s of Stirling's s
 
 without cancellation (Loader 2000, Fast and accurate computation of binomial probabilities, in this form).
 Near the edge, where 1 - e^2 loses digits, the last term is j log(2j/n) + (n - j) log(2(n - j)/n).
-The certificate adds up the exponent's roundings, and two roundings for each factor of a term.
+The certificate adds up the exponent's roundings, and two roundings for each factor of a term. The term t_i of
+j - i has i factors, which fall, so that t_{i + k} <= t_i t_k, and with the sum S of all terms, from t_0 = 1,
+
+    sum_i i t_i = sum_{i >= 1} sum_{k >= 0} t_{i + k} <= sum_{i >= 1} t_i S = (S - 1) S,
+
+and the roundings of S are at most 2 (S - 1) of its size.
 """
 
 from __future__ import annotations
@@ -58,10 +63,11 @@ def binomial_tail(n_coins: int, greatest: int) -> TailMass:
     divergence = sum(terms_of_exponent)
     log = _stirling(n) - _stirling(j) - _stirling(n - j) - divergence
     # After 7 sqrt(n) terms the rest is below exp(-98) of the first.
-    index = np.arange(min(j, 7 * math.isqrt(n) + 64), dtype=np.float64)
-    terms = np.cumprod((j - index) / (n - j + 1 + index))
-    total = 1.0 + float(terms.sum())
-    roundings = 2.0 * float(terms @ (index + 1.0)) / total + math.log2(terms.size + 1) + 8.0
+    size = min(j, 7 * math.isqrt(n) + 64)
+    factors = np.arange(j, j - size, -1, dtype=np.float64)
+    factors /= np.arange(n - j + 1, n - j + 1 + size, dtype=np.float64)
+    total = 1.0 + float(np.add.reduce(np.multiply.accumulate(factors)))
+    roundings = 2.0 * (total - 1.0) + math.log2(size + 1) + 8.0
     exponent_roundings = lost + 8.0 * sum(map(abs, terms_of_exponent)) + 4.0 * abs(log) + 32.0
     error = UNIT * (roundings + exponent_roundings) + math.exp(-90.0)
     return TailMass(log, total * math.sqrt(n / (2.0 * math.pi * j * (n - j))), error)
