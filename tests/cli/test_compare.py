@@ -23,7 +23,7 @@ CANDIDATE = [True] * 109 + [False] * 69 + [True] * 935 + [False] * 206
 
 PRINTED = """\
 accuracy, by default   baseline 0.7612   candidate 0.7915   difference +0.0303   95% CI [+0.0098, +0.0510]
-p = 0.00335  exact, two-sided, 1319 examples (178 discordant: 109 better, 69 worse)   ▲ better
+p = 0.00335  exact, two-sided, 1,319 examples (178 discordant: 109 better, 69 worse)   ▲ better
 scope: these two runs on these examples; not other seeds, prompts or test sets; null: outputs are \
 exchangeable on every example
 """
@@ -126,7 +126,7 @@ def test_real_scores_engines_and_their_labels(folder: Path):
     assert "p = 0.0156  exact, two-sided" in exact.stdout
     assert "`total`: 2 decimals, taken exactly" in exact.stdout
     drawn = call_trackperm(folder, *arguments, "--method", "monte-carlo", "--samples", "2000", "--seed", "3")
-    assert "Monte Carlo of 2000 swaps, 99 % interval" in drawn.stdout
+    assert "Monte Carlo of 2,000 swaps, 99 % interval" in drawn.stdout
     assert drawn.stdout == call_trackperm(folder, *arguments, *drawn.args[6:]).stdout
     mid = call_trackperm(folder, *arguments, "--mid-p")
     assert "mid-p = 0.00781  mid-p computed exactly, level not guaranteed, two-sided" in mid.stdout
@@ -160,7 +160,7 @@ def test_columns_by_other_names(folder: Path):
 def test_dropped_pairs_and_pairing_by_position_are_reported(folder: Path):
     dropped = call_trackperm(folder, "compare", "base.parquet", "short.csv", "--missing", "drop")
     assert dropped.returncode == 0
-    assert "(baseline 1319, candidate 1318, tested 1318)" in dropped.stdout
+    assert "(baseline 1,319, candidate 1,318, tested 1,318)" in dropped.stdout
     by_position = call_trackperm(folder, "compare", "noid.csv", "noid.csv", "--by-position")
     assert by_position.returncode == 0
     assert "paired by position" in by_position.stdout

@@ -329,7 +329,7 @@ def test_studentized_describes_its_random_swaps(tmp_path: Path):
         for _ in range(2)
     ]
     found = studentized(trackperm.compare(*runs, spec))
-    assert re.search(r"; Monte Carlo of 100000 swaps, 99 % interval 0\.\d+ to 0\.\d+\. ", found.sentence)
+    assert re.search(r"; Monte Carlo of 100,000 swaps, 99 % interval 0\.\d+ to 0\.\d+\. ", found.sentence)
 
 
 @pytest.mark.parametrize("statistic", ["accuracy", "balanced_accuracy", "recall"])

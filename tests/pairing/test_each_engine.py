@@ -342,7 +342,9 @@ def test_ids_that_repeat_many_times_are_refused_before_they_are_joined(
     frame = pl.DataFrame({"id": [-1] * same + list(range(n - same)), "prediction": 1, "label": 1})
     tables = [ExampleTable.from_native(frame, origin) for origin in ("base", "cand")]
     monkeypatch.delattr(JoinedRows, "of")
-    with pytest.raises(PairingError, match=rf"{same} of {n} rows of `base` share their `id`.*\(first: -1\)"):
+    with pytest.raises(
+        PairingError, match=rf"{same:,} of {n:,} rows of `base` share their `id`.*\(first: -1\)"
+    ):
         pair_by(*tables, load_statistic("accuracy"), engine=other_engine)
 
 

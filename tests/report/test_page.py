@@ -105,7 +105,7 @@ def long_names(comparison):
 
 def test_as_many_examples_as_fit_are_shown():
     page = trackperm.report.html(accuracy(1500, 20))
-    shown = int(re.search(r"The first (\d+) of 1520 examples", page)[1])
+    shown = int(re.search(r"The first (\d+) of 1,520 examples", page)[1])
     assert 200 < shown < 1000
     assert page.split("Examples that changed</h2>")[1].count("<tr><td") == shown
     assert "All 24 examples" in trackperm.report.html(accuracy(20, 4))

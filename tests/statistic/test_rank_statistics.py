@@ -121,7 +121,7 @@ def test_monte_carlo_is_labelled() -> None:
     rows, baseline, candidate = random_runs(np.random.default_rng(22), "average_precision", 60)
     found = trackperm.compare(*frames(rows, baseline, candidate), "average_precision", n_samples=2000)
     assert (found.method, found.test.relation) == ("monte-carlo", "≈")
-    assert "Monte Carlo of 2000 swaps" in str(found)
+    assert "Monte Carlo of 2,000 swaps" in str(found)
     assert "for these ranks, level asymptotic" in str(found)
     assert found.interval is None
     assert "the rank of an example depends on the others" in str(found.interval_unavailable)

@@ -88,7 +88,7 @@ def _of_skewness(differences: Differences, observed: float) -> str | None:
         return None
     many, few = ("up", "down") if observed > 0.0 else ("down", "up")
     return (
-        f"the {n} differences that are not 0 are many small ones {many} and few large ones {few}, on which"
+        f"the {n:,} differences that are not 0 are many small ones {many} and few large ones {few}, on which"
         " the mean depends"
     )
 

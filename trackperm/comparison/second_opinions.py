@@ -164,7 +164,7 @@ def _delong(
         return "the standard error of the difference is 0 or unknown"
     why = (
         f"Its standard error {standard_error:.3g} is that of the infinitesimal jackknife over"
-        f" {test.n_examples} independent examples, for areas under ROC curves that of DeLong, DeLong and"
+        f" {test.n_examples:,} independent examples, for areas under ROC curves that of DeLong, DeLong and"
         " Clarke-Pearson (1988); the difference is taken as normal"
     )
     if test.n_discordant < FEW:
@@ -200,7 +200,7 @@ def _studentized(statistic: Statistic, table: CountTable, test: PermutationTest)
     how = "all swaps are enumerated"
     if found.n_samples is not None:
         low, high = found.interval
-        how = f"Monte Carlo of {found.n_samples} swaps, 99 % interval {low:.3g} to {high:.3g}"
+        how = f"Monte Carlo of {found.n_samples:,} swaps, 99 % interval {low:.3g} to {high:.3g}"
     return found.pvalue, (
         "It tests equal scores: asymptotically, and in samples of any size if outputs are exchangeable. The"
         f" difference after each swap is divided by its own standard error (delta method); {how}. It does not"
@@ -253,11 +253,11 @@ def _t_test(differences: Differences, alternative: Alternative) -> str | tuple[f
     mean = float(counts @ values) / n
     squares = float(counts @ (values - mean) ** 2)
     if differences.values.size == 1:
-        return f"all {n} differences are equal"
+        return f"all {n:,} differences are equal"
     t = mean / math.sqrt(squares / (n - 1) / n)
     n_moved = differences.n_moved
     share = float((values**2).max() / (counts @ values**2))
-    why = f"It assumes that the mean of {n} differences, {n_moved} of them not 0, is normally distributed"
+    why = f"It assumes that the mean of {n:,} differences, {n_moved:,} of them not 0, is normally distributed"
     if n_moved < FEW:
         why += ", which is doubtful with so few"
     elif share > LARGE_SHARE:
@@ -282,11 +282,13 @@ def _signed_rank_test(differences: Differences, alternative: Alternative) -> str
     zeros = differences.n - n
     dropped = f"drops {zeros} differences of 0 and " if zeros else ""
     why = (
-        f"It {dropped}ranks the sizes of {n} differences, {n_tied} of them tied: it tests a shift of the"
+        f"It {dropped}ranks the sizes of {n:,} differences, {n_tied:,} of them tied: it tests a shift of the"
         " typical difference, not of the mean"
     )
     if sizes.size == 1:
-        why = f"It {dropped}gives the other {n} the same rank, because they have the same size: the sign test"
+        why = (
+            f"It {dropped}gives the other {n:,} the same rank, because they have the same size: the sign test"
+        )
     if n_tied == 0 and n <= RANKED_EXACTLY:
         signed = np.where(up, ranks[rows], -ranks[rows])
         return float(stats.wilcoxon(signed, alternative=alternative, method="exact").pvalue), why
@@ -304,8 +306,8 @@ def _sign_test(differences: Differences, alternative: Alternative) -> str | tupl
         return _ALL_ZERO
     pvalue = float(stats.binomtest(up, up + down, alternative=alternative).pvalue)
     if differences.size is not None:
-        return pvalue, f"It counts {up} up and {down} down: for differences of one size, the same test"
-    return pvalue, f"It counts {up} up and {down} down, whatever their size"
+        return pvalue, f"It counts {up:,} up and {down:,} down: for differences of one size, the same test"
+    return pvalue, f"It counts {up:,} up and {down:,} down, whatever their size"
 
 
 def _mcnemar_exact(differences: Differences, alternative: Alternative) -> str | tuple[float, str]:
@@ -354,7 +356,7 @@ def _clustered(
     variance = n / (n - 1) * float(counts @ (parts - float(counts @ parts) / n) ** 2)
     if variance <= (STEP * test.observed) ** 2:
         return f"all {units} contribute the same"
-    why = f"Its standard error {math.sqrt(variance):.3g} assumes {n} independent {units}"
+    why = f"Its standard error {math.sqrt(variance):.3g} assumes {n:,} independent {units}"
     if statistic.cluster is None:
         why += ", because no clusters are declared"
     if not is_linear:

@@ -177,7 +177,7 @@ def monte_carlo_result(found: MonteCarloTail, options: TestOptions, fields: Resu
         error_bound=math.inf,
         interval=found.interval,
         method="monte-carlo",
-        why=f"{found.n_samples} random swaps (seed {found.seed}), {found.n_extreme} of them as extreme",
+        why=f"{found.n_samples:,} random swaps (seed {found.seed}), {found.n_extreme:,} of them as extreme",
         n_samples=found.n_samples,
     )
 
@@ -235,8 +235,8 @@ def tilted_result(
         error_bound=math.inf,
         interval=(0.0, pvalue),
         method="tilted",
-        why=f"{found.n_samples} swaps with {found.n_tilts} tilts and fair coins (seed {found.seed}), "
-        f"{found.n_extreme} of them as extreme",
+        why=f"{found.n_samples:,} swaps with {found.n_tilts} tilts and fair coins (seed {found.seed}), "
+        f"{found.n_extreme:,} of them as extreme",
         n_samples=found.n_samples,
         estimate=estimate,
     )

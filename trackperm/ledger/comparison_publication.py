@@ -39,7 +39,8 @@ def publication(comparison: Comparison, look: int | None = None, in_leaderboards
     remarks += rendered.remarks
     if "trackperm/count_table.parquet" not in files:
         n_rows = len(comparison.count_table.multiplicities)
-        remarks.append(f"count table: not logged, because its {n_rows} distinct rows exceed {MAX_COUNT_ROWS}")
+        why = f"its {n_rows:,} distinct rows exceed {MAX_COUNT_ROWS:,}"
+        remarks.append(f"count table: not logged, because {why}")
     statistic = comparison.statistic.name
     candidate_tags: RunTags = {
         f"sig.{statistic}": comparison_cell(comparison),

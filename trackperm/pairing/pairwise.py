@@ -153,14 +153,14 @@ def _require_pairs(
         if names:
             hint += " in every stratum: leave out the examples of this one, or join it with another"
         raise InputError(
-            f"`{statistic.name}` is undefined{of_stratum}: all {own.height} examples have the"
+            f"`{statistic.name}` is undefined{of_stratum}: all {own.height:,} examples have the"
             f" `{statistic.columns[LABEL]}` {labels[0]!r}",
             hint=f"{hint}; `--label NAME` names another column.",
         )
     conditions = {"left": term.left, "right": term.right}
     written = " and ".join(f"`{key}: {each}`" for key, each in conditions.items() if each is not None)
     raise InputError(
-        f"`{statistic.name}` has no pairs{of_stratum}: no two of its {own.height} examples are a left and a"
+        f"`{statistic.name}` has no pairs{of_stratum}: no two of its {own.height:,} examples are a left and a"
         f" right one" + (f" by {written}" if written else ""),
         hint="the examples need both kinds" + (f"; {given}." if given else "."),
     )

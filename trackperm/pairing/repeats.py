@@ -105,7 +105,7 @@ def require_equal_rows(rows: JoinedRows) -> None:
         zip(*(few(first[name]) for name in (KEY, *SIDES)), strict=True),
     )
     raise PairingError(
-        f"{n_unequal} of {n_examples} examples have more rows in one run than in the other{table}",
+        f"{n_unequal:,} of {n_examples:,} examples have more rows in one run than in the other{table}",
         hint="choose what the test exchanges. `--unit attempt`: single attempts within each example, which is"
         " exact if their numbers were fixed beforehand, such as 3 against 5. `--repeats bundle`: all rows"
         " of an example, if one rule, such as retries, made the numbers in both runs. `--repeats mean`:"

@@ -51,7 +51,7 @@ def require_same_slices(
 
 def _differ(column: str, n: int, where: str, first: object, second: object) -> PairingError:
     return PairingError(
-        f"column `{column}` differs between the runs on {n} examples: first{where},"
+        f"column `{column}` differs between the runs on {n:,} examples: first{where},"
         f" {first!r} in the baseline and {second!r} in the candidate",
         hint="slices belong to the examples and must be the same in both runs.",
     )

@@ -31,7 +31,7 @@ def markdown(comparison: Comparison, remarks: Sequence[str] = ()) -> str:
         ("chosen", comparison.statistic.chosen),
         *text.scores(comparison),
         *([] if interval is None else [(text.confidence(interval), text.ends(interval))]),
-        ("examples", f"{comparison.n_examples} ({text.discordance(comparison)})"),
+        ("examples", f"{comparison.n_examples:,} ({text.discordance(comparison)})"),
     ]
     bullets = [_sentence(text.shorten(note, _PROSE_LIMIT)) for note in (*text.notes(comparison), *remarks)]
     parts = [
@@ -111,10 +111,10 @@ def explanation(comparison: Comparison) -> list[str]:
 def _share(test: PermutationTest) -> str:
     """Complete "p ...": the share of exchanges that it equals, bounds or estimates."""
     if test.method == "monte-carlo":
-        return f"is an estimate, from {test.n_samples} random exchanges, of the share of all exchanges"
+        return f"is an estimate, from {test.n_samples:,} random exchanges, of the share of all exchanges"
     if test.method == "tilted":
         return (
-            f"is a valid p-value from {test.n_samples} random exchanges, which stands for the share of all"
+            f"is a valid p-value from {test.n_samples:,} random exchanges, which stands for the share of all"
             " exchanges"
         )
     if test.method == "bracket":

@@ -137,7 +137,7 @@ def how_certain(comparison: Comparison) -> str:
 def _certified(test: PermutationTest) -> str:
     if test.method == "monte-carlo":
         low, high = test.interval
-        return f"Monte Carlo of {test.n_samples} swaps, 99 % interval {low:.3g} to {high:.3g}"
+        return f"Monte Carlo of {test.n_samples:,} swaps, 99 % interval {low:.3g} to {high:.3g}"
     if test.method == "tilted":
         about = "no estimate: too few draws are as extreme" if test.estimate is None else str(test.estimate)
         return f"valid (tilted sampling, {test.n_samples:,} draws); {about}"
@@ -195,7 +195,7 @@ def correction(comparison: Comparison) -> str:
 def examples(comparison: Comparison) -> str:
     """Return the number of examples, and of discordant ones."""
     number, noun = comparison.n_examples, _unit(comparison)
-    return f"{number} {noun if number == 1 else noun + 's'} ({discordance(comparison)})"
+    return f"{number:,} {noun if number == 1 else noun + 's'} ({discordance(comparison)})"
 
 
 def _unit(comparison: Comparison) -> str:
@@ -207,9 +207,9 @@ def _unit(comparison: Comparison) -> str:
 
 def discordance(comparison: Comparison) -> str:
     """Return the number of discordant examples, and of better and worse ones if examples have a direction."""
-    found = f"{comparison.n_discordant} discordant"
+    found = f"{comparison.n_discordant:,} discordant"
     if comparison.n_better is not None and comparison.n_worse is not None:
-        found += f": {comparison.n_better} better, {comparison.n_worse} worse"
+        found += f": {comparison.n_better:,} better, {comparison.n_worse:,} worse"
     return found
 
 
@@ -223,8 +223,8 @@ def notes(comparison: Comparison) -> list[str]:
         found.append(changed)
     if report.n_dropped:
         found.append(
-            f"dropped: {report.n_dropped} examples without a complete row in both runs "
-            f"(baseline {report.n_baseline}, candidate {report.n_candidate}, tested {report.n_paired})"
+            f"dropped: {report.n_dropped:,} examples without a complete row in both runs "
+            f"(baseline {report.n_baseline:,}, candidate {report.n_candidate:,}, tested {report.n_paired:,})"
         )
     if len({case.difference for case in comparison.cases}) > 1:
         found.append(f"missing predictions: {_cases(comparison)}")
@@ -248,7 +248,7 @@ def notes(comparison: Comparison) -> list[str]:
     if test.method == "monte-carlo":
         found.append(f"Monte Carlo: {test.why}")
         if least_drawn(comparison) >= comparison.alpha:
-            found.append(f"no verdict possible: {test.n_samples} swaps are too few; increase `--samples`")
+            found.append(f"no verdict possible: {test.n_samples:,} swaps are too few; increase `--samples`")
     if test.method == "tilted":
         found.append(f"tilted sampling: {test.why}")
     if test.method == "bracket" and test.rank > 1:
@@ -299,10 +299,10 @@ def _changed(comparison: Comparison) -> str | None:
     report, n_discordant = comparison.pairing, comparison.n_discordant
     if report.n_changed is None or report.n_changed <= n_discordant:
         return None
-    changed = f"{report.n_changed} of {report.n_paired} predictions changed"
+    changed = f"{report.n_changed:,} of {report.n_paired:,} predictions changed"
     if report.n_paired == comparison.n_examples:
-        return f"{changed}; {n_discordant} change the score"
-    return f"{changed}; {n_discordant} of {comparison.n_examples} {_unit(comparison)}s differ in score"
+        return f"{changed}; {n_discordant:,} change the score"
+    return f"{changed}; {n_discordant:,} of {comparison.n_examples:,} {_unit(comparison)}s differ in score"
 
 
 def _cases(comparison: Comparison) -> str:
@@ -321,11 +321,11 @@ def smallest_p_sentence(comparison: Comparison) -> str:
     test = comparison.test
     exponent = test.log10_smallest_pvalue
     number, noun = comparison.n_discordant, _unit(comparison)
-    found = f"with {number} discordant {noun if number == 1 else noun + 's'}"
+    found = f"with {number:,} discordant {noun if number == 1 else noun + 's'}"
     drawn = test.n_samples if test.method == "monte-carlo" else None
     if drawn is not None and exponent < -math.log10(drawn + 1):
         exponent = -math.log10(drawn + 1)  # the observed outcome counts as one of the swaps
-        found += f" and {drawn} random swaps"
+        found += f" and {drawn:,} random swaps"
     least = f"{10.0**exponent:.3g}" if exponent > -300 else f"1e{math.floor(exponent)}"
     return f"{found} no {pvalue_name(test)} is below {least}"
 

@@ -184,7 +184,7 @@ def facts(comparison: Comparison) -> list[tuple[str, str, str]]:
         *_correction(comparison),
         *_interval(comparison),
         *_power(comparison),
-        ("examples", f"{test.n_examples}", text.discordance(comparison)),
+        ("examples", f"{test.n_examples:,}", text.discordance(comparison)),
     ]
 
 

@@ -149,8 +149,8 @@ def paired_by_ids(given: Sequence[Values]) -> bool:
     for each in given:
         if len(each) != len(first):
             raise InputError(
-                f"`{first.name}` has {len(first)} values and `{each.name}` has {len(each)}; expected equal"
-                " numbers, as they are paired by position",
+                f"`{first.name}` has {len(first):,} values and `{each.name}` has {len(each):,}; expected"
+                " equal numbers, as they are paired by position",
                 hint="mappings, and series of pandas with ids as their index, are paired by id.",
             )
     for each in with_ids[1:]:

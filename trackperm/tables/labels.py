@@ -188,7 +188,7 @@ def _with_empty_answers(table: ExampleTable, labels: nw.Series[Any], prediction:
 def _require_same_length(table: ExampleTable, gold: ExampleTable) -> None:
     if len(table) != len(gold):
         raise SourceError(
-            f"`{table.origin}` has {len(table)} examples and `{gold.origin}` has {len(gold)} labels;"
+            f"`{table.origin}` has {len(table):,} examples and `{gold.origin}` has {len(gold):,} labels;"
             " rows in the same order need equal numbers",
             hint="`--id NAME` names a column that identifies the examples.",
         )
@@ -209,8 +209,9 @@ def _order_notes(table: ExampleTable, answers: ExampleTable, ids: list[str]) -> 
         return
     rows = [tuple(side.row(differ.arg_true()[0])) for side in sides]
     found = (
-        f"{listed(ids)} of `{table.origin}` and of its labels `{answers.origin}` differ in {differ.sum()} of"
-        f" {len(differ)} rows, first in row {differ.arg_true()[0]}: {' and '.join(map(_shown, rows))}"
+        f"{listed(ids)} of `{table.origin}` and of its labels `{answers.origin}` differ in"
+        f" {differ.sum():,} of {len(differ):,} rows, first in row {differ.arg_true()[0]}:"
+        f" {' and '.join(map(_shown, rows))}"
     )
     if sides[0].sort(ids).equals(sides[1].sort(ids)):
         raise SourceError(
@@ -273,7 +274,7 @@ def _require_known(
     strangers = strangers.join(ids, on=keys, how="anti", maintain_order="left")
     if len(strangers):
         raise SourceError(
-            f"`{answers.origin}` has no label for {len(strangers)} of {len(predictions)} examples of"
+            f"`{answers.origin}` has no label for {len(strangers):,} of {len(predictions):,} examples of"
             f" `{table.origin}` (first: {_first(strangers)})",
             hint="labels and predictions have to be of the same data.",
         )
@@ -315,8 +316,8 @@ class _Rows:
             if differ.any():
                 first = self.place(differ.arg_true()[0])
                 raise SourceError(
-                    f"`{name}` differs between `{self.table.origin}` and its labels"
-                    f" `{self.answers.origin}` in {differ.sum()} of {len(differ)} examples, first in {first}",
+                    f"`{name}` differs between `{self.table.origin}` and its labels `{self.answers.origin}`"
+                    f" in {differ.sum():,} of {len(differ):,} examples, first in {first}",
                     hint="labels and predictions have to be of the same data, with the same tokens.",
                 )
 
@@ -340,7 +341,7 @@ class _Rows:
             )
             raise SourceError(
                 f"`{label}` of `{self.table.origin}` differs from its labels `{self.answers.origin}` in"
-                f" {differ.sum()} of {len(differ)} examples:{first}",
+                f" {differ.sum():,} of {len(differ):,} examples:{first}",
                 hint=f"remove the column, leave `--labels` out, or give the labels another name: `--label"
                 f" gold_{label}`.",
             )

@@ -197,9 +197,9 @@ def test_refusals():
         examples_needed(0.0, 0.2)
     with pytest.raises(InputError, match="cannot differ"):
         examples_needed(float("nan"), 0.2)
-    with pytest.raises(CapacityError, match="about 78488795 examples by the normal approximation"):
+    with pytest.raises(CapacityError, match="about 78,488,795 examples by the normal approximation"):
         examples_needed(0.0001, 0.1)
-    with pytest.raises(CapacityError, match="computed up to 10000000"):
+    with pytest.raises(CapacityError, match="computed up to 10,000,000"):
         paired_power(10**7 + 1, 0.1, 0.2)
 
 

@@ -130,7 +130,7 @@ def test_inputs_that_repeat() -> None:
         for name, prediction in (("a", FIRST), ("b", SECOND))
     ]
     assert looks(*runs) == [
-        f"6 of {N} examples share their `doc_hash` with another, but count as independent"
+        f"6 of {N:,} examples share their `doc_hash` with another, but count as independent"
     ]
 
 

@@ -196,7 +196,7 @@ class TestPublished:
     def test_answered_or_not(self, tmp_path: Path) -> None:
         (tmp_path / "avna.yaml").write_text(AVNA)
         arguments = (*self.FILES, *self.COLUMNS, "-s", str(tmp_path / "avna.yaml"))
-        with pytest.raises(InputError, match=r"127 of 6078 examples of .*qanetdev\.csv"):
+        with pytest.raises(InputError, match=r"127 of 6,078 examples of .*qanetdev\.csv"):
             compared(*arguments)
         identifier = "squad2/AvNA/bidaf_char__vs__qanet"
         found = check_reference(identifier, *arguments, "--missing", "drop")

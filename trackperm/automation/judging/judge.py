@@ -199,8 +199,8 @@ def _lack_of_swaps(comparison: Comparison, drawn: float, smallest: float, by: st
     level = comparison.alpha * drawn / 10.0**smallest
     needed = math.floor(math.log((1.0 - CONFIDENCE) / 2.0) / math.log1p(-level)) + 1
     return (
-        f"random swaps to tell: with {comparison.test.n_samples} no 99 % interval ends below {drawn:.3g}{by};"
-        f" at least {needed} are needed, which `trackperm compare --samples` draws;"
+        f"random swaps to tell: with {comparison.test.n_samples:,} no 99 % interval ends below"
+        f" {drawn:.3g}{by}; at least {needed:,} are needed, which `trackperm compare --samples` draws;"
         f" a policy needs a larger `alpha`{' or fewer tests' if by else ''}"
     )
 
@@ -267,4 +267,4 @@ def _numbers(comparison: Comparison) -> str:
 
 
 def _examples(comparison: Comparison) -> str:
-    return f"{comparison.n_examples} example{'s' * (comparison.n_examples != 1)}"
+    return f"{comparison.n_examples:,} example{'s' * (comparison.n_examples != 1)}"

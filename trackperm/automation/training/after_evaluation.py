@@ -143,7 +143,7 @@ def _frame(columns: Mapping[str, Any]) -> pl.DataFrame:
     """Build a data frame of the columns."""
     series = [_series(name, values) for name, values in columns.items()]
     if len({len(each) for each in series}) > 1:
-        sizes = ", ".join(f"`{each.name}` {len(each)}" for each in series)
+        sizes = ", ".join(f"`{each.name}` {len(each):,}" for each in series)
         raise InputError(
             f"the columns of the predictions differ in length: {sizes}",
             hint="every example needs a value in each column: does a batch lack one?",

@@ -212,8 +212,8 @@ def _classes(scores: Any) -> Any:
 def _require_finite(scores: Any) -> None:
     if scores.dtype.kind == "f" and not np.isfinite(scores).all():
         raise InputError(
-            f"the scores of {(~np.isfinite(scores)).sum()} of {len(scores)} examples are not finite, which"
-            " happens when a model diverges",
+            f"the scores of {(~np.isfinite(scores)).sum():,} of {len(scores):,} examples are not finite,"
+            " which happens when a model diverges",
             hint=f"correct the model; {_OWN}",
         )
 

@@ -217,7 +217,7 @@ def _once(parts: Sequence[Columns], loader: Any) -> Sequence[Columns]:
         return parts
     what = f"several processes saw the same {n_shared} examples"
     if n_examples is not None and n_seen > n_examples:
-        what = f"the {len(parts)} processes saw {n_seen} examples of a data set of {n_examples}"
+        what = f"the {len(parts)} processes saw {n_seen:,} examples of a data set of {n_examples:,}"
     raise InputError(
         f"{what}; expected each example once",
         hint="a loader that does not shuffle and `Trainer(use_distributed_sampler=True)` distribute them, and"

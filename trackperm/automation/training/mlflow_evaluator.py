@@ -208,7 +208,7 @@ def _ids(given: Any, features: Any) -> Sequence[Any]:
         )
     if len(given) != len(features):
         raise InputError(
-            f"option `id` has {len(given)} ids; expected one for each of {len(features)} examples"
+            f"option `id` has {len(given):,} ids; expected one for each of {len(features):,} examples"
         )
     return list(given)
 
@@ -242,7 +242,7 @@ def _predictions(dataset: Any, model: Any, column: str | None) -> Sequence[Any]:
         found = found[column if column in found.columns else found.columns[0]]
     n_examples = len(dataset.features_data)
     if len(found) != n_examples:
-        raise InputError(f"the model gives {len(found)} predictions for {n_examples} examples")
+        raise InputError(f"the model gives {len(found):,} predictions for {n_examples:,} examples")
     return list(found.tolist() if hasattr(found, "tolist") else found)
 
 

@@ -109,8 +109,8 @@ def examples_needed(
     )
     if about > MOST_EXAMPLES:
         raise CapacityError(
-            f"the difference needs about {about} examples by the normal approximation;"
-            f" the exact power is computed up to {MOST_EXAMPLES}"
+            f"the difference needs about {about:,} examples by the normal approximation;"
+            f" the exact power is computed up to {MOST_EXAMPLES:,}"
         )
     reach = math.ceil(4.0 * math.sqrt(about / discordance)) + 50
     lowest, highest = max(1, about - reach), about + reach

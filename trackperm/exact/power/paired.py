@@ -119,6 +119,6 @@ def _require_examples(n_examples: int) -> None:
         raise InputError(f"`n_examples` is {n_examples}; expected at least 1")
     if n_examples > MOST_EXAMPLES:
         raise CapacityError(
-            f"`n_examples` is {n_examples}; the exact power is computed up to {MOST_EXAMPLES}",
-            hint=f"use `--examples {MOST_EXAMPLES}` or less.",
+            f"`n_examples` is {n_examples:,}; the exact power is computed up to {MOST_EXAMPLES:,}",
+            hint=f"use `--examples {MOST_EXAMPLES:,}` or less.",
         )

@@ -56,7 +56,7 @@ class SimulatedPower:
         low, high = self.interval
         refused = f", {self.n_undefined} of them undefined" if self.n_undefined else ""
         return (
-            f"power {self.power:.3g} [{low:.3g}, {high:.3g}] with {self.n_examples} examples"
+            f"power {self.power:.3g} [{low:.3g}, {high:.3g}] with {self.n_examples:,} examples"
             f" (Monte Carlo: {self.n_resamples} resamples of the pilot{refused}, 99 % interval)"
         )
 

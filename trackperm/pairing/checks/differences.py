@@ -198,8 +198,8 @@ def require_same_length(baseline: KeyedRun, candidate: KeyedRun) -> None:
     """Refuse to pair by position where one run has more rows than the other."""
     if baseline.n_rows != candidate.n_rows:
         raise PairingError(
-            f"`{baseline.origin}` has {baseline.n_rows} examples and `{candidate.origin}` has"
-            f" {candidate.n_rows}:"
+            f"`{baseline.origin}` has {baseline.n_rows:,} examples and `{candidate.origin}` has"
+            f" {candidate.n_rows:,}:"
             " they cannot be paired by position",
             hint="`--id NAME` names a column that identifies the examples.",
         )
@@ -208,7 +208,7 @@ def require_same_length(baseline: KeyedRun, candidate: KeyedRun) -> None:
 def require_unique_ids(runs: Sequence[RunDifferences], id_: str) -> None:
     """Refuse ids that several rows share."""
     messages = [
-        f"{run.repeated.n} of {run.n_keyed} rows of `{run.origin}` share their `{id_}` with another row"
+        f"{run.repeated.n:,} of {run.n_keyed:,} rows of `{run.origin}` share their `{id_}` with another row"
         f" {run.repeated.listed()}"
         for run in runs
         if run.repeated.n
@@ -258,7 +258,8 @@ def refuse_differences(
     if missing != "drop" or not found.n_paired:
         messages = _absences(found, columns.id, columns.needed(missing))
         if messages and found.n_paired:
-            hint = f"`--missing drop` tests the {found.n_paired} paired examples only, and the result says so"
+            kept = f"{found.n_paired:,} paired examples only"
+            hint = f"`--missing drop` tests the {kept}, and the result says so"
             hints.append(
                 f"{hint}; `--missing wrong` counts the others as wrong." if has_wrong else f"{hint}."
             )
@@ -271,7 +272,7 @@ def refuse_differences(
             continue
         table = side_by_side(("example", *(f"`{run.origin}`" for run in found.runs)), cases.first)
         messages.append(
-            f"`{name}` differs between the runs on {cases.n} of {found.n_matched} examples{table}"
+            f"`{name}` differs between the runs on {cases.n:,} of {found.n_matched:,} examples{table}"
         )
         if name == columns.label:
             hints.append(
@@ -298,7 +299,7 @@ def without_id(run: RunDifferences, id_: str | None) -> str:
     """List the rows that have no id."""
     rows = ", ".join(row for (row,) in run.without_id.first)
     return (
-        f"{run.without_id.n} of {run.n_rows} examples of `{run.origin}` have no `{id_}` (rows counted"
+        f"{run.without_id.n:,} of {run.n_rows:,} examples of `{run.origin}` have no `{id_}` (rows counted"
         f" from 0: {rows})"
     )
 
@@ -312,7 +313,7 @@ def _absences(found: Differences, id_: str | None, needed: Sequence[str]) -> lis
         if run.lacking.n:
             names = " or ".join(f"`{name}`" for name in needed if name in run.lacking_in)
             messages.append(
-                f"{run.lacking.n} of {run.n_keyed} examples of `{run.origin}` have no value in {names}"
+                f"{run.lacking.n:,} of {run.n_keyed:,} examples of `{run.origin}` have no value in {names}"
                 f" {run.lacking.listed()}"
             )
     return messages
@@ -320,7 +321,8 @@ def _absences(found: Differences, id_: str | None, needed: Sequence[str]) -> lis
 
 def _no_partner(found: Differences) -> str:
     message = " and ".join(
-        f"{run.n_keyed - found.n_matched} of {run.n_keyed} examples of `{run.origin}`" for run in found.runs
+        f"{run.n_keyed - found.n_matched:,} of {run.n_keyed:,} examples of `{run.origin}`"
+        for run in found.runs
     )
     alone = [run for run in found.runs if run.alone.n]
     if len(alone) == 1:

@@ -301,7 +301,7 @@ def _inputs(rows: JoinedRows, n: int) -> Iterator[str]:
 
 def shared_input(n_shared: int, n: int, column: str) -> str:
     """Return the warning that examples share the value of an input column."""
-    return f"{n_shared} of {n} examples share their `{column}` with another, but count as independent"
+    return f"{n_shared:,} of {n:,} examples share their `{column}` with another, but count as independent"
 
 
 def _column(

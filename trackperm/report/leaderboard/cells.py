@@ -293,7 +293,8 @@ def notes(board: Leaderboard) -> list[str]:
     found = []
     if board.missing == "drop" and board.n_examples < board.n_largest:
         found.append(
-            f"tested on the {board.n_examples} examples that all runs have; the largest has {board.n_largest}"
+            f"tested on the {board.n_examples:,} examples that all runs have; the largest has"
+            f" {board.n_largest:,}"
         )
     if board.missing == "wrong":
         found.append("examples of any run are counted in all runs; missing predictions count as wrong")

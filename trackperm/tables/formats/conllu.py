@@ -35,8 +35,8 @@ def read_conllu(file: SourceFile) -> ExampleTable:
     without = [index for index, (name, _, _) in enumerate(sentences, start=1) if name is None]
     if 0 < len(without) < len(sentences):
         raise SourceError(
-            f"`{file.origin}`: {len(without)} of {len(sentences)} sentences have no `sent_id`, first sentence"
-            f" {without[0]}",
+            f"`{file.origin}`: {len(without):,} of {len(sentences):,} sentences have no `sent_id`, first"
+            f" sentence {without[0]}",
             hint="add one to every sentence, or remove all.",
         )
     columns: dict[str, list[int] | list[str | None] | list[list[str]]] = {

@@ -114,7 +114,7 @@ def _notes(rows: list[_Row]) -> tuple[str, ...]:
         return ()
     some = ", ".join(left_out[:5]) + (", ..." if len(left_out) > 5 else "")
     return (
-        f"{len(left_out)} of {len(rows)} sentences are errors or skipped, which evalb excludes from its"
+        f"{len(left_out):,} of {len(rows):,} sentences are errors or skipped, which evalb excludes from its"
         f" totals; they have no counts here (id {some})",
     )
 

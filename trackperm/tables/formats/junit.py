@@ -87,7 +87,9 @@ def read_junit(file: SourceFile) -> ExampleTable:
     skipped = columns["passed"].count(None)
     read = table(columns, lambda index: f"test case {index}", file.origin)
     verb = "was" if skipped == 1 else "were"
-    notes = (f"{skipped} of {len(read)} tests {verb} skipped: neither passed nor failed",) if skipped else ()
+    notes = (
+        (f"{skipped:,} of {len(read):,} tests {verb} skipped: neither passed nor failed",) if skipped else ()
+    )
     return ExampleTable(read.frame, read.origin, notes=notes, metrics={"passed": "passed"})
 
 

@@ -50,7 +50,7 @@ def read_promptfoo(file: SourceFile) -> ExampleTable:
         for name in member_names([result.get(group) or {} for result in kept], file.origin):
             columns.setdefault(name, [(result.get(group) or {}).get(name) for result in kept])
     n_errors = sum(result.get("failureReason") == _ERROR for result in kept)
-    notes = (f"{n_errors} of {len(kept)} results are errors of the provider and count as failed",)
+    notes = (f"{n_errors:,} of {len(kept):,} results are errors of the provider and count as failed",)
     named = dict.fromkeys(chain.from_iterable(result.get("namedScores") or {} for result in kept))
     passed = columns["passed"]
     others = [name for name in ("score", *named) if columns[name] != passed]

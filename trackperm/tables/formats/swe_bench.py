@@ -85,8 +85,8 @@ def _of_report(
     total = document.get("total_instances")
     if isinstance(total, int) and total > len(passed):
         notes.append(
-            f"it names {len(passed)} of all {total} instances; use `--missing wrong`, which counts instances"
-            " that only the other run has as not resolved"
+            f"it names {len(passed):,} of all {total:,} instances; use `--missing wrong`, which counts"
+            " instances that only the other run has as not resolved"
         )
     return passed, notes
 

@@ -113,9 +113,11 @@ def _notes(qrels: dict[str, Any], run: dict[str, Any]) -> tuple[str, ...]:
     unjudged = [query for query in run if query not in qrels]
     notes = []
     if lacking:
-        notes.append(f"{len(lacking)} of {len(qrels)} queries have no ranking and score 0: {listed(lacking)}")
+        notes.append(
+            f"{len(lacking):,} of {len(qrels):,} queries have no ranking and score 0: {listed(lacking)}"
+        )
     if unjudged:
-        notes.append(f"{len(unjudged)} queries have no judgements and are left out: {listed(unjudged)}")
+        notes.append(f"{len(unjudged):,} queries have no judgements and are left out: {listed(unjudged)}")
     return tuple(notes)
 
 

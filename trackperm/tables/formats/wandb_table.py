@@ -24,7 +24,7 @@ def read_wandb_table(file: SourceFile) -> ExampleTable:
     """
     table, claimed = read_split(file), file.document.get("nrows", None)
     if claimed is not None and claimed != len(table):
-        raise SourceError(f"`{file.origin}` claims {claimed} rows, but has {len(table)}", hint=_HINT)
+        raise SourceError(f"`{file.origin}` claims {claimed:,} rows, but has {len(table):,}", hint=_HINT)
     if len(table) == _LARGEST:
         note = f"it has {_LARGEST:,} rows, the most that W&B stores: the logged table may have had more"
         table = replace(table, notes=(*table.notes, note))
