@@ -104,7 +104,7 @@ def size_bounds(
     unit = "example" if statistic.cluster is None else "cluster"
     if isinstance(basis, str) and statistic.depends_on_both:
         # An example that changes can change all of its pairs, and the ranks of all others.
-        unseen = f"{d} of {n} {unit}{'s' * (n != 1)} {'is' if d == 1 else 'are'} discordant"
+        unseen = f"{d:,} of {n:,} {unit}{'s' * (n != 1)} {'is' if d == 1 else 'are'} discordant"
         return SizeBounds(-math.inf, math.inf, basis, 0.0, unseen)
     if isinstance(basis, str):
         share = float(betaincinv(d + 1, n - d, 1.0 - alpha)) if d < n else 1.0
@@ -185,7 +185,7 @@ def equivalence_pvalue(
 
 
 def _unseen(d: int, n: int, share: float, unit: str) -> str:
-    found = f"{d} of {n} {unit}{'s' * (n != 1)} {'is' if d == 1 else 'are'} discordant"
+    found = f"{d:,} of {n:,} {unit}{'s' * (n != 1)} {'is' if d == 1 else 'are'} discordant"
     return f"{found}, and up to {100.0 * share:.2g} % may be"
 
 

@@ -112,7 +112,7 @@ def reproduce(
     seed = SEEDS[tool] if seed is None else seed
     if len(candidate) * n_shuffles > _MAX_SWAPS:
         raise CapacityError(
-            f"{n_shuffles} shuffles of {len(candidate)} examples need more than {_MAX_SWAPS >> 20} MiB",
+            f"{n_shuffles} shuffles of {len(candidate):,} examples need more than {_MAX_SWAPS >> 20} MiB",
             hint="draw fewer by `--samples`.",
         )
     swapped = np.random.default_rng(seed).integers(2, size=(n_shuffles, len(candidate)), dtype=bool)

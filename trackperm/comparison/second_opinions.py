@@ -280,7 +280,7 @@ def _signed_rank_test(differences: Differences, alternative: Alternative) -> str
     up = values > 0
     n_tied = int(ties[ties > 1].sum())
     zeros = differences.n - n
-    dropped = f"drops {zeros} differences of 0 and " if zeros else ""
+    dropped = f"drops {zeros:,} differences of 0 and " if zeros else ""
     why = (
         f"It {dropped}ranks the sizes of {n:,} differences, {n_tied:,} of them tied: it tests a shift of the"
         " typical difference, not of the mean"
@@ -331,7 +331,7 @@ def _mcnemar_normal(
     else:
         excess += correction if alternative == "less" else -correction
     z = excess / math.sqrt(up + down)
-    why = f"It approximates the binomial distribution of {up + down} differences by a normal one"
+    why = f"It approximates the binomial distribution of {up + down:,} differences by a normal one"
     return _two_or_one_sided(stats.norm, z, alternative), why
 
 

@@ -398,7 +398,7 @@ def count_table(
     n_units, n_strata = len(groups) + n_spanning, len(statistic.weights)
     if n_units * n_strata * len(columns) > MAX_CELLS:
         raise InputError(
-            f"{n_units} rows of counts in {n_strata} strata are too many", hint="use fewer strata."
+            f"{n_units:,} rows of counts in {n_strata} strata are too many", hint="use fewer strata."
         )
     if n_spanning:
         several = engine.collected(frame.join(spanning, on="id", how="semi").sort("id", STRATUM))

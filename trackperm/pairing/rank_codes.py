@@ -98,7 +98,7 @@ def _require_labels(
         where = f" in the stratum {name!r}" if name else ""
         if score.is_binary and not own.any():
             raise InputError(
-                f"`{statistic.name}` has no positive examples{where}: none of its {own.size} examples has"
+                f"`{statistic.name}` has no positive examples{where}: none of its {own.size:,} examples has"
                 f" `{score.label}`",
                 hint=f"check that the data contain it: {given}." if given else None,
             )
@@ -109,6 +109,6 @@ def _require_labels(
             )
     if score.is_binary and labels.all():
         raise InputError(
-            f"`{statistic.name}` is 1 for any scores: all {labels.size} examples have `{score.label}`",
+            f"`{statistic.name}` is 1 for any scores: all {labels.size:,} examples have `{score.label}`",
             hint="it needs examples of two classes" + (f"; {given}." if given else "."),
         )

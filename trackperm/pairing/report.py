@@ -99,13 +99,13 @@ class PairingReport:
 
     def lines(self) -> list[str]:
         """Describe how examples were paired, one sentence per line."""
-        lines = [f"{self.n_paired} examples paired by {self.by}"]
+        lines = [f"{self.n_paired:,} examples paired by {self.by}"]
         if self.by == "position":
             lines[0] += ": nothing proves that the rows belong together"
         if self.n_dropped:
             lines.append(
-                f"{self.n_dropped} examples without a partner or a value dropped"
-                f" ({self.n_baseline} in the baseline, {self.n_candidate} in the candidate)"
+                f"{self.n_dropped:,} examples without a partner or a value dropped"
+                f" ({self.n_baseline:,} in the baseline, {self.n_candidate:,} in the candidate)"
             )
         if self.labels_checked:
             lines.append("labels of both runs agree")

@@ -215,7 +215,7 @@ def _once(parts: Sequence[Columns], loader: Any) -> Sequence[Columns]:
     n_shared = 0 if is_dealt else sum(n > 1 for n in seen_by.values())
     if not seen_by or (not n_shared and (n_examples is None or n_seen <= n_examples)):
         return parts
-    what = f"several processes saw the same {n_shared} examples"
+    what = f"several processes saw the same {n_shared:,} examples"
     if n_examples is not None and n_seen > n_examples:
         what = f"the {len(parts)} processes saw {n_seen:,} examples of a data set of {n_examples:,}"
     raise InputError(

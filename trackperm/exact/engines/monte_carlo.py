@@ -275,7 +275,7 @@ class SwapSampler:
             )
         if int(law.multiplicities.max(initial=0)) > LARGEST_COUNT:
             raise CapacityError(
-                f"{int(law.multiplicities.max())} examples have the same counts; "
+                f"{int(law.multiplicities.max()):,} examples have the same counts; "
                 f"Monte Carlo draws at most {LARGEST_COUNT} at a time"
             )
         self._low = np.array([low for low, _ in law.support], dtype=np.int64)

@@ -382,7 +382,7 @@ def _check_size(law: SwapDistribution) -> None:
     if any(max(-low, high) > EXACT_IN_FLOATS for low, high in law.support):
         raise CapacityError("sums of the differences exceed 2^52, beyond which floats are not exact")
     if int(law.multiplicities.max(initial=0)) > LARGEST_COUNT:
-        raise CapacityError(f"more than {LARGEST_COUNT} examples have the same counts")
+        raise CapacityError(f"more than {LARGEST_COUNT:,} examples have the same counts")
 
 
 def _blocks(law: SwapDistribution, tilts: FloatArray, drawn: IntArray) -> list[tuple[FloatArray, int]]:

@@ -155,7 +155,7 @@ def mcnemar_pvalue(n_better: int, n_worse: int, alternative: Alternative = "two-
 
 def _check(b: int, c: int, n: int) -> None:
     if min(b, c) < 0 or n < 1 or b + c > n:
-        raise InputError(f"{b} better and {c} worse do not fit {n} examples; expected numbers that add up")
+        raise InputError(f"{b} better and {c} worse do not fit {n:,} examples; expected numbers that add up")
 
 
 def _lower_end(b: int, c: int, n: int, tau: float, *, positive: bool) -> float:

@@ -126,7 +126,7 @@ def rank_test_of(
         n_threads = 1  # blocks that bounds decide take so little time that threads wait for each other
     if not n_threads:
         raise CapacityError(
-            f"{size} exchanges of {n_examples} examples at a time take more than the memory budget of"
+            f"{size:,} exchanges of {n_examples:,} examples at a time take more than the memory budget of"
             f" {options.memory_budget} bytes"
         )
     fields = ResultFields(

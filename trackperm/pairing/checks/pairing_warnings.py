@@ -226,8 +226,8 @@ def other_ids(baseline: ExampleTable, candidate: ExampleTable, id_: str) -> list
     row = int(differ.argmax())
     values = [", ".join(repr(table.frame[name][row]) for name in ids) for table in (first, second)]
     return [
-        f"look: `{id_}` differs between the runs in {differ.sum()} of {len(differ)} rows, first in row {row}:"
-        f" {values[0]} and {values[1]}; the rows may be paired wrongly"
+        f"look: `{id_}` differs between the runs in {differ.sum():,} of {len(differ):,} rows, first in row"
+        f" {row}: {values[0]} and {values[1]}; the rows may be paired wrongly"
     ]
 
 

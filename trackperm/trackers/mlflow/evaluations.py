@@ -201,14 +201,14 @@ def _column(scorer: str, feedback: Sequence[Sequence[Feedback]]) -> tuple[list[A
         reasons = [failure, unusual]
         because = "; ".join(filter(None, reasons))
         notes.append(
-            f"scorer `{scorer}` has no value for {lacking} of {len(values)} examples"
+            f"scorer `{scorer}` has no value for {lacking:,} of {len(values):,} examples"
             + (f": {because}" if because else "")
         )
     elif failure:
         notes.append(f"scorer `{scorer}` has a value for each example, though {failure}")
     if several := sum(len(of_one) > 1 for of_one in given):
         how = "averaged, as MLflow does" if is_numeric else "and the first is used"
-        notes.append(f"scorer `{scorer}` has several values for {several} examples, {how}")
+        notes.append(f"scorer `{scorer}` has several values for {several:,} examples, {how}")
     return values, notes
 
 
@@ -231,7 +231,7 @@ def _reason(error: AssessmentError) -> str:
 def _pairing_note(rows: Sequence[_Row]) -> str:
     lacking = sum(row.id is None for row in rows)
     note = "ids are digests of the inputs, as MLflow's request ids are random where it calls a `predict_fn`"
-    return f"{note}; {lacking} of {len(rows)} examples have no inputs" if lacking else note
+    return f"{note}; {lacking:,} of {len(rows):,} examples have no inputs" if lacking else note
 
 
 def _scorers(run: Run) -> dict[str, str]:

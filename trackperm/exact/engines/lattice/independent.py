@@ -88,7 +88,7 @@ def independent_tail(law: SwapDistribution, region: Region, reach: Reach, memory
     """
     rows, columns = (_Count.of(law, axis) for axis in range(2))
     if BYTES_PER_INTERVAL * (rows.terms.size + columns.terms.size) > memory_budget:
-        raise CapacityError(f"the region has {rows.terms.size} rows, beyond the memory budget")
+        raise CapacityError(f"the region has {rows.terms.size:,} rows, beyond the memory budget")
     window = Window((rows.start, columns.start), (rows.terms.size, columns.terms.size))
     found = region_rows(region, window_rows(window), reach, memory_budget)
     if found.inside.n == 0 and window.size < n_configurations(law.multiplicities):

@@ -215,4 +215,4 @@ def _refusal_of_cells(law: SwapDistribution) -> str | None:
     n_frequencies = sum(n_expected(law, periods, LOG_PRUNED))
     if TILTED * n_frequencies <= limit:
         return None
-    return f"about {n_frequencies:.0e} frequencies of {n_rows} distinct differences matter"
+    return f"about {n_frequencies:.0e} frequencies of {n_rows:,} distinct differences matter"

@@ -147,7 +147,7 @@ def rows_tail(
     window = plan_window(law, none, LOG_WINDOW + min(log_tail, 0.0), fast=False)
     n_rows = math.prod(window.periods[:-1])
     if n_rows * BYTES_PER_INTERVAL > memory_budget:
-        raise CapacityError(f"the region has {n_rows} rows, beyond the memory budget")
+        raise CapacityError(f"the region has {n_rows:,} rows, beyond the memory budget")
     rows, log_beyond = window_rows(window), log_outside(law, none, window)
     if law.rank > 2:
         # Most rows of a box are so far from the mean that even whole they are negligible.
@@ -157,7 +157,7 @@ def rows_tail(
         log_beyond = float(np.logaddexp(log_beyond, log_tail + LOG_IGNORED))
     found = region_rows(region, rows, reach, memory_budget)
     if found.inside.n > INTERVALS_PER_ROW * n_rows:
-        raise CapacityError(f"the region has {found.inside.n} intervals in {n_rows} rows")
+        raise CapacityError(f"the region has {found.inside.n} intervals in {n_rows:,} rows")
 
     def summed(intervals: RowIntervals, log_left_out: float) -> TailMass:
         tilts, chosen = _assigned(law, first, intervals, log_tail, precision)

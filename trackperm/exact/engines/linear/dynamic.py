@@ -67,7 +67,7 @@ def _share(total: float, exponent: int, n_coins: int, log2_lost: float, rounding
     n_scales = n_coins // COINS_BETWEEN_SCALES
     lost = log2_lost + math.log2(n_scales + 1) - exponent - (math.log2(total) if total > 0.0 else -math.inf)
     if not lost < -40.0 and log2_lost > -math.inf:
-        raise CapacityError(f"the numbers of swaps of {n_coins} examples span more than floats do")
+        raise CapacityError(f"the numbers of swaps of {n_coins:,} examples span more than floats do")
     error = roundings + 2.0**lost
     if exponent - n_coins > -900:
         return TailMass(0.0, math.ldexp(total, exponent - n_coins), error)

@@ -353,7 +353,7 @@ def _bracketed(law: LineLaw, greatest: int, memory_budget: int) -> TailMass:
             return bracket_tail(law, greatest, spacing, log_guess, tails)
         except CapacityError:
             spacing *= 4
-    raise CapacityError(f"{law.steps.size} distinct differences are too many for any rounding")
+    raise CapacityError(f"{law.steps.size:,} distinct differences are too many for any rounding")
 
 
 def _chernoff(law: LineLaw, greatest: int, spacing: int) -> float:
