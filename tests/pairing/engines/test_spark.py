@@ -132,7 +132,7 @@ def test_executors_keep_no_tables_in_memory(spark: Any, is_refused: bool) -> Non
 def test_a_key_in_half_of_many_rows_is_refused_before_it_is_joined(spark: Any) -> None:
     n = 1_000_000
     skewed = run(spark, n=n).selectExpr("IF(id % 2 = 0, -1, id) AS id", "prediction", "label")
-    said = f"{n // 2} of {n} rows of `base` share their `id`"
+    said = f"{n // 2:,} of {n:,} rows of `base` share their `id`"
     with spark_settings(COMPILED), pytest.raises(PairingError, match=said):
         pair_by(*tables(skewed, skewed), load_statistic("accuracy"))
 
