@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -84,16 +85,30 @@ class ClassCounts:
         require_few(n_units, "units that are exchanged together", self.statistic, self.baseline.shape[1])
 
     def pooled(self) -> pl.DataFrame:
-        """Return the counts of each kind, added up over the classes, and :data:`DIFFERS`."""
-        columns: dict[str, npt.NDArray[np.int64]] = {}
+        """Return the counts of each kind, added up over the classes, and :data:`DIFFERS`.
+
+        Shares in scores of pairs are averaged with the weights of the classes, in units of the score.
+        """
+        columns: dict[str, npt.NDArray[Any]] = {}
         for side, counts in zip(SIDES, (self.baseline, self.candidate), strict=True):
-            require_small_sums(int(np.abs(counts).max()), counts.shape[1], self.statistic)
-            totals = counts.sum(axis=1)
+            if self.statistic.pair_term is None:
+                require_small_sums(int(np.abs(counts).max()), counts.shape[1], self.statistic)
+                totals = counts.sum(axis=1)
+            else:
+                totals = counts.transpose(0, 2, 1) @ self._slopes
             columns |= {
                 count_of(side, name): totals[:, i] for i, name in enumerate(self.statistic.count_names)
             }
         differ = (self.baseline != self.candidate).any(axis=(1, 2))
         return pl.DataFrame({KIND: np.arange(len(differ)), **columns, DIFFERS: differ})
+
+    @property
+    def _slopes(self) -> npt.NDArray[np.float64]:
+        """Change of a mean over classes with each of their counts, shape (C,), for one count of each."""
+        weights, units = self.statistic.weights, self.statistic.resolution
+        assert isinstance(units, Mapping)  # noqa: S101
+        share, total = [*units.values()], sum(weights.values())
+        return np.array([float(w * unit / total) for w, unit in zip(weights.values(), share, strict=True)])
 
     def count_table(self) -> CountTable:
         """Group the counts: one row for all examples with the same counts of every class."""

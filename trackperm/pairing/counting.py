@@ -86,7 +86,7 @@ def outcomes_of(
         for side, outcome in zip(SIDES, taken, strict=True)
         for name, expression in _expressions(rows, frame, statistic, types, side, outcome).items()
     }
-    frame = _with_counters(rows, frame, statistic, taken, labels or label_counts(rows, statistic))
+    frame = with_counters(rows, frame, statistic, taken, labels or label_counts(rows, statistic))
     frame = frame.with_columns(expression.alias(name) for name, expression in expressions.items())
     frame = rows.engine.kept(frame)
     schema = frame.collect_schema()
@@ -150,14 +150,17 @@ def label_counts(rows: JoinedRows, statistic: Statistic) -> LabelCounts | None:
     return LabelCounts(name, found["label"], found["n"].to_numpy())
 
 
-def _with_counters(
+def with_counters(
     rows: JoinedRows,
     frame: Frame,
     statistic: Statistic,
     outcomes: Sequence[Outcome | None],
     labels: LabelCounts | None,
 ) -> Frame:
-    """Add the columns of counters, which are computed in batches of rows."""
+    """Add the columns of counters to both runs, which are computed in batches of rows.
+
+    It raises InputError if a counter refuses an example.
+    """
     if not statistic.has_counters:
         return frame
     counters = [

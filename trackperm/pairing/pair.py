@@ -183,8 +183,9 @@ def _paired(
     shares: PairedShares | None = None
     counted_rows, count_notes = rows, tuple[str, ...]()
     if (term := statistic.pair_term) is not None:
-        shares = shares_of_pairs(rows, statistic, term, types)
+        shares = shares_of_pairs(rows, statistic, term, read_types)
         counted_rows, frame, statistic = shares.rows, shares.frame, shares.statistic
+        by_class = shares.by_class
         engine = counted_rows.engine
     elif (score := statistic.rank_score) is not None:
         coded = codes_of_ranks(rows, statistic, score, types)

@@ -7,23 +7,29 @@ counts has one row for each distinct weight, and its totals are the scores of bo
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from trackperm.errors import InputError
-from trackperm.exact.pairwise import Influences, influences_of
+from trackperm.exact.pairwise import Influences, PairMean, PairSums, influences_of
+from trackperm.pairing.classes import ClassCounts, require_few
+from trackperm.pairing.counting import with_counters
 from trackperm.pairing.engines.base import Frame, Types
 from trackperm.pairing.engines.in_memory import InMemory
-from trackperm.pairing.joined import SIDES, SIZE, JoinedRows, count_of, of
+from trackperm.pairing.joined import COLUMN_OF, SIDES, SIZE, JoinedRows, count_of, of
 from trackperm.statistic import Statistic, load_statistic
+from trackperm.statistic.declared_parts import class_text
+from trackperm.statistic.definition import CLASS_COLUMN, ClassValue
 from trackperm.statistic.expressions.types import of_columns
 from trackperm.statistic.pair_columns import example_column, score_column
 from trackperm.statistic.pair_term import SHARE, PairTerm
 from trackperm.statistic.pair_trees import SCORE
+from trackperm.tables.column_types import ColumnType
 
 RANKS = (
     "scores are replaced by their mid-ranks within each run, which are exchanged: the level of p holds only"
@@ -46,54 +52,151 @@ class PairedShares:
     frame : narwhals.LazyFrame
         The same rows, with the shares as counts.
     statistic : Statistic
-        The statistic, with the units of the shares and the weights of the strata.
+        The statistic, with the units of the shares and the weights of the strata or classes.
     influences : Influences
         Influences of the examples, or of the clusters, on the difference of both scores.
+    by_class : ClassCounts or None
+        The shares of every class, of which `frame` has the weighted means; None without classes.
     """
 
     rows: JoinedRows
     frame: Frame
     statistic: Statistic
     influences: Influences
+    by_class: ClassCounts | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class _Pairs:
+    """Sums over the pairs within strata, or over those of one class.
+
+    Attributes
+    ----------
+    sums, unit, kinds
+        As :meth:`PairTerm.sums` returns them.
+    strata : ndarray of int64, shape (N,)
+        Stratum of each example, numbered from 0.
+    n_pairs : ndarray of int64, shape (number of strata,)
+        Number of pairs in each stratum.
+    """
+
+    sums: PairSums
+    unit: Fraction
+    kinds: Integers
+    strata: Integers
+    n_pairs: Integers
+
+    @property
+    def shares(self) -> tuple[Integers, Integers]:
+        """Shares of the examples in the score of the baseline and of the candidate, in their units."""
+        baseline = np.zeros(self.strata.size, dtype=np.int64)
+        for i in range(len(self.n_pairs)):
+            own = self.strata == i
+            baseline[own] = _divided(2 * int(self.sums.baseline[own].sum()), self.sums.weights[own])
+        return baseline, baseline + self.sums.weights
+
+    @property
+    def units(self) -> list[Fraction]:
+        """Unit of the shares in each stratum."""
+        return [self.unit / 2 / int(n) for n in self.n_pairs]
+
+    def mean(self, weights: Sequence[float]) -> PairMean:
+        """Return the weighted mean over the strata."""
+        return PairMean(self.sums, self.unit, self.kinds, self.strata, np.array(weights))
 
 
 def shares_of_pairs(rows: JoinedRows, statistic: Statistic, term: PairTerm, types: Types) -> PairedShares:
     """Compute the shares of all examples that are in the test, in pairs that count `term`.
 
+    `types` includes those of :func:`~trackperm.pairing.classes.class_types` where there are classes.
+
     Raises
     ------
     InputError
-        If a stratum has no pairs, or sums may reach 2^62.
+        If a stratum or a class has no pairs, sums may reach 2^62, a score cannot be computed, or there are
+        too many classes for this number of examples.
     SpecError
         If types of columns do not suit the term, or its pairs are too many to be compared one by one.
     """
-    term.check(*of_columns(statistic.columns, types))
     local = in_memory(rows)
-    frame = local.engine.collected(local.rows)
-    if not len(frame):
+    if not len(local.engine.collected(local.rows)):
         raise InputError(f"`{statistic.name}` has no examples, and so no pairs")
-    names, strata = numbered(local, local.columns.strata)
-    values = values_of(local, statistic, term.names)
-    sums, unit, kinds = term.sums(values, statistic.columns, types, strata)
-    n_pairs = np.zeros(max(1, len(names)), dtype=np.int64)
-    np.add.at(n_pairs, strata, sums.partners)
-    _require_pairs(statistic, term, names, n_pairs, values, strata)
-    parts = {name: i for i, name in enumerate(names)} or {"": 0}
-    units = {f"{SHARE}[{name}]" if names else SHARE: unit / 2 / int(n_pairs[i]) for name, i in parts.items()}
-    statistic = load_statistic(statistic, strata=names or None, units=units)
-    baseline = np.zeros(len(frame), dtype=np.int64)
-    for i in range(len(n_pairs)):
-        own = strata == i
-        baseline[own] = _divided(2 * int(sums.baseline[own].sum()), sums.weights[own])
-    counts = [
-        pl.Series(count_of(side, SHARE), share)
-        for side, share in zip(SIDES, (baseline, baseline + sums.weights), strict=True)
-    ]
-    weights = [float(statistic.weights.get(name, 1)) for name in parts]
     cluster = local.columns.cluster
     clusters = None if cluster is None else numbered(local, cluster)[1]
-    influences = influences_of(sums, unit, kinds, strata, np.array(weights) / sum(weights), clusters=clusters)
-    return PairedShares(local, local.engine.local(frame.with_columns(counts)), statistic, influences)
+    if term.has_classes:
+        return _by_class(local, statistic, term, types, clusters)
+    names, strata = numbered(local, local.columns.strata)
+    places = [f" in the stratum {name!r}" for name in names] or [""]
+    pairs = _pairs(local, statistic, term, types, strata, places)
+    totals = [f"{SHARE}[{name}]" for name in names] or [SHARE]
+    units = dict(zip(totals, pairs.units, strict=True))
+    statistic = load_statistic(statistic, strata=names or None, units=units)
+    shares = zip(SIDES, pairs.shares, strict=True)
+    frame = local.engine.collected(local.rows).with_columns(
+        [pl.Series(count_of(side, SHARE), share) for side, share in shares]
+    )
+    influences = influences_of([pairs.mean(_normalised(statistic, names or [""]))], clusters=clusters)
+    return PairedShares(local, local.engine.local(frame), statistic, influences)
+
+
+def _by_class(
+    rows: JoinedRows, statistic: Statistic, term: PairTerm, types: Types, clusters: Integers | None
+) -> PairedShares:
+    """Compute the shares in the score of every class, whose pairs and scores may read the class."""
+    frame = rows.engine.collected(rows.rows)
+    n_examples, classes = len(frame), statistic.classes
+    if rows.columns.classes is not None:
+        labels = rows.engine.collected(rows.rows.select(rows.example(rows.columns.classes).alias("class")))
+        classes = tuple(sorted(labels["class"].unique().to_list()))
+    require_few(n_examples, "examples", statistic, len(classes))
+    strata = np.zeros(n_examples, dtype=np.int64)
+    found = {
+        class_text(value): _pairs(
+            rows, statistic, term.of_class(value), types, strata, [f" in the class {value!r}"], value
+        )
+        for value in classes
+    }
+    weights = None
+    if term.average == "weighted":
+        weights = {name: Fraction(np.count_nonzero(each.sums.partners)) for name, each in found.items()}
+    units = {f"{SHARE}[{name}]": each.units[0] for name, each in found.items()}
+    statistic = load_statistic(statistic, classes=classes, units=units, weights=weights)
+    shares = [each.shares for each in found.values()]
+    baseline, candidate = (np.stack([of_class[i] for of_class in shares], axis=1)[..., None] for i in (0, 1))
+    counts = ClassCounts(baseline, candidate, np.ones(n_examples, dtype=np.int64), statistic, ())
+    of_classes = zip(found.values(), _normalised(statistic, list(found)), strict=True)
+    influences = influences_of([each.mean([weight]) for each, weight in of_classes], clusters=clusters)
+    frame = frame.with_columns(counts.pooled().get_columns())
+    return PairedShares(rows, rows.engine.local(frame), statistic, influences, counts)
+
+
+def _normalised(statistic: Statistic, names: Sequence[str]) -> list[float]:
+    """Return the weights of strata or classes as shares of their sum."""
+    weights = [statistic.weights.get(name, Fraction(1)) for name in names]
+    return [float(weight / sum(weights)) for weight in weights]
+
+
+def _pairs(
+    rows: JoinedRows,
+    statistic: Statistic,
+    term: PairTerm,
+    types: Types,
+    strata: Integers,
+    places: Sequence[str],
+    class_: ClassValue | None = None,
+) -> _Pairs:
+    """Sum the terms of all pairs; `places` say in messages which strata, or which class, these are."""
+    read_columns = dict(statistic.columns)
+    if term.score is not None:
+        read_columns[SCORE] = SCORE
+        types = {**types, SCORE: ColumnType.DECIMAL}
+    term.check(*of_columns(read_columns, types))
+    values = values_of(rows, statistic, term.example_names, types, class_)
+    sums, unit, kinds = term.sums(values, read_columns, types, strata)
+    n_pairs = np.zeros(len(places), dtype=np.int64)
+    np.add.at(n_pairs, strata, sums.partners)
+    _require_pairs(statistic, term, places, n_pairs, values, strata)
+    return _Pairs(sums, unit, kinds, strata, n_pairs)
 
 
 def in_memory(rows: JoinedRows) -> JoinedRows:
@@ -118,15 +221,29 @@ def numbered(rows: JoinedRows, column: str | None) -> tuple[list[str], Integers]
     return names, numbers.to_numpy()
 
 
-def values_of(rows: JoinedRows, statistic: Statistic, read: Iterable[str]) -> pl.DataFrame:
-    """Return values of the examples and the scores of both runs, as :meth:`PairTerm.sums` reads them."""
-    f = rows.functions
-    score = statistic.columns[SCORE]
-    names = [statistic.columns[name] for name in read if name != SCORE]
+def values_of(
+    rows: JoinedRows,
+    statistic: Statistic,
+    read: Iterable[str],
+    types: Types,
+    class_: ClassValue | None = None,
+) -> pl.DataFrame:
+    """Return values of the examples and the scores of both runs, as :meth:`PairTerm.sums` reads them.
+
+    `read` are names of columns of the examples. It raises InputError if a score cannot be computed.
+    """
+    f, frame = rows.functions, rows.rows
+    if class_ is not None:
+        frame = frame.with_columns(f.lit(class_).alias(of(side, CLASS_COLUMN)) for side in SIDES)
+    frame = with_counters(rows, frame, statistic, (None, None), None)
+    names = dict.fromkeys(statistic.columns[name] for name in read)
     return rows.engine.collected(
-        rows.rows.select(
-            *(f.col(of(side, score)).alias(score_column(side)) for side in SIDES),
-            *(rows.example(name).alias(example_column(name)) for name in dict.fromkeys(names)),
+        frame.select(
+            *(
+                statistic.pair_score(types, COLUMN_OF[side], f).alias(score_column(side))
+                for side in SIDES
+            ),
+            *(rows.example(name).alias(example_column(name)) for name in names),
         )
     )
 
@@ -134,33 +251,33 @@ def values_of(rows: JoinedRows, statistic: Statistic, read: Iterable[str]) -> pl
 def _require_pairs(
     statistic: Statistic,
     term: PairTerm,
-    names: list[str],
+    places: Sequence[str],
     n_pairs: Integers,
     values: pl.DataFrame,
     strata: Integers,
 ) -> None:
-    """Refuse strata without pairs."""
+    """Refuse strata and classes without pairs; `places` are their names in the message."""
     empty = np.flatnonzero(n_pairs == 0)
     if not empty.size:
         return
-    of_stratum = f" in the stratum {names[empty[0]]!r}" if names else ""
+    place, is_part = places[empty[0]], len(places) > 1
     own = values.filter(pl.Series(strata == empty[0]))
     given = ", ".join(f"`{name}` is {value!r}" for name, value in statistic.parameters.items())
-    reads_label = LABEL in term.names
+    reads_label = LABEL in term.example_names
     labels = own[example_column(statistic.columns[LABEL])].unique() if reads_label else pl.Series()
     if labels.len() == 1 and own.height > 1:
         hint = "it needs examples with different labels"
-        if names:
+        if is_part:
             hint += " in every stratum: leave out the examples of this one, or join it with another"
         raise InputError(
-            f"`{statistic.name}` is undefined{of_stratum}: all {own.height:,} examples have the"
+            f"`{statistic.name}` is undefined{place}: all {own.height:,} examples have the"
             f" `{statistic.columns[LABEL]}` {labels[0]!r}",
             hint=f"{hint}; `--label NAME` names another column.",
         )
     conditions = {"left": term.left, "right": term.right}
     written = " and ".join(f"`{key}: {each}`" for key, each in conditions.items() if each is not None)
     raise InputError(
-        f"`{statistic.name}` has no pairs{of_stratum}: no two of its {own.height:,} examples are a left and a"
+        f"`{statistic.name}` has no pairs{place}: no two of its {own.height:,} examples are a left and a"
         f" right one" + (f" by {written}" if written else ""),
         hint="the examples need both kinds" + (f"; {given}." if given else "."),
     )

@@ -68,7 +68,7 @@ def codes_of_ranks(rows: JoinedRows, statistic: Statistic, score: RankScore, typ
     frame = local.engine.collected(local.rows)
     if not len(frame):
         raise InputError(f"`{statistic.name}` has no examples")
-    values = values_of(local, statistic, score.names)
+    values = values_of(local, statistic, score.example_names, types)
     names, strata = numbered(local, local.columns.strata)
     scores = (ranked_scores if score.scale == "ranks" else coded_scores)(
         *(values[score_column(side)].to_numpy() for side in reversed(SIDES))

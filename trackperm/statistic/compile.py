@@ -10,6 +10,7 @@ from trackperm.errors import InputError
 from trackperm.exact import RationalStatistic, RealStatistic
 from trackperm.statistic.declared_parts import (
     check_classes,
+    check_classes_of_pairs,
     classes_of,
     columns_of_classes,
     ranges_of,
@@ -17,10 +18,11 @@ from trackperm.statistic.declared_parts import (
     require_no_groups,
     weights_of,
 )
-from trackperm.statistic.definition import CLASS, ClassValue, ParameterValue, Statistic
+from trackperm.statistic.definition import ClassValue, ParameterValue, Statistic
 from trackperm.statistic.entries import Entries
 from trackperm.statistic.expressions.exact_functions import exact_function
 from trackperm.statistic.expressions.parts import (
+    CLASS,
     has_totals,
     in_part,
     in_parts,
@@ -48,8 +50,12 @@ def compile_statistic(
     *,
     known_strata: Collection[str] | None = None,
     known_classes: Collection[ClassValue] | None = None,
+    known_weights: Mapping[str, Fraction] | None = None,
 ) -> Statistic:
     """Compile a spec; `name` is its name if it has none of its own.
+
+    `known_strata` and `known_classes` are those in the data, `known_weights` the weights of classes whose
+    numbers of examples are their weights.
 
     Raises
     ------
@@ -60,7 +66,7 @@ def compile_statistic(
         If what the caller sets does not suit the spec.
     """
     if form(entries.document) is PairSpec:
-        return _compile_pairs(entries, name, known_strata)
+        return _compile_pairs(entries, name, known_strata, known_classes, known_weights)
     if form(entries.document) is RankSpec:
         return _compile_ranks(entries, name, known_strata)
     document, checked = entries.document, entries.checked(name)
@@ -136,14 +142,23 @@ def compile_statistic(
     )
 
 
-def _compile_pairs(entries: Entries, name: str, known_strata: Collection[str] | None) -> Statistic:
+def _compile_pairs(
+    entries: Entries,
+    name: str,
+    known_strata: Collection[str] | None,
+    known_classes: Collection[ClassValue] | None,
+    known_weights: Mapping[str, Fraction] | None,
+) -> Statistic:
     """Compile a spec of pairs: its score is a sum of the shares of examples, which their pairs determine."""
     checked = entries.checked_pairs(name)
     name, spec, term = checked.name, checked.spec, checked.term
     _require_single_rows(name, "compares pairs of examples", spec.repeats)
     counts = {SHARE: term.merged}
     declared = _declared(entries, name, spec, checked.parameters, counts, term.names)
-    weights = weights_of(entries.document, spec, name, known_strata, ())
+    if term.has_classes:
+        check_classes_of_pairs(entries.document, spec, term)
+    classes = classes_of(entries.document, spec, known_classes)
+    weights = known_weights or weights_of(entries.document, spec, name, known_strata, classes)
     share = replace(term.term, tree=Name(0, 0, SHARE))
     score = weighted_mean(share, weights) if weights else share
     require_moderate_size(share, len(weights))
@@ -153,6 +168,8 @@ def _compile_pairs(entries: Entries, name: str, known_strata: Collection[str] | 
     scaled_g, compiled = _compiled(
         g, h, {f"{side}.{total}": units[total] for side in "uv" for total in names} | units, None
     )
+    if known_weights:
+        term = replace(term, average="macro")  # the weights of the classes are those given
     return replace(
         declared,
         resolution=checked.units,
@@ -160,6 +177,8 @@ def _compile_pairs(entries: Entries, name: str, known_strata: Collection[str] | 
         h=compiled,
         score=exact_function(with_units(score, units), names, None),
         part_score=exact_function(share, (SHARE,), None),
+        class_column=columns_of_classes(spec.classes)[0],
+        classes=classes,
         weights=weights,
         pair_term=term,
         _g={f"{side}.{SHARE}": replace(share, tree=Name(0, 0, SHARE, side)) for side in "uv"},

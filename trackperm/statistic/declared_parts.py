@@ -9,12 +9,13 @@ from fractions import Fraction
 from trackperm.errors import InputError
 from trackperm.messages import did_you_mean, kind, listed
 from trackperm.statistic.counter_columns import look_up_labels
-from trackperm.statistic.definition import CLASS, ClassValue
+from trackperm.statistic.definition import ClassValue
 from trackperm.statistic.document import Document
-from trackperm.statistic.expressions.parts import MAX_PARTS, has_totals, outside_totals
+from trackperm.statistic.expressions.parts import CLASS, MAX_PARTS, has_totals, outside_totals
 from trackperm.statistic.expressions.tree import Expression, size
 from trackperm.statistic.expressions.types import literal_type
-from trackperm.statistic.schema import LongSpec, ShortSpec, Spec
+from trackperm.statistic.pair_term import PairTerm
+from trackperm.statistic.schema import LongSpec, PairSpec, ShortSpec, Spec
 
 _MAX_SIZE = 50_000  # nodes of a mean over strata or classes; compiling so many takes seconds
 
@@ -25,7 +26,7 @@ def class_text(value: ClassValue) -> str:
 
 
 def classes_of(
-    document: Document, spec: ShortSpec | LongSpec, known: Collection[ClassValue] | None
+    document: Document, spec: ShortSpec | LongSpec | PairSpec, known: Collection[ClassValue] | None
 ) -> tuple[ClassValue, ...]:
     """Return the classes in ascending order; empty as long as they are unknown.
 
@@ -177,9 +178,7 @@ def check_classes(
     if adds_classes and spec.weights:
         hint = "multiply by weights inside of `total`."
         raise document.error("`weights` cannot be used with `total`", ("weights",), key=True, hint=hint)
-    if spec.strata is not None:
-        hint = "a score is a mean over strata or over classes, not over both."
-        raise document.error("`classes` cannot be used with `strata`", ("classes",), key=True, hint=hint)
+    _require_no_strata(document, spec)
     hint = f"with `classes`, `{CLASS}` in a count is the class that is counted."
     for section in ("parameters", "counts", "columns"):
         is_column = section == "columns" and spec.classes == CLASS
@@ -188,3 +187,21 @@ def check_classes(
     if not any(node.full == CLASS for expression in counts.values() for node in expression.names):
         hint += " Write `label == class`, for example."
         raise document.error(f"no count reads `{CLASS}`", ("classes",), key=True, hint=hint)
+
+
+def check_classes_of_pairs(document: Document, spec: PairSpec, term: PairTerm) -> None:
+    """Check that pairs read `class`, that classes are labels, and that there are no strata."""
+    _require_no_strata(document, spec)
+    if columns_of_classes(spec.classes)[1]:
+        hint = "`classes: label` takes the classes of the labels."
+        raise document.error("predictions cannot be classes of pairs", ("classes",), hint=hint)
+    read = [*term.expressions, *([] if term.score is None else [term.score])]
+    if not any(name.full == CLASS for expression in read for name in expression.names):
+        hint = "write `left: label == class`, for example."
+        raise document.error(f"no condition reads `{CLASS}`", ("classes",), key=True, hint=hint)
+
+
+def _require_no_strata(document: Document, spec: ShortSpec | LongSpec | PairSpec) -> None:
+    if spec.strata is not None:
+        hint = "a score is a mean over strata or over classes, not over both."
+        raise document.error("`classes` cannot be used with `strata`", ("classes",), key=True, hint=hint)

@@ -31,7 +31,7 @@ from trackperm.statistic.expressions.arrays import integers
 from trackperm.statistic.expressions.equality import Equality
 from trackperm.statistic.expressions.frames import Decimals, count_expression
 from trackperm.statistic.expressions.functions import NARWHALS, FrameExpression, Functions
-from trackperm.statistic.expressions.parts import has_totals, in_parts
+from trackperm.statistic.expressions.parts import CLASS, has_totals, in_parts
 from trackperm.statistic.expressions.tree import Expression, Name
 from trackperm.statistic.expressions.types import Checker, of_columns
 from trackperm.statistic.pair_term import PairTerm
@@ -40,9 +40,6 @@ from trackperm.statistic.rank_score import RankScore
 from trackperm.statistic.schema import Contrast
 from trackperm.statistic.score_of_python import ScoreOfPython
 from trackperm.tables.column_types import ColumnType
-
-CLASS = "class"
-"""Name of the class in counts."""
 
 POSITIVE = "positive"
 """Name of the parameter with the class that is counted."""
@@ -208,6 +205,20 @@ class Statistic:
         known = tuple((decimals or {}).items())
         return dict(_count_expressions(self, tuple(types.items()), located, functions, known))
 
+    def pair_score(
+        self, types: Mapping[str, ColumnType], located: Callable[[str], str], functions: Functions
+    ) -> FrameExpression:
+        """Return the data frame expression of the score of an example in pairs.
+
+        Arguments and what the expression reads are those of :meth:`counts`. It raises SpecError if types do
+        not match.
+        """
+        score = None if self.pair_term is None else self.pair_term.score
+        if score is None:
+            return functions.col(located(self.columns[SCORE]))
+        self._checker(types, decimals=True).result(score, "the score")
+        return count_expression(score, self._read_columns, types, located, functions)
+
     def computed_decimals(self, types: Mapping[str, ColumnType]) -> tuple[str, ...]:
         """Return the decimal columns from which counts are computed, not only read or compared."""
         if ColumnType.DECIMAL not in types.values():
@@ -228,7 +239,7 @@ class Statistic:
         read = self.pair_term or self.rank_score
         if read is None:
             return ()
-        return tuple(self.columns[name] for name in read.names if name not in (SCORE, "label"))
+        return tuple(self.columns[name] for name in read.example_names if name != "label")
 
     @property
     def has_score(self) -> bool:

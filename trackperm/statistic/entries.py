@@ -12,10 +12,10 @@ from trackperm.errors import InputError, InputTypeError, TrackpermError
 from trackperm.exact.scores.resolution import Resolution, read_resolution
 from trackperm.messages import did_you_mean, listed
 from trackperm.statistic.declared_parts import columns_of_classes, exact_number
-from trackperm.statistic.definition import ATTEMPTS, CLASS, ParameterValue
+from trackperm.statistic.definition import ATTEMPTS, ParameterValue
 from trackperm.statistic.direction import direction_word
 from trackperm.statistic.document import Document
-from trackperm.statistic.expressions.parts import first_not_additive
+from trackperm.statistic.expressions.parts import CLASS, first_not_additive
 from trackperm.statistic.expressions.tree import (
     EXAMPLES,
     MAX_NAME,
@@ -170,7 +170,16 @@ class Entries:
                 with self._attempt():
                     parsed = Expression.parse(document.passage(("pairs", key)), EXAMPLES)
                     found[key] = parsed.bind(parameters)
-        self._check_parameters(parameters, found.values(), name)
+        score = None
+        if spec.pairs.score is not None:
+            score = self._parsed([("pairs", "score")], parameters).get("score")
+        read = [*found.values(), *([] if score is None else [score])]
+        self._check_parameters(parameters, read, name)
+        if spec.pairs.average == "weighted" and (spec.classes is None or spec.weights):
+            with self._attempt():
+                hint = "`average: weighted` weighs each class by the number of its left examples."
+                problem = "it needs `classes` and no `weights`"
+                raise document.error(problem, ("pairs", "average"), hint=hint)
         resolution = None
         with self._attempt():
             resolution = self._resolution_of_pairs(name)
@@ -179,7 +188,19 @@ class Entries:
             units = {key: self._written_resolution(("units", key)) for key in spec.units}
         if self.errors or "term" not in found:
             raise self.errors[0] if self.errors else document.error("`term` is missing", ("pairs",))
-        term = PairTerm(found.get("left"), found.get("right"), found["term"], spec.pairs.scale, resolution)
+        term = PairTerm(
+            found.get("left"),
+            found.get("right"),
+            found["term"],
+            spec.pairs.scale,
+            resolution,
+            score,
+            self.has_classes,
+            spec.pairs.average,
+        )
+        if score is not None:
+            with self._attempt():
+                self._check_counts({"score": score})
         term.check(lambda _expression, _name: None, str, self._attempt)
         with self._attempt():
             if resolution is not None and by_order(term):

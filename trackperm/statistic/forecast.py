@@ -12,8 +12,9 @@ from trackperm.exact import DifferenceHistogram, RationalStatistic, RealStatisti
 from trackperm.exact.engines.lattice.forms import in_fewer_forms
 from trackperm.exact.engines.lattice.lattice import MOST_REDUCED, reduce_rank
 from trackperm.exact.engines.lattice.statistic import LatticeStatistic
-from trackperm.statistic.definition import CLASS, Statistic
+from trackperm.statistic.definition import Statistic
 from trackperm.statistic.expressions.arrays import integers
+from trackperm.statistic.expressions.parts import CLASS
 
 _PAIRS = 60  # random pairs, more than any statistic without classes has counts
 _OTHERWISE = "certified ends or tilted sampling"

@@ -49,6 +49,7 @@ def load_statistic(
     strata: Collection[str] | None = None,
     classes: Collection[ClassValue] | None = None,
     units: Mapping[str, Fraction] | None = None,
+    weights: Mapping[str, Fraction] | None = None,
 ) -> Statistic:
     """Load and compile a statistic.
 
@@ -75,6 +76,8 @@ def load_statistic(
         Classes in the data, where the spec names their column.
     units : mapping of str to Fraction, optional
         Units of the shares of examples in a score over pairs, by `total_names`; the data determine them.
+    weights : mapping of str to Fraction, optional
+        Weights of the classes in a score over pairs, where the data determine them.
 
     Raises
     ------
@@ -129,7 +132,9 @@ def load_statistic(
         set_, chosen, found, function, by_class = None, "", (), None, {}
     groups = {"repeats": repeats, "cluster": cluster}
     entries = Entries(document, parameters, columns, groups, resolution, set_, units=units)
-    statistic = compile_statistic(entries, name, known_strata=strata, known_classes=classes)
+    statistic = compile_statistic(
+        entries, name, known_strata=strata, known_classes=classes, known_weights=weights
+    )
     if function is not None:
         statistic = with_function(statistic, function.function, function.undefined)
     if by_class:

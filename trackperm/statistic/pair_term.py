@@ -2,7 +2,8 @@
 
 A term that depends on scores and on values of the examples by comparisons alone is tabulated
 (:mod:`.pair_table`), so that its sums take O(N log N) steps (:func:`~trackperm.exact.pairwise.ranked_pairs`).
-Any other term is evaluated on all pairs.
+Any other term is evaluated on all pairs. With classes, conditions and scores may read the class: all pairs are
+then made for every class.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from trackperm.exact.pairwise import (
 )
 from trackperm.statistic.counters import COUNTERS
 from trackperm.statistic.expressions.frames import OUT_OF_RANGE
+from trackperm.statistic.expressions.parts import CLASS
 from trackperm.statistic.expressions.tree import IRRATIONAL, Binary, Call, Expression, Name, Node, with_names
 from trackperm.statistic.expressions.tree import Literal as LiteralNode
 from trackperm.statistic.expressions.types import Checker, constant_integer
@@ -61,6 +63,7 @@ MOST_COMPARED = 10_000
 
 
 Scale = Literal["ranks", "raw"]
+Average = Literal["macro", "weighted"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +81,12 @@ class PairTerm:
         Whether scores are replaced by their mid-ranks in each run before outputs are exchanged.
     resolution : Fraction or None
         Unit to whose multiples terms are rounded; None if they are taken as they are.
+    score : Expression or None
+        Score of an example, from columns of the run; None for the column `score`.
+    has_classes : bool
+        Whether pairs are made for every class, which the conditions and `score` may read.
+    average : {'macro', 'weighted'}
+        Weights of the classes: equal, or the number of left examples of each.
     """
 
     left: Expression | None
@@ -85,6 +94,9 @@ class PairTerm:
     term: Expression
     scale: Scale
     resolution: Fraction | None = None
+    score: Expression | None = None
+    has_classes: bool = False
+    average: Average = "macro"
 
     @property
     def expressions(self) -> tuple[Expression, ...]:
@@ -98,12 +110,29 @@ class PairTerm:
         for condition in (self.right, self.left):
             if condition is not None:
                 tree = Call(tree.start, tree.end, "where", (condition.tree, tree, tree))
-        return replace(self.term, tree=with_side(tree, ""))
+        tree = with_side(tree, "")
+        if (score := self.score) is not None:
+            tree = with_names(tree, lambda name: score.tree if name.name == SCORE else name)
+        return replace(self.term, tree=tree)
+
+    @property
+    def example_names(self) -> tuple[str, ...]:
+        """Names of columns that belong to the examples."""
+        own = {SCORE, CLASS} if self.has_classes else {SCORE}
+        names = (name.name for each in self.expressions for name in each.names)
+        return tuple(dict.fromkeys(name for name in names if name not in own))
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of columns, those of the examples as well as the score."""
-        return tuple(dict.fromkeys(name.name for each in self.expressions for name in each.names))
+        """Names of columns, those of the examples as well as those of the score."""
+        found = [SCORE] if self.score is None else [name.full for name in self.score.names]
+        own = {CLASS} if self.has_classes else set()
+        return tuple(dict.fromkeys(name for name in (*self.example_names, *found) if name not in own))
+
+    def of_class(self, value: int | str | bool) -> PairTerm:
+        """Return the pairs of one class, whose conditions contain its value."""
+        left, right = (None if each is None else each.bind({CLASS: value}) for each in (self.left, self.right))
+        return replace(self, left=left, right=right, has_classes=False)
 
     @property
     def trees(self) -> tuple[Node, Node, Node]:
@@ -146,14 +175,29 @@ class PairTerm:
                 continue
             with attempt():
                 _check_names(condition, key)
+                self._check_class(condition)
                 found = Checker(True, types, "column", column).result(condition, f"the condition `{key}`")
                 if found not in (ColumnType.BOOLEAN, None) or is_number(condition.tree):
                     hint = "compare it with a value, as in `event == 1`."
                     raise condition.error(condition.tree, f"`{key}` is not a condition", hint=hint)
         with attempt():
             _check_names(self.term, "term")
+            self._check_class(self.term)
             Checker(False, types, "column", column).result(self.term, "the term")
             self._check_scores()
+        if (score := self.score) is not None:
+            with attempt():
+                for name in score.names:
+                    if name.scope or name.name == SCORE:
+                        hint = "the score of an example is computed from columns of its run."
+                        raise score.error(name, f"`{name.full}` cannot be used in `score`", hint=hint)
+
+    def _check_class(self, expression: Expression) -> None:
+        """Refuse the class as a value of one example of a pair."""
+        for name in expression.names if self.has_classes else ():
+            if name.name == CLASS and name.scope:
+                hint = f"`{LEFT}` and `{RIGHT}` read the class as `{CLASS}`."
+                raise expression.error(name, "the class is the same for both examples", hint=hint)
 
     def _check_scores(self) -> None:
         """Check that the term reads both scores, and on the scale of ranks their order alone."""

@@ -74,6 +74,11 @@ class RankScore:
         """Names of columns, the score first."""
         return tuple(dict.fromkeys((SCORE, *(node.full for node in self.label.names))))
 
+    @property
+    def example_names(self) -> tuple[str, ...]:
+        """Names of columns that belong to the examples."""
+        return tuple(name for name in self.names if name != SCORE)
+
     def check(
         self,
         types: Callable[[Expression, Name], ColumnType | None],

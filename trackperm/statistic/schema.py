@@ -16,12 +16,12 @@ VERSION = 1
 
 _NOT_OF_EXAMPLES = (
     *("counts", "score", "contrast", "g", "h"),
-    *("missing", "worst", "best", "classes", "undefined", "ranges"),
+    *("missing", "worst", "best", "undefined", "ranges"),
 )
 _OTHER_FORMS = {
     "pairs": ((), "with `pairs`, the score is the mean of `term` over all pairs; there are no counts."),
     "rank_statistic": (
-        ("pairs", "resolution"),
+        ("pairs", "classes", "resolution"),
         "with `rank_statistic`, the score is a function of whole columns; there are no counts.",
     ),
 }
@@ -239,11 +239,21 @@ class Pairs(BaseModel):
         "scale, or `raw` scores.",
     )
 
+    score: Expression = Field(
+        None,
+        description="Score of an example, from the columns of the run; by default the column `score`. With "
+        "`classes` it may read the class, as in `class_probability(probabilities, class)`.",
+    )
+
+    average: Literal["macro", "weighted"] = Field(
+        "macro",
+        description="Weights of the classes: `macro` weighs all equally, or as `weights` says, and `weighted` "
+        "by the number of left examples of each.",
+    )
+
 
 class _OfRows(_Common):
-    """Entries of forms in which each example is one row, and no classes are counted."""
-
-    classes: ClassVar[None] = None
+    """Entries of forms in which each example is one row."""
 
     repeats: Literal["rows"] | None = Field(
         None, description="`rows` takes each row as an example; rows of one example cannot be combined."
@@ -254,6 +264,13 @@ class PairSpec(_OfRows):
     """Form for pairs: the score is the mean of a term over pairs of examples."""
 
     pairs: Pairs = Field(description="Pairs of examples that are compared, and what each of them counts.")
+
+    classes: Classes = Field(
+        None,
+        description="Column, usually `label`, whose values are the classes, or a list of them. Pairs are made "
+        "for every class, which is `class` in `left`, `right` and `score`, and the score is the weighted mean "
+        "over the classes.",
+    )
 
     resolution: Number = Field(
         None,
@@ -291,6 +308,8 @@ class RankStatistic(BaseModel):
 
 class RankSpec(_OfRows):
     """Form for rank statistics, whose score is a function of whole columns."""
+
+    classes: ClassVar[None] = None
 
     rank_statistic: RankStatistic = Field(description="The function of whole columns that is the score.")
 

@@ -70,12 +70,14 @@ def written_spec(statistic: Statistic) -> str:
 
 
 def _of_pairs(statistic: Statistic, term: PairTerm, optional: Mapping[str, Any]) -> dict[str, Any]:
-    conditions = {"left": term.left, "right": term.right, "term": term.term}
+    conditions = {"left": term.left, "right": term.right, "term": term.term, "score": term.score}
     pairs: dict[str, Any] = {key: str(each) for key, each in conditions.items() if each is not None}
+    if term.average != "macro":
+        pairs["average"] = term.average
     written = {
         "name": statistic.name,
         **{key: optional[key] for key in ("parameters", "columns", "repeats", "cluster", "slices", "strata")},
-        "weights": optional["weights"],
+        **{key: optional[key] for key in ("classes", "weights")},
         "pairs": {**pairs, "scale": term.scale},
         "resolution": None if term.resolution is None else format_unit(term.resolution),
         "units": optional["resolution"],

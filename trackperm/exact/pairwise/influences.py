@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -37,8 +38,8 @@ class Influences:
     counts : tuple of int
         Number of examples with each influence.
     standard_error : float or None
-        Standard error of D by DeLong, DeLong and Clarke-Pearson (1988), see
-        :meth:`~trackperm.exact.pairwise.PairSums.standard_error`; None for clusters, or if it is undefined.
+        Standard error of D by the infinitesimal jackknife; for the area under the ROC curve, that of DeLong,
+        DeLong and Clarke-Pearson (1988). None for clusters, or if it is undefined.
 
     References
     ----------
@@ -78,53 +79,81 @@ class Influences:
         return float(counts @ squares) ** 2 / fourth if fourth else 0.0
 
 
-def influences_of(
-    sums: PairSums,
-    unit: Fraction,
-    kinds: IntArray,
-    strata: IntArray,
-    weights: npt.NDArray[np.float64],
-    *,
-    clusters: IntArray | None = None,
-) -> Influences:
-    """Compute the influences of examples, or of clusters, on a weighted mean over strata.
+@dataclass(frozen=True, eq=False)
+class PairMean:
+    """A mean over pairs, or a weighted mean over strata of such means, for two systems.
 
-    Parameters
+    Attributes
     ----------
     sums : PairSums
         Sums over pairs within strata.
     unit : Fraction
         Unit of the sums.
     kinds : ndarray of int64, shape (N,)
-        Groups of examples that are alike, for :meth:`PairSums.standard_error`.
+        Groups of examples that are alike: those with the same roles in pairs.
     strata : ndarray of int64, shape (N,)
         Stratum of each example, numbered from 0; each has pairs.
     weights : ndarray of float64, shape (number of strata,)
-        Weights of the strata, whose sum is 1.
+        Weights of the strata.
+    """
+
+    sums: PairSums
+    unit: Fraction
+    kinds: IntArray
+    strata: IntArray
+    weights: npt.NDArray[np.float64]
+
+    @property
+    def _n_pairs(self) -> npt.NDArray[np.float64]:
+        return np.bincount(self.strata, weights=self.sums.partners).astype(np.float64)
+
+    @property
+    def _differences(self) -> npt.NDArray[np.float64]:
+        """Differences of the means of the strata."""
+        added = np.bincount(self.strata, weights=self.sums.candidate - self.sums.baseline)
+        return float(self.unit) * added / self._n_pairs
+
+    @property
+    def difference(self) -> float:
+        """Weighted mean of the differences of the strata."""
+        return float(self.weights @ self._differences)
+
+    def slopes(self, sign: float) -> npt.NDArray[np.float64]:
+        """Return z_i / N of each example, with `sign` own_i in place of own_i."""
+        expected = self._differences[self.strata] * self.sums.pairs
+        scale = (self.weights / self._n_pairs)[self.strata]
+        return np.asarray(scale * (sign * float(self.unit) * self.sums.own - expected))
+
+
+def influences_of(means: Sequence[PairMean], *, clusters: IntArray | None = None) -> Influences:
+    """Compute the influences of examples, or of clusters, on a sum of means over pairs of the same examples.
+
+    Parameters
+    ----------
+    means : sequence of PairMean
+        The means, whose weights say how much each contributes: one mean, or one for each class.
     clusters : ndarray of int64, shape (N,), optional
         Cluster of each example, numbered from 0.
     """
-    n_pairs = np.bincount(strata, weights=sums.partners)
-    differences = float(unit) * np.bincount(strata, weights=sums.candidate - sums.baseline) / n_pairs
-    expected = differences[strata] * sums.pairs
-    scale = (weights / n_pairs)[strata]
-    both = [scale * (sign * float(unit) * sums.own - expected) for sign in (1.0, -1.0)]
+    both = [np.sum([mean.slopes(sign) for mean in means], axis=0) for sign in (1.0, -1.0)]
+    error = None if clusters is not None else _standard_error(both[0], means)
     if clusters is not None:
         both = [np.bincount(clusters, weights=each).astype(np.float64) for each in both]
     own, mirrored = (each * each.size for each in both)
-    error = None if clusters is not None else _standard_error(sums, unit, kinds, strata, weights)
-    return Influences.of(float(weights @ differences), own, mirrored, error)
+    return Influences.of(sum(mean.difference for mean in means), own, mirrored, error)
 
 
-def _standard_error(
-    sums: PairSums, unit: Fraction, kinds: IntArray, strata: IntArray, weights: npt.NDArray[np.float64]
-) -> float | None:
-    """Return the standard error of the weighted mean of differences, for independent examples."""
-    variance = 0.0
-    for i, weight in enumerate(weights.tolist()):
-        own = strata == i
-        error = sums.of_part(own).standard_error(unit, kinds[own])
-        if error is None:
-            return None
-        variance += (weight * error) ** 2
-    return math.sqrt(variance)
+def _standard_error(slopes: npt.NDArray[np.float64], means: Sequence[PairMean]) -> float | None:
+    """Return the standard error of the difference for independent examples; None if it is undefined.
+
+    The variance is the sum of squared slopes (infinitesimal jackknife). The sum over n examples that are
+    alike, those of one stratum with the same roles in all means, is multiplied by n / (n - 1). For the area
+    under the ROC curve, this is the variance of DeLong, DeLong and Clarke-Pearson (1988).
+    """
+    groups = np.zeros(slopes.size, dtype=np.int64)
+    for part in (part for mean in means for part in (mean.strata, mean.kinds)):
+        groups = np.unique(groups * (int(part.max()) + 1) + part, return_inverse=True)[1]
+    sizes, squares = np.bincount(groups), np.bincount(groups, weights=slopes**2)
+    if (squares[sizes == 1] > 0.0).any():
+        return None
+    return math.sqrt(float((squares * sizes / np.maximum(sizes - 1, 1)).sum()))

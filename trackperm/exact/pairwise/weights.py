@@ -23,10 +23,8 @@ comparing ROC curves from a paired design", Statistics in Medicine 24.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -97,29 +95,10 @@ class PairSums:
     own: IntArray
     pairs: IntArray
 
-    def of_part(self, examples: npt.NDArray[np.bool_] | IntArray) -> PairSums:
-        """Return the sums of some examples, none of which is paired with another one, or of all reordered."""
+    def in_order(self, examples: IntArray) -> PairSums:
+        """Return the sums of the examples in the order of these indices."""
         parts = (self.weights, self.candidate, self.baseline, self.partners, self.own, self.pairs)
         return PairSums(*(part[examples] for part in parts))
-
-    def standard_error(self, unit: Fraction, groups: IntArray) -> float | None:
-        r"""Return the standard error of the difference of two means over pairs; None if it is undefined.
-
-        To first order the difference changes by psi_i = (own_i - D pairs_i) / n_pairs if example i is given
-        more weight, and its variance is the sum of psi_i^2 (infinitesimal jackknife). `groups` have the
-        examples that are alike; the sum of each is multiplied by n / (n - 1), which for the area under the
-        ROC curve, with the groups positive and negative, gives the variance of DeLong, DeLong and
-        Clarke-Pearson (1988).
-        """
-        n_pairs = int(self.partners.sum())
-        difference = (int(self.candidate.sum()) - int(self.baseline.sum())) / n_pairs
-        psi = (self.own - difference * self.pairs) / n_pairs * float(unit)
-        sizes = np.bincount(groups)
-        squares = np.bincount(groups, weights=psi**2)
-        if (squares[sizes == 1] > 0.0).any():
-            return None
-        variance = float((squares * sizes / np.maximum(sizes - 1, 1)).sum())
-        return math.sqrt(variance)
 
 
 def ranked_pairs(scores: PairScores, roles: Roles, terms: Terms, is_pair: npt.NDArray[np.bool_]) -> PairSums:
@@ -171,7 +150,7 @@ def ranked_pairs(scores: PairScores, roles: Roles, terms: Terms, is_pair: npt.ND
     )
     inverse = np.empty_like(order)
     inverse[order] = np.arange(order.size)
-    return found.of_part(inverse)
+    return found.in_order(inverse)
 
 
 def _with_fewer_kinds(

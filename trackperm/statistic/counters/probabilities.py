@@ -1,4 +1,4 @@
-"""Losses of predicted probabilities."""
+"""Predicted probabilities of classes, and their losses."""
 
 from __future__ import annotations
 
@@ -48,10 +48,15 @@ def log_loss(probability: pl.Series, outcome: int) -> Floats:
     return losses
 
 
+def class_probability(probabilities: pl.Series, class_: pl.Series, classes: str) -> Floats:
+    """Return the probability of a class of each example, such as its label."""
+    found = _Probabilities.of(probabilities, class_, classes)
+    return np.take_along_axis(found.values, found.labels[:, None], axis=1)[:, 0]
+
+
 def class_log_loss(probabilities: pl.Series, label: pl.Series, classes: str) -> Floats:
     """Return -log of the probability of the label, clipped as by scikit-learn."""
-    found = _Probabilities.of(probabilities, label, classes)
-    own = np.take_along_axis(found.values, found.labels[:, None], axis=1)[:, 0]
+    own = class_probability(probabilities, label, classes)
     losses: Floats = -np.log(np.clip(own, CLIPPED, 1.0 - CLIPPED))
     return losses
 

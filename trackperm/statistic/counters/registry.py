@@ -29,7 +29,13 @@ from trackperm.statistic.counters.ngrams import (
     n_ngrams,
     ngram_matches,
 )
-from trackperm.statistic.counters.probabilities import OUTCOMES, class_log_loss, class_squared_error, log_loss
+from trackperm.statistic.counters.probabilities import (
+    OUTCOMES,
+    class_log_loss,
+    class_probability,
+    class_squared_error,
+    log_loss,
+)
 from trackperm.statistic.counters.rankings import GAINS, ndcg, reciprocal_rank
 from trackperm.statistic.counters.sets import set_overlap, set_size, token_overlap
 from trackperm.statistic.counters.spans import SCHEMES, n_spans, span_tp
@@ -72,6 +78,9 @@ COUNTERS = {
     "log_loss": Counter(log_loss, (NUMBERS,), OUTCOMES, decimal=True),
     "class_log_loss": Counter(
         class_log_loss, (PROBABILITIES, CLASSES), decimal=True, free=ColumnType.TEXT, by_class=True
+    ),
+    "class_probability": Counter(
+        class_probability, (PROBABILITIES, CLASSES), decimal=True, free=ColumnType.TEXT, by_class=True
     ),
     "class_squared_error": Counter(
         class_squared_error, (PROBABILITIES, CLASSES), decimal=True, free=ColumnType.TEXT, by_class=True

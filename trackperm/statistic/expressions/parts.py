@@ -18,6 +18,9 @@ from trackperm.statistic.expressions.tree import (
     transform,
 )
 
+CLASS = "class"
+"""Name of the class in counts."""
+
 MAX_PARTS = 500
 """Maximum number of strata or classes, as the engines' time grows with the number of counts."""
 
