@@ -158,7 +158,7 @@ def _by_class(
     }
     weights = None
     if term.average == "weighted":
-        weights = {name: Fraction(np.count_nonzero(each.sums.partners)) for name, each in found.items()}
+        weights = {name: Fraction(int(np.count_nonzero(each.sums.partners))) for name, each in found.items()}
     units = {f"{SHARE}[{name}]": each.units[0] for name, each in found.items()}
     statistic = load_statistic(statistic, classes=classes, units=units, weights=weights)
     shares = [each.shares for each in found.values()]
@@ -239,10 +239,7 @@ def values_of(
     names = dict.fromkeys(statistic.columns[name] for name in read)
     return rows.engine.collected(
         frame.select(
-            *(
-                statistic.pair_score(types, COLUMN_OF[side], f).alias(score_column(side))
-                for side in SIDES
-            ),
+            *(statistic.pair_score(types, COLUMN_OF[side], f).alias(score_column(side)) for side in SIDES),
             *(rows.example(name).alias(example_column(name)) for name in names),
         )
     )

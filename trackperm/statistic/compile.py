@@ -168,8 +168,6 @@ def _compile_pairs(
     scaled_g, compiled = _compiled(
         g, h, {f"{side}.{total}": units[total] for side in "uv" for total in names} | units, None
     )
-    if known_weights:
-        term = replace(term, average="macro")  # the weights of the classes are those given
     return replace(
         declared,
         resolution=checked.units,

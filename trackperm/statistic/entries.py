@@ -26,6 +26,7 @@ from trackperm.statistic.expressions.tree import (
 )
 from trackperm.statistic.expressions.types import Checker, NameType, literal_type
 from trackperm.statistic.pair_term import PairTerm, by_order
+from trackperm.statistic.pair_trees import SCORE
 from trackperm.statistic.parameters import computed_with, parameter_value
 from trackperm.statistic.rank_score import RankScore
 from trackperm.statistic.schema import LongSpec, PairSpec, RankSpec, ShortSpec, Spec, validate
@@ -200,7 +201,7 @@ class Entries:
         )
         if score is not None:
             with self._attempt():
-                self._check_counts({"score": score})
+                _check_score_of_example(score)
         term.check(lambda _expression, _name: None, str, self._attempt)
         with self._attempt():
             if resolution is not None and by_order(term):
@@ -482,6 +483,15 @@ class Entries:
                 raise InputTypeError(f"the column for `{key}` must be text, not {type(column).__name__}")
             chosen[key] = column
         return {key: chosen.get(key, key) for key in needed}
+
+
+def _check_score_of_example(score: Expression) -> None:
+    """Check the score of an example in pairs as far as it does not depend on the types of columns."""
+    for name in score.names:
+        if name.scope or name.name == SCORE:
+            hint = "the score of an example is computed from columns of its run."
+            raise score.error(name, f"`{name.full}` cannot be used in `score`", hint=hint)
+    Checker(True, lambda _expression, _name: None, "column", decimals=True).result(score, "the score")
 
 
 def _known(names: Collection[str], hint: str) -> NameType:

@@ -2,8 +2,8 @@
 
 A term that depends on scores and on values of the examples by comparisons alone is tabulated
 (:mod:`.pair_table`), so that its sums take O(N log N) steps (:func:`~trackperm.exact.pairwise.ranked_pairs`).
-Any other term is evaluated on all pairs. With classes, conditions and scores may read the class: all pairs are
-then made for every class.
+Any other term is evaluated on all pairs. With classes, pairs are made for every class, which conditions and
+scores may read.
 """
 
 from __future__ import annotations
@@ -131,7 +131,9 @@ class PairTerm:
 
     def of_class(self, value: int | str | bool) -> PairTerm:
         """Return the pairs of one class, whose conditions contain its value."""
-        left, right = (None if each is None else each.bind({CLASS: value}) for each in (self.left, self.right))
+        left, right = (
+            None if each is None else each.bind({CLASS: value}) for each in (self.left, self.right)
+        )
         return replace(self, left=left, right=right, has_classes=False)
 
     @property
@@ -185,12 +187,6 @@ class PairTerm:
             self._check_class(self.term)
             Checker(False, types, "column", column).result(self.term, "the term")
             self._check_scores()
-        if (score := self.score) is not None:
-            with attempt():
-                for name in score.names:
-                    if name.scope or name.name == SCORE:
-                        hint = "the score of an example is computed from columns of its run."
-                        raise score.error(name, f"`{name.full}` cannot be used in `score`", hint=hint)
 
     def _check_class(self, expression: Expression) -> None:
         """Refuse the class as a value of one example of a pair."""

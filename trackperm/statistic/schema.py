@@ -247,8 +247,8 @@ class Pairs(BaseModel):
 
     average: Literal["macro", "weighted"] = Field(
         "macro",
-        description="Weights of the classes: `macro` weighs all equally, or as `weights` says, and `weighted` "
-        "by the number of left examples of each.",
+        description="Weights of the classes: `macro` weighs all equally, or as `weights` says, and "
+        "`weighted` by the number of left examples of each.",
     )
 
 
@@ -267,9 +267,9 @@ class PairSpec(_OfRows):
 
     classes: Classes = Field(
         None,
-        description="Column, usually `label`, whose values are the classes, or a list of them. Pairs are made "
-        "for every class, which is `class` in `left`, `right` and `score`, and the score is the weighted mean "
-        "over the classes.",
+        description="Column, usually `label`, whose values are the classes, or a list of them. Pairs are "
+        "made for every class, which is `class` in `left`, `right` and `score`, and the score is the "
+        "weighted mean over the classes.",
     )
 
     resolution: Number = Field(

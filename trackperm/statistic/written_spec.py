@@ -72,12 +72,14 @@ def written_spec(statistic: Statistic) -> str:
 def _of_pairs(statistic: Statistic, term: PairTerm, optional: Mapping[str, Any]) -> dict[str, Any]:
     conditions = {"left": term.left, "right": term.right, "term": term.term, "score": term.score}
     pairs: dict[str, Any] = {key: str(each) for key, each in conditions.items() if each is not None}
-    if term.average != "macro":
+    # The weights of the data are known together with the units.
+    if counts_weights := term.average == "weighted" and not statistic.resolution:
         pairs["average"] = term.average
     written = {
         "name": statistic.name,
         **{key: optional[key] for key in ("parameters", "columns", "repeats", "cluster", "slices", "strata")},
-        **{key: optional[key] for key in ("classes", "weights")},
+        "classes": optional["classes"],
+        "weights": {} if counts_weights else optional["weights"],
         "pairs": {**pairs, "scale": term.scale},
         "resolution": None if term.resolution is None else format_unit(term.resolution),
         "units": optional["resolution"],

@@ -25,7 +25,15 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from trackperm.exact.intervals.of_pairs import FEWEST, laws_of_influences
-from trackperm.exact.pairwise import Influences, PairSums, Roles, coded_scores, influences_of, ranked_pairs
+from trackperm.exact.pairwise import (
+    Influences,
+    PairMean,
+    PairSums,
+    Roles,
+    coded_scores,
+    influences_of,
+    ranked_pairs,
+)
 
 AREAS = ((0.6, 0.6), (0.8, 0.75), (0.9, 0.9), (0.95, 0.9), (0.99, 0.99), (0.99, 0.95))
 SHARED = (0.0, 0.8)
@@ -95,7 +103,7 @@ def scores(rng: np.random.Generator, n: int, shared: float) -> Floats:
 
 
 def influences(sums: PairSums, unit: Fraction, kinds: npt.NDArray[np.int64]) -> Influences:
-    return influences_of(sums, unit, kinds, np.zeros_like(kinds), np.ones(1))
+    return influences_of([PairMean(sums, unit, kinds, np.zeros_like(kinds), np.ones(1))])
 
 
 def area(n: int, share: float, areas: tuple[float, float], shared: float) -> Sample:

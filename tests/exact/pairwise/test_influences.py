@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from trackperm.exact.pairwise import Influences, compared_pairs, influences_of
+from trackperm.exact.pairwise import Influences, PairMean, compared_pairs, influences_of
 
 N = 40
 
@@ -48,7 +48,8 @@ def found(both: Any, is_left: Any, strata: Any, shares: Any, clusters: Any = Non
 
     sums = compared_pairs(term, is_pair, N)
     kinds = is_left.astype(np.int64)
-    return influences_of(sums, Fraction(1, 2), kinds, strata, np.array(shares), clusters=clusters)
+    mean = PairMean(sums, Fraction(1, 2), kinds, strata, np.array(shares))
+    return influences_of([mean], clusters=clusters)
 
 
 def rounded(values: Any, unit: float) -> list[int]:

@@ -14,11 +14,13 @@ from support.budget import cases
 
 from trackperm.errors import InputError
 from trackperm.exact.pairwise import (
+    PairMean,
     PairScores,
     PairSums,
     Roles,
     coded_scores,
     compared_pairs,
+    influences_of,
     ranked_pairs,
     ranked_scores,
 )
@@ -147,8 +149,8 @@ def test_standard_error_is_that_of_delong() -> None:
     difference = psi[0] - psi[1]
     m, k = difference.shape
     variance = difference.mean(axis=1).var(ddof=1) / m + difference.mean(axis=0).var(ddof=1) / k
-    found = sums.standard_error(Fraction(1, 2), label.astype(np.int64))
-    assert found == pytest.approx(variance**0.5, rel=1e-12)
+    mean = PairMean(sums, Fraction(1, 2), label.astype(np.int64), zeros, np.ones(1))
+    assert influences_of([mean]).standard_error == pytest.approx(variance**0.5, rel=1e-12)
 
 
 def test_steps_are_exact_for_decimals() -> None:

@@ -50,7 +50,7 @@ def log_loss(probability: pl.Series, outcome: int) -> Floats:
 
 def class_probability(probabilities: pl.Series, class_: pl.Series, classes: str) -> Floats:
     """Return the probability of a class of each example, such as its label."""
-    found = _Probabilities.of(probabilities, class_, classes)
+    found = _Probabilities.of(probabilities, class_.alias("class"), classes)
     return np.take_along_axis(found.values, found.labels[:, None], axis=1)[:, 0]
 
 
