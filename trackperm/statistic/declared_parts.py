@@ -195,8 +195,7 @@ def check_classes_of_pairs(document: Document, spec: PairSpec, term: PairTerm) -
     if columns_of_classes(spec.classes)[1]:
         hint = "`classes: label` takes the classes of the labels."
         raise document.error("predictions cannot be classes of pairs", ("classes",), hint=hint)
-    read = [*term.expressions, *([] if term.score is None else [term.score])]
-    if not any(name.full == CLASS for expression in read for name in expression.names):
+    if not any(name.full == CLASS for expression in term.expressions for name in expression.names):
         hint = "write `left: label == class`, for example."
         raise document.error(f"no condition reads `{CLASS}`", ("classes",), key=True, hint=hint)
 

@@ -101,7 +101,8 @@ class PairTerm:
     @property
     def expressions(self) -> tuple[Expression, ...]:
         """The expressions that the spec has."""
-        return tuple(each for each in (self.left, self.right, self.term) if each is not None)
+        all_ = (self.left, self.right, self.term, self.score)
+        return tuple(each for each in all_ if each is not None)
 
     @property
     def merged(self) -> Expression:
@@ -119,7 +120,7 @@ class PairTerm:
     def example_names(self) -> tuple[str, ...]:
         """Names of columns that belong to the examples."""
         own = {SCORE, CLASS} if self.has_classes else {SCORE}
-        names = (name.name for each in self.expressions for name in each.names)
+        names = (name.name for each in self.expressions if each is not self.score for name in each.names)
         return tuple(dict.fromkeys(name for name in names if name not in own))
 
     @property

@@ -83,7 +83,8 @@ def _lacking(statistic: Statistic, document: Document, columns: Sequence[str]) -
     if statistic.pair_term is not None:
         expressions = [*statistic.pair_term.expressions]
         nodes = [node for each in expressions for node in each.names]
-        read_columns = {node.full: statistic.columns[node.name] for node in nodes}
+        # The class, and the score where it is computed, have no columns.
+        read_columns = {node.full: statistic.columns.get(node.name, CLASS_COLUMN) for node in nodes}
     for expression in expressions:
         for node in expression.names:
             column = read_columns.get(node.full, CLASS_COLUMN)

@@ -122,6 +122,28 @@ def area(n: int, share: float, areas: tuple[float, float], shared: float) -> Sam
     return sample
 
 
+def areas_of_classes(n: int, slopes: tuple[float, float], shared: float) -> Sample:
+    """Mean area of three classes, with 50, 30 and 20 % of the labels, from a softmax of normal logits."""
+    label = np.searchsorted((0.5, 0.8), np.arange(n) / n, side="right")
+    zeros = np.zeros(n, dtype=np.int64)
+    terms = np.array([0, 1, 2])[None, None, None].repeat(3, axis=2)
+
+    def sample(rng: np.random.Generator) -> Influences:
+        logits = np.stack([scores(rng, n, shared) for _ in range(3)], axis=-1)
+        logits += np.array(slopes)[:, None, None] * (label[:, None] == np.arange(3))
+        both = np.exp(logits) / np.exp(logits).sum(axis=-1, keepdims=True)
+        means = []
+        for place in range(3):
+            own = (label == place).astype(np.int64)
+            roles = Roles(own - 1, -own, zeros, zeros, zeros, zeros)
+            coded = coded_scores(*both[:, :, place])
+            sums = ranked_pairs(coded, roles, terms, np.ones((1, 1, 3), dtype=bool))
+            means.append(PairMean(sums, Fraction(1, 2), own, zeros, np.full(1, 1 / 3)))
+        return influences_of(means)
+
+    return sample
+
+
 def concordance(n: int, events: float, slopes: tuple[float, float], shared: float) -> Sample:
     """Exponential times whose logarithms have these slopes in the scores; censored at random."""
     zeros = np.zeros(n, dtype=np.int64)
@@ -177,12 +199,22 @@ def laws() -> Iterator[tuple[str, Sample, float]]:
         for areas, shared in product(AREAS, SHARED):
             name = f"area under the ROC curve, {n} examples, {100 * share:.0f} % positive"
             yield name, area(n, share, areas, shared), areas[0] - areas[1]
+    for sample_of, truth in _laws_of_classes():
+        for n in SIZES:
+            yield f"mean of the areas of three classes, {n} examples", sample_of(n), truth
     for sample_of, truth in _laws_of_concordance():
         for n in SIZES:
             yield f"Harrell's C, {n} examples", sample_of(n), truth
     for sample_of, truth in _laws_of_tau():
         for n in SIZES:
             yield f"Kendall's tau-a, {n} examples", sample_of(n), truth
+
+
+def _laws_of_classes() -> Iterator[tuple[Callable[[int], Sample], float]]:
+    """Yield laws by the number of examples, and their true differences."""
+    for slopes, shared in product(((1.0, 1.0), (3.0, 3.0), (3.0, 2.0)), SHARED):
+        found = partial(areas_of_classes, slopes=slopes, shared=shared)
+        yield found, 0.0 if slopes[0] == slopes[1] else expectation(found)
 
 
 def _laws_of_concordance() -> Iterator[tuple[Callable[[int], Sample], float]]:

@@ -34,6 +34,7 @@ _SLICE = 2**20  # rows that are read at once
 _SHOWN = 5
 _NEGATIVE = (0, -1)  # False is 0
 _ALL_CLASSES = ("macro_f1", "balanced_accuracy", "accuracy")
+_ALL_AREAS = ("macro_roc_auc", "weighted_roc_auc")
 
 
 def require_label_values(
@@ -154,10 +155,11 @@ def with_positive(
     if len(labels.counts) > 2 and not is_chosen:
         most = next(iter(labels.counts))
         number = len(labels.counts) if labels.is_all else f"more than {MOST_CLASSES}"
+        others = _ALL_CLASSES if statistic.pair_term is None else _ALL_AREAS
         raise InputError(
             f"`{statistic.name}` counts one class against all others, but {where} {number} classes:"
             f" {', '.join(labels.shown())}",
-            hint=f"{labels.setting(most)}, for example, chooses the class; {listed(_ALL_CLASSES)} count all"
+            hint=f"{labels.setting(most)}, for example, chooses the class; {listed(others)} count all"
             " classes.",
         )
     if not found and not (is_chosen and allow_unseen) and _lacks(labels, positive):

@@ -33,6 +33,7 @@ N_SAMPLED = 2**18
 _HASH = "sample"
 _NUMBERS = (ColumnType.INTEGER, ColumnType.DECIMAL)
 _SHIFTS = (1, -1, 2, -2, 3, -3)
+_UNRELATED = "no better than by chance; the rows may be paired wrongly"
 
 _FOLDS = r"(?:k|cv)?[ _.-]?(?:folds?|splits?|resamples?|resampling)"
 _FOLD_COLUMN = re.compile(
@@ -199,8 +200,12 @@ def pairing_warnings(found: Evidence, columns: PairedColumns, types: Mapping[str
             verb = "is" if len(names) == 1 else "are"
             sentences.append(f"{_listed(names)} {verb} the same in both runs; one may be a copy of the other")
         else:
-            for name in names:
-                sentences += _column(name, found, columns, types)
+            warnings = {name: _warning(name, found, columns, types) for name in names}
+            sentences += (each for each in warnings.values() if each not in (None, _UNRELATED))
+            unrelated = [name for name, each in warnings.items() if each == _UNRELATED]
+            if unrelated:
+                verb = "agrees" if len(unrelated) == 1 else "agree"
+                sentences.append(f"{_listed(unrelated)} of the runs {verb} {_UNRELATED}")
             sentences += (
                 f"`{name}` equals `{columns.label}` on every example of `{origin}`; labels may have been"
                 " logged as predictions"
@@ -304,19 +309,19 @@ def shared_input(n_shared: int, n: int, column: str) -> str:
     return f"{n_shared:,} of {n:,} examples share their `{column}` with another, but count as independent"
 
 
-def _column(
+def _warning(
     name: str, found: Evidence, columns: PairedColumns, types: Mapping[str, ColumnType]
-) -> Iterator[str]:
+) -> str | None:
+    """Return the warning about one column, or :data:`_UNRELATED`; None if there is nothing to warn of."""
     if name in found.shifts:
         least, greatest = found.shifts[name]
         if greatest - least <= 1e-9 * abs(least):
-            yield f"`{name}` differs by {least:+g} on every example; one run may be a shifted copy"
-            return
+            return f"`{name}` differs by {least:+g} on every example; one run may be a shifted copy"
     if name not in found.pairs:
-        return
+        return None
     agreement = _agreement(found.pairs[name], types[name])
     if agreement is None or agreement > CHANCE:
-        return
+        return None
     if columns.id is None:
         first, second = (found.in_order[of(side, name)] for side in SIDES)
         shifted = {
@@ -325,11 +330,10 @@ def _column(
         }
         best = max(shifted, key=lambda shift: shifted[shift])
         if shifted[best] > 3 * CHANCE:
-            yield (
+            return (
                 f"`{name}` of the runs agrees if the candidate's rows move by {best:+d}; they may be shifted"
             )
-            return
-    yield f"`{name}` of the runs agrees no better than by chance; the rows may be paired wrongly"
+    return _UNRELATED
 
 
 def _counted_pairs(a: pl.Series, b: pl.Series) -> pl.DataFrame:
