@@ -107,7 +107,7 @@ def test_pairwise_accuracy_by_definition(tolerance: float) -> None:
         (AUC + "counts: {a: 1}\n", "5:1", "`counts` cannot be used with `pairs`"),
         (AUC + "score: a\n", "5:1", "`score` cannot be used with `pairs`"),
         (AUC + "missing: {a: 1}\n", "5:1", "`missing` cannot be used with `pairs`"),
-        (AUC + "classes: label\n", "5:1", "`classes` cannot be used with `pairs`"),
+        (AUC + "classes: label\n", "5:1", "no condition reads `class`"),
         (AUC + "repeats: sum\n", "5:10", "expected"),
         (AUC + "resolution: 0.1\n", "4:9", "a term of comparisons has no `resolution`"),
         ("pairs: {left: label == 1}\n", "1:8", "the key `term` is missing"),

@@ -40,6 +40,15 @@ def test_everything_matches(name: str) -> None:
     assert found.matches, list(found.lines())
 
 
+@pytest.mark.parametrize("cluster", [None, "user"])
+def test_everything_matches_with_classes(cluster: str | None) -> None:
+    rng = np.random.default_rng(1)
+    rows = {"id": range(60), "label": rng.integers(0, 3, 60), "user": rng.integers(0, 30, 60)}
+    runs = [pl.DataFrame({**rows, "probabilities": rng.dirichlet([1, 1, 1], 60).round(2)}) for _ in range(2)]
+    found = trackperm.compare(*runs, "weighted_roc_auc", cluster=cluster).with_second_opinions()
+    assert verify_files(evidence(found)).matches
+
+
 @pytest.mark.parametrize("field", ["pvalue", "baseline_score", "difference", "n_discordant"])
 def test_a_changed_number_is_found(field: str) -> None:
     files = evidence(comparison(""))

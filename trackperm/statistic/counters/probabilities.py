@@ -50,13 +50,12 @@ def log_loss(probability: pl.Series, outcome: int) -> Floats:
 
 def class_probability(probabilities: pl.Series, class_: pl.Series, classes: str) -> Floats:
     """Return the probability of a class of each example, such as its label."""
-    found = _Probabilities.of(probabilities, class_.alias("class"), classes)
-    return np.take_along_axis(found.values, found.labels[:, None], axis=1)[:, 0]
+    return _Probabilities.of(probabilities, class_.alias("class"), classes).of_labels
 
 
 def class_log_loss(probabilities: pl.Series, label: pl.Series, classes: str) -> Floats:
     """Return -log of the probability of the label, clipped as by scikit-learn."""
-    own = class_probability(probabilities, label, classes)
+    own = _Probabilities.of(probabilities, label, classes).of_labels
     losses: Floats = -np.log(np.clip(own, CLIPPED, 1.0 - CLIPPED))
     return losses
 
@@ -97,6 +96,11 @@ class _Probabilities:
 
     values: Floats
     labels: Integers
+
+    @property
+    def of_labels(self) -> Floats:
+        """Probability of the label of each example, shape (N,)."""
+        return np.take_along_axis(self.values, self.labels[:, None], axis=1)[:, 0]
 
     @classmethod
     def of(cls, column: pl.Series, label: pl.Series, classes: str) -> _Probabilities:
