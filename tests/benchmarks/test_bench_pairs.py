@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 import pytest
 from benchmarks.summary import Row
 
+import trackperm
 from trackperm.exact import PermutationTest, difference_test
 from trackperm.exact.options import TestOptions
 from trackperm.exact.pairwise import Roles, ranked_pairs, ranked_scores
@@ -54,6 +56,19 @@ def test_pairs(benchmark, table, test, n):
             n_examples=n,
         )
     )
+
+
+def test_areas_of_ten_classes(benchmark, table):
+    n, rng = 10**5, np.random.default_rng(0)
+    label = rng.integers(0, 10, n)
+    runs = []
+    for _ in range(2):
+        odds = np.exp(rng.normal(size=(n, 10)) + (label[:, None] == np.arange(10)))
+        shares = (odds / odds.sum(axis=1, keepdims=True)).T
+        columns = {f"probability_{c}": share for c, share in enumerate(shares)}
+        runs.append(pl.DataFrame({"id": range(n), "label": label, **columns}))
+    benchmark.pedantic(trackperm.compare, args=(*runs, "macro_roc_auc"), rounds=3, warmup_rounds=1)
+    table.add(Row("compare, macro_roc_auc of 10 classes, N = 10^5", benchmark.stats.stats.median, limit=5.0))
 
 
 def kendall_tau_b(label: np.ndarray, candidate: np.ndarray, baseline: np.ndarray) -> PermutationTest:

@@ -171,6 +171,7 @@ def test_refusals(change: dict[str, str], form: str, said: str) -> None:
 
 SPEC = (BUILTIN / "macro_roc_auc.yaml").read_text(encoding="utf-8").partition("parameters")[2]
 SPEC = f"parameters{SPEC}"
+AUC = (BUILTIN / "roc_auc.yaml").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -182,6 +183,7 @@ SPEC = f"parameters{SPEC}"
         ("(left.score ", "(left.class ", "the class is the same for both examples"),
         ("class_probability(probabilities", "class_probability(u.x", "`u.x` cannot be used in `score`"),
         ("class_probability(probabilities, class, labels)", "score + 1", "`score` cannot be used in `score`"),
+        ("class_probability(probabilities, class, labels)", "label_count(x, label)", "look up all labels"),
         ("labels)", "labels)\n  average: median", "expected one of"),
         ("labels)", "labels)\n  average: weighted\nweights: {cat: 2}", "it needs `classes` and no `weights`"),
     ],
@@ -191,6 +193,23 @@ def test_specs_that_are_refused(old: str, new: str, said: str) -> None:
     with pytest.raises(SpecError) as caught:
         read_statistic(SPEC.replace(old, new, 1), "x.yaml")
     assert said in caught.value.message
+
+
+@pytest.mark.parametrize("score", ["a // b", "a * 4611686018427387904"])
+def test_a_score_that_cannot_be_computed(score: str) -> None:
+    frame = pl.DataFrame({"id": [7, 8, 9], "label": [1, 0, 1], "a": [1, 0, 2], "b": [1, 3, 0]})
+    spec = read_statistic(f"{AUC}  score: {score}\n", "x.yaml")
+    with pytest.raises(InputError, match=r"on example [79] of `baseline`"):
+        trackperm.compare(frame, frame, spec)
+
+
+def test_a_score_is_computed_from_columns_of_the_run() -> None:
+    rng = np.random.default_rng(9)
+    rows = {"id": range(40), "label": rng.integers(0, 2, 40)}
+    runs = [pl.DataFrame({**rows, "a": rng.normal(size=40), "b": rng.integers(0, 3, 40)}) for _ in range(2)]
+    found = trackperm.compare(*runs, read_statistic(f"{AUC}  score: a - b\n", "x.yaml"))
+    logged = [each.with_columns(score=pl.col("a") - pl.col("b")) for each in runs]
+    assert found.pvalue == trackperm.compare(*logged, "roc_auc").pvalue
 
 
 def test_listed_classes_have_the_weights_of_the_spec() -> None:

@@ -17,12 +17,13 @@ import polars as pl
 
 from trackperm.errors import InputError
 from trackperm.exact.pairwise import Influences, PairMean, PairSums, influences_of
+from trackperm.pairing.checks.differences import shown
 from trackperm.pairing.classes import ClassCounts, require_few
 from trackperm.pairing.counting import with_counters
 from trackperm.pairing.engines.base import Frame, Types
 from trackperm.pairing.engines.in_memory import InMemory
-from trackperm.pairing.joined import COLUMN_OF, SIDES, SIZE, JoinedRows, count_of, of
-from trackperm.statistic import Statistic, load_statistic
+from trackperm.pairing.joined import COLUMN_OF, KEY, SIDES, SIZE, JoinedRows, count_of, of
+from trackperm.statistic import OUT_OF_RANGE, Statistic, load_statistic
 from trackperm.statistic.declared_parts import class_text
 from trackperm.statistic.definition import CLASS_COLUMN, ClassValue
 from trackperm.statistic.expressions.types import of_columns
@@ -192,6 +193,8 @@ def _pairs(
         types = {**types, SCORE: ColumnType.DECIMAL}
     term.check(*of_columns(read_columns, types))
     values = values_of(rows, statistic, term.example_names, types, class_)
+    if term.score is not None:
+        _require_known_scores(rows, statistic, values)
     sums, unit, kinds = term.sums(values, read_columns, types, strata)
     n_pairs = np.zeros(len(places), dtype=np.int64)
     np.add.at(n_pairs, strata, sums.partners)
@@ -243,6 +246,20 @@ def values_of(
             *(rows.example(name).alias(example_column(name)) for name in names),
         )
     )
+
+
+def _require_known_scores(rows: JoinedRows, statistic: Statistic, values: pl.DataFrame) -> None:
+    """Refuse scores that cannot be computed on an example."""
+    for side, run in zip(SIDES, rows.runs, strict=True):
+        found = values[score_column(side)].cast(pl.Float64)
+        wrong = ~(found.is_finite() & (found.abs() < OUT_OF_RANGE))
+        if wrong.any():
+            key = rows.engine.collected(rows.rows)[KEY][int(wrong.arg_true()[0])]
+            raise InputError(
+                f"the score of `{statistic.name}` is undefined, infinite or beyond 64 bits on example"
+                f" {shown(key)} of `{run.origin}`",
+                hint="`score` in its file needs a finite value on every example.",
+            )
 
 
 def _require_pairs(

@@ -11,6 +11,7 @@ from fractions import Fraction
 from trackperm.errors import InputError, InputTypeError, TrackpermError
 from trackperm.exact.scores.resolution import Resolution, read_resolution
 from trackperm.messages import did_you_mean, listed
+from trackperm.statistic.counter_columns import look_up_labels
 from trackperm.statistic.declared_parts import columns_of_classes, exact_number
 from trackperm.statistic.definition import ATTEMPTS, ParameterValue
 from trackperm.statistic.direction import direction_word
@@ -491,6 +492,9 @@ def _check_score_of_example(score: Expression) -> None:
         if name.scope or name.name == SCORE:
             hint = "the score of an example is computed from columns of its run."
             raise score.error(name, f"`{name.full}` cannot be used in `score`", hint=hint)
+    if look_up_labels([score]):
+        hint = "`label_count` and `label_distance` look them up; counts may do so."
+        raise score.error(score.tree, "the score of an example cannot look up all labels", hint=hint)
     Checker(True, lambda _expression, _name: None, "column", decimals=True).result(score, "the score")
 
 
