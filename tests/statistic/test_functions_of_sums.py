@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,9 +19,9 @@ from support import oracles
 from support.certificates import check_pvalue
 from support.oracles import Point
 from support.specs import load, parse
-from support.written_expressions import Written, join, power, same, whole
+from support.written_expressions import UNDEFINED, Over, Written, quotients, whole
 
-from trackperm.errors import SpecError, UndefinedError
+from trackperm.errors import CapacityError, SpecError, UndefinedError
 from trackperm.exact import structured_test
 from trackperm.statistic import ColumnType
 from trackperm.statistic.expressions.arrays import integers
@@ -78,34 +79,11 @@ def test_integer_arrays_compare_with_decimals() -> None:
     assert found.tolist() == [1, 1, 0, 2]
 
 
-def quotients(names: list[str]) -> Any:
-    leaves = st.sampled_from(names).map(same) | st.sampled_from(["1", "2", "0.1", "1.5"]).map(
-        lambda n: Written(n, f"Fraction('{n}')")
-    )
-    return st.recursive(
-        leaves,
-        lambda inner: st.one_of(
-            st.builds(join, st.sampled_from(["+", "-", "*"]), inner, inner),
-            st.builds(
-                lambda a, b: Written(f"({a.ours} / {b.ours})", f"over({a.python}, {b.python})"), inner, inner
-            ),
-            st.builds(power, inner, st.integers(1, 3)),
-            inner.map(lambda a: Written(f"(-{a.ours})", f"(-{a.python})")),
-        ),
-        max_leaves=8,
-    )
-
-
 @settings(deadline=None)
-@given(quotients(U + V), POINTS, st.sampled_from([None, Fraction(0), Fraction(1, 3)]))
+@given(quotients(U + V), POINTS, UNDEFINED)
 def test_rational_functions_against_fractions(
     expression: Written, points: list[tuple[int, ...]], undefined: Fraction | None
 ) -> None:
-    def over(a: Fraction, b: Fraction) -> Fraction:
-        if a == b == 0 and undefined is not None:
-            return undefined
-        return Fraction(a) / b
-
     parsed = parse(expression.ours)
     assert is_rational(parsed)
     try:
@@ -116,6 +94,7 @@ def test_rational_functions_against_fractions(
         return
     same = exact_function(parsed, U + V, undefined, real=True)
     for point in points:
+        over = Over(undefined)
         try:
             wanted = at(expression.python, tuple(map(Fraction, point)), over=over, Fraction=Fraction)
         except ZeroDivisionError:
@@ -127,6 +106,42 @@ def test_rational_functions_against_fractions(
             assert h(point) == wanted
             assert same.number(point).compare(wanted) == (0, False)
             assert same(np.array(point)).shape == ()
+            with contextlib.suppress(CapacityError):
+                found = None if over.n_undefined else h.quotient
+                assert found is None or Fraction(found.numerator(point), found.denominator(point)) == wanted
+
+
+FAR = [2**31, 2**53 + 1, -(2**53) - 1, 2**63 - 1, -(2**63), 10**30]
+FAR_POINTS = st.lists(st.tuples(*[st.integers(-3, 3) | st.sampled_from(FAR)] * 4), min_size=1, max_size=3)
+
+
+@settings(deadline=None)
+@given(quotients(U + V, conditional=True), FAR_POINTS, UNDEFINED)
+def test_conditional_functions_against_fractions(
+    expression: Written, points: list[tuple[int, ...]], undefined: Fraction | None
+) -> None:
+    """The number is exact, and the enclosure in floats contains it."""
+    parsed = parse(expression.ours)
+    try:
+        Checker(False, lambda *_: ColumnType.INTEGER).result(parsed, "h")
+        h = exact_function(parsed, U + V, undefined, real=True)
+    except SpecError:
+        return
+    for point in points:
+        enclosure = h.enclosed([np.array([x], dtype=object) for x in point])
+        parts = (enclosure.value, enclosure.bound, enclosure.undefined)
+        found, error, is_undefined = (np.broadcast_to(part, (1,))[0] for part in parts)
+        names = {"over": Over(undefined), "Fraction": Fraction}
+        try:
+            wanted = Fraction(at(expression.python, tuple(map(Fraction, point)), **names))
+        except ZeroDivisionError:
+            with pytest.raises(UndefinedError):
+                h.number(point)
+        else:
+            assert h.number(point).compare(wanted) == (0, False)
+            assert not is_undefined
+            if np.isfinite(found) and np.isfinite(error):
+                assert abs(Fraction(float(found)) - wanted) <= Fraction(float(error))
 
 
 @pytest.mark.parametrize(

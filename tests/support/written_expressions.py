@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from hypothesis import strategies as st
@@ -73,6 +74,59 @@ def whole(names: list[str], *, columns: bool = True) -> Any:
         ),
         max_leaves=8,
     )
+
+
+UNDEFINED = st.sampled_from([None, Fraction(0), Fraction(1, 3)])
+
+
+@dataclass
+class Over:
+    """Division in a score, where 0/0 may be declared.
+
+    Attributes
+    ----------
+    undefined : Fraction or None
+        Value of 0/0.
+    n_undefined : int
+        How often it was taken.
+    """
+
+    undefined: Fraction | None
+    n_undefined: int = 0
+
+    def __call__(self, a: Fraction, b: Fraction) -> Fraction:
+        if a == b == 0 and self.undefined is not None:
+            self.n_undefined += 1
+            return self.undefined
+        return Fraction(a) / b
+
+
+def quotients(names: list[str], *, conditional: bool = False) -> Any:
+    """Expressions of scores; Python reads decimals as `Fraction` and divides by a function `over`."""
+    leaves = st.sampled_from(names).map(same) | st.sampled_from(["1", "2", "0.1", "1.5"]).map(
+        lambda n: Written(n, f"Fraction('{n}')")
+    )
+
+    def larger(inner: Any) -> Any:
+        divided = st.builds(
+            lambda a, b: Written(f"({a.ours} / {b.ours})", f"over({a.python}, {b.python})"), inner, inner
+        )
+        found = [
+            st.builds(join, st.sampled_from(["+", "-", "*"]), inner, inner),
+            divided,
+            st.builds(power, inner, st.sampled_from([1, 2, 3, -1, -2] if conditional else [1, 2, 3])),
+            inner.map(lambda a: Written(f"(-{a.ours})", f"(-{a.python})")),
+        ]
+        if conditional:
+            found += [
+                inner.map(lambda a: call("abs", a)),
+                st.builds(call, st.sampled_from(["min", "max"]), inner, inner),
+                st.builds(where, conditions(inner, columns=False), inner, inner),
+                conditions(inner, columns=False),
+            ]
+        return st.one_of(found)
+
+    return st.recursive(leaves, larger, max_leaves=8)
 
 
 INTEGERS = whole(["i", "j", "small"])
