@@ -27,48 +27,6 @@ from support.oracles import ALTERNATIVES, Point
 from trackperm.errors import InputError
 from trackperm.exact import PermutationTest, RationalStatistic, difference_test, structured_test
 
-SETS: dict[str, Mapping[int, int]] = {
-    "three twos": {2: 3},
-    "all even but for the window": {2: 3, 4: 1, 6: 1},
-    "a hundred of two": {2: 100},
-    "one odd among 10^4 twos": {2: 10_000, 1: 1},
-    "one 1 among 10^4 sixties": {60: 10_000, 1: 1},
-    "one 10^6 among 10^4 small ones": {1: 4_000, 2: 3_000, 3: 3_000, 10**6: 1},
-    "three hundred small, thirty of 10^5": {1: 100, 2: 100, 3: 100, 100_000: 30},
-    "four ones": {1: 4},
-    "a thousand ones": {1: 1_000},
-    "a thousand ones and one 1000": {1: 1_000, 1_000: 1},
-    "two scales": {1: 200, 1_000: 200},
-    "one 5 among two of 29,532": {5: 1, 29_532: 2},
-    "two primes": {9_973: 60, 9_967: 60},
-    "a dozen powers of two": {2**i: 1 for i in range(12)},
-    "one": {1: 1},
-    "two": {1: 1, 3: 1},
-    "three": {1: 1, 3: 1, 4: 1},
-    "four": {1: 1, 3: 1, 4: 2},
-    "five": {5: 5},
-}
-
-# Share of the examples of each size that favour the candidate.
-SHARES = [Fraction(s) for s in ("1", "9/10", "0", "1/10", "49/50", "1/2", "51/100", "1/3", "3/5")]
-
-VERY_LARGE: dict[str, Mapping[int, int]] = {
-    "10^6 wins and losses": {1: 10**6},
-    "10^6 ones and 10^6 twos": {1: 10**6, 2: 10**6},
-    "10^9 wins and losses": {1: 10**9},
-    "10^7 twos and one odd": {2: 10**7, 1: 1},
-    "10^6 ones, five sevens, three 1000": {1: 10**6, 7: 5, 1_000: 3},
-}
-
-
-def signed(sizes: Mapping[int, int], share: Fraction) -> dict[int, int]:
-    """Signed differences with their multiplicities; shares are rounded, so that sizes do not all agree."""
-    histogram = {}
-    for size, count in sizes.items():
-        up = round(share * count)
-        histogram |= {size: up, -size: count - up}
-    return {difference: count for difference, count in histogram.items() if count}
-
 
 def linear_test(histogram: Mapping[int, int], alternative: str, **options: object) -> PermutationTest:
     differences = np.array(list(histogram), dtype=np.int64)[:, None]
@@ -80,57 +38,6 @@ def linear_test(histogram: Mapping[int, int], alternative: str, **options: objec
         alternative=alternative,
         **options,
     )
-
-
-@pytest.mark.parametrize(
-    "share",
-    [
-        *SHARES[:2],
-        *(pytest.param(share, marks=pytest.mark.extended) for share in SHARES[2:6]),
-        *(pytest.param(share, marks=pytest.mark.nightly) for share in SHARES[6:]),
-    ],
-    ids=str,
-)
-@pytest.mark.parametrize("name", SETS)
-def test_linear_against_integer_polynomials(name: str, share: Fraction) -> None:
-    histogram = signed(SETS[name], share)
-    observed = sum(difference * count for difference, count in histogram.items())
-    for alternative, pvalue in oracles.histogram_pvalues(histogram, observed).items():
-        for method in ("auto", "lattice"):
-            result = linear_test(histogram, alternative, method=method)
-            check_pvalue(result, pvalue)
-            assert result.observed == observed
-
-
-@pytest.mark.parametrize("share", SHARES, ids=str)
-def test_huge_windows_by_enumeration(share: Fraction) -> None:
-    """A window of 10^8 points, but 3,721 ways to choose how many of each kind are swapped."""
-    histogram = signed({999_983: 60, 999_979: 60}, share)
-    observed = sum(difference * count for difference, count in histogram.items())
-    for alternative, pvalue in oracles.histogram_pvalues(histogram, observed).items():
-        check_pvalue(linear_test(histogram, alternative, method="enumerate"), pvalue)
-
-
-@pytest.mark.parametrize(
-    "sigmas",
-    [
-        -2,
-        *(pytest.param(n, marks=pytest.mark.extended) for n in (0, 4)),
-        *(pytest.param(n, marks=pytest.mark.nightly) for n in (1, -7)),
-    ],
-)
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(n, marks=[pytest.mark.extended] if n.startswith("10^9") else []) for n in VERY_LARGE],
-)
-def test_very_large_multiplicities(name: str, sigmas: int) -> None:
-    sizes = VERY_LARGE[name]
-    deviation = sum(size**2 * count for size, count in sizes.items()) ** 0.5
-    excess = Fraction(sigmas) * round(deviation) / sum(size * count for size, count in sizes.items())
-    histogram = signed(sizes, Fraction(1, 2) + excess / 2)
-    observed = sum(difference * count for difference, count in histogram.items())
-    for alternative, (low, high) in oracles.histogram_pvalue_ends(histogram, observed).items():
-        check_pvalue(linear_test(histogram, alternative), low, high)
 
 
 @pytest.mark.parametrize("wins", [900, 980])

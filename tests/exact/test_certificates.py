@@ -18,6 +18,9 @@ LAWS = 50
 
 SIDES: tuple[Alternative, ...] = ("less", "greater")
 
+LONG = {3, 4, 5, 6, 9, 17, 18, 23, 24}
+"""Adversarial laws that take longer than a second."""
+
 N_CHUNKS = {"few": 120, "many": 80, "scales": 40, "large": 20, "real": 40}
 
 
@@ -38,7 +41,7 @@ def test_linear_certificates(family: str, number: int) -> None:
 @pytest.mark.parametrize(
     "number",
     [
-        pytest.param(number, marks=[pytest.mark.extended] if number else [])
+        pytest.param(number, marks=[pytest.mark.extended] if number in LONG else [])
         for number in range(len(coin_sums.ADVERSARIAL))
     ],
 )

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import accumulate
-from math import comb, gcd, isqrt, prod
+from math import gcd, isqrt, prod
 
 import flint
 import numpy as np
@@ -20,7 +20,7 @@ from trackperm.exact import PermutationTest, RationalStatistic, structured_test
 BITS = 640
 """Fraction bits of a probability where there are too many swaps to count them."""
 
-COUNTED = 3_000
+COUNTED = 10_000
 """Coins of one kind up to which swaps are counted."""
 
 LISTED = 1_000
@@ -61,6 +61,9 @@ ADVERSARIAL: tuple[Law, ...] = (
     {9_973: 60, 9_967: 60},
     {2**i: 1 for i in range(12)},
     {1: 1_000, 10**6: 1},
+    {999_983: 60, 999_979: 60},
+    {2: 10**7, 1: 1},
+    {1: 10**9},
 )
 
 
@@ -139,15 +142,15 @@ class CoinSum:
                 break
             size = max(few)
             c = dense.pop(size)
-            following: Counter[int] = Counter()
+            following, row = Counter[int](), _binomials(c)
             for value, ways in listed.items():
-                for j in range(c + 1):
-                    following[value + size * j] += ways * comb(c, j)
+                for j, chosen in enumerate(row):
+                    following[value + size * j] += ways * chosen
             listed = following
         rounded = max(dense.values()) > COUNTED
         first, product = 0, flint.fmpz_poly([1 << BITS if rounded else 1])
         for d, c in dense.items():
-            start, row = _floored(c) if rounded else (0, [comb(c, j) for j in range(c + 1)])
+            start, row = _floored(c) if rounded else (0, _binomials(c))
             spread = [0] * (d // divisor * (len(row) - 1) + 1)
             spread[:: d // divisor] = row
             product = product * flint.fmpz_poly(spread)
@@ -156,6 +159,10 @@ class CoinSum:
             first += d // divisor * start
         cumulated = list(accumulate(map(int, product.coeffs())))
         return listed, divisor, first, cumulated, BITS if rounded else sum(dense.values())
+
+
+def _binomials(n: int) -> list[int]:
+    return [*map(int, (flint.fmpz_poly([1, 1]) ** n).coeffs())]
 
 
 def _floored(n: int) -> tuple[int, list[int]]:

@@ -1,7 +1,7 @@
 """Exact p-values of paired-permutation tests, by methods that share nothing with trackperm.
 
-Every number is an integer or a Fraction: no rounding, so no tolerance. The only exception is
-`histogram_pvalue_ends`, for multiplicities too large to count, whose two ends are proved.
+Every number is an integer or a Fraction: no rounding, so no tolerance. Where multiplicities are too large to
+count, `coin_sums` has two ends.
 
 Three ways to count the 2**N swaps by their sum check one another in `exact/test_oracles.py`:
 
@@ -15,15 +15,16 @@ from __future__ import annotations
 
 import operator
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from itertools import accumulate, product
-from math import isqrt
 
 import flint
 
 Point = tuple[int, ...]
 Statistic = Callable[[Point], Fraction | int]
+
+MOST_COEFFICIENTS = 10**6
 
 ALTERNATIVES = ("two-sided", "less", "greater")
 
@@ -109,101 +110,9 @@ def _product_of_pairs(multiplicities: Mapping[int, int]) -> list[int]:
 # --- differences of one integer score per example -------------------------------------------------
 
 
-def difference_pvalues(differences: Iterable[int]) -> dict[str, Fraction]:
+def difference_pvalues(differences: Sequence[int]) -> dict[str, Fraction]:
     """P-values by alternative of sum(differences) when each changes sign with probability 1/2."""
-    histogram = Counter(differences)
-    return histogram_pvalues(histogram, sum(d * c for d, c in histogram.items()))
-
-
-def histogram_pvalues(histogram: Mapping[int, int], observed: int) -> dict[str, Fraction]:
-    """The same from distinct signed differences and their multiplicities, at any value of the sum.
-
-    Few and large differences go through a dictionary, the others through a polynomial of moderate degree,
-    so that one difference of 10**6 among 10**4 small ones costs no polynomial of degree 10**6.
-    """
-    folded = Counter({0: 0})
-    for difference, count in histogram.items():
-        if difference and count:
-            folded[abs(difference)] += count
-    small, large = _by_scale(folded)
-    coefficients = _product_of_pairs(small)
-    at_least = list(accumulate(reversed(coefficients), initial=0))[::-1]
-    degree = len(coefficients) - 1
-
-    # sum = 2 * (exponent + large part) - total, for the sum of signed differences
-    total = sum(e * c for e, c in folded.items())
-    large_sums = Counter({0: 1})
-    for e, c in large.items():
-        powers = list(enumerate(_product_of_pairs({1: c})))
-        following: Counter[int] = Counter()
-        for value, count in large_sums.items():
-            for used, ways in powers:
-                following[value + used * e] += count * ways
-        large_sums = following
-
-    def upper(threshold: int) -> int:
-        """Number of swaps whose sum is at least `threshold`."""
-        exponent = -((-threshold - total) // 2)  # ceil((threshold + total) / 2)
-        return sum(
-            count * at_least[min(max(exponent - value, 0), degree + 1)] for value, count in large_sums.items()
-        )
-
-    extreme = {"less": upper(-observed), "greater": upper(observed)}  # symmetric about 0
-    n_swaps = 2 ** sum(folded.values())
-    extreme["two-sided"] = n_swaps if observed == 0 else 2 * upper(abs(observed))
-    return {alternative: Fraction(n, n_swaps) for alternative, n in extreme.items()}
-
-
-def _by_scale(folded: Mapping[int, int], max_degree: int = 200_000) -> tuple[dict[int, int], dict[int, int]]:
-    """Split: the smallest differences while the polynomial's degree is moderate; the rest one by one."""
-    small: dict[int, int] = {}
-    large: dict[int, int] = {}
-    degree = 0
-    for e, c in sorted(folded.items()):
-        degree += e * c
-        (large if large or degree > max_degree else small)[e] = c
-    return small, large
-
-
-def histogram_pvalue_ends(
-    histogram: Mapping[int, int], observed: int, bits: int = 256
-) -> dict[str, tuple[Fraction, Fraction]]:
-    """Two ends that enclose each p-value, for multiplicities of a million and more.
-
-    The count of one sign in a row is binomial. Its probabilities within 60 standard deviations are rounded
-    down to multiples of 2**-bits, and so is every product: the sum over a region is then a lower end, and
-    what the whole distribution lacks to 1 is the width.
-    """
-    folded: Counter[int] = Counter()
-    for difference, count in histogram.items():
-        if difference:
-            folded[abs(difference)] += count
-    origin = -sum(e * c for e, c in folded.items())  # sum = origin + 2 * exponent
-    masses = flint.fmpz_poly([1 << bits])
-    for e, c in folded.items():
-        first, row = _binomial_floor(c, bits)
-        origin += 2 * e * first
-        spread = [0] * (e * (len(row) - 1) + 1)
-        spread[::e] = row
-        masses = flint.fmpz_poly([int(mass) >> bits for mass in (masses * flint.fmpz_poly(spread)).coeffs()])
-    law = {origin + 2 * exponent: int(mass) for exponent, mass in enumerate(masses.coeffs())}
-    lacking = (1 << bits) - sum(law.values())
-    ends = {}
-    for alternative in ALTERNATIVES:
-        low = sum(mass for value, mass in law.items() if rejects(value, observed, alternative))
-        ends[alternative] = (Fraction(low, 1 << bits), Fraction(low + lacking, 1 << bits))
-    return ends
-
-
-def _binomial_floor(n: int, bits: int) -> tuple[int, list[int]]:
-    """(first, masses): 2**bits * P(Binomial(n, 1/2) = first + i), rounded down, within 60 deviations."""
-    mode, reach = n // 2, 30 * (isqrt(n) + 1)
-    with flint.ctx.workprec(bits + 128):
-        ball = flint.arb.bin_uiui(n, mode) * flint.arb(2) ** (bits - n)
-        masses = {mode: int(ball.lower().floor().unique_fmpz())}
-    for j in range(mode, min(mode + reach, n)):
-        masses[j + 1] = masses[j] * (n - j) // (j + 1)
-    for j in range(mode, max(mode - reach, 0), -1):
-        masses[j - 1] = masses[j] * j // (n - j + 1)
-    first = min(masses)
-    return first, [masses[first + i] for i in range(len(masses))]
+    points, mirrored = [(d,) for d in differences], [(-d,) for d in differences]
+    # A polynomial has a coefficient for each integer up to the largest sum.
+    count = sums_by_polynomial if sum(map(abs, differences)) <= MOST_COEFFICIENTS else sums_by_dictionary
+    return structured_pvalues(count(points, mirrored), points, lambda point: point[0])
