@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
 
 import flint
@@ -14,7 +14,7 @@ import pytest
 from support.certificates import check_pvalue
 
 from trackperm.errors import CapacityError, InputError
-from trackperm.exact import RationalStatistic, TestOptions, difference_test, structured_test
+from trackperm.exact import TestOptions, difference_test
 from trackperm.exact.distributions.line import LineLaw
 from trackperm.exact.engines.linear.binomial import binomial_tail
 from trackperm.exact.engines.linear.tails import linear_tails
@@ -50,31 +50,6 @@ def check_tail(tail, truth: Fraction) -> None:
             assert abs(off - 1) <= tail.error * (1 + 1e-6) + 2.0**-60
 
 
-def laws() -> Iterator[tuple[list[int], list[int]]]:
-    rng = np.random.default_rng(5)
-    for _ in range(60):
-        steps = np.unique(rng.integers(1, rng.choice([3, 12, 70]), rng.integers(1, 8)))
-        yield steps.tolist(), rng.integers(1, rng.choice([3, 9, 80]), steps.size).tolist()
-
-
-@pytest.mark.parametrize(("steps", "counts"), list(laws()))
-def test_every_engine_against_integer_polynomials(steps: list[int], counts: list[int]) -> None:
-    up_to, n = counts_up_to(steps, counts), sum(counts)
-    rng = np.random.default_rng(0)
-    for limit in rng.integers(0, len(up_to), 4).tolist():
-        truth = Fraction(up_to[limit], 2**n)
-        for method in ("auto", "binomial", "enumerate", "dp", "lattice", "bracket"):
-            try:
-                (tail,), used, why = linear_tails(law(steps, counts), [limit], method, BUDGET)
-            except (CapacityError, InputError):
-                assert method in ("binomial", "enumerate")
-                continue
-            assert why
-            check_tail(tail, truth)
-            if used != "bracket":
-                assert tail.error <= 1e-10
-
-
 @pytest.mark.parametrize("n", [1, 2, 63, 130, 500, 1_025, 20_000, 10**6])
 @pytest.mark.parametrize("deviations", [0.0, 0.7, -0.7, 3.0, 12.0, 36.0])
 def test_binomial_tail(n: int, deviations: float) -> None:
@@ -88,16 +63,6 @@ def test_binomial_tail(n: int, deviations: float) -> None:
         off = flint.arb(tail.log_scale).exp() * flint.arb(tail.scaled) / truth
         assert abs(off - 1) <= tail.error * (1 + 1e-6) + 1e-60
     assert tail.error <= 1e-10
-
-
-def test_two_limits_at_once_are_two_tails() -> None:
-    steps, counts = [1, 4, 6, 9], [40, 50, 60, 70]
-    up_to, n = counts_up_to(steps, counts), sum(counts)
-    limits = [500, 499]
-    for method in ("dp", "lattice"):
-        tails, _, _ = linear_tails(law(steps, counts), limits, method, BUDGET)
-        for tail, limit in zip(tails, limits, strict=True):
-            check_tail(tail, Fraction(up_to[limit], 2**n))
 
 
 @pytest.mark.parametrize("deviations", [0.0, 0.5, 2.0, 5.0])
@@ -130,60 +95,6 @@ def test_differences_of_hundreds_of_bits() -> None:
     assert result.method == "bracket"
     assert math.isclose(result.observed, macro, rel_tol=1e-12)
     assert result.interval[1] / result.interval[0] <= 1.02
-
-
-def enumerated(differences: list[Fraction], alternative: str, *, mid: bool) -> Fraction:
-    """P-value of the sum of signed differences by listing the signs."""
-    observed, n = sum(differences), len(differences)
-    share = Fraction(0)
-    for signs in itertools.product((1, -1), repeat=n):
-        value = sum(s * d for s, d in zip(signs, differences, strict=True))
-        side = {
-            "two-sided": abs(value) - abs(observed),
-            "less": observed - value,
-            "greater": value - observed,
-        }
-        beyond = side[alternative]
-        share += Fraction(1) if beyond > 0 else Fraction(int(beyond == 0), 2 if mid else 1)
-    return share / 2**n
-
-
-@pytest.mark.parametrize("alternative", ["two-sided", "less", "greater"])
-@pytest.mark.parametrize("mid", [False, True])
-def test_real_scores_and_mid_p_against_enumeration(alternative: str, mid: bool) -> None:
-    rng = np.random.default_rng(3)
-    for _ in range(12):
-        n = int(rng.integers(1, 10))
-        candidate, baseline = rng.integers(0, 4, n) / 10, rng.integers(0, 4, n) / 10
-        differences = [
-            Fraction(round(10 * (u - v)), 10 * n)
-            for u, v in zip(candidate.tolist(), baseline.tolist(), strict=True)
-        ]
-        result = difference_test(candidate, baseline, alternative=alternative, mid_p=mid)
-        assert result.mid_p == mid
-        check_pvalue(result, enumerated(differences, alternative, mid=mid))
-        assert math.isclose(result.observed, float(sum(differences)), abs_tol=1e-15)
-
-
-def test_mid_p_of_a_structured_statistic() -> None:
-    rng = np.random.default_rng(4)
-    tp_u, in_u, tp_v, in_v = (RationalStatistic.variable(i, 4) for i in range(4))
-    h = tp_u.divide(tp_u + in_u / 2, undefined=0) - tp_v.divide(tp_v + in_v / 2, undefined=0)
-    for _ in range(6):
-        observed = rng.integers(0, 3, (8, 4))
-        swapped = observed[:, [2, 3, 0, 1]]
-        for alternative in ("two-sided", "greater"):
-            beyond = ties = 0
-            at = h(observed.sum(axis=0).tolist())
-            for signs in itertools.product((False, True), repeat=8):
-                value = h(np.where(np.array(signs)[:, None], observed, swapped).sum(axis=0).tolist())
-                size = abs(value) - abs(at) if alternative == "two-sided" else value - at
-                beyond, ties = beyond + (size > 0), ties + (size == 0)
-            for method in ("auto", "lattice"):
-                result = structured_test(
-                    observed, swapped, h, alternative=alternative, mid_p=True, method=method
-                )
-                check_pvalue(result, Fraction(2 * beyond + ties, 2**9))
 
 
 def test_the_engine_follows_the_problem() -> None:

@@ -78,34 +78,7 @@ def rounded(oracle: Callable[[Point], Decimal]) -> Callable[[Point], Fraction]:
     return value
 
 
-OUTCOMES = st.tuples(st.integers(0, 1), st.integers(0, 1), st.integers(0, 1))
-
-
-@st.composite
-def classified(draw: st.DrawFn) -> tuple[list[Point], list[Point]]:
-    """Examples with a label and two predictions, as confusion matrices of both runs."""
-    observed, swapped = [], []
-    for label, u, v in draw(st.lists(OUTCOMES, min_size=1, max_size=9)):
-        cells = [tuple(int((label, p) == cell) for cell in ((1, 1), (0, 1), (1, 0), (0, 0))) for p in (u, v)]
-        observed.append(cells[0] + cells[1])
-        swapped.append(cells[1] + cells[0])
-    return observed, swapped
-
-
 METHODS = st.sampled_from(["auto", "enumerate", "lattice"])
-
-
-@pytest.mark.parametrize("name", SCORES)
-@settings(deadline=None, max_examples=cases(60))
-@given(classified(), st.sampled_from(oracles.ALTERNATIVES), METHODS)
-def test_scores_against_enumeration(
-    name: str, pairs: tuple[list[Point], list[Point]], alternative: Any, method: Any
-) -> None:
-    h = difference_of(name)
-    expected = oracles.structured_pvalues(oracles.enumerated_sums(*pairs), pairs[0], rounded(h.oracle))
-    result = structured_test(*pairs, h.ours, alternative=alternative, method=method)
-    check_pvalue(result, expected[alternative])
-    assert result.ties == "exact"
 
 
 @settings(deadline=None, max_examples=cases(150))
