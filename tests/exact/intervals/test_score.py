@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from typing import Any
 
 import numpy as np
-import polars as pl
 import pytest
+from exact.intervals.coverages import NAMES, Laws, simulated
+from exact.intervals.populations import Simulation, n_classes_of, populations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq, minimize
@@ -16,18 +16,11 @@ from scipy.stats import binom
 from support.budget import Measured, cases
 from support.cases import F1
 
-import trackperm
-from trackperm.comparison.effect import interval_of as difference_interval
 from trackperm.exact import RationalStatistic
 from trackperm.exact.intervals import Interval, score, score_interval, why_not_scored
-from trackperm.pairing.pair import pair
-from trackperm.statistic import load_statistic
-from trackperm.tables import ExampleTable
 
 Z = 1.959963984540054
 TP, INCORRECT, TN = (1, 0), (0, 1), (0, 0)
-KINDS = np.array(list(itertools.product((0, 1), repeat=3)))
-"""Label, and whether the candidate and the baseline err."""
 
 
 def f1_rows(counts: dict[tuple[tuple[int, int], tuple[int, int]], int]) -> tuple[np.ndarray, ...]:
@@ -155,128 +148,21 @@ def test_the_observed_difference_is_inside(numbers: list[int]) -> None:
         assert observed - 1e-9 <= found.high <= 1.0 + 1e-6
 
 
-# By simulation.
-
-
-def law_of(
-    positives: float, rates: tuple[float, float], baseline: tuple[float, float], concordance: float
-) -> np.ndarray:
-    """Probabilities of `KINDS`; `rates` are how often the candidate errs on negatives and on positives."""
-    law = np.zeros((2, 2, 2))
-    for label, share in ((1, positives), (0, 1.0 - positives)):
-        u, v = min(rates[label], 1.0), min(baseline[label], 1.0)
-        both = u * v + concordance * (min(u, v) - u * v)
-        law[label] = share * np.array([[1.0 - u - v + both, v - both], [u - both, both]])
-    return law.ravel()
-
-
-def f1_law(positives: float, scores: tuple[float, float], concordance: float) -> np.ndarray:
-    """The same for runs with these F1, precision equal to recall."""
-    rates = [((1.0 - f) * positives / (1.0 - positives), 1.0 - f) for f in scores]
-    return law_of(positives, rates[0], rates[1], concordance)
-
-
-F1_LAWS = [
-    (f"F1 {f[0]} and {f[1]}, {p:.0%} positives, alike {c}, N = {n}", f1_law(p, f, c), n)
-    for p, f, c, n in (
-        *((0.05, (0.5, 0.5), 0.0, n) for n in (20, 100, 1000)),
-        *((0.05, (0.75, 0.65), 0.5, n) for n in (50, 200)),
-        *((0.1, (0.6, 0.5), 0.0, n) for n in (50, 200, 1000)),
-        *((0.3, (0.95, 0.93), 0.5, n) for n in (20, 50, 200)),
-        *((0.3, (0.99, 0.98), 0.9, n) for n in (50, 1000)),
-        *((0.3, (0.99, 0.9), 0.5, n) for n in (50, 200)),
-    )
-]
-OTHER_LAWS = [
-    (f"errs {r}, {p:.0%} positives, alike {c}, lead {g}, N = {n}", law, n)
-    for p, r, c, g, n in (
-        (0.3, (0.1, 0.1), 0.0, 0.5, 100),
-        (0.3, (0.01, 0.05), 0.7, 0.5, 50),
-        (0.3, (0.2, 0.2), 0.7, 0.0, 200),
-        (0.05, (0.02, 0.5), 0.0, 0.5, 200),
-        (0.05, (0.2, 0.2), 0.7, 0.5, 200),
-        (0.05, (0.01, 0.05), 0.0, 0.5, 800),
-    )
-    for law in [law_of(p, r, (r[0] * (1 + g), r[1] * (1 + g)), c)]
-]
-LAWS = {
-    "f1": F1_LAWS,
-    **dict.fromkeys(["precision", "recall", "mcc", "jaccard", "balanced_accuracy"], OTHER_LAWS),
-}
-
-
 @pytest.mark.slow
 @pytest.mark.generated
 @pytest.mark.parametrize(
     "name",  # with every change one rational function of the sums, and one with a root
-    [name if name in ("f1", "mcc") else pytest.param(name, marks=pytest.mark.nightly) for name in LAWS],
+    [
+        name if name in ("f1", "mcc") else pytest.param(name, marks=pytest.mark.nightly)
+        for name in (*NAMES, "jaccard", "balanced_accuracy")
+    ],
 )
 def test_coverage_and_one_sided_errors(name: str, measured: Measured) -> None:
     """An interval that is not shown counts as one that contains everything."""
-    labels = KINDS[:, 0]
-    runs = [
-        ExampleTable.from_native(
-            pl.DataFrame({"id": range(8), "label": labels, "prediction": labels ^ errs}), who
-        )
-        for who, errs in (("baseline", KINDS[:, 2]), ("candidate", KINDS[:, 1]))
-    ]
-    found = pair(*runs, load_statistic(name))
-    counted = found.by_unit()
-    observed, swapped = found.statistic.pairs(counted.candidate, counted.baseline)
-    h, rng, n_sets = found.statistic.h, np.random.default_rng(7), cases(75)
-    total = np.zeros(3)
-    for title, law, n in LAWS[name]:
-        sums = (law @ observed)[None]
-        truth = float(h.values(sums)[0] if isinstance(h, RationalStatistic) else np.asarray(h(sums)).item())
-        missed, shown = np.zeros(3), 0
-        for drawn in rng.multinomial(n, law, n_sets):
-            there = drawn > 0
-            table = observed[there], swapped[there], h, drawn[there]
-            if why_not_scored(*table) is not None:
-                continue
-            ends = [score_interval(*table, alpha=alpha) for alpha in (0.05, 0.1)]
-            if not all(isinstance(end, Interval) for end in ends):
-                continue
-            shown += 1
-            wide, narrow = ends
-            missed += [truth not in wide, narrow.low > truth + 1e-12, narrow.high < truth - 1e-12]
-        shares = missed / n_sets
-        measured(f"{name}, {title}: misses {shares[0]:.3f}, a 5 % bound {shares[1]:.3f} and {shares[2]:.3f};"
-                 f" shown {shown / n_sets:.2f}")  # fmt: skip
-        assert missed[0] <= binom.ppf(1.0 - 1e-3, n_sets, 0.07), title
-        assert missed[1:].max() <= binom.ppf(1.0 - 1e-3, n_sets, 0.065), title
-        total += shares
-    assert (total / len(LAWS[name]) < [0.06, 0.06, 0.06]).all()
-
-
-@pytest.mark.slow
-@pytest.mark.generated
-def test_coverage_of_kappa(measured: Measured) -> None:
-    """Its counts look up the labels of the data set, so that every data set is counted anew."""
-    cells = np.stack([KINDS[:, 0], KINDS[:, 0] ^ KINDS[:, 1], KINDS[:, 0] ^ KINDS[:, 2]])
-
-    def kappa(law: np.ndarray, run: int) -> float:
-        agreed = law @ (cells[0] == cells[run])
-        by_chance = sum((law @ (cells[0] == c)) * (law @ (cells[run] == c)) for c in (0, 1))
-        return float((agreed - by_chance) / (1 - by_chance))
-
-    rng, n_sets = np.random.default_rng(3), cases(50)
-    for title, law, n in OTHER_LAWS:
-        truth, missed = kappa(law, 1) - kappa(law, 2), np.zeros(3)
-        for drawn in rng.multinomial(n, law, n_sets):
-            label, candidate, baseline = (np.repeat(row, drawn) for row in cells)
-            runs = (
-                pl.DataFrame({"id": range(n), "label": label, "prediction": predicted})
-                for predicted in (baseline, candidate)
-            )
-            found = trackperm.compare(*runs, "cohen_kappa")
-            ends = [
-                difference_interval(found.statistic, found.count_table, alpha=alpha, alternative="two-sided")
-                for alpha in (0.05, 0.1)
-            ]
-            if all(isinstance(end, Interval) for end in ends):
-                wide, narrow = ends
-                missed += [truth not in wide, narrow.low > truth, narrow.high < truth]
-        measured(f"cohen_kappa, {title}: misses {missed / n_sets}")
-        assert missed[0] <= binom.ppf(1.0 - 1e-3, n_sets, 0.07), title
-        assert missed[1:].max() <= binom.ppf(1.0 - 1e-3, n_sets, 0.065), title
+    laws, n_sets, found = Laws(Simulation(name)), cases(300), []
+    for population in list(populations(n_classes_of(name)))[1::9]:
+        found.append(simulated(laws, population, n_sets, 7))
+        measured(f"{name}, {population.title}: {found[-1]}")
+        assert n_sets * found[-1].missed <= binom.ppf(1.0 - 1e-3, n_sets, 0.07), population.title
+        assert n_sets * found[-1].one_sided <= binom.ppf(1.0 - 1e-3, n_sets, 0.065), population.title
+    assert np.mean([[each.missed, each.one_sided] for each in found], axis=0).max() < 0.06
