@@ -63,7 +63,7 @@ def assert_exact(found: trackperm.Comparison, truth: Fraction) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_against_all_swaps(name: str) -> None:
     rng = np.random.default_rng(NAMES.index(name))
-    for number in range(cases(20)):
+    for number in range(cases(8)):
         n = int(rng.integers(4, 9))
         rows, (baseline, candidate) = random_rows(rng, name, n)
         scale = "raw" if name == "pairwise_accuracy" else ("ranks", "raw")[number % 2]
@@ -137,7 +137,7 @@ def test_bounds_hold_against_polynomials(scale: str) -> None:
 
     rng = np.random.default_rng(30)
     spec = statistic("roc_auc", scale=scale)
-    for _ in range(cases(100)):
+    for _ in range(cases(25)):
         n = int(rng.integers(12, 40))
         rows, scores = random_rows(rng, "roc_auc", n)
         found = trackperm.compare(*frames(rows, scores), spec)
@@ -366,8 +366,7 @@ def test_a_message_names_all_missing_columns() -> None:
 def test_scores_that_are_not_finite(value: float) -> None:
     baseline, candidate = frames(*random_rows(np.random.default_rng(45), "roc_auc", 9))
     broken = candidate.with_columns(score=pl.when(pl.col("id") == 6).then(value).otherwise(pl.col("score")))
-    expected = "has no value in|have no value in" if value != value else "`score` of `candidate` has"
-    " infinite values"
+    expected = "has no value in|have no value in" if value != value else "infinite values"
     with pytest.raises((InputError, InputTypeError), match=expected):
         trackperm.compare(baseline, broken, "roc_auc")
 

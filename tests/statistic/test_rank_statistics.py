@@ -117,9 +117,19 @@ def test_a_correlation_of_ranks_without_ties_is_exact() -> None:
     assert trackperm.compare(*scaled, "spearman").pvalue == found.pvalue
 
 
-def test_monte_carlo_is_labelled() -> None:
-    rows, baseline, candidate = random_runs(np.random.default_rng(22), "average_precision", 60)
-    found = trackperm.compare(*frames(rows, baseline, candidate), "average_precision", n_samples=2000)
+def test_without_ties_tau_b_is_exact_and_the_test_of_tau_a() -> None:
+    rng = np.random.default_rng(1)
+    label = rng.normal(size=200)
+    both = frames({"label": label}, *(label + rng.normal(size=(2, 200)) * np.array([[1.0], [2.0]])))
+    found, plain = (trackperm.compare(*both, name) for name in ("kendall_tau_b", "kendall_tau"))
+    assert found.pvalue == pytest.approx(plain.pvalue, rel=1e-9)
+    assert found.error_bound <= 1e-10
+
+
+@pytest.mark.parametrize("name", ["average_precision", "kendall_tau_b"])
+def test_monte_carlo_is_labelled(name: str) -> None:
+    rows, baseline, candidate = random_runs(np.random.default_rng(22), name, 60)
+    found = trackperm.compare(*frames(rows, baseline, candidate), name, n_samples=2000)
     assert (found.method, found.test.relation) == ("monte-carlo", "≈")
     assert "Monte Carlo of 2,000 swaps" in str(found)
     assert "for these ranks, level asymptotic" in str(found)

@@ -124,7 +124,9 @@ def test_the_ends_contain_exact_pvalues() -> None:
     assert np.median(widths) < 1.0
 
 
-@pytest.mark.parametrize("lift", [0.0, 0.05, 0.12, 0.25])
+@pytest.mark.parametrize(
+    "lift", [0.0, 0.12, *(pytest.param(lift, marks=pytest.mark.extended) for lift in (0.05, 0.25))]
+)
 @pytest.mark.parametrize("side", SIDES)
 def test_the_ends_contain_pvalues_of_the_lattice(lift: float, side: Any) -> None:
     """Rank two, and p-values down to 1e-600."""

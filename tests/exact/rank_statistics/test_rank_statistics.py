@@ -22,7 +22,11 @@ from trackperm.exact.rank_statistics import (
 )
 from trackperm.exact.rank_statistics import spearman as spearman_module
 
-SCORES = {"spearman": rank_scores.spearman, "average_precision": rank_scores.average_precision}
+SCORES = {
+    "spearman": rank_scores.spearman,
+    "average_precision": rank_scores.average_precision,
+    "kendall_tau_b": rank_scores.kendall_tau_b,
+}
 
 
 def random_examples(
@@ -30,7 +34,7 @@ def random_examples(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return codes of two systems and labels with ties of every kind."""
     u, v = rng.integers(0, n_values, (2, n))
-    labels = rng.integers(0, 2 if name == "average_precision" else 4, n)
+    labels = rng.integers(0, 2, n) if name == "average_precision" else rng.integers(-3, 4, n)
     labels[:2] = 0, 1
     return u, v, labels
 
