@@ -70,8 +70,8 @@ def written_spec(statistic: Statistic) -> str:
 
 
 def _of_pairs(statistic: Statistic, term: PairTerm, optional: Mapping[str, Any]) -> dict[str, Any]:
-    conditions = {"left": term.left, "right": term.right, "term": term.term, "score": term.score}
-    pairs: dict[str, Any] = {key: str(each) for key, each in conditions.items() if each is not None}
+    expressions = {"left": term.left, "right": term.right, "term": term.term, "score": term.score}
+    pairs: dict[str, Any] = {key: str(each) for key, each in expressions.items() if each is not None}
     # The weights of the data are known together with the units.
     if counts_weights := term.average == "weighted" and not statistic.resolution:
         pairs["average"] = term.average
