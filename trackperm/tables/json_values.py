@@ -57,6 +57,13 @@ def has_members(value: object, *names: str) -> bool:
     return isinstance(value, dict) and value.keys() >= set(names)
 
 
+def whole_number(value: object) -> int | None:
+    """Return the value of a number that is an integer, such as 2 or 2.0; None for any other value."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return int(value) if isinstance(value, int) or value.is_integer() else None
+
+
 def is_score(value: object) -> bool:
     """Whether a value of a metric is a number or missing; some formats log tuples to be aggregated."""
     return value is None or isinstance(value, bool | int | float)

@@ -50,6 +50,13 @@ def test_a_table_that_was_cut_is_refused(tmp_path: Path) -> None:
         read_examples(path)
 
 
+@pytest.mark.parametrize(("nrows", "found"), [("5", "text"), ({"x": 2}, "a mapping"), (2.5, "a decimal")])
+def test_a_number_of_rows_of_another_type_is_refused(nrows: Any, found: str, tmp_path: Path) -> None:
+    path = write(tmp_path / "a", {**WRITTEN, "nrows": nrows})
+    with pytest.raises(SourceError, match=f"`nrows` of `.*` is {found}; expected a number of rows"):
+        read_examples(path)
+
+
 def test_as_many_rows_as_wandb_keeps_are_noted(tmp_path: Path) -> None:
     data = [[i, 1] for i in range(200_000)]
     table = read_examples(write(tmp_path / "a", {**WRITTEN, "data": data, "nrows": len(data)}))

@@ -168,6 +168,15 @@ def test_a_server_that_writes_its_own_ids_is_understood(project: Project):
     assert contents(project.read(run)) == rows(4)
 
 
+def test_a_number_of_rows_of_another_type_says_nothing(project: Project):
+    run = project.log(lambda run: [run.log({"preds": table(2), "more": table(2)})])
+    entries = project.summary(run)
+    project.change_summary(run, preds={**entries["preds"], "nrows": {"x": 2}})
+    assert contents(project.read(run, "preds")) == rows(2)
+    with pytest.raises(SourceError, match=r"more  \(2 rows\)\n.*preds(\n|$)"):
+        project.read(run)
+
+
 def test_a_table_that_was_logged_again_unchanged_is_the_last(project: Project):
     """The server keeps one version of equal contents, and its alias tells that it is the newest."""
     run = project.log(lambda run: [run.log({"preds": table(4, start)}) for start in (0, 10, 0)])

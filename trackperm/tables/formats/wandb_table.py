@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from trackperm.errors import SourceError
+from trackperm.messages import kind
 from trackperm.tables.formats.log_table import read_split
-from trackperm.tables.json_values import has_members
+from trackperm.tables.json_values import has_members, whole_number
 from trackperm.tables.source import Source, SourceFile
 from trackperm.tables.table import ExampleTable
 
@@ -24,7 +25,10 @@ def read_wandb_table(file: SourceFile) -> ExampleTable:
     """
     table, claimed = read_split(file), file.document.get("nrows", None)
     if claimed is not None and claimed != len(table):
-        raise SourceError(f"`{file.origin}` claims {claimed:,} rows, but has {len(table):,}", hint=_HINT)
+        number = whole_number(claimed)
+        if number is None:
+            raise SourceError(f"`nrows` of `{file.origin}` is {kind(claimed)}; expected a number of rows")
+        raise SourceError(f"`{file.origin}` claims {number:,} rows, but has {len(table):,}", hint=_HINT)
     if len(table) == _LARGEST:
         note = f"it has {_LARGEST:,} rows, the most that W&B stores: the logged table may have had more"
         table = replace(table, notes=(*table.notes, note))

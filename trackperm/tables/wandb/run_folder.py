@@ -22,6 +22,7 @@ from urllib.parse import unquote, urlsplit
 from trackperm.errors import SourceError
 from trackperm.messages import listed
 from trackperm.storage import temporary_files
+from trackperm.tables.json_values import whole_number
 from trackperm.tables.remote import shown_locator
 from trackperm.tables.source import Source, SourceFile
 from trackperm.tables.table import ExampleTable
@@ -123,13 +124,12 @@ class RunFolder:
             is_incremental = entry["_type"] == "incremental-table-file"
             previous = entry.get("previous_increments_paths") if is_incremental else None
             previous = previous if isinstance(previous, list) else []
-            n_rows = entry.get("nrows")
             versions = {str(each.get("artifact_path")) for each in entries}
             tables.append(
                 LoggedTable(
                     key,
                     partial(self._logged_files, key, entry, previous),
-                    n_rows=n_rows if isinstance(n_rows, int) else None,
+                    n_rows=whole_number(entry.get("nrows")),
                     likelihood=likelihood_of_key(key, self.log.config),
                     n_versions=1 if is_incremental else len(versions),
                 )

@@ -20,6 +20,7 @@ from typing import Any
 
 from trackperm.errors import InputError, SourceError, TrackerError
 from trackperm.storage import temporary_files
+from trackperm.tables.json_values import whole_number
 from trackperm.tables.registry import detect_format
 from trackperm.tables.table import ExampleTable
 from trackperm.tables.wandb.logged_tables import (
@@ -221,7 +222,7 @@ class _LoggedByRun(_Logged):
                 yield LoggedTable(
                     key,
                     partial(self._logged_files, key, entry, paths),
-                    n_rows=entry.get("nrows"),
+                    n_rows=whole_number(entry.get("nrows")),
                     likelihood=likelihood_of_key(key, self._config),
                     n_versions=n_versions,
                 )

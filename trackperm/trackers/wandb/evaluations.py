@@ -14,6 +14,7 @@ from typing import Any
 import requests
 
 from trackperm.errors import SourceError, TrackerError
+from trackperm.tables.json_values import whole_number
 from trackperm.trackers.references import TrackedRun
 from trackperm.trackers.wandb.store import Store
 
@@ -38,9 +39,10 @@ def fetch_evaluation(
         for call in _calls(store, run.container, str(entry.get("evaluate_call_id")), what)
         if _EXAMPLE in str(call.get("op_name"))
     ]
-    if entry.get("nrows") not in (None, len(rows)):
+    n_rows = whole_number(entry.get("nrows"))
+    if n_rows not in (None, len(rows)):
         raise SourceError(
-            f"{what} has {len(rows):,} of {entry['nrows']:,} examples",
+            f"{what} has {len(rows):,} of {n_rows:,} examples",
             hint="were calls deleted in Weave, or did the run end before it sent all?",
         )
     folder.mkdir(exist_ok=True)
