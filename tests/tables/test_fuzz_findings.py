@@ -6,6 +6,7 @@ import io
 import json
 import zipfile
 from pathlib import Path
+from typing import Any
 from unittest.mock import Mock
 
 import numpy as np
@@ -13,6 +14,7 @@ import polars as pl
 import pytest
 from support.eval_logs import LM_EVAL, helm_instance
 
+import trackperm
 from trackperm import tables
 from trackperm.errors import SourceError
 from trackperm.tables import read_examples
@@ -100,6 +102,19 @@ def test_columns_without_rows_are_usable(suffix: str, tmp_path: Path) -> None:
     frame = pl.DataFrame({"id": [1]}).clear()
     (frame.write_ipc if suffix == "arrow" else frame.write_parquet)(path)
     assert unusable(read_examples(path), "id") is None
+
+
+@pytest.mark.parametrize("column", [[[], []], [{"b": []}, {"b": []}]], ids=["lists", "in objects"])
+@pytest.mark.parametrize("is_query", [False, True])
+def test_lists_that_are_all_empty(column: list[Any], is_query: bool, tmp_path: Path) -> None:
+    """Regression: polars panicked on the type that narwhals gives them."""
+    frame = pl.DataFrame({"id": [1, 2], "prediction": [1, 0], "label": [1, 1], "a": column})
+    path = tmp_path / "x.parquet"
+    frame.write_parquet(path)
+    read = ExampleTable.from_native(frame.lazy(), "query") if is_query else read_examples(path)
+    assert (unusable(read, "a") is None) == isinstance(column[0], list)
+    run = frame.lazy() if is_query else path
+    assert trackperm.compare(run, run, "accuracy").pvalue == 1.0
 
 
 @pytest.mark.parametrize("suffix", ["arrow", "parquet", "npz", "json"])

@@ -74,7 +74,7 @@ class Query(LazyTable):
     def dtypes(self, names: Collection[str]) -> dict[str, pl.DataType]:
         """Types of the columns `names` once they are read."""
         if self.lazy.implementation.is_polars():
-            schema = self.schema.to_polars()
+            schema = self.lazy.to_native().collect_schema()
             return {name: schema[name] for name in names}
         unknown = [name for name in names if name not in self._dtypes]
         if unknown:

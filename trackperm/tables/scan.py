@@ -60,9 +60,14 @@ class Scan(LazyTable):
     @cached_property
     def schema(self) -> nw.Schema:
         """Names of the columns and their types."""
+        return nw.from_native(pl.LazyFrame(schema=self._schema)).collect_schema()
+
+    @cached_property
+    def _schema(self) -> pl.Schema:
+        # narwhals takes lists without values as lists of an unknown type, on which polars panics.
         try:
             with panics_unprinted():
-                return nw.from_native(self.lazy).collect_schema()
+                return self.lazy.collect_schema()
         except UNREADABLE as error:
             raise self.unreadable(error) from error
 
@@ -73,8 +78,7 @@ class Scan(LazyTable):
 
     def dtypes(self, names: Collection[str]) -> dict[str, pl.DataType]:
         """Types of the columns `names`."""
-        schema = self.schema.to_polars()
-        return {name: schema[name] for name in names}
+        return {name: self._schema[name] for name in names}
 
     def head(self, n: int) -> Scan:
         """Take the first `n` rows."""
