@@ -99,8 +99,8 @@ Its square is still a float.
 SPREAD = 6.0
 """Standard deviations of a sum's rounding error that the certificate covers: 2e-9 is the chance of more."""
 
-BLOCK = 2**16
-"""Terms per step, of a frequency of a row each: complex arrays of 1 MiB stay in the second-level cache."""
+BLOCK = 2**15
+"""Terms per step, of a frequency of a row each: complex arrays of 512 KiB stay in the second-level cache."""
 
 MOST_FREQUENCIES = 2**21
 """Largest number of frequencies under a tilt: eight times as many as are planned without one."""
