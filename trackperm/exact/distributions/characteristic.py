@@ -44,8 +44,8 @@ EXACT_PHASES = 2**51
 """Largest phase for which floats hold the integers that it is summed from."""
 
 CHUNK = 2**14
-"""Frequency-row pairs per step: work arrays of up to 128 KiB, which the C library keeps. It asks the system for
-larger ones each time, and their pages then cost more than what is computed in them."""
+"""Frequency-row pairs per step: work arrays of up to 128 KiB, which the C library keeps. It asks the system
+for larger ones each time, and their pages then cost more than what is computed in them."""
 
 ROWS = 2**9
 """Rows whose logarithms are added in one sum: a sum of sums has fewer roundings, at best with sqrt(K) rows
