@@ -146,6 +146,56 @@ class TestColumns:
             asked(more, more)
         assert "`--metric COLUMN`" in str(caught.value.hint)
 
+    SCORED = (
+        ([0, 1] * 10, [i / 20 for i in range(20)], True),
+        (["no", "yes"] * 10, [i / 20 for i in range(20)], True),
+        ([i / 7 for i in range(20)], [i / 8 for i in range(20)], True),
+        ([1, 2, 3, 4] * 5, [2, 2, 3, 3] * 5, True),
+        ([0, 1] * 10, [0, 1, 1, 1] * 5, True),
+        ([False, True] * 10, [0.0, 1.0, 1.0, 1.0] * 5, True),
+        (["no", "yes"] * 10, [0, 1, 1, 1] * 5, False),
+        ([17, 4, 230, 8] * 5, [0, 1, 1, 1] * 5, False),
+        (["cat", "dog", "cow", "hen"] * 5, [i / 20 for i in range(20)], False),
+        ([["cat"], ["dog"]] * 10, [i / 20 for i in range(20)], False),
+    )
+
+    @pytest.mark.parametrize(("labels", "scores", "is_refused"), SCORED)
+    def test_a_score_beside_labels(self, labels: list[Any], scores: list[Any], is_refused: bool) -> None:
+        """It is what a classifier computed for the label, or says how good the answer is."""
+        frame = pl.DataFrame({"id": range(20), "label": labels, "score": scores})
+        if is_refused:
+            with pytest.raises(
+                InputError, match="may be the score of each answer, or what a model"
+            ) as caught:
+                asked(frame, frame)
+            assert "`--metric score`" in str(caught.value.hint)
+        else:
+            assert the_one(frame, frame).chosen == "the only score, `score`"
+        assert the_one(frame, frame, metrics=("score",)).columns["score"] == "score"
+        reward = frame.rename({"score": "reward"})
+        assert the_one(reward, reward).chosen == "the only score, `reward`"
+        answered = frame.with_columns(prediction=pl.lit("?"))
+        assert the_one(answered, answered).chosen == "the only score, `score`"
+
+    def test_a_few_texts_are_no_classes(self) -> None:
+        frame = pl.DataFrame({"id": [1, 2], "label": ["It is 4.", "It is 5."], "score": [0.5, 0.9]})
+        assert the_one(frame, frame).name == "score"
+
+    def test_a_score_beside_probabilities(self) -> None:
+        frame = pl.DataFrame(
+            {
+                "id": [1, 2, 3, 4],
+                "prediction": [0.0, 1.0, 0.2, 0.7],
+                "label": [0, 1, 0, 1],
+                "correct": [1] * 4,
+            }
+        )
+        assert the_one(frame, frame).name == "correct"
+        assert the_one(frame, frame, allow_unseen=True).name == "accuracy"
+        plain = frame.drop("correct")
+        with pytest.raises(InputError, match="holds decimals, and `label` does not"):
+            asked(plain, plain)
+
     def test_answers_that_never_equal_their_labels(self) -> None:
         """Free text is compared by its score; without one, the comparison is refused."""
         frame = pl.DataFrame({"id": [1, 2], "prediction": ["It is 4.", "It is 5."], "label": ["4", "6"]})

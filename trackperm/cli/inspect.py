@@ -35,6 +35,7 @@ _COMMON = (
     "las",
     "bracket_f1",
     "pooled_error_rate",
+    "roc_auc",
     "pass_at_1",
     "multiclass_log_loss",
     "mean",
@@ -311,7 +312,7 @@ def _candidates(columns: Sequence[_Column], n_rows: int) -> dict[str, list[str]]
         "id": sorted(ids, key=lambda name: not _is_called(name, "id")),
         "prediction": named("prediction"),
         "label": named("label"),
-        "score": sorted(numbers, key=lambda name: not _is_called(name, "score")),
+        "score": sorted(numbers, key=lambda name: (not _is_called(name, "score"), _is_called(name, "label"))),
     }
 
 
@@ -376,7 +377,7 @@ def _default(data: RunData, *, by_position: bool) -> tuple[str, list[str] | None
     try:
         statistics = Question(by_position=by_position).statistics_of([data.table, data.table])
     except TrackpermError as error:
-        return error.message, None
+        return error.message.partition("\n")[0], None
     default = f"{', '.join(statistic.name for statistic in statistics)} ({statistics[0].chosen})"
     options = ["--by-position"] * by_position
     for missing, words in (("error", []), ("drop", ["--missing", "drop"])):

@@ -9,7 +9,8 @@ comparison:
    rows of an example form one unit.
 3. The statistics are those that the user named; else the metrics that the log declares; else those for which
    the format is made; else accuracy, if there are predictions and labels; else the mean of the only score
-   column. If none of these is clear, the comparison is refused, and the error explains how to name one.
+   column, unless it may be what a classifier computed. If none of these is clear, the comparison is refused,
+   and the error explains how to name one.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from pathlib import Path
 from typing import get_args
 
 from trackperm.choices import Repeats, RepeatsInSpec, Unit
-from trackperm.comparison.accuracy_by_default import why_no_accuracy
+from trackperm.comparison.default_statistics import require_mean, why_no_accuracy
 from trackperm.comparison.log_metrics import column_of_metric, mean_of_metric, metrics_of, own_metrics
 from trackperm.errors import InputError, InputTypeError
 from trackperm.exact.options import require_choice
@@ -31,7 +32,7 @@ from trackperm.pairing.checks.label_values import require_label_values
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.class_columns import patterns_of_classes, with_class_columns
 from trackperm.statistic.direction import lower_is_better_by_name
-from trackperm.tables.column_names import ATTEMPT, IDS, INPUTS, LABELS, PREDICTIONS, SCORES
+from trackperm.tables.column_names import ATTEMPT, IDS, INPUTS, LABELS, PREDICTIONS, SCORE, SCORES
 from trackperm.tables.column_types import is_number
 from trackperm.tables.table import ExampleTable, have, id_columns
 
@@ -178,6 +179,8 @@ class Question:
         if not scores and counted:
             return [_chosen(counted[0], f"the statistic of the columns {listed(_COUNTED[counted[0]])}")]
         if len(scores) == 1:
+            if scores[0] == SCORE and labels is not None and predictions is None:
+                require_mean(tables, SCORE, labels)
             return [mean_of_metric(scores[0], scores[0], f"the only score, `{scores[0]}`")]
         if scores:
             found = f"each of {listed(scores)} could be the score"

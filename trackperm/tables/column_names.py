@@ -17,8 +17,11 @@ LABELS = (
 )
 """Usual names of columns of reference answers."""
 
+SCORE = "score"
+"""Name of a column that is either the score of an example or what a classifier computed for it."""
+
 SCORES = (
-    "score", "correct", "is_correct", "acc", "accuracy", "exact_match", "reward", "passed", "pass",
+    SCORE, "correct", "is_correct", "acc", "accuracy", "exact_match", "reward", "passed", "pass",
     "success",
 )
 """Usual names of columns that can only be the score of an example."""

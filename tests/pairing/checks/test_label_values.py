@@ -26,8 +26,8 @@ class TestUnseenLabels:
         scores = run(labels, 0.9, prediction=[round(0.13 + 0.011 * i, 3) for i in range(60)])
         error = refusal((run(labels, 0.9), scores), "accuracy")
         assert error.message == (
-            "`accuracy` compares predictions with labels, but none of the 60 predictions of `candidate` is"
-            " a label\n\n"
+            "`accuracy` compares predictions with labels, but `prediction` of `candidate` holds decimals, and"
+            " `label` does not\n\n"
             "    `prediction`   `label`\n"
             "    0.13 (1)       0 (30)\n"
             "    0.141 (1)      1 (30)\n"
@@ -39,6 +39,40 @@ class TestUnseenLabels:
         assert "convert probabilities or logits to classes" in str(error.hint)
         assert "`--allow-unseen`" in str(error.hint)
         assert "of `baseline`" in refusal((scores, run(labels, 0.9)), "accuracy").message
+
+    @pytest.mark.parametrize("name", ["accuracy", "f1", "balanced_accuracy", "cohen_kappa"])
+    def test_probabilities_of_which_some_are_0_or_1(self, name: str) -> None:
+        """Probabilities of confident models round to exactly 0 and 1, which equal labels."""
+        labels = [i % 2 for i in range(60)]
+        right = run(labels, 0.9)
+        saturated = run(labels, 0.9, prediction=[i % 2 if i < 50 else i / 60 for i in range(60)])
+        for labels_of in (pl.Int64, pl.Float64, pl.Boolean):
+            frames = [frame.with_columns(pl.col("label").cast(labels_of)) for frame in (right, saturated)]
+            if labels_of is pl.Boolean:
+                frames[0] = frames[0].with_columns(prediction="label")
+            error = refusal(frames, name)
+            assert "`prediction` of `candidate` holds decimals" in error.message
+            assert "1.0 (25)" in error.message
+            checked(frames, name, allow_unseen=True)
+
+    def test_ratings_by_a_regression(self) -> None:
+        labels = [1 + i % 5 for i in range(60)]
+        decimals = [float(each) if i % 3 else each + i / 100 for i, each in enumerate(labels)]
+        frame = run(labels, 1.0, prediction=decimals)
+        assert "holds decimals" in refusal((frame, frame), "accuracy").message
+
+    @pytest.mark.parametrize(
+        ("labels", "decimals"),
+        [
+            ([i % 2 for i in range(60)], [0.5] * 30),  # no answer
+            ([i % 2 for i in range(60)], [0.3, 0.6, 0.7]),  # few
+            ([i // 2 for i in range(60)], [i + 0.25 for i in range(20)]),  # sums, of which a third are wrong
+        ],
+    )
+    def test_decimals_among_classes(self, labels: list[int], decimals: list[float]) -> None:
+        predictions = [*decimals, *map(float, labels[len(decimals) :])]
+        frame = run(labels, 1.0, prediction=predictions)
+        assert compared((frame, frame), "accuracy").baseline_score == (60 - len(decimals)) / 60
 
     def test_another_spelling(self) -> None:
         labels = ["cat", "dog"] * 10
@@ -98,7 +132,7 @@ class TestUnseenLabels:
         labels = [i % 2 for i in range(20)]
         frame = run(labels, 0.5, prediction=[0.25 + i / 40 for i in range(20)])
         frames = [native(engine, frame.to_dict(as_series=False)) for _ in range(2)]
-        assert "none of the 20 predictions of `baseline`" in refusal(frames, "accuracy").message
+        assert "`prediction` of `baseline` holds decimals" in refusal(frames, "accuracy").message
 
     def test_csv(self, tmp_path: Path) -> None:
         labels = [i % 2 for i in range(20)]
@@ -106,7 +140,7 @@ class TestUnseenLabels:
         run(labels, 0.5).write_csv(tmp_path / "good.csv")
         scores.write_csv(tmp_path / "scores.csv")
         error = refusal((tmp_path / "good.csv", tmp_path / "scores.csv"), "accuracy")
-        assert f"predictions of `{tmp_path / 'scores.csv'}`" in error.message
+        assert f"`prediction` of `{tmp_path / 'scores.csv'}` holds decimals" in error.message
 
     @pytest.mark.parametrize("n", [3, 10_000])
     def test_answers_that_are_all_different_are_not_classes(self, n: int) -> None:
@@ -178,7 +212,7 @@ class TestUnseenLabels:
             scans(tmp_path, (seen, frame)),
         ):
             require_label_values(tables[:1], load_statistic("accuracy"))
-            with pytest.raises(InputError, match="none of the 10000 predictions") as caught:
+            with pytest.raises(InputError, match="none of the 10,000 predictions") as caught:
                 require_label_values(tables, load_statistic("accuracy"))
             assert f"of `{tables[1].origin}` is a label" in caught.value.message
             require_label_values(tables, load_statistic("accuracy"), allow_unseen=True)

@@ -32,9 +32,16 @@ MOST_CLASSES = 2**16
 _FIRST = 2**12  # first rows: nearly always they contain a predicted label, so that no more have to be read
 _SLICE = 2**20  # rows that are read at once
 _SHOWN = 5
+_FEW = (
+    0.05  # share of decimals among predictions of classes, such as wrong answers to questions of arithmetic
+)
 _NEGATIVE = (0, -1)  # False is 0
 _ALL_CLASSES = ("macro_f1", "balanced_accuracy", "accuracy")
 _ALL_AREAS = ("macro_roc_auc", "weighted_roc_auc")
+_CLASSES = (ColumnType.INTEGER, ColumnType.BOOLEAN)
+_OTHER_COLUMNS = (
+    "`--prediction NAME` and `--label NAME` name other columns, and `--allow-unseen` accepts these columns."
+)
 
 
 def require_label_values(
@@ -57,8 +64,8 @@ def require_label_values(
     ------
     InputError
         If the parameter `positive` is not a label, or was not chosen although there are more than two labels;
-        if a listed class is neither a label nor a prediction; or if labels repeat and no prediction of a run
-        is one of them.
+        if a listed class is neither a label nor a prediction; or if predictions are scores, or labels repeat
+        and no prediction of a run is one of them.
     """
     statistic = with_positive(tables, statistic, allow_unseen=allow_unseen)
     if not allow_unseen:
@@ -99,9 +106,9 @@ class _Values:
 
     def shown(self) -> list[str]:
         """List the most frequent values with their counts, and the number of others."""
-        found = [f"{shown(value)} ({n})" for value, n in list(self.counts.items())[:_SHOWN]]
+        found = [f"{shown(value)} ({n:,})" for value, n in list(self.counts.items())[:_SHOWN]]
         more = len(self.counts) - _SHOWN
-        return [*found, f"and {more} more" if self.is_all else "and more"] if more > 0 else found
+        return [*found, f"and {more:,} more" if self.is_all else "and more"] if more > 0 else found
 
     def setting(self, value: Any) -> str:
         """Return the option that makes a value the positive class."""
@@ -154,7 +161,7 @@ def with_positive(
         )
     if len(labels.counts) > 2 and not is_chosen:
         most = next(iter(labels.counts))
-        number = len(labels.counts) if labels.is_all else f"more than {MOST_CLASSES}"
+        number = f"{len(labels.counts):,}" if labels.is_all else f"more than {MOST_CLASSES:,}"
         others = _ALL_CLASSES if statistic.pair_term is None else _ALL_AREAS
         raise InputError(
             f"`{statistic.name}` counts one class against all others, but {where} {number} classes:"
@@ -237,7 +244,7 @@ def _as_text(value: object) -> str:
 
 
 def require_predicted(table: ExampleTable, statistic: Statistic) -> None:
-    """Refuse a run whose labels repeat but whose predictions never equal a label.
+    """Refuse a run whose predictions are scores, or whose labels repeat but are never predicted.
 
     This is the last part of :func:`require_label_values`.
     """
@@ -247,6 +254,8 @@ def require_predicted(table: ExampleTable, statistic: Statistic) -> None:
     if prediction not in table.columns or label not in table.columns:
         return
     try:
+        if are_scores(table, prediction, label):
+            raise _of_scores(table, statistic)
         if _is_predicted(table.head(_FIRST).only([prediction, label]), prediction, label):
             return
         labels = _Values.of([table], label)
@@ -257,26 +266,49 @@ def require_predicted(table: ExampleTable, statistic: Statistic) -> None:
             return
     except InputTypeError:
         return
+    if ColumnType.DECIMAL is predictions.type is not labels.type:
+        raise _of_scores(table, statistic)
     is_text = labels.type is ColumnType.TEXT
     difference = trivial_difference(list(predictions.counts), list(labels.counts)) if is_text else ""
-    are_scores = ColumnType.DECIMAL is predictions.type is not labels.type
-    if len(labels.counts) == 1 and not difference and not are_scores:
+    if len(labels.counts) == 1 and not difference:
         return  # it is possible that a run never predicts the only class
-    rows = zip_longest(predictions.shown(), labels.shown(), fillvalue="")
-    number = f" {sum(predictions.counts.values())}" if predictions.is_all else ""
-    message = (
-        f"`{statistic.name}` compares predictions with labels, but none of the{number} predictions of"
-        f" `{table.origin}` is a label"
-        f"{side_by_side((f'`{prediction}`', f'`{label}`'), rows)}"
-    )
-    advice = "write the labels and predictions of a class in the same way"
-    if are_scores:
-        advice = "convert probabilities or logits to classes first, by a threshold or argmax"
+    number = f" {sum(predictions.counts.values()):,}" if predictions.is_all else ""
     raise InputError(
-        f"{message}{difference}",
-        hint=f"{advice}; `--prediction NAME` and `--label NAME` name other columns, and `--allow-unseen`"
-        " accepts these columns.",
+        f"`{statistic.name}` compares predictions with labels, but none of the{number} predictions of"
+        f" `{table.origin}` is a label{_side_by_side(statistic, predictions, labels)}{difference}",
+        hint=f"write the labels and predictions of a class in the same way; {_OTHER_COLUMNS}",
     )
+
+
+def are_scores(table: ExampleTable, prediction: str, label: str) -> bool:
+    """Whether labels are integers or booleans and predictions decimals: probabilities, logits or regressions.
+
+    The first rows decide. Some scores may equal a label, such as probabilities of exactly 0.0 and 1.0. Few
+    decimals among integers are wrong answers, and one decimal, such as 0.5, may mean no answer.
+    """
+    head = table.head(_FIRST).only(dict.fromkeys((prediction, label)))
+    typed, _, types = typed_columns(head, head, [prediction, label])
+    if types[prediction] is not ColumnType.DECIMAL or types[label] not in _CLASSES:
+        return False
+    values, labels = (typed.frame.get_column(name).to_polars().drop_nulls() for name in (prediction, label))
+    decimals = values.filter(values != values.floor())
+    return len(decimals) > _FEW * len(values) and decimals.n_unique() >= max(2, labels.n_unique())
+
+
+def _of_scores(table: ExampleTable, statistic: Statistic) -> InputError:
+    """Describe predictions that are scores of the labels."""
+    prediction, label = statistic.columns["prediction"], statistic.columns["label"]
+    values = [found for name in (prediction, label) if (found := _Values.of([table], name)) is not None]
+    return InputError(
+        f"`{statistic.name}` compares predictions with labels, but `{prediction}` of `{table.origin}` holds"
+        f" decimals, and `{label}` does not{_side_by_side(statistic, *values)}",
+        hint=f"convert probabilities or logits to classes first, by a threshold or argmax; {_OTHER_COLUMNS}",
+    )
+
+
+def _side_by_side(statistic: Statistic, predictions: _Values, labels: _Values) -> str:
+    names = tuple(f"`{statistic.columns[role]}`" for role in ("prediction", "label"))
+    return side_by_side(names, zip_longest(predictions.shown(), labels.shown(), fillvalue=""))
 
 
 def _is_predicted(table: ExampleTable, prediction: str, label: str) -> bool:

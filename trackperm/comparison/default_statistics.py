@@ -1,4 +1,4 @@
-"""Check that accuracy suits the predictions and labels of runs, before it is used by default."""
+"""Check that a statistic suits the columns of runs, before it is used by default."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from trackperm.errors import TrackpermError
+from trackperm.errors import InputError, TrackpermError
+from trackperm.pairing.checks.label_values import are_scores
 from trackperm.tables.column_types import LISTS, ColumnType, numbers_in_two_ways, typed_columns
 from trackperm.tables.query import Query
 from trackperm.tables.table import ExampleTable
@@ -31,9 +32,43 @@ def why_no_accuracy(tables: Sequence[ExampleTable], prediction: str, label: str)
             return f"`{label}` or `{prediction}` of `{table.origin}` holds lists"
         if types[label] is ColumnType.DECIMAL and not are_versions:
             return f"`{label}` of `{table.origin}` holds decimals, which predictions seldom equal"
+        if are_scores(table, prediction, label):
+            return f"`{prediction}` of `{table.origin}` holds decimals, and `{label}` does not"
     if any(_any_equal(table, prediction, label) for table in tables):
         return None
     return f"no `{prediction}` equals its `{label}`, so the accuracy of each run is 0"
+
+
+def require_mean(tables: Sequence[ExampleTable], score: str, label: str) -> None:
+    """Refuse a score that may be the output of a classifier or regressor, whose mean says nothing of quality.
+
+    Beside labels that are numbers, or text of two classes, only a score of 0 and 1 is accepted, and beside
+    labels of 0 and 1 none is.
+
+    Raises
+    ------
+    InputError
+        If the score may be an output.
+    """
+    for table in tables:
+        try:
+            head = table.head(_BLOCK).only((score, label))
+            typed, _, types = typed_columns(head, head, [score, label])
+        except TrackpermError:
+            continue  # the pairing reports the error
+        if types[label] in LISTS:
+            continue
+        scores, labels = (typed.frame.get_column(name).drop_nulls().to_list() for name in (score, label))
+        classes = set(labels)
+        are_answers = types[label] is ColumnType.TEXT and (len(classes) > 2 or len(classes) == len(labels))
+        if are_answers or (set(scores) <= {0, 1} and not classes <= {0, 1}):
+            continue
+        raise InputError(
+            f"`{score}` of `{table.origin}` may be the score of each answer, or what a model computed for the"
+            f" label in `{label}`",
+            hint=f"`--metric {score}` compares means of `{score}`; `--statistic roc_auc` compares how well it"
+            " ranks labels of two classes; `--prediction NAME` names a column of predictions.",
+        )
 
 
 def _any_equal(table: ExampleTable, prediction: str, label: str) -> bool:
