@@ -106,7 +106,7 @@ def check_many(seed: int, n_cases: int) -> set[str]:
     return seen
 
 
-@pytest.mark.parametrize("seed", [10, 24])
+@pytest.mark.parametrize("seed", [20, 21])
 def test_the_method_is_that_of_the_unordered_pairs(seed: int) -> None:
     assert check_many(seed, cases(6)) >= {"enumerate", "lattice"}
 

@@ -194,6 +194,7 @@ def test_every_block_in_order(document: Path, request: pytest.FixtureRequest) ->
         document.write_text(written, encoding="utf-8")
 
 
+@pytest.mark.extended
 def test_the_site_is_built_strictly(tmp_path: Path) -> None:
     """Pages that no menu has, links and anchors that lead nowhere, and names that do not exist are errors."""
     command = [script("mkdocs"), "build", "-q", "-f", ROOT / "docs" / "mkdocs.yml", "-d", tmp_path / "site"]

@@ -67,7 +67,7 @@ def check(engines: Sequence[str], tables: tuple[pa.Table, pa.Table]) -> None:
         assert outcome(engine, *tables) == expected, engine
 
 
-@settings(deadline=None, max_examples=cases(15))
+@settings(deadline=None, max_examples=cases(8))
 @given(runs())
 def test_comparisons_agree_on_every_engine(tables: tuple[pa.Table, pa.Table]) -> None:
     check(ENGINES, tables)

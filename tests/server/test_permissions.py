@@ -145,6 +145,7 @@ def shared(guarded: Guarded, experiment: str, user: tuple[str, str]) -> tuple[st
     return experiment_id, runs
 
 
+@pytest.mark.extended
 def test_results_are_withdrawn_with_the_right_to_read(guarded: Guarded) -> None:
     """Regression: they stayed readable for an hour."""
     user = ("former", "the-formers-own-1")

@@ -141,9 +141,9 @@ def test_monte_carlo_is_labelled(name: str) -> None:
     ("name", "keys"),
     [
         *((name, ["cluster: user", "strata: stratum", "weights: {a: 3, b: 1}"]) for name in SCORES),
-        ("average_precision", []),
-        ("spearman", ["cluster: user"]),
-        ("kendall_tau_b", ["strata: stratum"]),
+        pytest.param("average_precision", [], marks=pytest.mark.extended),
+        pytest.param("spearman", ["cluster: user"], marks=pytest.mark.extended),
+        pytest.param("kendall_tau_b", ["strata: stratum"], marks=pytest.mark.extended),
     ],
 )
 def test_verified_from_the_logged_codes(name: str, keys: list[str]) -> None:

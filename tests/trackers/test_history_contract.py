@@ -44,7 +44,8 @@ def tagged(store: TrackerStore, experiment: str, name: str, tags: dict[str, str]
 def made(store: TrackerStore, experiment: str, name: str, **tags: str) -> TrackedRun:
     with tagged(store, experiment, name, tags) as locator:
         pass
-    time.sleep(1.1)  # W&B knows the seconds that runs were started in
+    if not isinstance(store, MlflowExperiments):
+        time.sleep(1.1)  # W&B knows the seconds that runs were started in
     return store.tracker().find(locator)
 
 

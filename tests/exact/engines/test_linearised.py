@@ -130,7 +130,7 @@ def test_the_ends_contain_exact_pvalues() -> None:
 @pytest.mark.parametrize("side", SIDES)
 def test_the_ends_contain_pvalues_of_the_lattice(lift: float, side: Any) -> None:
     """Rank two, and p-values down to 1e-600."""
-    for seed, n in itertools.product(range(2), (200, 1000, 4000)):
+    for seed, n in itertools.product(range(2), (200, 2000)):
         rng = np.random.default_rng(seed)
         u, v = (
             np.stack([rng.binomial(4, q, n), rng.binomial(4, 1 - q, n)], axis=1) for q in (0.6 + lift, 0.6)
@@ -248,7 +248,7 @@ def test_auto_takes_certified_ends_where_they_are_tight() -> None:
     assert low < far.estimate.log10 < by_name.log10_pvalue
 
 
-@pytest.mark.parametrize("candidate", [0.602, 0.613])
+@pytest.mark.parametrize("candidate", [0.602, pytest.param(0.613, marks=pytest.mark.extended)])
 def test_estimates_are_within_the_ends(candidate: float) -> None:
     problem = class_predictions(100_000, 20, 0.6, candidate)
     bracket, drawn = class_test(problem), class_test(problem, method="tilted", n_samples=4000)

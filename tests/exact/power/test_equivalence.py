@@ -122,9 +122,9 @@ def test_of_f1_it_is_that_of_simulated_data(n: int, margin: float, measured: Mea
 @pytest.mark.parametrize(
     ("sample", "truth", "margin"),
     [
-        (area(200, 0.5, (0.9, 0.9), 0.0), 0.0, 0.08),
+        pytest.param(area(200, 0.5, (0.9, 0.9), 0.0), 0.0, 0.08, marks=pytest.mark.extended),
         (area(200, 0.5, (0.83, 0.8), 0.8), 0.03, 0.06),
-        (area(60, 0.5, (0.9, 0.9), 0.8), 0.0, 0.08),
+        pytest.param(area(60, 0.5, (0.9, 0.9), 0.8), 0.0, 0.08, marks=pytest.mark.extended),
         (tau(200, (0.5, 0.5), 1.0), 0.0, 0.12),
     ],
 )

@@ -35,7 +35,7 @@ BOARDS = {
     "false discovery rate": lambda: sweep(40, correction="by"),
 }
 
-FIRST = ("40", "long names", "ties")
+FIRST = ("long names", "ties")
 
 
 def frames() -> list[pl.DataFrame]:
