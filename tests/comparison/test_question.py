@@ -196,6 +196,36 @@ class TestColumns:
         with pytest.raises(InputError, match="holds decimals, and `label` does not"):
             asked(plain, plain)
 
+    @pytest.mark.parametrize(
+        ("name", "scores", "absent"),
+        [
+            ("score", [5, -1, 3, -1], -1),
+            ("score", [0.5, -1.0, 0.25, 1.0], -1),
+            ("score", [0.5, -999.0, None, 1.0], -999),
+            ("score", [0, -9, 1, 1], -9),
+            ("correct", [0, -1, 1, 1], -1),
+            ("score", [0, -1, 1, 1], None),
+            ("score", [1, -1, 1, 1], None),
+            ("score", [5, -1, 3, -2], None),
+            ("score", [0.5, -0.5, 0.25, 1.0], None),
+            ("score", [-3, -3, -3, -3], None),
+            ("reward", [10, -1, 10, -1], None),
+        ],
+    )
+    def test_a_negative_number_among_others(self, name: str, scores: list[Any], absent: int | None) -> None:
+        """A judge that gave no score; or a loss, beside ties and wins."""
+        plain = pl.DataFrame({"id": range(4), name: [1, 1, 0, 0]})
+        frame = pl.DataFrame({"id": range(4), name: scores})
+        for frames in ([plain, frame], [frame, plain]):
+            if absent is None:
+                assert the_one(*frames).name == name
+                continue
+            n = scores.count(absent)
+            with pytest.raises(InputError, match=f"is {absent} in {n} rows and not negative") as caught:
+                asked(*frames)
+            assert f"`--metric {name}` compares means" in str(caught.value.hint)
+            assert the_one(*frames, metrics=(name,)).name == name
+
     def test_answers_that_never_equal_their_labels(self) -> None:
         """Free text is compared by its score; without one, the comparison is refused."""
         frame = pl.DataFrame({"id": [1, 2], "prediction": ["It is 4.", "It is 5."], "label": ["4", "6"]})

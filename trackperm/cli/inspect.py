@@ -36,9 +36,9 @@ _COMMON = (
     "bracket_f1",
     "pooled_error_rate",
     "roc_auc",
-    "pass_at_1",
     "multiclass_log_loss",
     "mean",
+    "pass_at_1",
 )
 """Statistics in order of preference for the example command."""
 

@@ -8,6 +8,7 @@ import polars as pl
 
 from trackperm.errors import InputError, TrackpermError
 from trackperm.pairing.checks.label_values import are_scores
+from trackperm.tables.column_names import REWARD, SCORE
 from trackperm.tables.column_types import LISTS, ColumnType, numbers_in_two_ways, typed_columns
 from trackperm.tables.query import Query
 from trackperm.tables.table import ExampleTable
@@ -68,6 +69,37 @@ def require_mean(tables: Sequence[ExampleTable], score: str, label: str) -> None
             f" label in `{label}`",
             hint=f"`--metric {score}` compares means of `{score}`; `--statistic roc_auc` compares how well it"
             " ranks labels of two classes; `--prediction NAME` names a column of predictions.",
+        )
+
+
+def require_scores(tables: Sequence[ExampleTable], name: str) -> None:
+    """Refuse a column of scores in which one negative number, such as -1, may mean that there is no score.
+
+    Rewards may be negative, and a score of -1, 0 and 1 is a loss, a tie and a win.
+
+    Raises
+    ------
+    InputError
+        If one negative integer stands beside numbers that are not negative.
+    """
+    for table in () if name == REWARD else tables:
+        try:
+            head = table.head(_BLOCK).only((name,))
+            typed, _, _ = typed_columns(head, head, [name])
+        except TrackpermError:
+            continue  # the pairing reports the error
+        values = typed.frame.get_column(name).to_polars().cast(pl.Float64).drop_nulls()
+        negative = values.filter(values < 0.0)
+        if negative.n_unique() != 1 or not float(negative[0]).is_integer() or len(negative) == len(values):
+            continue
+        if name == SCORE and values.is_in([-1.0, 0.0, 1.0]).all():
+            continue
+        absent = int(negative[0])
+        raise InputError(
+            f"`{name}` of `{table.origin}` is {absent} in {len(negative):,} rows and not negative in others,"
+            f" so {absent} may mean that there is no score",
+            hint="leave the value empty where there is no score, and `--missing` says how that counts;"
+            f" `--metric {name}` compares means of `{name}` as it is.",
         )
 
 

@@ -9,8 +9,8 @@ comparison:
    rows of an example form one unit.
 3. The statistics are those that the user named; else the metrics that the log declares; else those for which
    the format is made; else accuracy, if there are predictions and labels; else the mean of the only score
-   column, unless it may be what a classifier computed. If none of these is clear, the comparison is refused,
-   and the error explains how to name one.
+   column, unless it may be what a classifier computed, or a number in it may mean that there is no score. If
+   none of these is clear, the comparison is refused, and the error explains how to name one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import get_args
 
 from trackperm.choices import Repeats, RepeatsInSpec, Unit
-from trackperm.comparison.default_statistics import require_mean, why_no_accuracy
+from trackperm.comparison.default_statistics import require_mean, require_scores, why_no_accuracy
 from trackperm.comparison.log_metrics import column_of_metric, mean_of_metric, metrics_of, own_metrics
 from trackperm.errors import InputError, InputTypeError
 from trackperm.exact.options import require_choice
@@ -181,6 +181,7 @@ class Question:
         if len(scores) == 1:
             if scores[0] == SCORE and labels is not None and predictions is None:
                 require_mean(tables, SCORE, labels)
+            require_scores(tables, scores[0])
             return [mean_of_metric(scores[0], scores[0], f"the only score, `{scores[0]}`")]
         if scores:
             found = f"each of {listed(scores)} could be the score"

@@ -20,8 +20,11 @@ LABELS = (
 SCORE = "score"
 """Name of a column that is either the score of an example or what a classifier computed for it."""
 
+REWARD = "reward"
+"""Name of a column of scores that may be negative."""
+
 SCORES = (
-    SCORE, "correct", "is_correct", "acc", "accuracy", "exact_match", "reward", "passed", "pass",
+    SCORE, "correct", "is_correct", "acc", "accuracy", "exact_match", REWARD, "passed", "pass",
     "success",
 )
 """Usual names of columns that can only be the score of an example."""
