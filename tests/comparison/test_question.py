@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -225,6 +226,24 @@ class TestColumns:
                 asked(*frames)
             assert f"`--metric {name}` compares means" in str(caught.value.hint)
             assert the_one(*frames, metrics=(name,)).name == name
+
+    @pytest.mark.parametrize(
+        ("passed", "name"),
+        [
+            ([True, False, None, True], "pass_at_1"),
+            ([1.0, 0.0, 1.0, 1.0], "pass_at_1"),
+            ([Decimal("1.0"), Decimal("0.0"), None, None], "pass_at_1"),
+            ([1, 0, 3, 1], "passed"),
+            ([0.5, 0.0, 1.0, 1.0], "passed"),
+        ],
+    )
+    def test_attempts_that_pass_or_numbers_of_tests(self, passed: list[Any], name: str) -> None:
+        """Regression: three passed tests of a problem counted as three attempts that passed."""
+        plain = pl.DataFrame({"id": range(4), "passed": [1, 1, 0, 0]})
+        frame = pl.DataFrame({"id": range(4), "passed": passed})
+        for frames in ([plain, frame], [frame, plain]):
+            assert the_one(*frames).name == name
+            assert the_one(*frames, metrics=("passed",)).name == name
 
     def test_answers_that_never_equal_their_labels(self) -> None:
         """Free text is compared by its score; without one, the comparison is refused."""

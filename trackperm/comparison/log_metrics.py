@@ -7,13 +7,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from trackperm.errors import InputError
+import polars as pl
+
+from trackperm.errors import InputError, TrackpermError
 from trackperm.messages import did_you_mean, listed
 from trackperm.statistic import Statistic, builtin_names, load_statistic, read_statistic
 from trackperm.statistic.direction import direction_word, lower_is_better_by_name
 from trackperm.statistic.document import dump
-from trackperm.tables.column_types import is_number
+from trackperm.tables.column_names import PASSED
+from trackperm.tables.column_types import is_number, typed_columns
 from trackperm.tables.table import ExampleTable, have
+
+_FIRST = 1000
+"""Rows that show what a column holds."""
 
 _SCORE = "score."
 """Prefix of score columns, in formats whose other columns may have the same names."""
@@ -46,7 +52,7 @@ def own_metrics(tables: Sequence[ExampleTable]) -> list[Statistic]:
             f" {listed(left)}; declare it by `greater_is_better` in a spec"
         )
     why = "the metric of the log" if len(shared) == 1 else "one of the metrics of the log"
-    found = [mean_of_metric(name, column, why) for name, column in (known or shared).items()]
+    found = [statistic_of_metric(name, column, tables, why) for name, column in (known or shared).items()]
     return [replace(found[0], found=tuple(notes)), *found[1:]]
 
 
@@ -58,6 +64,27 @@ def metrics_of(table: ExampleTable) -> Mapping[str, str]:
     return {name.removeprefix(_SCORE): name for name in names if is_number(name, [table])}
 
 
+def statistic_of_metric(name: str, column: str, tables: Sequence[ExampleTable], why: str = "") -> Statistic:
+    """Return pass@1 if the column `passed` says whether attempts pass; the mean of any other column.
+
+    A number of tests that pass is averaged: its first rows hold others than 0 and 1.
+    """
+    if column == PASSED and all(_is_binary(table, column) for table in tables):
+        return replace(load_statistic("pass_at_1"), chosen=why)
+    return mean_of_metric(name, column, why)
+
+
+def _is_binary(table: ExampleTable, column: str) -> bool:
+    """Whether the first values are 0, 1, true, false or missing."""
+    head = table.head(_FIRST).only((column,))
+    try:
+        typed, _, _ = typed_columns(head, head, [column])
+    except TrackpermError:
+        return True  # the pairing reports the error
+    values = typed.frame.get_column(column).to_polars().cast(pl.Float64).drop_nulls()
+    return bool(values.is_in([0.0, 1.0]).all())
+
+
 @lru_cache(maxsize=256)
 def mean_of_metric(name: str, column: str, why: str = "") -> Statistic:
     """Build the mean of a column of scores; refuse names that leave the better direction open."""
@@ -67,8 +94,6 @@ def mean_of_metric(name: str, column: str, why: str = "") -> Statistic:
             hint=f"declare it in a spec: `counts: {{total: score, n: 1}}`, `columns: {{score: {column}}}`,"
             " `score: total / n` and `greater_is_better: true`; `trackperm statistic new` writes a template.",
         )
-    if column == "passed":
-        return replace(load_statistic("pass_at_1"), chosen=why)
     title = re.sub(r"[^A-Za-z0-9_.-]", "_", name)[:59]
     title = f"mean_{title}" if title in builtin_names() or not title else title
     document = {

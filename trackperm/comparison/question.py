@@ -23,7 +23,7 @@ from typing import get_args
 
 from trackperm.choices import Repeats, RepeatsInSpec, Unit
 from trackperm.comparison.default_statistics import require_mean, require_scores, why_no_accuracy
-from trackperm.comparison.log_metrics import column_of_metric, mean_of_metric, metrics_of, own_metrics
+from trackperm.comparison.log_metrics import column_of_metric, metrics_of, own_metrics, statistic_of_metric
 from trackperm.errors import InputError, InputTypeError
 from trackperm.exact.options import require_choice
 from trackperm.exact.scores.resolution import Resolution
@@ -160,7 +160,9 @@ class Question:
         if self.statistics:
             return [load_statistic(source) for source in self.statistics]
         if self.metrics:
-            return [mean_of_metric(name, column_of_metric(name, tables)) for name in self.metrics]
+            return [
+                statistic_of_metric(name, column_of_metric(name, tables), tables) for name in self.metrics
+            ]
         return own_metrics(tables) or _of_format(tables) or self._of_columns(tables)
 
     def _of_columns(self, tables: Sequence[ExampleTable]) -> list[Statistic]:
@@ -182,7 +184,7 @@ class Question:
             if scores[0] == SCORE and labels is not None and predictions is None:
                 require_mean(tables, SCORE, labels)
             require_scores(tables, scores[0])
-            return [mean_of_metric(scores[0], scores[0], f"the only score, `{scores[0]}`")]
+            return [statistic_of_metric(scores[0], scores[0], tables, f"the only score, `{scores[0]}`")]
         if scores:
             found = f"each of {listed(scores)} could be the score"
         else:

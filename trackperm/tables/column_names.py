@@ -23,8 +23,11 @@ SCORE = "score"
 REWARD = "reward"
 """Name of a column of scores that may be negative."""
 
+PASSED = "passed"
+"""Name of a column that says whether an attempt passes, or how many of its tests pass."""
+
 SCORES = (
-    SCORE, "correct", "is_correct", "acc", "accuracy", "exact_match", REWARD, "passed", "pass",
+    SCORE, "correct", "is_correct", "acc", "accuracy", "exact_match", REWARD, PASSED, "pass",
     "success",
 )
 """Usual names of columns that can only be the score of an example."""
