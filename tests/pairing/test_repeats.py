@@ -184,6 +184,11 @@ class TestRules:
         with pytest.raises(InputError, match=f"`{statistic}` is not a share of rows that pass"):
             compared(self.BASELINE, self.CANDIDATE, statistic, repeats="any", **options)
 
+    def test_numbers_of_passed_tests_are_no_attempts(self) -> None:
+        frame = pl.DataFrame({"id": [1, 1, 2, 2], "passed": [0, 3, 1, 1]})
+        with pytest.raises(InputError, match="the count `passed` of `pass_at_k` has other values"):
+            trackperm.compare(frame, frame, "pass_at_k")
+
     def test_rules_of_classes(self) -> None:
         with pytest.raises(InputError, match="`macro_f1` has classes"):
             compared(self.BASELINE, self.CANDIDATE, "macro_f1", repeats="mean")

@@ -223,13 +223,17 @@ def _require_passes(rows: JoinedRows, frame: Frame, names: Sequence[str], statis
             )
             found |= set(rows.engine.collected(own.unique().sort("value").head(_FEW)).to_series().to_list())
         values.append(found)
-    varying = [each for each in values if len(each) > 1]
-    if len(varying) > 1 or any(each - {0, 1} for each in values) or not statistic.greater_is_better:
-        raise InputError(
-            f"`repeats: {statistic.repeats}` requires rows that pass or fail, but `{statistic.name}` is not a"
-            " share of rows that pass",
-            hint="`--repeats mean` averages the rows of an example for any counts.",
-        )
+    hint = "`--repeats mean` averages the rows of an example for any counts."
+    needed = f"`repeats: {statistic.repeats}` requires rows that pass or fail"
+    for name, found in zip(names, values, strict=True):
+        if found - {0, 1}:
+            raise InputError(
+                f"{needed}, counted as 1 and 0, but the count `{name}` of `{statistic.name}` has other"
+                " values",
+                hint=hint,
+            )
+    if sum(len(each) > 1 for each in values) > 1 or not statistic.greater_is_better:
+        raise InputError(f"{needed}, but `{statistic.name}` is not a share of rows that pass", hint=hint)
 
 
 def asymptotic(numbers: RowNumbers, rule: RepeatsInSpec | None) -> str | None:
