@@ -411,25 +411,30 @@ def signed_differences(
         differences = np.subtract(candidate, baseline, dtype=dtype, casting="unsafe")
         values, found = np.unique(differences, return_counts=True)
         return values, found.astype(np.int64)
-    possible = range(low, high + 1)
-    parts = [slice(first, first + CHUNK) for first in range(0, candidate.size, CHUNK)]
+    n_possible = high - low + 1
     chunks = (
-        np.subtract(candidate[part], baseline[part], dtype=np.int64, casting="unsafe") for part in parts
+        np.subtract(
+            candidate[first : first + CHUNK],
+            baseline[first : first + CHUNK],
+            dtype=np.int64,
+            casting="unsafe",
+        )
+        for first in range(0, candidate.size, CHUNK)
     )
-    if len(possible) > FEW_VALUES:
-        counts: IntArray = np.zeros(len(possible), dtype=np.int64)
+    if n_possible > FEW_VALUES:
+        counts: IntArray = np.zeros(n_possible, dtype=np.int64)
         for chunk in chunks:
             chunk -= low
-            counts += np.bincount(chunk, minlength=counts.size)
-        (present,) = counts.nonzero()
-        return present + low, counts[present]
-    numbers = [0] * len(possible)
-    for chunk in chunks:
-        for place in range(1, len(possible)):
-            numbers[place] += int(np.count_nonzero(chunk == possible[place]))
-    numbers[0] = candidate.size - sum(numbers)
-    kept = [value for value, number in zip(possible, numbers, strict=True) if number]
-    return np.array(kept), np.array([number for number in numbers if number])
+            counts += np.bincount(chunk, minlength=n_possible)
+    else:
+        numbers = [0] * n_possible
+        for chunk in chunks:
+            for place in range(1, n_possible):
+                numbers[place] += int(np.count_nonzero(chunk == low + place))
+        numbers[0] = candidate.size - sum(numbers)
+        counts = np.array(numbers)
+    (present,) = counts.nonzero()
+    return present + low, counts[present]
 
 
 def _bounds(values: npt.NDArray[Any]) -> tuple[int, int]:

@@ -79,7 +79,8 @@ def fitting_engines(
             obstacle = f"it would take about {engine.seconds:.0f} s: `--method {engine.name}` waits"
         if obstacle is None:
             fitting.append(engine)
-        obstacles.append(f"{engine.name}: {obstacle}")
+        else:
+            obstacles.append(f"{engine.name}: {obstacle}")
     if not fitting:
         raise CapacityError("no exact engine fits: " + "; ".join(obstacles))
     return fitting

@@ -100,7 +100,7 @@ class LinearStatistic:
                     found[1] += count if difference > 0 else 0
             few = sorted(numbers)
             sizes = np.array(few, dtype=differences.dtype)
-            totals, ups = (np.array([numbers[size][i] for size in few], dtype=np.int64) for i in range(2))
+            totals, ups = np.array([numbers[size] for size in few], dtype=np.int64).reshape(-1, 2).T
         else:
             sizes, places = np.unique(np.abs(differences), return_inverse=True)
             totals, ups = np.zeros((2, sizes.size), dtype=np.int64)
