@@ -26,7 +26,7 @@ TARGET = 1e-10
 CHUNK = 250
 """Cases that are checked, and whose median is taken, together."""
 
-LOOSE = 300.0
+LOOSE = 400.0
 """In the median a bound may be this many times the true error, or 2^-52 where that is smaller."""
 
 NORMAL = -1021
