@@ -92,7 +92,8 @@ Metrics = Annotated[
     typer.Option(
         "--metric",
         metavar="NAME",
-        help="A metric of the runs, or a column of scores, whose means are compared; repeatable."
+        help="A metric of the runs, or a column of scores, whose means are compared, or a value, such as"
+        " verdict=CORRECT or verdict!=WRONG, whose shares are compared; repeatable."
         " [default: the metrics that the runs have logged]",
         show_default=False,
         rich_help_panel=STATISTIC,
@@ -102,7 +103,8 @@ Metric = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help="A metric of the runs, or a column of scores, whose means are compared.",
+        help="A metric of the runs, or a column of scores, whose means are compared, or a value, such as"
+        " verdict=CORRECT or verdict!=WRONG, whose shares are compared.",
         rich_help_panel=STATISTIC,
     ),
 ]

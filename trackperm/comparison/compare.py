@@ -208,7 +208,8 @@ def compare(
         default, the metrics that the runs have logged, or else accuracy; see
         :mod:`trackperm.comparison.question`.
     metric : str or list of str, optional
-        A metric of the runs, or a column that scores each example, whose mean is compared.
+        A metric of the runs, or a column that scores each example, whose mean is compared; or a value of a
+        column, as ``verdict=CORRECT`` or ``verdict!=WRONG``, whose share of the examples is compared.
     slices : sequence of str, optional
         Columns whose values split the examples into slices. These slices are compared as well, and are
         exploratory; the slices that the spec declares are always added. With an empty sequence, only the

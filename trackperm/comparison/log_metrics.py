@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
 import polars as pl
 
+from trackperm.comparison.share_of_value import ShareOfValue, most_frequent_word
 from trackperm.errors import InputError, TrackpermError
 from trackperm.messages import did_you_mean, listed
 from trackperm.statistic import Statistic, builtin_names, load_statistic, read_statistic
@@ -64,6 +66,15 @@ def metrics_of(table: ExampleTable) -> Mapping[str, str]:
     return {name.removeprefix(_SCORE): name for name in names if is_number(name, [table])}
 
 
+def named_metric(name: str, tables: Sequence[ExampleTable]) -> Statistic:
+    """Return the statistic of a metric or column that the user named, or of the value of a column."""
+    is_name = have(tables, [name]) or any(name in metrics_of(table) for table in tables)
+    share = None if is_name else ShareOfValue.parse(name, tables)
+    if share is not None:
+        return share.statistic(tables)
+    return statistic_of_metric(name, column_of_metric(name, tables), tables)
+
+
 def statistic_of_metric(name: str, column: str, tables: Sequence[ExampleTable], why: str = "") -> Statistic:
     """Return pass@1 if the column `passed` says whether attempts pass; the mean of any other column.
 
@@ -114,14 +125,22 @@ def column_of_metric(name: str, tables: Sequence[ExampleTable]) -> str:
     if columns or not have(tables, [column]):
         table = next((table for table in tables if column not in table.columns), tables[0])
         known = [*metrics_of(table), *(each for each in table.columns if is_number(each, [table]))]
+        column = re.split("!?=", name)[0].strip()
+        if "=" in name and column not in table.columns:
+            raise InputError(
+                f"`{table.origin}` has no column `{column}`, of which `--metric {name}` counts a value",
+                hint=f"its columns are {listed(table.columns)}.{did_you_mean(column, table.columns)}",
+            )
         raise InputError(
             f"`{table.origin}` has no metric `{name}`",
             hint=f"its scores are {listed(dict.fromkeys(known))}.{did_you_mean(name, known)}",
         )
     if not is_number(column, tables):
+        word = most_frequent_word(tables[0], column)
+        share = f"`--metric {shlex.quote(f'{name}={word}')}`, for example, compares the shares of that value."
         raise InputError(
             f"the metric `{name}` has values that are not numbers; expected numbers or booleans",
-            hint="compare predictions with labels by `--statistic NAME`.",
+            hint="compare predictions with labels by `--statistic NAME`." if word is None else share,
         )
     return column
 

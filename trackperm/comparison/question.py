@@ -15,6 +15,7 @@ comparison:
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,7 +24,14 @@ from typing import get_args
 
 from trackperm.choices import Repeats, RepeatsInSpec, Unit
 from trackperm.comparison.default_statistics import require_mean, require_scores, why_no_accuracy
-from trackperm.comparison.log_metrics import column_of_metric, metrics_of, own_metrics, statistic_of_metric
+from trackperm.comparison.log_metrics import (
+    column_of_metric,
+    metrics_of,
+    named_metric,
+    own_metrics,
+    statistic_of_metric,
+)
+from trackperm.comparison.share_of_value import most_frequent_word
 from trackperm.errors import InputError, InputTypeError
 from trackperm.exact.options import require_choice
 from trackperm.exact.scores.resolution import Resolution
@@ -32,7 +40,7 @@ from trackperm.pairing.checks.label_values import require_label_values
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.class_columns import patterns_of_classes, with_class_columns
 from trackperm.statistic.direction import lower_is_better_by_name
-from trackperm.tables.column_names import ATTEMPT, IDS, INPUTS, LABELS, PREDICTIONS, SCORE, SCORES
+from trackperm.tables.column_names import ATTEMPT, CLUSTERS, IDS, INPUTS, LABELS, PREDICTIONS, SCORE, SCORES
 from trackperm.tables.column_types import is_number
 from trackperm.tables.table import ExampleTable, have, id_columns
 
@@ -57,8 +65,9 @@ class Question:
     statistics : tuple of str, path or Statistic
         The statistics that were named; if empty, they are inferred from the runs.
     metrics : tuple of str
-        Columns that score every example, whose means are compared. With a statistic, the column that it reads
-        as ``score`` or ``passed``.
+        Columns that score every example, whose means are compared, and values such as ``verdict=CORRECT``,
+        whose shares of the examples are compared. With a statistic, the column that it reads as ``score`` or
+        ``passed``.
     parameters, columns, resolution
         As in :func:`trackperm.compare`.
     unit : {'example', 'row', 'attempt'}, optional
@@ -160,9 +169,7 @@ class Question:
         if self.statistics:
             return [load_statistic(source) for source in self.statistics]
         if self.metrics:
-            return [
-                statistic_of_metric(name, column_of_metric(name, tables), tables) for name in self.metrics
-            ]
+            return [named_metric(name, tables) for name in self.metrics]
         return own_metrics(tables) or _of_format(tables) or self._of_columns(tables)
 
     def _of_columns(self, tables: Sequence[ExampleTable]) -> list[Statistic]:
@@ -201,11 +208,19 @@ class Question:
         numbers = scores or [name for name in _shared_columns(tables) if is_number(name, tables)]
         numbers = [name for name in numbers if name not in IDS and not ATTEMPT.fullmatch(name)]
         metric = f" ({listed(numbers)})" if numbers else ""
+        words = [
+            f"{name}={word}"
+            for name in _shared_columns(tables)
+            if name not in (*IDS, *PREDICTIONS, *LABELS, *CLUSTERS)
+            and (word := most_frequent_word(tables[0], name)) is not None
+        ]
+        value = f", a value whose share is compared by `--metric {shlex.quote(words[0])}`" if words else ""
         options = [f"`--{role} COLUMN`" for role, column in roles.items() if column is None]
         named = f"name the columns of accuracy by {' and '.join(options)}, " if options else ""
         return named + (
-            f"name a column of scores by `--metric COLUMN`{metric}, or a statistic of `trackperm statistic"
-            f" list` by `--statistic NAME`; `trackperm inspect {tables[0].origin}` describes the columns."
+            f"name a column of scores by `--metric COLUMN`{metric}{value}, or a statistic of"
+            f" `trackperm statistic list` by `--statistic NAME`; `trackperm inspect {tables[0].origin}`"
+            " describes the columns."
         )
 
     def _column(self, role: str, tables: Sequence[ExampleTable]) -> str | None:

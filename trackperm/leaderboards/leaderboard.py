@@ -79,7 +79,8 @@ def leaderboard(
         Name of a built-in statistic, or the path of a spec. It has to give each run a score. By default, it
         is inferred from the runs as in :func:`trackperm.compare`, and has to be a single one.
     metric : str, optional
-        A metric of the runs, or a column that scores each example, whose mean is compared.
+        A metric of the runs, or a column that scores each example, whose mean is compared; or a value of a
+        column, as ``verdict=CORRECT`` or ``verdict!=WRONG``, whose share of the examples is compared.
     experiment : str, optional
         ``mlflow:EXPERIMENT`` or ``wandb:ENTITY/PROJECT``: all of its finished runs, except comparisons.
     baseline : optional

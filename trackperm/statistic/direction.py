@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Literal
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _LONGEST = 3  # words that are looked up as one: `bits_per_byte` is the longest entry
@@ -41,6 +42,17 @@ _REVERSED = _set(
     "accuracy acc precision recall f auc auroc auprc correct success successes",
 )
 """Words that reverse or outweigh the others: `neg_log_loss`, `error_free`, `error_detection_f1`."""
+
+_GOOD_VALUES = _set("correct right pass passed success succeeded solved resolved accepted good")
+
+_BAD_VALUES = _set(
+    "bad poor unsafe harmful toxic unfaithful unsupported ungrounded irrelevant invalid unsolved unresolved",
+    "rejected refused hallucinated lost lose",
+)
+"""Words for bad examples, besides those of errors."""
+
+_OPEN_VALUES = _set("not no non false")
+"""Words that leave it open whether an example is good: "no" is good if it answers "is it toxic?"."""
 
 
 def direction_word(name: str) -> str | None:
@@ -96,6 +108,35 @@ def lower_is_better_by_name(name: str) -> bool:
     start, end = found
     others = {word for word, place in _words(name) if not start <= place < end}
     return not others & _REVERSED
+
+
+def word_of_value(value: str) -> Literal["good", "bad", "open", "unknown"]:
+    """Return whether the words of a value, such as a judge's verdict, say that an example is good.
+
+    Parameters
+    ----------
+    value : str
+        Value of a column, such as ``CORRECT`` or ``partly wrong``.
+
+    Returns
+    -------
+    {'good', 'bad', 'open', 'unknown'}
+        ``open`` if they may mean both, such as ``no``; ``unknown`` if they are none of the known words.
+
+    Examples
+    --------
+    >>> from trackperm.statistic.direction import word_of_value
+    >>> [word_of_value(value) for value in ("CORRECT", "partly wrong", "no", "A")]
+    ['good', 'bad', 'open', 'unknown']
+    """
+    words = {word for word, _ in _words(value)}
+    if words & _OPEN_VALUES:
+        return "open"
+    if words & _BAD_VALUES or lower_is_better_by_name(value):
+        return "bad"
+    if direction_word(value) is not None:
+        return "open"
+    return "good" if words & _GOOD_VALUES else "unknown"
 
 
 def _words(name: str) -> list[tuple[str, int]]:

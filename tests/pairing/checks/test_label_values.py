@@ -217,6 +217,11 @@ class TestUnseenLabels:
             assert f"of `{tables[1].origin}` is a label" in caught.value.message
             require_label_values(tables, load_statistic("accuracy"), allow_unseen=True)
 
+    def test_one_column_for_both_is_refused(self) -> None:
+        frame = run(["a", "b"] * 20, 0.5)
+        with pytest.raises(InputError, match="labels, but both are the column `label`"):
+            trackperm.compare(frame, frame, "accuracy", columns={"prediction": "label"})
+
     def test_more_labels_than_classes_are_answers(self, monkeypatch: pytest.MonkeyPatch) -> None:
         frame = run([f"a{i // 2}" for i in range(40)], 0.5).with_columns(prediction=pl.lit("?"))
         with pytest.raises(InputError, match="none of the 40"):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any
 
@@ -29,9 +29,11 @@ from trackperm.tables.table import ExampleTable, id_columns
 MOST_CLASSES = 2**16
 """Most distinct labels that count as classes; with more, labels are free answers and are not checked."""
 
+_SHOWN = 5
+"""Number of values that a message lists."""
+
 _FIRST = 2**12  # first rows: nearly always they contain a predicted label, so that no more have to be read
 _SLICE = 2**20  # rows that are read at once
-_SHOWN = 5
 _FEW = (
     0.05  # share of decimals among predictions of classes, such as wrong answers to questions of arithmetic
 )
@@ -76,7 +78,7 @@ def require_label_values(
 
 
 @dataclass(frozen=True)
-class _Values:
+class DistinctValues:
     """Distinct values of a column with their counts, the most frequent first.
 
     If there are more than :data:`MOST_CLASSES`, some are left out.
@@ -87,7 +89,7 @@ class _Values:
     is_all: bool = True
 
     @classmethod
-    def of(cls, tables: Sequence[ExampleTable], name: str) -> _Values | None:
+    def of(cls, tables: Sequence[ExampleTable], name: str) -> DistinctValues | None:
         """Count the values in the first table, as the type that all tables share; None for lists."""
         first = tables[0]
         dtype = first.schema[name]
@@ -104,6 +106,11 @@ class _Values:
                 typed, type_ = _typed(first, counts, other, others, name)
         return cls(_summed(typed, counts), type_, len(counts) <= MOST_CLASSES)
 
+    @property
+    def number(self) -> str:
+        """Number of values, as text."""
+        return f"{len(self.counts):,}" if self.is_all else f"more than {MOST_CLASSES:,}"
+
     def shown(self) -> list[str]:
         """List the most frequent values with their counts, and the number of others."""
         found = [f"{shown(value)} ({n:,})" for value, n in list(self.counts.items())[:_SHOWN]]
@@ -112,9 +119,9 @@ class _Values:
 
     def setting(self, value: Any) -> str:
         """Return the option that makes a value the positive class."""
-        text = _as_text(value)
+        text = as_text(value)
         if self.type is ColumnType.TEXT:
-            is_plain = _read(text) is not None and len(self.read_as(_read(text))) == 1
+            is_plain = read_option(text) is not None and len(self.read_as(read_option(text))) == 1
             text = text if is_plain else f"'{text}'"
         option = f"{POSITIVE}={text}"
         quoted = shlex.quote(option)
@@ -128,7 +135,7 @@ class _Values:
             return [value] if value in self.counts else []
         if value in self.counts:
             return [value]
-        texts = ((text, _read(text)) for text in self.counts)
+        texts = ((text, read_option(text)) for text in self.counts)
         return [text for text, read in texts if type(read) is type(value) and read == value]
 
 
@@ -145,7 +152,7 @@ def with_positive(
     if any(name not in table.columns for table in tables):
         return statistic
     try:
-        labels = _Values.of(tables, name)
+        labels = DistinctValues.of(tables, name)
     except InputTypeError:
         return statistic
     if labels is None or not labels.counts:
@@ -161,10 +168,9 @@ def with_positive(
         )
     if len(labels.counts) > 2 and not is_chosen:
         most = next(iter(labels.counts))
-        number = f"{len(labels.counts):,}" if labels.is_all else f"more than {MOST_CLASSES:,}"
         others = _ALL_CLASSES if statistic.pair_term is None else _ALL_AREAS
         raise InputError(
-            f"`{statistic.name}` counts one class against all others, but {where} {number} classes:"
+            f"`{statistic.name}` counts one class against all others, but {where} {labels.number} classes:"
             f" {', '.join(labels.shown())}",
             hint=f"{labels.setting(most)}, for example, chooses the class; {listed(others)} count all"
             " classes.",
@@ -192,15 +198,15 @@ def with_positive(
     return load_statistic(statistic, parameters={POSITIVE: found[0]})
 
 
-def _is_arbitrary(labels: _Values, positive: Any) -> bool:
+def _is_arbitrary(labels: DistinctValues, positive: Any) -> bool:
     """Whether labels have two values, and the other one than `positive` is not the usual negative class."""
     if len(labels.counts) != 2 or not labels.is_all:
         return False
     (other,) = (value for value in labels.counts if value not in labels.read_as(positive))
-    return (_read(other) if isinstance(other, str) else other) not in _NEGATIVE
+    return (read_option(other) if isinstance(other, str) else other) not in _NEGATIVE
 
 
-def _lacks(labels: _Values, positive: Any) -> bool:
+def _lacks(labels: DistinctValues, positive: Any) -> bool:
     """Whether the labels must contain `positive`; a single class may be the negative one."""
     n = len(labels.counts)
     return labels.is_all and (n > 1 or (labels.type is ColumnType.TEXT) != isinstance(positive, str))
@@ -221,13 +227,13 @@ def require_listed_classes(tables: Sequence[ExampleTable], statistic: Statistic)
     if not classes or any(column not in table.columns for table in tables for column in columns):
         return
     try:
-        found = [_Values.of([table], column) for column in columns for table in tables]
+        found = [DistinctValues.of([table], column) for column in columns for table in tables]
     except InputTypeError:
         return
     values = [each for each in found if each is not None]
     if len(values) < len(found) or not all(each.is_all for each in values):
         return
-    occur = {_as_text(value) for each in values for value in each.counts}
+    occur = {as_text(value) for each in values for value in each.counts}
     for parameter, name in classes:
         if name not in occur:
             raise InputError(
@@ -236,11 +242,6 @@ def require_listed_classes(tables: Sequence[ExampleTable], statistic: Statistic)
                 hint="check how the class is written in the data; `--allow-unseen` accepts classes that never"
                 f" occur.{did_you_mean(name, sorted(occur))}",
             )
-
-
-def _as_text(value: object) -> str:
-    """Return a class as a list of classes names it: booleans are ``true`` and ``false``."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def require_predicted(table: ExampleTable, statistic: Statistic) -> None:
@@ -253,12 +254,17 @@ def require_predicted(table: ExampleTable, statistic: Statistic) -> None:
     prediction, label = statistic.columns["prediction"], statistic.columns["label"]
     if prediction not in table.columns or label not in table.columns:
         return
+    if prediction == label:
+        raise InputError(
+            f"`{statistic.name}` compares predictions with labels, but both are the column `{label}`",
+            hint="`--prediction NAME` and `--label NAME` name two columns.",
+        )
     try:
         if are_scores(table, prediction, label):
             raise _of_scores(table, statistic)
         if _is_predicted(table.head(_FIRST).only([prediction, label]), prediction, label):
             return
-        labels = _Values.of([table], label)
+        labels = DistinctValues.of([table], label)
         if labels is None or not labels.is_all:
             return
         predictions = _unseen(table, prediction, labels)
@@ -298,7 +304,9 @@ def are_scores(table: ExampleTable, prediction: str, label: str) -> bool:
 def _of_scores(table: ExampleTable, statistic: Statistic) -> InputError:
     """Describe predictions that are scores of the labels."""
     prediction, label = statistic.columns["prediction"], statistic.columns["label"]
-    values = [found for name in (prediction, label) if (found := _Values.of([table], name)) is not None]
+    values = [
+        found for name in (prediction, label) if (found := DistinctValues.of([table], name)) is not None
+    ]
     return InputError(
         f"`{statistic.name}` compares predictions with labels, but `{prediction}` of `{table.origin}` holds"
         f" decimals, and `{label}` does not{_side_by_side(statistic, *values)}",
@@ -306,7 +314,7 @@ def _of_scores(table: ExampleTable, statistic: Statistic) -> InputError:
     )
 
 
-def _side_by_side(statistic: Statistic, predictions: _Values, labels: _Values) -> str:
+def _side_by_side(statistic: Statistic, predictions: DistinctValues, labels: DistinctValues) -> str:
     names = tuple(f"`{statistic.columns[role]}`" for role in ("prediction", "label"))
     return side_by_side(names, zip_longest(predictions.shown(), labels.shown(), fillvalue=""))
 
@@ -327,21 +335,22 @@ def _is_predicted(table: ExampleTable, prediction: str, label: str) -> bool:
     return not predictions.isdisjoint(labels)
 
 
-def _unseen(table: ExampleTable, name: str, labels: _Values) -> _Values | None:
+def _unseen(table: ExampleTable, name: str, labels: DistinctValues) -> DistinctValues | None:
     """Return the predictions of a run if none is a label; None if one is, or if they cannot be compared."""
-    counts = table.value_counts(name, MOST_CLASSES)
-    if counts is None:
+    found = DistinctValues.of([table], name)
+    if (
+        found is None
+        or found.type in LISTS
+        or (found.type is ColumnType.TEXT) != (labels.type is ColumnType.TEXT)
+    ):
         return None
-    typed, type_ = _typed(table, counts, table, counts, name)
-    if type_ in LISTS or (type_ is ColumnType.TEXT) != (labels.type is ColumnType.TEXT):
+    if not found.counts or not labels.counts.keys().isdisjoint(found.counts):
         return None
-    values = _summed(typed, counts)
-    if not values or not labels.counts.keys().isdisjoint(values):
-        return None
-    if not isinstance(table.data, LazyTable) or len(counts) <= MOST_CLASSES:
-        return _Values(values, type_)
-    wanted = pl.Series(name, _of_type(labels.counts, type_)).cast(counts[name].dtype, strict=False)
-    return None if table.data.among(name, wanted).n_rows else _Values(values, type_, is_all=False)
+    if found.is_all or not isinstance(table.data, LazyTable):
+        return replace(found, is_all=True)  # rows in memory are all counted
+    dtype = table.head(0).polars_column(name).dtype
+    wanted = pl.Series(name, _of_type(labels.counts, found.type)).cast(dtype, strict=False)
+    return None if table.data.among(name, wanted).n_rows else found
 
 
 def _of_type(values: Iterable[Any], type_: ColumnType) -> list[Any]:
@@ -351,7 +360,7 @@ def _of_type(values: Iterable[Any], type_: ColumnType) -> list[Any]:
     return list(values)
 
 
-def _repeat(table: ExampleTable, statistic: Statistic, label: str, labels: _Values) -> bool:
+def _repeat(table: ExampleTable, statistic: Statistic, label: str, labels: DistinctValues) -> bool:
     """Whether several examples have the same label; rows with the same first id column are one example."""
     if all(n == 1 for n in labels.counts.values()):
         return False
@@ -380,6 +389,11 @@ def _parts(table: ExampleTable, names: Sequence[str]) -> Iterator[pl.DataFrame]:
         yield named_frame(map(table.polars_column, names))
 
 
+def as_text(value: object) -> str:
+    """Return a class as a list of classes names it: booleans are ``true`` and ``false``."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def _typed(
     table: ExampleTable, values: pl.DataFrame, other: ExampleTable, others: pl.DataFrame, name: str
 ) -> tuple[pl.Series, ColumnType]:
@@ -390,19 +404,15 @@ def _typed(
 
 
 def _summed(values: pl.Series, counts: pl.DataFrame) -> dict[Any, int]:
-    """Add up the counts of values that are equal after conversion; nulls are not counted."""
+    """Add up the counts of values that are equal after conversion, the greatest first, without nulls."""
     total: dict[Any, int] = {}
     for value, n in zip(values.to_list(), counts[COUNT].to_list(), strict=True):
         if value is not None:
             total[value] = total.get(value, 0) + n
-    return _ordered(total)
+    return dict(sorted(total.items(), key=lambda item: (-item[1], item[0])))
 
 
-def _ordered(counts: Mapping[Any, int]) -> dict[Any, int]:
-    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
-
-
-def _read(text: str) -> Any:
+def read_option(text: str) -> Any:
     """Return the value that an option would have with this text; None if it cannot be read."""
     try:
         return scalar(text)

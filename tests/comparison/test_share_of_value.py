@@ -1,0 +1,114 @@
+"""Shares of one value of a column of words, by ``--metric COLUMN=VALUE``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import trackperm
+from trackperm.errors import InputError, InputTypeError
+from trackperm.exact import difference_test
+
+OLD = ["CORRECT", "INCORRECT", "NOT ATTEMPTED", "INCORRECT", "INCORRECT", "CORRECT", "INCORRECT", "CORRECT"]
+NEW = ["CORRECT", "CORRECT", "CORRECT", "CORRECT", "CORRECT", "CORRECT", "INCORRECT", "NOT ATTEMPTED"]
+
+
+def runs(old: list[Any] = OLD, new: list[Any] = NEW, column: str = "verdict") -> list[pl.DataFrame]:
+    return [pl.DataFrame({"id": range(len(values)), column: values}, strict=False) for values in (old, new)]
+
+
+@pytest.mark.parametrize(
+    ("metric", "counted", "is_better", "says"),
+    [
+        ("verdict=CORRECT", {"CORRECT"}, True, "`verdict` is `CORRECT`; more are better"),
+        ("verdict = CORRECT", {"CORRECT"}, True, "`verdict` is `CORRECT`; more are better"),
+        ("verdict=INCORRECT", {"INCORRECT"}, False, "`verdict` is `INCORRECT`; fewer are better"),
+        ("verdict!=INCORRECT", {"CORRECT", "NOT ATTEMPTED"}, True, "is not `INCORRECT`; more are better"),
+        ("verdict!=CORRECT", {"INCORRECT", "NOT ATTEMPTED"}, False, "is not `CORRECT`; fewer are better"),
+    ],
+)
+def test_counts_and_direction(metric: str, counted: set[str], is_better: bool, says: str) -> None:
+    found = trackperm.compare(*runs(), metric=metric)
+    old, new = ([value in counted for value in values] for values in (OLD, NEW))
+    expected = difference_test(new, old)
+    assert (found.baseline_score, found.candidate_score) == (sum(old) / 8, sum(new) / 8)
+    assert (found.pvalue, found.difference) == (expected.pvalue, expected.observed)
+    assert found.statistic.greater_is_better is is_better
+    assert says in "\n".join(found.statistic.found)
+
+
+@pytest.mark.parametrize(
+    ("values", "value"),
+    [
+        ([True, False, True, True], "true"),
+        ([1, 0, 1, 1], "1"),
+        (["1", "0", "1", "1"], "1"),
+        ([1.0, 0.5, 1.0, 1.0], "1"),
+        (["a=b", "c", "a=b", "a=b"], "a=b"),
+        (["très bien", "c", "très bien", "très bien"], "très bien"),
+    ],
+)
+@pytest.mark.parametrize("in_file", [False, True])
+def test_types_of_values(values: list[Any], value: str, in_file: bool, tmp_path: Path) -> None:
+    sources: list[Any] = runs(values, values[::-1])
+    if in_file:
+        paths = [tmp_path / f"{name}.parquet" for name in "ab"]
+        for frame, path in zip(sources, paths, strict=True):
+            frame.write_parquet(path)
+        sources = paths
+    assert trackperm.compare(*sources, metric=f"verdict={value}").baseline_score == 0.75
+
+
+def test_a_name_with_an_equals_sign_is_a_column() -> None:
+    found = trackperm.compare(*runs([1, 2], [2, 3], column="a=1"), metric="a=1")
+    assert (found.baseline_score, found.candidate_score) == (1.5, 2.5)
+    assert trackperm.compare(*runs(["x", "y"], ["x", "x"], column="a=b"), metric="a=b=x").candidate_score == 1
+
+
+@pytest.mark.parametrize(("metric", "share"), [("verdict=CORRECT", 0.375), ("verdict!=CORRECT", 0.625)])
+def test_examples_without_a_verdict_count_as_bad(metric: str, share: float) -> None:
+    without = [None if value == "NOT ATTEMPTED" else value for value in OLD]
+    assert trackperm.compare(*runs(without), metric=metric, missing="wrong").baseline_score == share
+
+
+@pytest.mark.parametrize(
+    ("frames", "metric", "problem"),
+    [
+        (
+            runs(),
+            "verdict=correct",
+            r"no run has the value 'correct' in `verdict`: .* has 'INCORRECT' \(4\), ",
+        ),
+        (runs(), "verdct=CORRECT", "`baseline` has no column `verdct`, of which "),
+        (runs(["yes", "Yes", "no"], ["no"] * 3), "verdict=yes", "`'Yes'` in `verdict` would not count"),
+        (runs(["no", "yes"], ["yes"] * 2), "verdict=no", "leaves open whether more such examples are better"),
+        (runs(["not good", "good"], ["good"] * 2), "verdict=not good", "leaves open"),
+        (runs(["yes", "no"], ["yes"] * 2, column="toxicity"), "toxicity=yes", "leaves open"),
+    ],
+)
+def test_refused(frames: list[pl.DataFrame], metric: str, problem: str) -> None:
+    with pytest.raises(InputError, match=problem):
+        trackperm.compare(*frames, metric=metric)
+
+
+def test_lists_are_refused() -> None:
+    with pytest.raises(
+        InputTypeError, match="`verdict` of `baseline` holds lists; expected words or numbers"
+    ):
+        trackperm.compare(*runs([["a"]], [["b"]]), metric="verdict=a")
+
+
+def test_messages_name_the_option() -> None:
+    with pytest.raises(InputError, match="values that are not numbers") as caught:
+        trackperm.compare(*runs(), metric="verdict")
+    assert "`--metric verdict=INCORRECT`, for example, compares the shares" in caught.value.hint
+    with pytest.raises(InputError, match="is unclear") as caught:
+        trackperm.compare(*runs())
+    assert "a value whose share is compared by `--metric verdict=INCORRECT`" in caught.value.hint
+    free_texts = [f"answer {i}" for i in range(8)]
+    with pytest.raises(InputError, match="is unclear") as caught:
+        trackperm.compare(*runs(free_texts, free_texts))
+    assert "whose share" not in caught.value.hint

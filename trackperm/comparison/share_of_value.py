@@ -1,0 +1,137 @@
+"""Statistic of a column of words, such as a judge's verdicts: the share of examples with one value.
+
+``--metric verdict=CORRECT`` counts the examples whose `verdict` is ``CORRECT``, and
+``--metric verdict!=WRONG`` those with any other value than ``WRONG``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from trackperm.errors import InputError, InputTypeError
+from trackperm.messages import did_you_mean, listed
+from trackperm.pairing.checks.label_values import DistinctValues, as_text, read_option
+from trackperm.statistic import Statistic, read_statistic
+from trackperm.statistic.direction import direction_word, word_of_value
+from trackperm.statistic.document import dump
+from trackperm.tables.column_types import LISTS, ColumnType
+from trackperm.tables.table import ExampleTable, have
+
+_MOST_WORDS = 20
+"""Most distinct values of a column that is suggested as a column of verdicts."""
+
+_FIRST = 1000
+"""Rows that show what a column holds."""
+
+
+class ShareOfValue(NamedTuple):
+    """Examples to be counted: those whose `column` is `value`, or is not, as the user wrote it."""
+
+    column: str
+    is_equal: bool
+    value: str
+
+    @classmethod
+    def parse(cls, text: str, tables: Sequence[ExampleTable]) -> ShareOfValue | None:
+        """Read ``COLUMN=VALUE`` or ``COLUMN!=VALUE``; None if not all runs have the column."""
+        for sign in re.finditer("!?=", text):
+            column = text[: sign.start()].strip()
+            if column and have(tables, [column]):
+                return cls(column, sign[0] == "=", text[sign.end() :].strip())
+        return None
+
+    @property
+    def text(self) -> str:
+        """The condition as a user writes it."""
+        return f"{self.column}{'=' if self.is_equal else '!='}{self.value}"
+
+    def statistic(self, tables: Sequence[ExampleTable]) -> Statistic:
+        """Build the share of the examples that are counted.
+
+        Raises
+        ------
+        InputError
+            If the values are lists, if no run has the value, if values differ from it only in case or spaces,
+            or if its name leaves open whether more of it is better.
+        """
+        value = self._as_in(tables)
+        sign, words = ("==", "is") if self.is_equal else ("!=", "is not")
+        is_better = self._is_better()
+        if is_better is None:
+            raise InputError(
+                f"`--metric {self.text}` leaves open whether more such examples are better",
+                hint="`--metric COLUMN=VALUE` names the value of good examples, and `--metric COLUMN!=VALUE`"
+                " that of bad ones; or declare it in a spec:"
+                f" `counts: {{matches: value {sign} {self.value!r}, n: 1}}`,"
+                f" `columns: {{value: {self.column}}}`, `score: matches / n`, `greater_is_better: true`.",
+            )
+        worst, best = ({"matches": int(matches), "n": 1} for matches in (not is_better, is_better))
+        document = {
+            "name": re.sub(r"[^A-Za-z0-9_.-]+", "_", f"{self.column} {words} {self.value}")[:59],
+            "description": f"Share of examples whose `{self.column}` {words} `{self.value}`.",
+            "columns": {"value": self.column},
+            "parameters": {"counted": value},
+            "counts": {"matches": f"value {sign} counted", "n": 1},
+            "missing": dict(worst),
+            "worst": worst,
+            "best": best,
+            "score": "matches / n",
+            "greater_is_better": is_better,
+        }
+        counted = f"counted: examples whose `{self.column}` {words} `{self.value}`"
+        found = (f"{counted}; {'more' if is_better else 'fewer'} are better",)
+        return replace(read_statistic(dump(document), f"metric {self.text}"), found=found)
+
+    def _is_better(self) -> bool | None:
+        """Whether more such examples are better; None if the words leave it open.
+
+        ``=`` names the value of good examples and ``!=`` that of bad ones, unless its words say otherwise.
+        """
+        word = word_of_value(self.value)
+        if word == "open" or direction_word(self.column) is not None:
+            return None
+        return word != "bad" if self.is_equal else word != "good"
+
+    def _as_in(self, tables: Sequence[ExampleTable]) -> Any:
+        """Return the value in its type; refuse one that no run has, or that is written in several ways."""
+        found = [_values(table, self.column) for table in tables]
+        exact = [value for each in found for value in each.counts if value == self.value]
+        equal = exact or [
+            value for each in found for value in each.counts if value in each.read_as(read_option(self.value))
+        ]
+        others = {as_text(value) for each in found for value in each.counts}
+        where = f"`{self.column}` of `{tables[0].origin}` has {', '.join(found[0].shown())}"
+        if not equal and all(each.is_all for each in found):
+            raise InputError(
+                f"no run has the value {self.value!r} in `{self.column}`: {where}",
+                hint="write the value as in the runs; quote the option for the shell if it has spaces."
+                f"{did_you_mean(self.value, sorted(others))}",
+            )
+        folded = self.value.strip().casefold()
+        similar = sorted(each for each in others - {self.value} if each.strip().casefold() == folded)
+        if exact and similar:
+            raise InputError(
+                f"{listed(map(repr, similar))} in `{self.column}` would not count as {self.value!r}: {where}",
+                hint="write equal values in the same way.",
+            )
+        return equal[0] if equal else self.value
+
+
+def most_frequent_word(table: ExampleTable, column: str) -> str | None:
+    """Return the most frequent word of a column with few different words, such as verdicts; else None."""
+    try:
+        values = _values(table.head(_FIRST), column)
+    except InputTypeError:
+        return None
+    few = 2 <= len(values.counts) <= _MOST_WORDS and 2 * len(values.counts) <= sum(values.counts.values())
+    return next(iter(values.counts)) if few and values.type is ColumnType.TEXT else None
+
+
+def _values(table: ExampleTable, column: str) -> DistinctValues:
+    values = DistinctValues.of([table], column)
+    if values is None or values.type in LISTS:
+        raise InputTypeError(f"`{column}` of `{table.origin}` holds lists; expected words or numbers")
+    return values
