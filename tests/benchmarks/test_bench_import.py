@@ -6,13 +6,12 @@ import os
 import resource
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from benchmarks.summary import Row
-from benchmarks.workloads import answers
+from benchmarks.workloads import answers, of_processor
 
 import trackperm
 
@@ -55,16 +54,6 @@ def of_process(arguments: Sequence[str], repeats: int = 6) -> float:
     return min(once() for _ in range(repeats))
 
 
-def of_call(function: Callable[[], object], repeats: int = 20) -> float:
-    def once() -> float:
-        start = time.process_time()
-        function()
-        return time.process_time() - start
-
-    once()
-    return min(once() for _ in range(repeats))
-
-
 def test_start(table, files: list[str]):
     script = of_process(["-c", SCRIPT, *files])
     for work, limit, arguments in (
@@ -89,7 +78,7 @@ def test_second_comparison(table, files: list[str]):
     table.add(
         Row(
             f"CPU time of a second `compare` in a process, {N_EXAMPLES:,} examples",
-            of_call(lambda: trackperm.compare(*files)),
+            of_processor(lambda: trackperm.compare(*files), 20),
             limit=0.02,
             note="from CSV files; least of 20",
         )

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from statistics import median
+from functools import partial
 
 import numpy as np
 import polars as pl
 import pytest
 from benchmarks.summary import Row
-from benchmarks.workloads import Integers
+from benchmarks.workloads import Integers, seconds
 from support.cases import mean_scores
 
 import trackperm
@@ -20,16 +19,7 @@ from trackperm.exact.intervals import Interval, shift_interval
 
 MOST = 10.0
 FLOOR = 0.05
-ROUNDS = 3
-
-
-def cpu_seconds(work: Callable[[], object]) -> float:
-    found = []
-    for _ in range(ROUNDS):
-        before = time.process_time()
-        work()
-        found.append(time.process_time() - before)
-    return median(found)
+cpu_seconds = partial(seconds, rounds=3, clock=time.process_time)
 
 
 def row(name: str, interval: float, test: float, note: str) -> Row:

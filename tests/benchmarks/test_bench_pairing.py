@@ -6,14 +6,14 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 from benchmarks.summary import Row
-from benchmarks.workloads import seconds
+from benchmarks.workloads import of_processor, seconds
 
 import trackperm
 from trackperm.pairing.pair import pair_in_memory
@@ -134,18 +134,6 @@ def test_what_is_asked_by_default(benchmark, table, n_examples: int, tmp_path: P
             limit_on="ratio",
         )
     )
-
-
-def of_processor(function: Callable[[], object], rounds: int) -> float:
-    """Seconds of processor time of a call, of all threads: the fewest."""
-
-    def once() -> float:
-        start = time.process_time()
-        function()
-        return time.process_time() - start
-
-    once()
-    return min(once() for _ in range(rounds))
 
 
 @pytest.mark.parametrize("text", [False, True], ids=["integer ids", "text ids"])

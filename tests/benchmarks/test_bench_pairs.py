@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 from benchmarks.summary import Row
+from exact.pairwise.levels import weights
 
 import trackperm
 from trackperm.exact import PermutationTest, difference_test
@@ -22,11 +23,8 @@ def of_classes(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def roc_auc(label: np.ndarray, candidate: np.ndarray, baseline: np.ndarray) -> PermutationTest:
-    zeros = np.zeros(label.size, dtype=np.int64)
-    roles = Roles(np.where(label, 0, -1), np.where(label, -1, 0), zeros, zeros, zeros, zeros)
-    terms = np.array([0, 1, 2])[None, None, None].repeat(3, axis=2)
-    sums = ranked_pairs(ranked_scores(candidate, baseline), roles, terms, np.ones((1, 1, 3), dtype=bool))
-    return difference_test(sums.weights, np.zeros_like(sums.weights))
+    added = weights(label, candidate, baseline)
+    return difference_test(added, np.zeros_like(added))
 
 
 def concordance_index(label: np.ndarray, candidate: np.ndarray, baseline: np.ndarray) -> PermutationTest:

@@ -63,9 +63,9 @@ def test_certified_ends(table, name: str):
 
 
 CASES: dict[str, Any] = {
-    "F1 of 2 strata, N = 60": lambda: strata_of_f1(60, 2),
-    "F1 of 3 strata, N = 50": lambda: strata_of_f1(50, 3),
-    "F1 of 3 strata, N = 30": lambda: strata_of_f1(30, 3),
+    "F1 of 2 strata, N = 60": lambda: (*strata_of_f1(60, 2), None),
+    "F1 of 3 strata, N = 50": lambda: (*strata_of_f1(50, 3), None),
+    "F1 of 3 strata, N = 30": lambda: (*strata_of_f1(30, 3), None),
     "macro-F1 of 3 classes, N = 200": lambda: macro_f1_of(class_predictions(200, 3, 0.7, 0.75)),
 }
 

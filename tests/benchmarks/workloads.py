@@ -175,25 +175,34 @@ def share_and_count(n_examples: int, seed: int = 0) -> tuple[Integers, Integers,
     return np.hstack([there, back]), np.hstack([back, there]), score(0) - score(3), None
 
 
+def f1_by_strata(n_strata: int) -> RationalStatistic:
+    """Mean F1 of strata, the candidate's minus the baseline's."""
+    m = 4 * n_strata
+    x = [RationalStatistic.variable(i, m) for i in range(m)]
+    parts = [x[i].divide(x[i] + x[i + 1] / 2, undefined=0) for i in range(0, m, 2)]
+    mean = [sum(half[1:], half[0]) / n_strata for half in (parts[:n_strata], parts[n_strata:])]
+    return mean[0] - mean[1]
+
+
 def strata_of_f1(
-    n_examples: int, n_strata: int, seed: int = 0
-) -> tuple[Integers, Integers, RationalStatistic, None]:
+    n_examples: int,
+    n_strata: int,
+    seed: int = 0,
+    rates: tuple[float, float] = (0.8, 0.77),
+    n_items: int = 3,
+) -> tuple[Integers, Integers, RationalStatistic]:
     """Counts of the difference in the mean of F1 over strata."""
     rng = np.random.default_rng(seed)
     stratum = rng.integers(0, n_strata, n_examples)
 
     def run(right: float) -> Integers:
         counts = np.zeros((n_examples, 2 * n_strata), dtype=np.int64)
-        counts[np.arange(n_examples), 2 * stratum] = rng.binomial(3, right, n_examples)
-        counts[np.arange(n_examples), 2 * stratum + 1] = rng.binomial(3, 1 - right, n_examples)
+        counts[np.arange(n_examples), 2 * stratum] = rng.binomial(n_items, right, n_examples)
+        counts[np.arange(n_examples), 2 * stratum + 1] = rng.binomial(n_items, 1 - right, n_examples)
         return counts
 
-    there, back = run(0.8), run(0.77)
-    m = 4 * n_strata
-    x = [RationalStatistic.variable(i, m) for i in range(m)]
-    parts = [x[i].divide(x[i] + x[i + 1] / 2, undefined=0) for i in range(0, m, 2)]
-    mean = [sum(part[1:], part[0]) / n_strata for part in (parts[:n_strata], parts[n_strata:])]
-    return np.hstack([there, back]), np.hstack([back, there]), mean[0] - mean[1], None
+    there, back = (run(rate) for rate in rates)
+    return np.hstack([there, back]), np.hstack([back, there]), f1_by_strata(n_strata)
 
 
 def scipy_f1_resamples(observed: Integers, n_resamples: int = 9_999, batch: int = 500) -> float:
@@ -238,15 +247,29 @@ def _scipy_pvalue(data: tuple[Any, Any], statistic: Callable, n_resamples: int, 
     return float(np.real(result.pvalue))  # of complex type where the data are
 
 
-def seconds(function: Callable, *args, rounds: int = 1, **kwargs) -> float:
-    """Median wall time of a call."""
+def seconds(
+    function: Callable, *args, rounds: int = 1, clock: Callable[[], float] = time.perf_counter, **kwargs
+) -> float:
+    """Median time of a call, on the wall unless another clock is given."""
 
     def once() -> float:
-        start = time.perf_counter()
+        start = clock()
         function(*args, **kwargs)
-        return time.perf_counter() - start
+        return clock() - start
 
     return statistics.median(once() for _ in range(rounds))
+
+
+def of_processor(function: Callable[[], object], rounds: int) -> float:
+    """Seconds of processor time of a call, of all threads: the fewest."""
+
+    def once() -> float:
+        start = time.process_time()
+        function()
+        return time.process_time() - start
+
+    once()
+    return min(once() for _ in range(rounds))
 
 
 MEASURED = {"difference_test": (answers, difference_test), "f1_test": (entities, f1_test)}

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 from support.budget import Measured, cases
-from support.comparisons import accuracy
+from support.comparisons import accuracy, numbered
 from support.specs import load
 
 import trackperm
@@ -29,14 +29,9 @@ def predictions(share: float, right: float, seed: int, n: int = 600) -> pl.DataF
     return pl.DataFrame({"id": range(n), "label": label.astype(int), "prediction": flagged.astype(int)})
 
 
-def scores(values: object) -> pl.DataFrame:
-    values = np.asarray(values, dtype=float).round(3)
-    return pl.DataFrame({"id": range(values.size), "score": values})
-
-
 def mean_of(differences: object) -> Comparison:
-    values = np.asarray(differences, dtype=float)
-    return trackperm.compare(scores(np.full(values.size, 10.0)), scores(10.0 + values), "mean")
+    candidate = (10.0 + np.asarray(differences, dtype=float)).round(3)
+    return trackperm.compare(numbered(score=[10.0] * candidate.size), numbered(score=candidate), "mean")
 
 
 # --- the null hypothesis -----------------------------------------------------------------------------

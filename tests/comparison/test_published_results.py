@@ -17,7 +17,7 @@ from support.command_line import invoke
 
 import trackperm
 
-pytestmark = pytest.mark.skipif(not reference_data.available(), reason=reference_data.ABSENT)
+pytestmark = reference_data.needs_data
 
 AEON = [name for name in reference_data.ids() if name.startswith("aeon_ucr/")]
 FOLDS = [name for name in AEON if "/ACSF1_30_resamples/" in name]

@@ -405,8 +405,3 @@ class TestUnit:
 def test_parameters_that_no_statistic_has() -> None:
     with pytest.raises(InputError, match="has no parameter `positive`"):
         trackperm.compare(PLAIN, PLAIN, parameters={"positive": "cat"})
-
-
-def test_pairing_still_decides() -> None:
-    with pytest.raises(PairingError, match="share their `id`"):
-        trackperm.compare(pl.concat([PLAIN, PLAIN]), PLAIN)

@@ -16,7 +16,7 @@ from support.reference_data import DATA
 LOGS = DATA / "per_example"
 HELM = ["exact_match", "quasi_exact_match", "prefix_exact_match", "quasi_prefix_exact_match"]
 
-pytestmark = pytest.mark.skipif(not reference_data.available(), reason=reference_data.ABSENT)
+pytestmark = reference_data.needs_data
 
 
 def compared(folder: Path, baseline: str, candidate: str) -> list[dict[str, Any]]:

@@ -49,13 +49,8 @@ def opinions(comparison: Comparison) -> dict[str, SecondOpinion]:
     return {opinion.name: opinion for opinion in found}
 
 
-def scores(values: npt.ArrayLike) -> pl.DataFrame:
-    values = np.asarray(values)
-    return pl.DataFrame({"id": range(values.size), "score": values})
-
-
 def mean(baseline: npt.ArrayLike, candidate: npt.ArrayLike, **options: Any) -> Comparison:
-    return trackperm.compare(scores(baseline), scores(candidate), "mean", **options)
+    return trackperm.compare(numbered(score=baseline), numbered(score=candidate), "mean", **options)
 
 
 @pytest.mark.parametrize("alternative", ["two-sided", "less", "greater"])
@@ -158,9 +153,7 @@ def test_standard_error_against_the_jackknife(statistic: str):
     frames = []
     for rate in (0.3, 0.2):
         wrong = generator.random(400) < rate
-        frames.append(
-            pl.DataFrame({"id": range(400), "label": label, "prediction": np.where(wrong, 1 - label, label)})
-        )
+        frames.append(numbered(label=label, prediction=np.where(wrong, 1 - label, label)))
     comparison = trackperm.compare(*frames, statistic)
     found = opinions(comparison)[CLUSTERED]
     table = comparison.count_table
@@ -252,10 +245,7 @@ def test_integers_beyond_64_bits_in_sums(tmp_path: Path):
     """Slopes of a third and of a large prime's inverse need a common unit beyond int64."""
     spec = load(tmp_path, "counts: {a: x, b: y}\nscore: a / 2305843009213693951 + b / 3000000019\n")
     generator = np.random.default_rng(0)
-    runs = [
-        pl.DataFrame({"id": range(30), "x": generator.integers(0, 5, 30), "y": generator.integers(0, 5, 30)})
-        for _ in range(2)
-    ]
+    runs = [numbered(x=generator.integers(0, 5, 30), y=generator.integers(0, 5, 30)) for _ in range(2)]
     comparison = trackperm.compare(*runs, spec)
     d = (runs[1]["y"] - runs[0]["y"]).to_numpy() / 3000000019 + (
         runs[1]["x"] - runs[0]["x"]
@@ -292,9 +282,7 @@ def precision(**options: Any) -> Comparison:
     generator = np.random.default_rng(4)
     label = generator.integers(0, 2, 300)
     flagged = [generator.random(300) < share * (0.7 + 0.6 * label) for share in (0.5, 0.1)]
-    frames = [
-        pl.DataFrame({"id": range(300), "label": label, "prediction": each.astype(int)}) for each in flagged
-    ]
+    frames = [numbered(label=label, prediction=each.astype(int)) for each in flagged]
     return trackperm.compare(*frames, "precision", **options)
 
 
@@ -324,10 +312,7 @@ def test_studentized_describes_its_null_hypothesis(alternative: Alternative):
 def test_studentized_describes_its_random_swaps(tmp_path: Path):
     spec = load(tmp_path, "counts: {errors: e, words: w}\nscore: errors / words\n")
     generator = np.random.default_rng(0)
-    runs = [
-        pl.DataFrame({"id": range(60), "e": generator.integers(0, 9, 60), "w": generator.integers(9, 30, 60)})
-        for _ in range(2)
-    ]
+    runs = [numbered(e=generator.integers(0, 9, 60), w=generator.integers(9, 30, 60)) for _ in range(2)]
     found = studentized(trackperm.compare(*runs, spec))
     assert re.search(r"; Monte Carlo of 100,000 swaps, 99 % interval 0\.\d+ to 0\.\d+\. ", found.sentence)
 

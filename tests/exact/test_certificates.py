@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pytest
 from support import coin_sums, real_scores
-from support.certification import Case, check, rarely
+from support.certification import Case, check, chunks
 
 from trackperm.choices import Alternative
 
@@ -22,14 +22,6 @@ LONG = {3, 4, 5, 6, 9, 17, 18, 23, 24}
 """Adversarial laws that take longer than a second."""
 
 N_CHUNKS = {"few": 120, "many": 80, "scales": 40, "large": 20, "real": 40}
-
-
-def chunks(n_chunks: dict[str, int]) -> list[object]:
-    return [
-        pytest.param(family, number, marks=rarely(number), id=f"{family}-{number}")
-        for family, n in n_chunks.items()
-        for number in range(n)
-    ]
 
 
 @pytest.mark.parametrize(("family", "number"), chunks(N_CHUNKS))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 from support import score_laws
-from support.certification import check, rarely
+from support.certification import check, chunks
 
 LAWS = 30
 """Laws that a chunk may take its cases from."""
@@ -15,13 +15,6 @@ LAWS = 30
 N_CHUNKS = {"plane": 60, "irrational": 30, "space": 30}
 
 
-@pytest.mark.parametrize(
-    ("family", "number"),
-    [
-        pytest.param(family, number, marks=rarely(number), id=f"{family}-{number}")
-        for family, n in N_CHUNKS.items()
-        for number in range(n)
-    ],
-)
+@pytest.mark.parametrize(("family", "number"), chunks(N_CHUNKS))
 def test_certificates(family: str, number: int) -> None:
     check(score_laws.cases(family, LAWS * number, LAWS * (number + 1)), score_laws.answer)

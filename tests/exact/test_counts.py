@@ -78,7 +78,7 @@ def test_the_order_of_examples_changes_nothing() -> None:
 @pytest.mark.parametrize("dtype", [bool, np.int8, np.uint8, np.int16, np.uint32, np.int64, np.uint64, object])
 def test_small_integer_types_do_not_wrap(dtype: type) -> None:
     u, v = np.array([1, 0, 1, 1, 1, 0, 1]), np.array([0, 1, 0, 0, 1, 0, 0])
-    assert difference_test(u.astype(dtype), v.astype(dtype)).pvalue == difference_test(u, v).pvalue
+    assert difference_test(u.astype(dtype), v.astype(dtype)) == difference_test(u, v)
 
 
 @pytest.mark.parametrize(

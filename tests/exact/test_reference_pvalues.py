@@ -8,7 +8,7 @@ from support.oracles import ALTERNATIVES
 
 from trackperm.exact import PermutationTest, RationalStatistic, difference_test, structured_test
 
-pytestmark = pytest.mark.skipif(not reference_data.available(), reason=reference_data.ABSENT)
+pytestmark = reference_data.needs_data
 
 
 def run(reference: reference_data.Reference, alternative: str) -> PermutationTest:

@@ -6,22 +6,8 @@ import re
 from importlib.metadata import Distribution, distribution
 from pathlib import Path
 
-from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name
+from support.installed import required
 from support.processes import ROOT
-
-
-def required(name: str, extras: frozenset[str], found: dict[str, set[str]]) -> None:
-    """Add a distribution and all that it requires with `extras` to `found`."""
-    name = canonicalize_name(name)
-    if name in found and extras <= found[name]:
-        return
-    known = found.setdefault(name, set())
-    known |= extras
-    for text in distribution(name).requires or ():
-        each = Requirement(text)
-        if each.marker is None or any(each.marker.evaluate({"extra": extra}) for extra in ("", *known)):
-            required(each.name, frozenset(each.extras), found)
 
 
 def size(installed: Distribution) -> int:

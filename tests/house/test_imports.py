@@ -32,6 +32,11 @@ def loaded(code: str) -> set[str]:
         ),
         ("import trackperm; trackperm.report", TRACKERS | CHARTS | FRAMES | SPECS | NUMBERS | SHELL),
         (
+            "import trackperm.report.text, trackperm.report.page, trackperm.report.presented\n"
+            "import trackperm.ledger.comparison_publication",
+            TRACKERS | CHARTS,
+        ),
+        (
             "import contextlib, trackperm.cli\n"
             "sys.argv[1:] = ['compare', '--help']\n"
             "with contextlib.redirect_stdout(None), contextlib.suppress(SystemExit):\n"

@@ -13,6 +13,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from support.comparisons import check_golden
+from support.installed import required
 from support.processes import ROOT, run
 
 PERMITTED = {
@@ -87,23 +88,10 @@ def declared() -> Iterator[tuple[str, str]]:
 
 def installed() -> set[str]:
     """List what is installed because of trackperm, for all extras that are there."""
-    found: set[str] = set()
-    open_ = [(name, "") for name, _ in declared()]
-    seen = set(open_)
-    while open_:
-        name, extra = open_.pop()
-        try:
-            requires = importlib.metadata.requires(name) or ()
-        except importlib.metadata.PackageNotFoundError:
-            continue
-        found.add(name)
-        for requirement in map(Requirement, requires):
-            if requirement.marker is None or requirement.marker.evaluate({"extra": extra}):
-                for further in {"", *requirement.extras}:
-                    key = (canonicalize_name(requirement.name), further)
-                    open_ += [] if key in seen else [key]
-                    seen.add(key)
-    return found
+    found: dict[str, set[str]] = {}
+    for name, _ in declared():
+        required(name, frozenset(), found)
+    return found.keys() & licences().keys()
 
 
 @cache

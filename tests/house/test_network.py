@@ -1,4 +1,4 @@
-"""What trackperm does by itself reaches no network: imports, help, and comparisons of files.
+"""What trackperm does by itself reaches no network: imports, help, comparisons of files, and `doctor`.
 
 MLflow and wandb may have habits of their own once they are used; importing them is quiet.
 """
@@ -56,17 +56,20 @@ def test_importing_every_module():
 
 
 def test_commands_on_files(tmp_path: Path):
+    """And ``doctor``, which contacts no tracker that is not configured."""
     for name, correct in (("a", [True] * 9 + [False] * 9), ("b", [True] * 18)):
         answers(correct).write_parquet(tmp_path / f"{name}.parquet")
     code = (
+        f"os.environ.update(HOME={str(tmp_path)!r}, NETRC='none')\n"
         "from trackperm import cli\n"
-        "for words in (['--help'], ['compare', 'a.parquet', 'b.parquet', '-o', 'out.html']):\n"
+        "for words in (['--help'], ['doctor'], ['compare', 'a.parquet', 'b.parquet', '-o', 'out.html']):\n"
         "    sys.argv[1:] = words\n"
         "    with contextlib.suppress(SystemExit):\n"
         "        cli.main()\n"
     )
     printed = python(f"{REFUSING}{code}print(tried)", cwd=tmp_path)
     assert "Usage: " in printed
+    assert "absent  tracker wandb" in printed
     assert "exact, two-sided, 18 examples" in printed
     assert printed.splitlines()[-1] == "[]"
     assert (tmp_path / "out.html").exists()

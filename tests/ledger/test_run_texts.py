@@ -6,21 +6,13 @@ from dataclasses import replace
 
 import polars as pl
 import pytest
-from support.comparisons import accuracy, answers
+from support.comparisons import accuracy, answers, named
 
 import trackperm
 from trackperm.comparison import Comparison, corrected
 from trackperm.ledger.run_texts import comparison_cell, comparison_name, leaderboard_cell
 
 LOWER = "counts:\n  wrong: prediction != label\n  n: 1\nscore: wrong / n\ngreater_is_better: false\n"
-
-
-def named(comparison: Comparison, candidate: str, baseline: str) -> Comparison:
-    return replace(
-        comparison,
-        candidate_data=replace(comparison.candidate_data, name=candidate),
-        baseline_data=replace(comparison.baseline_data, name=baseline),
-    )
 
 
 @pytest.mark.parametrize(
@@ -126,7 +118,7 @@ def test_lower_is_better(tmp_path):
     ],
 )
 def test_names_of_runs_are_text_of_people(candidate: str, baseline: str, shown: str | None):
-    name = comparison_name(named(accuracy(20, 4, both=10), candidate, baseline))
+    name = comparison_name(named(accuracy(20, 4, both=10), baseline, candidate))
     assert len(name) <= 128
     assert name.endswith(" in accuracy, p 0.0015")
     assert "short" not in (candidate, baseline) or "short" in name
@@ -135,7 +127,7 @@ def test_names_of_runs_are_text_of_people(candidate: str, baseline: str, shown: 
 
 def test_long_names_that_share_a_beginning_stay_different():
     long = "experiment-2026-11-24-with-all-the-settings-in-its-name-and-more-of-them-seed"
-    name = comparison_name(named(accuracy(20, 4, both=10), f"{long}-1", f"{long}-2"))
+    name = comparison_name(named(accuracy(20, 4, both=10), f"{long}-2", f"{long}-1"))
     candidate, _, baseline = name.removesuffix(" in accuracy, p 0.0015").partition(" beats ")
     assert 127 <= len(name) <= 128
     assert candidate.endswith("-seed-1")

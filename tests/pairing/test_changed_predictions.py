@@ -61,15 +61,10 @@ class TestSaid:
             assert found.pairing.n_changed == n_changed
             assert not [note for note in text.notes(found) if "predictions changed" in note]
 
-    def test_of_clusters(self, tmp_path: Path) -> None:
-        spec = tmp_path / "of_documents.yaml"
-        spec.write_text(
-            "name: of_documents\ncluster: document\ncounts:\n  correct: prediction == label\n  n: 1\n"
-            "score: correct / n\n"
-        )
+    def test_of_clusters(self) -> None:
         documents = pl.Series([f"d{i // 10}" for i in range(N)])
         runs = [frame.with_columns(document=documents) for frame in (BASELINE, CANDIDATE)]
-        notes = text.notes(trackperm.compare(*runs, spec))
+        notes = text.notes(trackperm.compare(*runs, "accuracy", cluster="document"))
         assert "100 of 200 predictions changed; 0 of 20 clusters differ in score" in notes
 
 

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from support.specs import load
+from support.comparisons import compared
+from support.specs import F1, load
 from support.unit_swaps import Row, accuracy, f1, pvalue
 
 import trackperm
@@ -17,13 +18,6 @@ SHARE = """
 counts: {correct: prediction == label, n: 1}
 missing: {correct: 0, n: 1}
 score: correct / n
-"""
-F1 = """
-counts:
-  tp: (prediction == 1) & (label == 1)
-  incorrect: (prediction == 1) != (label == 1)
-score: tp / (tp + incorrect / 2)
-undefined: 0
 """
 
 
@@ -43,32 +37,22 @@ def runs(seed: int, n: int, n_groups: int) -> tuple[list[Row], list[Row]]:
     return sides[0], sides[1]
 
 
-def frame(rows: list[Row]) -> pl.DataFrame:
-    return pl.DataFrame(rows)
-
-
 class TestClusters:
     @pytest.mark.parametrize(("text", "score"), [(SHARE, accuracy), (F1, f1)])
     @pytest.mark.parametrize("seed", range(3))
     def test_against_enumeration(self, tmp_path: Path, text: str, score: Any, seed: int) -> None:
         baseline, candidate = runs(seed, 30, 8)
-        found = trackperm.compare(
-            frame(baseline), frame(candidate), load(tmp_path, text + "cluster: speaker\n")
-        )
+        found = compared((baseline, candidate), load(tmp_path, text + "cluster: speaker\n"))
         wanted = pvalue(baseline, candidate, "speaker", lambda u, v: score(u) - score(v))
         assert found.pvalue == pytest.approx(float(wanted), rel=found.error_bound + 1e-12)
         assert found.difference == pytest.approx(float(score(candidate) - score(baseline)))
         assert found.baseline_score == pytest.approx(float(score(baseline)))
         assert found.n_examples == len({row["speaker"] for row in baseline})
-        assert (
-            found.pvalue != trackperm.compare(frame(baseline), frame(candidate), load(tmp_path, text)).pvalue
-        )
+        assert found.pvalue != compared((baseline, candidate), load(tmp_path, text)).pvalue
 
     def test_notes_columns_and_document(self, tmp_path: Path) -> None:
         baseline, candidate = runs(0, 30, 8)
-        found = trackperm.compare(
-            frame(baseline), frame(candidate), load(tmp_path, SHARE + "cluster: speaker\n")
-        )
+        found = compared((baseline, candidate), load(tmp_path, SHARE + "cluster: speaker\n"))
         assert found.pairing.n_paired == 30
         note = "clusters: the examples of one `speaker` are exchanged together, so the test has 8 units"
         assert [line.startswith(note) for line in found.pairing.notes] == [True]
@@ -80,20 +64,20 @@ class TestClusters:
         assert "\ncluster: speaker\n" in written_spec(found.statistic)
 
     def test_a_column_by_another_name(self, tmp_path: Path) -> None:
-        baseline, candidate = (frame(run) for run in runs(1, 20, 5))
-        wanted = trackperm.compare(baseline, candidate, load(tmp_path, SHARE + "cluster: speaker\n")).pvalue
+        wanted = compared(runs(1, 20, 5), load(tmp_path, SHARE + "cluster: speaker\n")).pvalue
         spec = load(tmp_path, SHARE + "cluster: who\ncolumns: {who: speaker}\n")
-        assert trackperm.compare(baseline, candidate, spec).pvalue == wanted
+        assert compared(runs(1, 20, 5), spec).pvalue == wanted
 
     def test_clusters_that_differ(self, tmp_path: Path) -> None:
-        baseline, candidate = (frame(run) for run in runs(1, 20, 5))
+        baseline, candidate = (pl.DataFrame(run) for run in runs(1, 20, 5))
         other = candidate.with_columns(speaker=pl.lit("x"))
         with pytest.raises(PairingError, match="`speaker` differs between the runs on 20 of 20 examples"):
             trackperm.compare(baseline, other, load(tmp_path, SHARE + "cluster: speaker\n"))
 
     def test_an_example_without_a_cluster(self, tmp_path: Path) -> None:
         sides = [
-            frame(run).with_columns(speaker=pl.col("speaker").replace("s0", None)) for run in runs(1, 20, 5)
+            pl.DataFrame(run).with_columns(speaker=pl.col("speaker").replace("s0", None))
+            for run in runs(1, 20, 5)
         ]
         spec = load(tmp_path, SHARE + "cluster: speaker\n")
         with pytest.raises(PairingError, match="have no value in `speaker`"):
@@ -101,14 +85,13 @@ class TestClusters:
         assert trackperm.compare(*sides, spec, missing="drop").n_examples == 4
 
     def test_decimals_are_not_clusters(self, tmp_path: Path) -> None:
-        sides = [frame(run).with_columns(speaker=pl.lit(0.5)) for run in runs(1, 20, 5)]
+        sides = [pl.DataFrame(run).with_columns(speaker=pl.lit(0.5)) for run in runs(1, 20, 5)]
         with pytest.raises(PairingError, match="`speaker` is decimal; clusters, strata and classes must be"):
             trackperm.compare(*sides, load(tmp_path, SHARE + "cluster: speaker\n"))
 
     def test_an_absent_column(self, tmp_path: Path) -> None:
-        sides = [frame(run) for run in runs(1, 20, 5)]
         with pytest.raises(InputError, match="needs columns") as caught:
-            trackperm.compare(*sides, load(tmp_path, SHARE + "cluster: speakr\n"))
+            compared(runs(1, 20, 5), load(tmp_path, SHARE + "cluster: speakr\n"))
         assert '`columns={"speakr": "speaker"}`' in str(caught.value)
 
     def test_sums_beyond_62_bits(self, tmp_path: Path) -> None:
@@ -136,7 +119,7 @@ class TestRepeats:
     def test_against_enumeration(self, tmp_path: Path, seed: int) -> None:
         baseline, candidate = self.repeated(seed)
         spec = load(tmp_path, SHARE + "repeats: sum\n")
-        found = trackperm.compare(frame(baseline), frame(candidate), spec)
+        found = compared((baseline, candidate), spec)
         wanted = pvalue(baseline, candidate, "id", lambda u, v: accuracy(u) - accuracy(v))
         assert found.pvalue == pytest.approx(float(wanted), rel=1e-12)
         assert found.n_examples == 7
@@ -147,26 +130,22 @@ class TestRepeats:
         assert "\nrepeats: sum\n" in written_spec(found.statistic)
 
     def test_the_order_of_rows_changes_nothing(self, tmp_path: Path) -> None:
-        baseline, candidate = map(frame, self.repeated(0))
+        baseline, candidate = map(pl.DataFrame, self.repeated(0))
         spec = load(tmp_path, SHARE + "repeats: sum\n")
         found = trackperm.compare(baseline, candidate, spec)
         again = trackperm.compare(baseline.reverse(), candidate.reverse(), spec)
         assert again.to_json() == found.to_json()
 
-    def test_without_it_ids_are_unique(self, tmp_path: Path) -> None:
-        with pytest.raises(PairingError, match="share their `id`"):
-            trackperm.compare(*map(frame, self.repeated(0)), load(tmp_path, SHARE))
-
     @pytest.mark.parametrize("missing", ["error", "drop", "wrong"])
     def test_other_numbers_of_rows(self, tmp_path: Path, missing: Any) -> None:
-        baseline, candidate = map(frame, self.repeated(0))
+        baseline, candidate = map(pl.DataFrame, self.repeated(0))
         more = pl.concat([candidate, candidate.filter(pl.col("id") == 3)])
         with pytest.raises(PairingError, match="1 of 7 examples have more rows in one run") as caught:
             trackperm.compare(baseline, more, load(tmp_path, SHARE + "repeats: sum\n"), missing=missing)
         assert "    3         1            2" in str(caught.value)
 
     def test_an_example_is_dropped_with_all_its_rows(self, tmp_path: Path) -> None:
-        baseline, candidate = map(frame, self.repeated(0))
+        baseline, candidate = map(pl.DataFrame, self.repeated(0))
         rows = candidate.with_row_index("row")
         first = rows.filter(pl.col("id") == 2)["row"][0]
         holed = rows.with_columns(
@@ -190,24 +169,23 @@ class TestRepeats:
         rows = [
             {"id": i, "prediction": 0, "label": int(rng.integers(9))} for i in range(200) for _ in range(20)
         ]
-        baseline = frame(rows[:-20]).sample(fraction=1, shuffle=True, seed=1)
-        candidate = frame(rows[20:]).sample(fraction=1, shuffle=True, seed=2)
+        baseline = pl.DataFrame(rows[:-20]).sample(fraction=1, shuffle=True, seed=1)
+        candidate = pl.DataFrame(rows[20:]).sample(fraction=1, shuffle=True, seed=2)
         found = trackperm.compare(
             baseline, candidate, load(tmp_path, SHARE + "repeats: sum\n"), missing="drop"
         )
         assert (found.n_examples, found.pairing.labels_checked, found.n_discordant) == (198, True, 0)
 
     def test_not_by_position(self, tmp_path: Path) -> None:
-        sides = map(frame, self.repeated(0))
         with pytest.raises(InputError, match="pairing by position cannot find them"):
-            trackperm.compare(*sides, load(tmp_path, SHARE + "repeats: sum\n"), by_position=True)
+            compared(self.repeated(0), load(tmp_path, SHARE + "repeats: sum\n"), by_position=True)
 
     def test_within_clusters(self, tmp_path: Path) -> None:
         baseline, candidate = (
             [{**row, "group": row["id"] // 2} for row in side] for side in self.repeated(1)
         )
         spec = load(tmp_path, SHARE + "repeats: sum\ncluster: group\n")
-        found = trackperm.compare(frame(baseline), frame(candidate), spec)
+        found = compared((baseline, candidate), spec)
         wanted = pvalue(baseline, candidate, "group", lambda u, v: accuracy(u) - accuracy(v))
         assert found.pvalue == pytest.approx(float(wanted), rel=1e-12)
         assert found.n_examples == 4

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from support.budget import cases
 
 import trackperm
-from trackperm.comparison import Comparison
 
 IDS = [f"q{i}" for i in range(12)]
 LABELS = ["yes", "no", "no"] * 4
@@ -30,13 +29,7 @@ def run(correct: str = "110110110110", **columns: Any) -> pl.DataFrame:
 def digest_of(
     baseline: pl.DataFrame, candidate: pl.DataFrame, statistic: str = "accuracy", **options: Any
 ) -> str:
-    return compared(baseline, candidate, statistic, **options).pairing.test_set
-
-
-def compared(
-    baseline: pl.DataFrame, candidate: pl.DataFrame, statistic: str = "accuracy", **options: Any
-) -> Comparison:
-    return trackperm.compare(baseline, candidate, statistic, **options)
+    return trackperm.compare(baseline, candidate, statistic, **options).pairing.test_set
 
 
 ONE = digest_of(run(), run("111000111000"))
@@ -69,22 +62,14 @@ def test_examples_that_one_run_lacks_or_did_not_answer_do_not_change_it(missing:
     assert digest_of(silent, run()[:9], missing=missing) == ONE
 
 
-def test_clusters_do_not_enter(tmp_path):
-    spec = tmp_path / "clustered.yaml"
-    spec.write_text(
-        "name: clustered\ncounts: {right: prediction == label, n: 1}\nscore: right / n\ncluster: topic\n"
-    )
+def test_clusters_do_not_enter():
     topics = [str(i // 3) for i in range(12)]
-    assert digest_of(run(topic=topics), run("111000111000", topic=topics), str(spec)) == ONE
+    assert digest_of(run(topic=topics), run("111000111000", topic=topics), cluster="topic") == ONE
 
 
-def test_repeats_are_one_example(tmp_path):
-    spec = tmp_path / "repeated.yaml"
-    spec.write_text(
-        "name: repeated\ncounts: {right: prediction == label, n: 1}\nscore: right / n\nrepeats: sum\n"
-    )
+def test_repeats_are_one_example():
     twice = [pl.concat([run(), run(correct)]) for correct in ("1" * 12, "0" * 12)]
-    assert digest_of(*twice, str(spec)) == ONE
+    assert digest_of(*twice, repeats="sum") == ONE
 
 
 @pytest.mark.parametrize(
@@ -146,5 +131,5 @@ def test_lists_can_be_labels():
 
 
 def test_it_is_logged_with_the_pairing():
-    comparison = compared(run(), run("111000111000"))
+    comparison = trackperm.compare(run(), run("111000111000"), "accuracy")
     assert comparison.to_dict()["pairing"]["test_set"] == ONE

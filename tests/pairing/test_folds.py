@@ -54,11 +54,9 @@ def test_other_examples_are_not(column: str, values: list[Any]) -> None:
     assert not any("fold" in line for line in found.pairing.notes)
 
 
-def test_clusters_can_be_folds(tmp_path: Any) -> None:
-    spec = tmp_path / "by_fold.yaml"
-    spec.write_text("name: by_fold\ncounts: {total: score, n: 1}\nscore: total / n\ncluster: fold\n")
+def test_clusters_can_be_folds() -> None:
     first, second = (run.with_columns(fold=pl.col("id") % 4) for run in runs("id", list(range(20))))
-    found = trackperm.compare(first, second, spec)
+    found = trackperm.compare(first, second, "mean", cluster="fold")
     assert any(line.startswith(WARNING) for line in text.lines(found))
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support.budget import cases
+from support.example_tables import table
 from support.specs import load
 
 from trackperm.errors import InputError, PairingError
@@ -18,11 +18,6 @@ from trackperm.statistic import load_statistic
 from trackperm.tables.table import ExampleTable
 
 MEAN = load_statistic("mean", columns={"id": "doc,epoch"})
-
-
-def table(origin: str = "base", untyped: bool = False, **columns: list[Any]) -> ExampleTable:
-    frame = ExampleTable.from_native(pl.DataFrame(columns), origin).frame
-    return ExampleTable(frame, origin, untyped=untyped)
 
 
 BASELINE = table(doc=[1, 1, 2], epoch=[1, 2, 1], score=[0, 1, 1])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -16,7 +15,7 @@ from trackperm.errors import TrackpermError
 from trackperm.pairing import many_runs
 from trackperm.pairing.many_runs import PairedRun, pair_many
 from trackperm.pairing.pair import pair_in_memory
-from trackperm.statistic import Statistic, load_statistic
+from trackperm.statistic import Statistic, load_statistic, read_statistic
 from trackperm.tables.table import ExampleTable
 
 SPREAD = "name: spread\ncounts: {a: score, b: 2 * other, n: 1}\nscore: a / n - b / n\n"
@@ -29,17 +28,10 @@ FLAWS = ["none", "order", "label", "null", "null id", "twice", "short", "other i
 READINGS = ["noisy", "copy", "shifted", "unrelated", "label", "constant", "swapped"]
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("specs")
-    (folder / "spread.yaml").write_text(SPREAD)
-    return folder
-
-
-def statistic_called(name: str, folder: Path) -> Statistic:
+def statistic_called(name: str) -> Statistic:
     if name == "pair of ids":
         return load_statistic("accuracy", columns={"id": "id,epoch"})
-    return load_statistic(folder / "spread.yaml" if name == "spread" else name)
+    return read_statistic(SPREAD, "spread") if name == "spread" else load_statistic(name)
 
 
 def predictions(label: np.ndarray, how: str, rng: np.random.Generator) -> np.ndarray:
@@ -94,9 +86,7 @@ def table(frame: pl.DataFrame, origin: str, flaw: str, rng: np.random.Generator)
     seed=st.integers(0, 999),
 )
 @settings(max_examples=cases(8), deadline=None)
-def test_against_pairing_each(
-    folder, name, ids, n, own_flaw, flaws, readings, decimals, missing, together, seed
-):
+def test_against_pairing_each(name, ids, n, own_flaw, flaws, readings, decimals, missing, together, seed):
     rng = np.random.default_rng(seed)
     label, level, epoch = rng.integers(0, 2, n), rng.integers(0, 8, n) / 4, rng.integers(0, 2, n)
     tables = []
@@ -113,7 +103,7 @@ def test_against_pairing_each(
             }
         )
         tables.append(table(frame, f"run {i}", flaw, rng))
-    statistic = statistic_called(name, folder)
+    statistic = statistic_called(name)
     reference = tables[0]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(many_runs, "_TOGETHER", together)
@@ -184,11 +174,9 @@ def test_columns_that_are_the_same_in_all_runs_are_in_memory_once():
         assert len({frame[name].to_numpy().ctypes.data for frame in frames}) == 1
 
 
-def test_untyped_text_is_read_with_each_run(tmp_path: Path):
+def test_untyped_text_is_read_with_each_run():
     """`1.0` and `1` are one number, but not beside a text: the reference run is read in two ways."""
-    same = "counts: {same: prediction == other, n: 1}\nscore: same / n\n"
-    (tmp_path / "same.yaml").write_text(same)
-    statistic = load_statistic(tmp_path / "same.yaml")
+    statistic = read_statistic("counts: {same: prediction == other, n: 1}\nscore: same / n\n", "same")
     columns = [("1.0", "2"), ("1", "3"), ("a", "b")]
     tables = []
     for i, (prediction, other) in enumerate(columns):

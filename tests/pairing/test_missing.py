@@ -115,15 +115,6 @@ class TestCountedAsWrong:
         assert (found.n_examples, found.candidate_score) == (2, 0.0)
         assert found.baseline_score == pytest.approx((2 / 3 + 1) / 2)
 
-    @pytest.mark.parametrize("name", ["accuracy", "f1", "precision", "recall"])
-    def test_built_ins(self, name: str) -> None:
-        baseline, candidate = full(5)
-        holed = without(baseline, [0], []), without(candidate, [2], [4])
-        found = trackperm.compare(*holed, name, missing="wrong")
-        assert (
-            found.pvalue == trackperm.compare(failed(baseline, [0]), failed(candidate, [2, 4]), name).pvalue
-        )
-
 
 class TestRefused:
     def test_a_statistic_without_counts_of_missing_predictions(self, tmp_path: Path) -> None:

@@ -2,17 +2,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from itertools import combinations, product
+from itertools import combinations
 from statistics import fmean
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
-from support.unit_swaps import Row, accuracy, f1, pvalue
+from support import permuted_attempts
+from support.unit_swaps import Row, accuracy, example_pvalue, f1, pvalue
 
 import trackperm
 from trackperm.errors import InputError, PairingError
+from trackperm.report import text
 
 Passes = list[list[int]]  # of every example, of every attempt
 
@@ -38,12 +40,7 @@ def compared(baseline: Passes, candidate: Passes, statistic: str = "accuracy", *
 
 def of_scores(baseline: list[Fraction], candidate: list[Fraction]) -> Fraction:
     """Two-sided p-value of the swaps of the scores of examples."""
-    differences = [u - v for u, v in zip(candidate, baseline, strict=True)]
-    sums = [
-        abs(sum((d * s for d, s in zip(differences, signs, strict=True)), Fraction()))
-        for signs in product((1, -1), repeat=len(differences))
-    ]
-    return Fraction(sum(each >= sums[0] for each in sums), len(sums))
+    return example_pvalue(baseline, candidate, lambda u, v: sum(u) - sum(v))
 
 
 def mean(passes: list[int]) -> Fraction:
@@ -106,19 +103,13 @@ class TestRowsAsUnits:
         only = [{row["id"] for row in side} for side in flat]
         better, worse = len(only[1] - only[0]), len(only[0] - only[1])
         assert (found.n_better, found.n_worse) == (better, worse)
-        assert "40 rows (" in "\n".join(_text(found))
+        assert "40 rows (" in "\n".join(text.lines(found))
         assert any(note.startswith("look: unit: each row of `id,epoch`") for note in found.pairing.notes)
 
     def test_needs_a_column_that_distinguishes_rows(self) -> None:
         frame = pl.DataFrame(attempts(drawn(0, FIVE, 0.5))).drop("epoch")
         with pytest.raises(PairingError, match="share their `id` with another"):
             trackperm.compare(frame, frame, unit="row")
-
-
-def _text(comparison: trackperm.Comparison) -> list[str]:
-    from trackperm.report import text
-
-    return text.lines(comparison)
 
 
 class TestRules:
@@ -229,7 +220,7 @@ class TestUnequalNumbers:
         assert found.pvalue == pytest.approx(float(of_scores(*sides)), rel=1e-9)
         assert found.difference == pytest.approx(fmean(sides[1]) - fmean(sides[0]))
         assert "3 rows of each in the baseline, 5 in the candidate" in str(found.pairing.asymptotic)
-        assert "level asymptotic" in _text(found)[1]
+        assert "level asymptotic" in text.lines(found)[1]
         assert found.to_dict()["pairing"]["asymptotic"] == found.pairing.asymptotic
 
     def test_bundles_are_exchanged_with_their_number(self) -> None:
@@ -273,26 +264,9 @@ class TestUnequalNumbers:
 
 def of_attempts(baseline: Passes, candidate: Passes) -> Fraction:
     """Two-sided p-value of all ways to deal the attempts of each example to the two runs."""
-    ways = []
-    for u, v in zip(candidate, baseline, strict=True):
-        pooled = u + v
-        ways.append(
-            [
-                mean([pooled[i] for i in chosen])
-                - mean([pooled[i] for i in range(len(pooled)) if i not in chosen])
-                for chosen in combinations(range(len(pooled)), len(u))
-            ]
-        )
-    law: dict[Fraction, int] = {Fraction(): 1}
-    for of_one in ways:
-        further: dict[Fraction, int] = {}
-        for total, n in law.items():
-            for value in of_one:
-                further[total + value] = further.get(total + value, 0) + n
-        law = further
-    observed = sum((mean(u) - mean(v) for u, v in zip(candidate, baseline, strict=True)), Fraction())
-    extreme = sum(n for total, n in law.items() if abs(total) >= abs(observed))
-    return Fraction(extreme, sum(law.values()))
+    examples = [(sum(u), len(u), sum(v), len(v)) for u, v in zip(candidate, baseline, strict=True)]
+    observed = permuted_attempts.statistic(examples)
+    return permuted_attempts.pvalue(permuted_attempts.permuted(examples), observed, "two-sided", mid=False)
 
 
 class TestClusters:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from support.specs import load
+from support.comparisons import compared
+from support.specs import F1, load
 from support.unit_swaps import Row, accuracy, f1, pvalue
 
 import trackperm
@@ -18,13 +19,6 @@ from trackperm.exact import difference_test
 from trackperm.statistic.written_spec import written_spec
 
 SHARE = "counts: {correct: prediction == label, n: 1}\nscore: correct / n\n"
-F1 = """
-counts:
-  tp: (prediction == 1) & (label == 1)
-  incorrect: (prediction == 1) != (label == 1)
-score: tp / (tp + incorrect / 2)
-undefined: 0
-"""
 LONG_SHARE = """
 counts: {correct: prediction == label, n: 1}
 g: {a: u.correct, b: v.correct, n: u.n}
@@ -77,7 +71,7 @@ def test_against_enumeration(
     )
     text += "strata: language\n" + ("cluster: group\n" if clustered else "")
     text += "" if weights is None else f"weights: {weights}\n".replace("'", "")
-    found = trackperm.compare(pl.DataFrame(baseline), pl.DataFrame(candidate), load(tmp_path, text))
+    found = compared((baseline, candidate), load(tmp_path, text))
     mean = mean_of_strata(score, weights)
     wanted = pvalue(baseline, candidate, "group", lambda u, v: mean(u) - mean(v))
     assert found.method != "monte-carlo"
@@ -92,9 +86,7 @@ def test_against_enumeration(
 
 def test_many_strata_of_a_linear_score_are_one_sum(tmp_path: Path) -> None:
     baseline, candidate = runs(0, 400, [f"task {i}" for i in range(60)])
-    found = trackperm.compare(
-        pl.DataFrame(baseline), pl.DataFrame(candidate), load(tmp_path, SHARE + "strata: language\n")
-    )
+    found = compared((baseline, candidate), load(tmp_path, SHARE + "strata: language\n"))
     sizes = Counter(row["language"] for row in baseline)
     weighted = [
         [Fraction(row["prediction"] == row["label"], sizes[row["language"]]) for row in side]
@@ -108,12 +100,7 @@ def test_many_strata_of_a_linear_score_are_one_sum(tmp_path: Path) -> None:
 
 def test_many_strata_of_another_score_are_drawn(tmp_path: Path) -> None:
     baseline, candidate = runs(0, 150, [f"task {i}" for i in range(10)])
-    found = trackperm.compare(
-        pl.DataFrame(baseline),
-        pl.DataFrame(candidate),
-        load(tmp_path, F1 + "strata: language\n"),
-        n_samples=500,
-    )
+    found = compared((baseline, candidate), load(tmp_path, F1 + "strata: language\n"), n_samples=500)
     assert found.method == "tilted"
     mean = mean_of_strata(f1)
     assert found.difference == pytest.approx(float(mean(candidate) - mean(baseline)))
@@ -122,9 +109,7 @@ def test_many_strata_of_another_score_are_drawn(tmp_path: Path) -> None:
 @pytest.mark.parametrize("strata", [[2, 1, 10], [True, False], ["1", "b c"]])
 def test_strata_of_every_type(tmp_path: Path, strata: list[Any]) -> None:
     baseline, candidate = runs(3, 10, strata)
-    found = trackperm.compare(
-        pl.DataFrame(baseline), pl.DataFrame(candidate), load(tmp_path, SHARE + "strata: language\n")
-    )
+    found = compared((baseline, candidate), load(tmp_path, SHARE + "strata: language\n"))
     mean = mean_of_strata(accuracy)
     assert found.difference == pytest.approx(float(mean(candidate) - mean(baseline)))
     names = sorted(str(name).lower() if isinstance(name, bool) else str(name) for name in strata)
@@ -136,9 +121,7 @@ def test_strata_of_every_type(tmp_path: Path, strata: list[Any]) -> None:
 
 def test_by_label_is_the_mean_over_classes(tmp_path: Path) -> None:
     baseline, candidate = runs(4, 12, ["en"])
-    found = trackperm.compare(
-        pl.DataFrame(baseline), pl.DataFrame(candidate), load(tmp_path, SHARE + "strata: label\n")
-    )
+    found = compared((baseline, candidate), load(tmp_path, SHARE + "strata: label\n"))
     classes = [[row for row in candidate if row["label"] == label] for label in (0, 1)]
     assert found.candidate_score == pytest.approx(float(sum(map(accuracy, classes)) / 2))
 
@@ -180,7 +163,7 @@ def test_decimal_counts(tmp_path: Path) -> None:
     for row in (*baseline, *candidate):
         row["score"] = int(rng.integers(9)) / 4
     text = "counts: {total: score, n: 1}\nscore: total / n\nstrata: language\n"
-    found = trackperm.compare(pl.DataFrame(baseline), pl.DataFrame(candidate), load(tmp_path, text))
+    found = compared((baseline, candidate), load(tmp_path, text))
     mean = mean_of_strata(lambda rows: Fraction(sum(row["score"] for row in rows)) / len(rows))
     wanted = pvalue(baseline, candidate, "id", lambda u, v: mean(u) - mean(v))
     assert found.pvalue == pytest.approx(float(wanted), rel=1e-12)
@@ -197,7 +180,7 @@ class TestStrataWithNothingToScore:
         assert (found.baseline_score, found.candidate_score) == (pytest.approx(1 / 3), 0.5)
 
     def test_or_none(self, tmp_path: Path) -> None:
-        text = F1.replace("undefined: 0\n", "") + "strata: language\n"
+        text = F1.partition("undefined")[0] + "strata: language\n"
         with pytest.raises(InputError, match="undefined"):
             trackperm.compare(*self.runs(), load(tmp_path, text))
 
@@ -227,10 +210,7 @@ def test_too_many_strata(tmp_path: Path) -> None:
 
 
 def test_strata_that_differ(tmp_path: Path) -> None:
-    baseline, candidate = map(pl.DataFrame, runs(0, 10, ["en", "de"]))
+    baseline, candidate = runs(0, 10, ["en", "de"])
+    other = [{**row, "language": "en"} for row in candidate]
     with pytest.raises(PairingError, match="`language` differs between the runs on"):
-        trackperm.compare(
-            baseline,
-            candidate.with_columns(language=pl.lit("en")),
-            load(tmp_path, SHARE + "strata: language\n"),
-        )
+        compared((baseline, other), load(tmp_path, SHARE + "strata: language\n"))

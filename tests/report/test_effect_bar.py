@@ -1,11 +1,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from xml.etree import ElementTree as ET
 
 import pytest
-from support.comparisons import accuracy
+from support.comparisons import accuracy, named
 
 import trackperm
 from trackperm.comparison import Comparison
@@ -114,14 +113,6 @@ def test_names_are_escaped_and_harmless() -> None:
     assert "← </text><script>alert(1)</script> better" in texts
     assert "a\ufffdb\ufffdc d better →" in texts
     assert "\n" not in "".join(text_bar(comparison))
-
-
-def named(comparison: Comparison, baseline: str, candidate: str) -> Comparison:
-    return replace(
-        comparison,
-        baseline_data=replace(comparison.baseline_data, name=baseline),
-        candidate_data=replace(comparison.candidate_data, name=candidate),
-    )
 
 
 @pytest.mark.parametrize("comparison", CASES.values(), ids=CASES)

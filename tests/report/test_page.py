@@ -4,12 +4,11 @@ import html
 import itertools
 import random
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 import pytest
-from support.comparisons import accuracy, answers, check_golden, without_digests
+from support.comparisons import accuracy, answers, check_golden, named, without_digests
 from support.markup import Markup
 from support.pages import CUT, chromium
 
@@ -24,8 +23,7 @@ ATTACK = "<script>alert(1)</script>"
 def hostile():
     rows = answers([False] * 5 + [True], wrong=ATTACK)
     comparison = trackperm.compare(rows, answers([True] * 6), "accuracy")
-    named = replace(comparison.candidate_data, name=f"</script>{ATTACK}\"'`")
-    return replace(comparison, candidate_data=named)
+    return named(comparison, "baseline", f"</script>{ATTACK}\"'`")
 
 
 def test_outline():
@@ -96,11 +94,7 @@ def test_the_page_stays_below_100_kb(build):
 
 
 def long_names(comparison):
-    baseline, candidate = (
-        replace(data, name=name * 3000)
-        for data, name in ((comparison.baseline_data, "é"), (comparison.candidate_data, "&"))
-    )
-    return replace(comparison, baseline_data=baseline, candidate_data=candidate)
+    return named(comparison, "é" * 3000, "&" * 3000)
 
 
 def test_as_many_examples_as_fit_are_shown():

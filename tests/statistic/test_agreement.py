@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
-from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -12,10 +10,10 @@ import numpy as np
 import polars as pl
 import pytest
 from sklearn import metrics
-from support.builtin_definitions import class_correlation, kappa
-from support.comparisons import compared_as_they_are
+from support.builtin_definitions import class_correlation, kappa, of_classes
+from support.comparisons import compared_as_they_are, numbered
 from support.engines import each_with_engines
-from support.unit_swaps import pvalue
+from support.unit_swaps import score_pvalue
 
 import trackperm
 from trackperm.errors import InputError, SpecError
@@ -26,14 +24,8 @@ NAMES = ["low", "medium", "high"]
 
 
 def of(metric: Callable[..., float], **options: Any) -> Callable[[Rows], float]:
-    def oracle(rows: Rows) -> float:
-        columns = ([row[name] for row in rows] for name in ("label", "prediction"))
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
-            found = float(metric(*columns, **options))
-        return 0.0 if np.isnan(found) else found
-
-    return oracle
+    ask = of_classes(metric, **options)
+    return lambda rows: float(np.nan_to_num(ask(rows)))
 
 
 STATISTICS = {
@@ -61,19 +53,6 @@ def random_rows(rng: np.random.Generator, n: int) -> tuple[list[dict[str, Any]],
     return first, second
 
 
-def by_enumeration(
-    score: Callable[[Rows], Any], baseline: Rows, candidate: Rows, alternative: str = "two-sided"
-) -> float:
-    def difference(u: Rows, v: Rows) -> Any:
-        return (score(u) or 0) - (score(v) or 0)
-
-    def extreme(value: Any, observed: Any) -> bool:
-        value, observed = (abs(value), abs(observed)) if alternative == "two-sided" else (value, observed)
-        return bool(value >= observed - (Decimal("1e-20") if isinstance(value, Decimal) else 0))
-
-    return float(pvalue(baseline, candidate, "id", difference, extreme))
-
-
 @pytest.mark.parametrize("alternative", ["two-sided", "greater"])
 @pytest.mark.parametrize("name", STATISTICS)
 def test_against_all_swaps_and_scikit_learn(name: str, alternative: str) -> None:
@@ -91,9 +70,8 @@ def test_against_all_swaps_and_scikit_learn(name: str, alternative: str) -> None
         assert found.baseline_score == pytest.approx(oracle(baseline), abs=1e-14)
         assert found.candidate_score == pytest.approx(oracle(candidate), abs=1e-14)
         assert found.test.ties == "exact"
-        assert found.pvalue == pytest.approx(
-            by_enumeration(score, baseline, candidate, alternative), rel=1e-12
-        )
+        expected = score_pvalue(baseline, candidate, score, alternative)
+        assert found.pvalue == pytest.approx(float(expected), rel=1e-12)
         tested += 1
     assert tested >= 8
 
@@ -121,7 +99,7 @@ def test_a_missing_prediction_is_a_class_of_its_own(name: str) -> None:
     baseline[2]["prediction"] = candidate[0]["prediction"] = candidate[1]["prediction"] = 9
     assert found.baseline_score == pytest.approx(float(score(baseline) or 0), abs=1e-14)
     assert found.candidate_score == pytest.approx(float(score(candidate) or 0), abs=1e-14)
-    assert found.pvalue == pytest.approx(by_enumeration(score, baseline, candidate), rel=1e-12)
+    assert found.pvalue == pytest.approx(float(score_pvalue(baseline, candidate, score)), rel=1e-12)
 
 
 @pytest.mark.parametrize("name", ["linear_weighted_kappa", "quadratic_weighted_kappa"])
@@ -163,10 +141,9 @@ def test_kappa_of_two_classes_as_of_one_against_the_other() -> None:
     rng = np.random.default_rng(4)
     label = rng.integers(2, size=200)
     frames = [
-        pl.DataFrame({"id": range(200), "prediction": np.where(rng.random(200) < rate, label, 1 - label)})
+        numbered(prediction=np.where(rng.random(200) < rate, label, 1 - label), label=label)
         for rate in (0.7, 0.8)
     ]
-    frames = [frame.with_columns(label=label) for frame in frames]
     binary = read_statistic(
         """
         counts: {tp: (prediction == 1) & (label == 1), predicted: prediction == 1, actual: label == 1, n: 1}
@@ -187,12 +164,8 @@ def test_leaderboards_agree_with_comparisons(name: str) -> None:
     rng = np.random.default_rng(6)
     label = rng.integers(3, size=40)
     runs = {
-        f"run{i}": pl.DataFrame(
-            {
-                "id": range(40),
-                "prediction": np.where(rng.random(40) < 0.5, label, rng.integers(i + 2, size=40)),
-                "label": label,
-            }
+        f"run{i}": numbered(
+            prediction=np.where(rng.random(40) < 0.5, label, rng.integers(i + 2, size=40)), label=label
         )
         for i in range(3)
     }
@@ -268,4 +241,4 @@ def test_micro_average_of_some_classes() -> None:
     columns = ([row[name] for row in candidate] for name in ("label", "prediction"))
     oracle = metrics.f1_score(*columns, average="micro", labels=[1, 2, 3], zero_division=0)
     assert found.candidate_score == pytest.approx(oracle, abs=1e-14)
-    assert found.pvalue == pytest.approx(by_enumeration(score, baseline, candidate), rel=1e-12)
+    assert found.pvalue == pytest.approx(float(score_pvalue(baseline, candidate, score)), rel=1e-12)

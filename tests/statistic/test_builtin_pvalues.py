@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from decimal import Decimal, localcontext
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
-from support.builtin_definitions import DEFINITIONS, Definition, Row, random_runs
+from support.builtin_definitions import DEFINITIONS, random_runs
 from support.comparisons import compared_as_they_are
-from support.unit_swaps import pvalue
+from support.unit_swaps import score_pvalue
 
 from trackperm.comparison import Comparison
 from trackperm.errors import InputError
@@ -33,25 +31,6 @@ def compared(name: str, baseline: Rows, candidate: Rows, **options: Any) -> Comp
     return None
 
 
-def difference(definition: Definition, baseline: list[Row], candidate: list[Row]) -> Fraction | Decimal:
-    first, second = (definition.score(rows) or 0 for rows in (baseline, candidate))
-    with localcontext() as context:
-        context.prec = 60
-        return second - first
-
-
-def by_enumeration(definition: Definition, baseline: Rows, candidate: Rows, alternative: str) -> Fraction:
-    def extreme(value: Any, observed: Any) -> bool:
-        slack = Decimal("1e-20") if isinstance(value, Decimal) or isinstance(observed, Decimal) else 0
-        if alternative == "two-sided":
-            value, observed = abs(value), abs(observed)
-        return value >= observed - slack
-
-    return pvalue(
-        baseline, candidate, "id", lambda u, v: difference(definition, baseline=v, candidate=u), extreme
-    )
-
-
 @pytest.mark.parametrize("name", DEFINITIONS)
 def test_against_enumeration_and_library(name: str):
     definition, tested = DEFINITIONS[name], 0
@@ -63,7 +42,7 @@ def test_against_enumeration_and_library(name: str):
         if found is None:
             assert definition.score(baseline) is definition.score(candidate) is None
             continue
-        expected = by_enumeration(definition, baseline, candidate, alternative)
+        expected = score_pvalue(baseline, candidate, definition.score, alternative)
         for score, rows in ((found.baseline_score, baseline), (found.candidate_score, candidate)):
             assert score == pytest.approx(float(definition.score(rows) or 0), abs=1e-14)
             assert score == pytest.approx(definition.oracle(rows), abs=1e-14)
@@ -86,7 +65,7 @@ def test_against_enumeration_of_ten_examples(name: str):
             row |= {key: column[i % len(column)] for key, column in definition.shared.items()}
     found = compared(name, baseline, candidate)
     assert found is not None
-    expected = by_enumeration(definition, baseline, candidate, "two-sided")
+    expected = score_pvalue(baseline, candidate, definition.score)
     assert found.pvalue == pytest.approx(float(expected), rel=1e-12)
     assert 0 < found.n_discordant <= 10
 
@@ -105,7 +84,7 @@ def test_zero_over_zero_is_zero(name: str):
         found = compared(name, baseline, candidate)
         assert found is not None
         assert (found.baseline_score if scores[0] is None else found.candidate_score) == 0
-        expected = by_enumeration(definition, baseline, candidate, "two-sided")
+        expected = score_pvalue(baseline, candidate, definition.score)
         assert found.pvalue == pytest.approx(float(expected), rel=1e-12)
         undefined += 1
         if undefined == 4:

@@ -14,7 +14,7 @@ from support.unit_swaps import Row, accuracy, pvalue
 
 import trackperm
 import trackperm.statistic
-from trackperm.errors import InputError, InputTypeError, SpecError
+from trackperm.errors import InputError, InputTypeError
 from trackperm.statistic import ColumnType, builtin_names, json_schema, load_statistic
 from trackperm.statistic.written_spec import written_spec
 
@@ -140,10 +140,6 @@ class TestMissing:
         assert found.rows() == [(0, 0), (0, 1)]
         assert statistic.missing_reads_label
         assert written_spec(load(tmp_path, written_spec(statistic))) == written_spec(statistic)
-
-    def test_without_counts(self, tmp_path: Path) -> None:
-        with pytest.raises(InputError, match="does not define the counts of a missing prediction"):
-            load(tmp_path, SHARE).missing_counts({})
 
     @pytest.mark.parametrize(
         ("missing", "at", "message"),
@@ -385,5 +381,3 @@ def test_a_used_statistic_keeps_its_declarations(tmp_path: Path) -> None:
     again = load_statistic(once, columns={"c": "speaker"}, strata=["x", "y"])
     assert (again.repeats, again.cluster, again.columns["c"], again.strata) == ("sum", "c", "speaker", "s")
     assert again.total_names == ("correct[x]", "n[x]", "correct[y]", "n[y]")
-    with pytest.raises(SpecError, match="needs strata or classes"):
-        load(tmp_path, SHARE + "weights: {a: 1}\n")

@@ -16,7 +16,7 @@ import sacrebleu
 from scipy.stats import pearsonr
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import ndcg_score
-from support.comparisons import compared_as_they_are
+from support.comparisons import compared_as_they_are, numbered
 from support.engines import each_with_engines
 from support.unit_swaps import example_pvalue
 
@@ -198,13 +198,10 @@ def test_logged_results_are_verified(name: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(2)
     label = rng.integers(3, size=12)
     frames = [
-        pl.DataFrame(
-            {
-                "id": range(12),
-                "prediction": np.where(rng.random(12) < rate, label, rng.integers(4, size=12)),
-                "confidence": rng.integers(0, 101, size=12) / 100,
-                "label": label,
-            }
+        numbered(
+            prediction=np.where(rng.random(12) < rate, label, rng.integers(4, size=12)),
+            confidence=rng.integers(0, 101, size=12) / 100,
+            label=label,
         )
         for rate in (0.5, 0.7)
     ]

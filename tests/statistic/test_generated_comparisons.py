@@ -20,7 +20,7 @@ from support.builtin_definitions import DEFINITIONS, class_correlation, drawn_ru
 from support.certificates import check_pvalue
 from support.comparisons import compared_as_they_are
 from support.oracles import ALTERNATIVES
-from support.unit_swaps import Row, pvalue
+from support.unit_swaps import Row, score_pvalue
 
 from trackperm.errors import InputError
 from trackperm.statistic import Statistic, load_statistic, read_statistic
@@ -191,27 +191,6 @@ def spec_of(name: str, kind: Kind) -> Statistic:
     return read_statistic("\n".join([text.rstrip(), *kind.keys]), f"{builtin}.yaml", builtin)
 
 
-def pvalue_by_swaps(
-    kind: Kind, baseline: Rows, candidate: Rows, alternative: str, *, mid_p: bool
-) -> Fraction:
-    side = {"two-sided": abs, "greater": lambda value: value, "less": lambda value: -value}[alternative]
-
-    def difference(u: Rows, v: Rows) -> Any:
-        return side((kind.score(u) or 0) - (kind.score(v) or 0))
-
-    def slack(value: Any) -> Any:
-        return Decimal("1e-20") if isinstance(value, Decimal) else 0
-
-    def at_least(value: Any, observed: Any) -> bool:
-        return bool(value >= observed - slack(value - observed))
-
-    def above(value: Any, observed: Any) -> bool:
-        return bool(value > observed + slack(value - observed))
-
-    shares = [pvalue(baseline, candidate, "id", difference, rule) for rule in (at_least, above)[: 1 + mid_p]]
-    return pair_scores.mean(shares)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", KINDS)
 def test_against_all_swaps(name: str) -> None:
@@ -238,6 +217,6 @@ def test_against_all_swaps(name: str) -> None:
                 ]
                 for rows in (baseline, candidate)
             )
-        truth = pvalue_by_swaps(kind, baseline, candidate, alternative, mid_p=mid_p)
+        truth = score_pvalue(baseline, candidate, kind.score, alternative, mid_p=mid_p)
         check_pvalue(found.test, truth, useful=1e-10)
         tested += 1

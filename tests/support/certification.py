@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import flint
@@ -87,11 +87,14 @@ Answer = Callable[[Case], tuple[PermutationTest, Share]]
 """The result of a case, and the truth."""
 
 
-def rarely(number: int) -> list[pytest.MarkDecorator]:
-    """Say how rarely a chunk runs: the first always, two with every change, the others at night."""
-    if number == 0:
-        return []
-    return [pytest.mark.slow if number < 3 else pytest.mark.nightly]
+def chunks(n_chunks: Mapping[str, int]) -> list[object]:
+    """Chunks of families: the first always runs, two with every change, the others at night."""
+    marks = [[], pytest.mark.slow, pytest.mark.slow]
+    return [
+        pytest.param(family, i, marks=marks[i] if i < 3 else pytest.mark.nightly, id=f"{family}-{i}")
+        for family, n in n_chunks.items()
+        for i in range(n)
+    ]
 
 
 def check(cases: Iterable[Case], answer: Answer) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,20 @@ def accuracy(
     baseline = [False] * better + [True] * (worse + both) + [False] * neither
     candidate = [True] * better + [False] * worse + [True] * both + [False] * neither
     return trackperm.compare(answers(baseline), answers(candidate), statistic, **options)
+
+
+def compared(sides: Any, statistic: Any, **options: Any) -> Any:
+    """Compare two runs that are lists of rows."""
+    return trackperm.compare(*map(pl.DataFrame, sides), statistic, **options)
+
+
+def named(comparison: Comparison, baseline: str, candidate: str) -> Comparison:
+    """Return a comparison with other names of its runs."""
+    return replace(
+        comparison,
+        baseline_data=replace(comparison.baseline_data, name=baseline),
+        candidate_data=replace(comparison.candidate_data, name=candidate),
+    )
 
 
 def compared_as_they_are(

@@ -1,8 +1,12 @@
-"""Packages that tests install: the module that they write, and what it declares."""
+"""Packages that tests install, and what is installed because of others."""
 
 from __future__ import annotations
 
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 
 def installed(folder: Path, name: str, entry_points: str) -> dict[str, str]:
@@ -12,3 +16,19 @@ def installed(folder: Path, name: str, entry_points: str) -> dict[str, str]:
     (package / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")
     (package / "entry_points.txt").write_text(entry_points)
     return {"PYTHONPATH": str(folder)}
+
+
+def required(name: str, extras: frozenset[str], found: dict[str, set[str]]) -> None:
+    """Add a distribution and, if it is installed, all that it requires with `extras` to `found`."""
+    name = canonicalize_name(name)
+    if name in found and extras <= found[name]:
+        return
+    known = found.setdefault(name, set())
+    known |= extras
+    try:
+        requires = distribution(name).requires or ()
+    except PackageNotFoundError:
+        return
+    for each in map(Requirement, requires):
+        if each.marker is None or any(each.marker.evaluate({"extra": extra}) for extra in ("", *known)):
+            required(each.name, frozenset(each.extras), found)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -145,11 +145,9 @@ class MlflowExperiments:
     def tracking_uri(self) -> str:
         return self._store.uri
 
-    @contextmanager
-    def open_run(self, container: str, name: str) -> Iterator[Any]:
+    def open_run(self, container: str, name: str) -> AbstractContextManager[Any]:
         mlflow.set_tracking_uri(self._store.uri)
-        with mlflow.start_run(experiment_id=self._store.experiment(container), run_name=name) as run:
-            yield run
+        return mlflow.start_run(experiment_id=self._store.experiment(container), run_name=name)
 
     def address(self) -> tuple[str, str]:
         return "mlflow", self._store.uri

@@ -50,6 +50,22 @@ def python(code: str, *, cwd: Path = ROOT) -> str:
     return result.stdout
 
 
+def at_once(code: str, *arguments: Sequence[str]) -> list[str]:
+    """Run `code` in a process for each of `arguments`; all go on together once each has printed `ready`."""
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", code, *each], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        for each in arguments
+    ]
+    for process in processes:
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        process.stdin.write("\n")
+        process.stdin.flush()
+    return [process.communicate(timeout=120)[0] for process in processes]
+
+
 def descendants(process: int) -> list[int]:
     """List the processes that `process` has started, and those that they have, while they run."""
     found = []

@@ -61,6 +61,9 @@ def available() -> bool:
     return (DATA / "reference_pvalues.json").is_file()
 
 
+needs_data = pytest.mark.skipif(not available(), reason=ABSENT)
+
+
 def ids() -> list[str]:
     return list(_entries()) if available() else []
 

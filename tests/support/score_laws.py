@@ -98,26 +98,6 @@ TABLES = {mcc, geometric_mean}
 """Scores of a confusion matrix whose labels are the same in both runs: two of its four counts are free."""
 
 
-class _Real:
-    @staticmethod
-    def sqrt(x: RealStatistic) -> RealStatistic:
-        return x.sqrt()
-
-    @staticmethod
-    def log(x: RealStatistic) -> RealStatistic:
-        return x.log()
-
-
-class _Balls:
-    @staticmethod
-    def sqrt(x: flint.arb) -> flint.arb:
-        return flint.arb(x).sqrt()
-
-    @staticmethod
-    def log(x: flint.arb) -> flint.arb:
-        return flint.arb(x).log()
-
-
 def _over_floats(a: Any, b: Any) -> Any:
     return np.divide(a, b, out=np.zeros(np.broadcast(a, b).shape), where=np.asarray(b) != 0)
 
@@ -139,7 +119,7 @@ class ScoreLaw:
         p = len(self.u[0])
         kind = RealStatistic if self.score in ROOTS else RationalStatistic
         x = [kind.variable(i, 2 * p) for i in range(2 * p)]
-        return self._of(x[:p], x[p:], lambda a, b: a.divide(b, 0), _Real)
+        return self._of(x[:p], x[p:], lambda a, b: a.divide(b, 0), RealStatistic)
 
     def _of(self, u: Sequence[Any], v: Sequence[Any], over: Callable[[Any, Any], Any], functions: Any) -> Any:
         if self.score in OF_DIFFERENCES:
@@ -174,7 +154,7 @@ class ScoreLaw:
         number = flint.arb if self.score in ROOTS else flint.fmpq
         here = [number(int(x)) for x in point]
         there = [number(int(t)) - x for t, x in zip(self._total, here, strict=True)]
-        return self._of(here, there, _over_exactly, _Balls)
+        return self._of(here, there, _over_exactly, flint.arb)
 
     def _sign(self, value: Any) -> int:
         if isinstance(value, flint.arb):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from decimal import Decimal
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -33,6 +34,31 @@ def pvalue(
             v += own if swapped else other
         values.append(statistic(u, v))
     return Fraction(sum(at_least_as_extreme(value, values[0]) for value in values), len(values))
+
+
+def score_pvalue(
+    baseline: Sequence[Row],
+    candidate: Sequence[Row],
+    score: Callable[[list[Row]], Any],
+    alternative: str = "two-sided",
+    *,
+    mid_p: bool = False,
+) -> Fraction:
+    """P-value of a difference of scores by exchanging the rows of each `id`; None is 0/0 and counts as 0."""
+    side = {"two-sided": abs, "greater": lambda t: t, "less": lambda t: -t}[alternative]
+
+    def slack(value: Any) -> Any:
+        return Decimal("1e-20") if isinstance(value, Decimal) else 0
+
+    rules = (
+        lambda t, observed: t >= observed - slack(t - observed),
+        lambda t, observed: t > observed + slack(t - observed),
+    )[: 1 + mid_p]
+    shares = [
+        pvalue(baseline, candidate, "id", lambda u, v: side((score(u) or 0) - (score(v) or 0)), rule)
+        for rule in rules
+    ]
+    return sum(shares, Fraction()) / len(shares)
 
 
 def example_pvalue(

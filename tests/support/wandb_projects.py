@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -145,10 +145,8 @@ class WandbProjects:
     def tracking_uri(self) -> str:
         return self._standin.url
 
-    @contextmanager
-    def open_run(self, container: str, name: str) -> Iterator[Any]:
-        with logged_run(container.removeprefix("team/"), name, standin=self._standin) as run:
-            yield run
+    def open_run(self, container: str, name: str) -> AbstractContextManager[Any]:
+        return logged_run(container.removeprefix("team/"), name, standin=self._standin)
 
     def address(self) -> tuple[str, str]:
         return "wandb", self._standin.url
@@ -161,11 +159,10 @@ class WandbProjects:
         return f"team/{project}"
 
     def run(self, container: str, name: str, artifacts: Artifacts | None = None) -> str:
-        project = container.removeprefix("team/")
-        with logged_run(project, name, standin=self._standin) as run:
+        with self.open_run(container, name) as run:
             for path, content in (artifacts or {}).items():
                 log_columns(run, content, path)
-        return f"team/{project}/{run.id}"
+        return f"team/{container.removeprefix('team/')}/{run.id}"
 
     def by_name(self, container: str, name: str) -> str:
         return f"team/{container.removeprefix('team/')}/{name}"
@@ -207,10 +204,8 @@ class WandbFolders:
     def tracking_uri(self) -> None:
         return None
 
-    @contextmanager
-    def open_run(self, container: str, name: str) -> Iterator[Any]:
-        with logged_run("digits", name, folder=Path(container).parent) as run:
-            yield run
+    def open_run(self, container: str, name: str) -> AbstractContextManager[Any]:
+        return logged_run("digits", name, folder=Path(container).parent)
 
     def address(self) -> tuple[str, str]:
         return "wandb", ""
@@ -221,8 +216,7 @@ class WandbFolders:
         return str(folder)
 
     def run(self, container: str, name: str, artifacts: Artifacts | None = None) -> str:
-        folder = Path(container).parent
-        with logged_run("digits", name, folder=folder) as run:
+        with self.open_run(container, name) as run:
             for path, content in (artifacts or {}).items():
                 log_columns(run, content, path)
         return str(Path(run.dir).parent)

@@ -44,16 +44,6 @@ def _npz_of_text(path: Path) -> None:
         np.savez_compressed(file, id=np.full(MB // 32, "a"))
 
 
-def _columns(write: str) -> Callable[[Path], None]:
-    def make(path: Path) -> None:
-        frame = pl.DataFrame(
-            {name: pl.Series([0], dtype=pl.Int8).new_from_index(0, MB) for name in ("id", "p")}
-        )
-        getattr(frame, write)(path, compression="zstd")
-
-    return make
-
-
 def _of_frame(write: str, frame: pl.DataFrame) -> Callable[[Path], None]:
     def make(path: Path) -> None:
         getattr(frame, write)(path, compression="zstd")
@@ -61,6 +51,7 @@ def _of_frame(write: str, frame: pl.DataFrame) -> Callable[[Path], None]:
     return make
 
 
+ZEROS = pl.DataFrame({name: pl.Series([0], dtype=pl.Int8).new_from_index(0, MB) for name in ("id", "p")})
 TEXTS = pl.DataFrame({"id": range(4), "p": [f"{i}" * MB for i in range(4)]})
 LISTS = pl.DataFrame({"id": [1], "p": [[0] * (MB // 4)]})
 STRUCTURES = pl.DataFrame({"p": [{f"m{i}": 1 for i in range(1000)}] * 100})
@@ -73,13 +64,10 @@ BOMBS: dict[str, Callable[[Path], None]] = {
     "inspect, understated": _understated,
     "npz": _npz,
     "npz of text": _npz_of_text,
-    "parquet": _columns("write_parquet"),
-    "arrow": _columns("write_ipc"),
-    "arrow stream": _columns("write_ipc_stream"),
     **{
         f"{write}, {name}": _of_frame(write, frame)
         for write in ("write_parquet", "write_ipc", "write_ipc_stream")
-        for name, frame in (("texts", TEXTS), ("lists", LISTS))
+        for name, frame in (("zeros", ZEROS), ("texts", TEXTS), ("lists", LISTS))
     },
     "parquet, structures": _of_frame("write_parquet", STRUCTURES),
     "parquet, a text that rows share": _of_frame("write_parquet", SHARED),

@@ -9,7 +9,7 @@ from support.cli_comparison import check_reference
 FILE = reference_data.DATA / "per_example" / "gsm8k_openai" / "example_model_solutions_3sys.jsonl"
 
 
-@pytest.mark.skipif(not reference_data.available(), reason=reference_data.ABSENT)
+@reference_data.needs_data
 @pytest.mark.parametrize(
     ("candidate", "baseline"),
     [

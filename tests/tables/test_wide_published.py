@@ -11,8 +11,7 @@ from support.cli_comparison import check_reference, compared
 
 FOLDER = reference_data.DATA / "reference_pvalues"
 TER = FOLDER / "sacrebleu_wmt17/ter_edits_derived.csv"
-needs_data = pytest.mark.skipif(not reference_data.available(), reason=reference_data.ABSENT)
-pytestmark = needs_data
+pytestmark = reference_data.needs_data
 
 
 def named(source: str) -> list[str]:

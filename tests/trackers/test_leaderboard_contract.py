@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import io
-import subprocess
-import sys
 from uuid import uuid4
 
 import polars as pl
 import pytest
 from support.comparisons import answers
 from support.mlflow_stores import MlflowExperiments, MlflowStore
+from support.processes import at_once
 from support.tracker_stores import TrackerStore
 
 import trackperm
@@ -143,21 +142,8 @@ def test_two_that_are_logged_at_once_keep_their_places(
     if in_mlflow:
         MlflowStore(store.tracking_uri).describe(experiment, "ours")
     statistics = ("accuracy", "error_rate")
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", _LOGGING, store.tracking_uri or "", statistic, *runs.values()],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for statistic in statistics
-    ]
-    for process in processes:
-        assert process.stdout.readline() == "ready\n"
-    for process in processes:
-        process.stdin.write("\n")
-        process.stdin.flush()
-    places = [tuple(map(int, process.communicate(timeout=120)[0].split()[-2:])) for process in processes]
+    arguments = [(store.tracking_uri or "", statistic, *runs.values()) for statistic in statistics]
+    places = [tuple(map(int, printed.split()[-2:])) for printed in at_once(_LOGGING, *arguments)]
     assert sorted(places) == [(1, 0), (4, 3)]
     numbers = {look.tag("statistic"): look.number for look in ledger(store, experiment).entries}
     assert numbers == {name: place[0] for name, place in zip(statistics, places, strict=True)}

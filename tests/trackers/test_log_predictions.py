@@ -31,16 +31,11 @@ COLUMNS = {name: list(values) for name, values in PREDICTIONS.items()}
 FRAME = pl.DataFrame(COLUMNS)
 
 
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> MlflowStore:
-    return MlflowStore.local(tmp_path_factory.mktemp("mlflow-store"))
-
-
 @pytest.fixture
-def run(store: MlflowStore, monkeypatch: pytest.MonkeyPatch) -> str:
+def run(sqlite_store: MlflowStore, monkeypatch: pytest.MonkeyPatch) -> str:
     """A finished run without predictions, in the store that the environment names."""
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", store.uri)
-    return f"mlflow:{store.run('digits', 'forest')}"
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", sqlite_store.uri)
+    return f"mlflow:{sqlite_store.run('digits', 'forest')}"
 
 
 def read(reference: str) -> dict[str, list[Any]]:
@@ -60,9 +55,9 @@ LIBRARIES: dict[str, Callable[[], Any]] = {
 
 
 class TestFrames:
-    def test_of_every_library_are_kept_in_order(self, store: MlflowStore, run: str):
+    def test_of_every_library_are_kept_in_order(self, sqlite_store: MlflowStore, run: str):
         for library, made in LIBRARIES.items():
-            reference = f"mlflow:{store.run('digits', library)}"
+            reference = f"mlflow:{sqlite_store.run('digits', library)}"
             assert trackperm.log_predictions(reference, made()) == reference
             assert read(reference) == PREDICTIONS, library
 
@@ -91,7 +86,7 @@ class TestFrames:
         trackperm.log_predictions(run, frame, columns={"id": "id,epoch"})
         assert read(run) == frame.to_dict(as_series=False)
 
-    def test_what_cannot_be_kept_is_refused_and_nothing_is_written(self, store: MlflowStore, run: str):
+    def test_what_cannot_be_kept_is_refused_and_nothing_is_written(self, sqlite_store: MlflowStore, run: str):
         refused: list[tuple[Any, dict[str, Any], str]] = [
             (FRAME.clear(), {}, "`predictions` has no examples"),
             (FRAME.with_columns(id=pl.lit(0.5)), {}, "column `id` is decimal; ids must be integers or text"),
@@ -108,25 +103,25 @@ class TestFrames:
         for frame, options, message in refused:
             with pytest.raises((InputError, InputTypeError), match=message):
                 trackperm.log_predictions(run, frame, **options)
-        assert store.artifacts(run.removeprefix("mlflow:")) == {}
+        assert sqlite_store.artifacts(run.removeprefix("mlflow:")) == {}
 
 
 class TestMlflowRuns:
-    def test_any_object_or_reference_names_the_run(self, store: MlflowStore, run: str):
+    def test_any_object_or_reference_names_the_run(self, sqlite_store: MlflowStore, run: str):
         run_id = run.removeprefix("mlflow:")
-        assert trackperm.log_predictions(store.get(run_id), FRAME) == run
+        assert trackperm.log_predictions(sqlite_store.get(run_id), FRAME) == run
         assert trackperm.log_predictions(run, FRAME) == run
-        active = mlflow.start_run(experiment_id=store.experiment("digits"), run_name="active")
+        active = mlflow.start_run(experiment_id=sqlite_store.experiment("digits"), run_name="active")
         assert trackperm.log_predictions(active, FRAME) == f"mlflow:{active.info.run_id}"
         assert trackperm.log_predictions("mlflow:digits/active", FRAME) == f"mlflow:{active.info.run_id}"
 
-    def test_a_finished_run_stays_as_it_is(self, store: MlflowStore, run: str):
-        experiments = MlflowExperiments(store)
+    def test_a_finished_run_stays_as_it_is(self, sqlite_store: MlflowStore, run: str):
+        experiments = MlflowExperiments(sqlite_store)
         *before, artifacts = experiments.snapshot(run.removeprefix("mlflow:"))
         trackperm.log_predictions(run, FRAME)
         assert list(experiments.snapshot(run.removeprefix("mlflow:"))[:3]) == before
         assert artifacts == {}
-        assert list(store.artifacts(run.removeprefix("mlflow:"))) == ["predictions.parquet"]
+        assert list(sqlite_store.artifacts(run.removeprefix("mlflow:"))) == ["predictions.parquet"]
 
     @pytest.mark.slow
     def test_the_store_that_mlflow_itself_chooses_is_found(self, tmp_path: Path):
@@ -135,8 +130,8 @@ class TestMlflowRuns:
         uri = mlflow.get_tracking_uri()
         assert trackperm.compare(reference, reference, tracking_uri=uri).pvalue == 1
 
-    def test_other_objects_than_runs_are_refused(self, store: MlflowStore, run: str):
-        experiment = store.client.get_experiment(store.experiment("digits"))
+    def test_other_objects_than_runs_are_refused(self, sqlite_store: MlflowStore, run: str):
+        experiment = sqlite_store.client.get_experiment(sqlite_store.experiment("digits"))
         with pytest.raises(InputTypeError, match="Experiment is not a run of MLflow"):
             trackperm.log_predictions(experiment, FRAME)
         with pytest.raises(InputError, match="has no run with id"):
@@ -144,9 +139,7 @@ class TestMlflowRuns:
         with pytest.raises(InputError, match=r"is not a run of a tracker[\s\S]*mlflow:0a1b"):
             trackperm.log_predictions("0a1b", FRAME)
 
-    def test_what_is_not_kept_is_an_error(
-        self, store: MlflowStore, run: str, monkeypatch: pytest.MonkeyPatch
-    ):
+    def test_what_is_not_kept_is_an_error(self, run: str, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setattr(mlflow.MlflowClient, "log_artifact", lambda self, run_id, file: None)
         with pytest.raises(TrackerError, match=r"failed while logging `predictions\.parquet`"):
             trackperm.log_predictions(run, FRAME)

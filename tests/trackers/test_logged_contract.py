@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
+from support.processes import at_once
 from support.tracker_stores import Kept, TrackerStore, on_servers, publication, smallest_png
 
 from trackperm.errors import InputError
@@ -125,22 +123,8 @@ print("look", trackperm.log(comparison, tracker, container).look)
 def test_two_processes_that_log_at_once_get_numbers_that_stay(
     store: TrackerStore, tracker: Tracker, experiment: str
 ):
-    scheme, uri = store.address()
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", _LOGGING, scheme, uri, experiment, statistic],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for statistic in ("accuracy", "error_rate")
-    ]
-    for process in processes:
-        assert process.stdout.readline() == "ready\n"
-    for process in processes:
-        process.stdin.write("\n")
-        process.stdin.flush()
-    looks = [int(process.communicate(timeout=120)[0].split()[-1]) for process in processes]
+    arguments = [(*store.address(), experiment, statistic) for statistic in ("accuracy", "error_rate")]
+    looks = [int(printed.split()[-1]) for printed in at_once(_LOGGING, *arguments)]
     assert sorted(looks) == [1, 2]
     (family,) = families(tracker.comparisons(experiment))
     numbers = {look.tag("statistic"): look.number for look in family.entries}

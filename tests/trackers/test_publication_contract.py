@@ -155,13 +155,6 @@ def test_a_named_experiment_takes_the_comparison_and_nothing_else_is_touched(
     assert not store.candidate_tags(pair[1].reference.locator)
 
 
-def test_files_can_be_compared_into_a_named_experiment(
-    store: TrackerStore, tracker: Tracker, experiment: str
-):
-    tracker.publish(publication(None, None), experiment)
-    assert len(store.comparisons(experiment)) == 1
-
-
 def test_nowhere_to_write_is_refused(tracker: Tracker):
     with pytest.raises(InputError, match=r"open_tracker\(.(mlflow|wandb).\)"):
         tracker.publish(publication(None, None))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from benchmarks.workloads import class_predictions, class_test, macro_f1_of
+from benchmarks.workloads import class_predictions, class_test, f1_by_strata, macro_f1_of
 from support.budget import cases
 from support.tilted_levels import Null, drawn_pvalues, fixed_ladder
 
@@ -29,14 +29,6 @@ SIDES = ("two-sided", "greater", "less")
 
 def variables(kind: type[Any], n: int) -> list[Any]:
     return [kind.variable(i, n) for i in range(n)]
-
-
-def f1_by_strata(n_strata: int) -> Statistic:
-    """Mean F1 of strata, the candidate's minus the baseline's."""
-    x = variables(RationalStatistic, 4 * n_strata)
-    parts = [x[i].divide(x[i] + x[i + 1] / 2, undefined=0) for i in range(0, 4 * n_strata, 2)]
-    means = [sum(half[1:], half[0]) / n_strata for half in (parts[:n_strata], parts[n_strata:])]
-    return means[0] - means[1]
 
 
 def geometric_mean(n: int) -> Statistic:

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from scipy import stats
+from support import oracles
 from support.cases import F1
 
 from trackperm.choices import Alternative
@@ -83,19 +84,6 @@ def test_subset_sums_of_all_bytes() -> None:
         assert sums == [sum(x for bit, x in enumerate(row) if byte >> bit & 1) for byte in range(256)]
 
 
-def swap_counts(law: SwapDistribution) -> Counter[tuple[int, ...]]:
-    """How many of the 2^n swaps give each point, in Python integers."""
-    ways: Counter[tuple[int, ...]] = Counter({(0,) * law.rank: 1})
-    for step, c in zip(law.coordinates.tolist(), law.multiplicities.tolist(), strict=True):
-        following: Counter[tuple[int, ...]] = Counter()
-        for point, n in ways.items():
-            for j in range(c + 1):
-                moved = tuple(x + j * e for x, e in zip(point, step, strict=True))
-                following[moved] += n * math.comb(c, j)
-        ways = following
-    return ways
-
-
 @pytest.mark.parametrize(
     ("coordinates", "multiplicities"),
     [
@@ -117,8 +105,9 @@ def test_coins_against_all_swaps(coordinates: list[list[int]], multiplicities: l
     tosses = np.stack([patterns >> 8 * byte & 255 for byte in range(n_bytes)]).astype(np.uint8)
     draws = SwapSampler(law).draw(Dictated(tosses.ravel()), patterns.size)
     idle = 2 ** (8 * n_bytes - law.n_coins)
-    expected = {point: n * idle for point, n in swap_counts(law).items()}
-    assert Counter(zip(*draws.tolist(), strict=True)) == expected
+    coins = [tuple(step) for step, c in zip(coordinates, multiplicities, strict=True) for _ in range(c)]
+    ways = oracles.sums_by_dictionary(coins, [(0,) * law.rank] * len(coins))
+    assert Counter(zip(*draws.tolist(), strict=True)) == {point: n * idle for point, n in ways.items()}
 
 
 def test_coins_in_many_blocks() -> None:

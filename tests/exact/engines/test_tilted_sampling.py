@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from benchmarks.workloads import strata_of_f1
 from support.budget import cases
 from support.tilted_levels import LEVELS, NULLS, rejection_rates, two_blocks
 
@@ -19,31 +20,10 @@ from trackperm.exact.distributions.characteristic import SwapDistribution
 from trackperm.exact.engines.tilted_draws import tilted_swaps
 from trackperm.exact.engines.tilted_sampling import Mixture, Path, ladder
 
-Counts = npt.NDArray[np.int64]
-
-
-def f1(*places: int, m: int) -> RationalStatistic:
-    """Mean F1 of strata whose true positives and incorrect predictions are at `places`, in pairs."""
-    x = [RationalStatistic.variable(i, m) for i in range(m)]
-    parts = [x[i].divide(x[i] + x[i + 1] / 2, undefined=0) for i in places]
-    return sum(parts[1:], parts[0]) / len(parts)
-
 
 def strata(n: int, n_strata: int = 2, seed: int = 0, rates: tuple[float, float] = (0.8, 0.7)) -> Any:
     """Counts of both runs, and the difference of their mean F1 over strata."""
-    rng = np.random.default_rng(seed)
-    stratum = rng.integers(0, n_strata, n)
-
-    def run(rate: float) -> Counts:
-        counts = np.zeros((n, 2 * n_strata), dtype=np.int64)
-        counts[np.arange(n), 2 * stratum] = rng.binomial(2, rate, n)
-        counts[np.arange(n), 2 * stratum + 1] = rng.binomial(2, 1 - rate, n)
-        return counts
-
-    u, v = (run(rate) for rate in rates)
-    m = 4 * n_strata
-    h = f1(*range(0, 2 * n_strata, 2), m=m) - f1(*range(2 * n_strata, m, 2), m=m)
-    return np.hstack([u, v]), np.hstack([v, u]), h
+    return strata_of_f1(n, n_strata, seed, rates, n_items=2)
 
 
 def tested(problem: Any, **options: Any) -> PermutationTest:

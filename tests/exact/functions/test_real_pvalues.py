@@ -6,6 +6,7 @@ import tracemalloc
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from support.decimal_oracle import (
     truth,
 )
 from support.oracles import Point
+from support.score_laws import geometric_mean, mcc
 
 from trackperm.errors import InputError
 from trackperm.exact import structured_test
@@ -39,31 +41,21 @@ def variables(m: int) -> list[RealStatistic]:
     return [RealStatistic.variable(i, m) for i in range(m)]
 
 
-def mcc(tp: Any, fp: Any, fn: Any, tn: Any, divide: Any, sqrt: Any) -> Any:
-    return divide(tp * tn - fp * fn, sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)))
-
-
-def geometric_mean(tp: Any, fp: Any, fn: Any, tn: Any, divide: Any, sqrt: Any) -> Any:
-    return sqrt(divide(tp, tp + fn) * divide(tn, tn + fp))
-
-
-def error_rate(tp: Any, fp: Any, fn: Any, tn: Any, divide: Any, log: Any) -> Any:
-    return log(divide(2 * fp + 2 * fn + 1, 2 * tp + 2 * fp + 2 * fn + 2 * tn))
+def error_rate(over: Any, f: Any, tp: Any, fp: Any, fn: Any, tn: Any) -> Any:
+    return f.log(over(2 * fp + 2 * fn + 1, 2 * tp + 2 * fp + 2 * fn + 2 * tn))
 
 
 SCORES = {"mcc": mcc, "geometric mean": geometric_mean, "error rate": error_rate}
+DECIMALS = SimpleNamespace(sqrt=root, log=logarithm)
 
 
 def difference_of(name: str) -> Both:
-    score = SCORES[name]
-    our_function = RealStatistic.log if name == "error rate" else RealStatistic.sqrt
-    function = logarithm if name == "error rate" else root
-    x = variables(8)
+    score, x = SCORES[name], variables(8)
 
     def value(four: tuple[int, ...]) -> Decimal:
-        return score(*map(Decimal, four), lambda a, b: over(a, b, Fraction(0)), function)
+        return score(lambda a, b: over(a, b, Fraction(0)), DECIMALS, *map(Decimal, four))
 
-    ours = [score(*part, lambda a, b: a.divide(b, 0), our_function) for part in (x[:4], x[4:])]
+    ours = [score(lambda a, b: a.divide(b, 0), RealStatistic, *part) for part in (x[:4], x[4:])]
     return Both(ours[0] - ours[1], lambda point: value(point[:4]) - value(point[4:]))
 
 

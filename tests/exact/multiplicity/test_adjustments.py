@@ -41,18 +41,12 @@ def bonferroni(pvalues: np.ndarray) -> float:
     return float(pvalues.min() * pvalues.size)
 
 
-@given(families)
+@pytest.mark.parametrize(("method", "of_intersection"), [("hommel", simes), ("holm", bonferroni)])
+@given(pvalues=families)
 @settings(deadline=None)
-def test_hommel_against_closed_testing_with_simes(pvalues):
-    expected = closed_test(np.array(pvalues), simes)
-    np.testing.assert_allclose(adjust(pvalues, "hommel"), expected, rtol=1e-14)
-
-
-@given(families)
-@settings(deadline=None)
-def test_holm_against_closed_testing_with_bonferroni(pvalues):
-    expected = closed_test(np.array(pvalues), bonferroni)
-    np.testing.assert_allclose(adjust(pvalues, "holm"), expected, rtol=1e-14)
+def test_against_closed_testing(method, of_intersection, pvalues):
+    expected = closed_test(np.array(pvalues), of_intersection)
+    np.testing.assert_allclose(adjust(pvalues, method), expected, rtol=1e-14)
 
 
 @given(families)

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 from support.cases import F1
-from support.discrete_laws import outcomes, random_supports
 
 from trackperm.errors import InputError
 from trackperm.exact import RationalStatistic, difference_test, structured_test
@@ -66,6 +65,21 @@ def test_against_tarones_rejections_at_all_levels_up_to_alpha(seed):
         }
         expected = [all(found for members, found in local.items() if i in members) for i in range(m)]
         assert (tarone_holm(pvalues, smallest) <= alpha * (1 + 1e-12)).tolist() == expected
+
+
+def random_supports(rng: np.random.Generator, m: int, most: int) -> list[np.ndarray]:
+    """Attainable p-values of m tests, each with at most `most`; some coarse, some equal, all up to 1."""
+    return [
+        np.unique(np.append(np.round(rng.random(rng.integers(0, most)) ** 2 + 1e-3, 3).clip(0, 1), 1.0))
+        for _ in range(m)
+    ]
+
+
+def outcomes(supports: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """All families of p-values, shape (n, m), and their probabilities under independent true hypotheses."""
+    pvalues = np.array(list(itertools.product(*supports)))
+    masses = [np.diff(support, prepend=0.0) for support in supports]
+    return pvalues, np.array([np.prod(mass) for mass in itertools.product(*masses)])
 
 
 def worst_fwer(supports: list[np.ndarray], rejects: np.ndarray) -> float:

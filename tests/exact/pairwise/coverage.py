@@ -22,6 +22,7 @@ from itertools import product
 
 import numpy as np
 import numpy.typing as npt
+from exact.pairwise.levels import area_sums
 from scipy.special import ndtri
 
 from trackperm.exact.intervals.of_pairs import FEWEST, laws_of_influences
@@ -110,14 +111,10 @@ def area(n: int, share: float, areas: tuple[float, float], shared: float) -> Sam
     """Binormal scores with these areas under the ROC curve, and a fixed share of positives, at least 2."""
     positive = (np.arange(n) < max(2, round(share * n))).astype(np.int64)
     means = np.sqrt(2.0) * ndtri(np.array(areas))[:, None]
-    zeros = np.zeros(n, dtype=np.int64)
-    roles = Roles(positive - 1, -positive, zeros, zeros, zeros, zeros)
-    terms = np.array([0, 1, 2])[None, None, None].repeat(3, axis=2)
 
     def sample(rng: np.random.Generator) -> Influences:
         both = coded_scores(*(scores(rng, n, shared) + means * positive))
-        sums = ranked_pairs(both, roles, terms, np.ones((1, 1, 3), dtype=bool))
-        return influences(sums, Fraction(1, 2), positive)
+        return influences(area_sums(positive == 1, both), Fraction(1, 2), positive)
 
     return sample
 
@@ -126,7 +123,6 @@ def areas_of_classes(n: int, slopes: tuple[float, float], shared: float) -> Samp
     """Mean area of three classes, with 50, 30 and 20 % of the labels, from a softmax of normal logits."""
     label = np.searchsorted((0.5, 0.8), np.arange(n) / n, side="right")
     zeros = np.zeros(n, dtype=np.int64)
-    terms = np.array([0, 1, 2])[None, None, None].repeat(3, axis=2)
 
     def sample(rng: np.random.Generator) -> Influences:
         logits = np.stack([scores(rng, n, shared) for _ in range(3)], axis=-1)
@@ -135,9 +131,7 @@ def areas_of_classes(n: int, slopes: tuple[float, float], shared: float) -> Samp
         means = []
         for place in range(3):
             own = (label == place).astype(np.int64)
-            roles = Roles(own - 1, -own, zeros, zeros, zeros, zeros)
-            coded = coded_scores(*both[:, :, place])
-            sums = ranked_pairs(coded, roles, terms, np.ones((1, 1, 3), dtype=bool))
+            sums = area_sums(label == place, coded_scores(*both[:, :, place]))
             means.append(PairMean(sums, Fraction(1, 2), own, zeros, np.full(1, 1 / 3)))
         return influences_of(means)
 

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trackperm.exact import difference_test
-from trackperm.exact.pairwise import Roles, ranked_pairs, ranked_scores
+from trackperm.exact.pairwise import PairScores, PairSums, Roles, ranked_pairs, ranked_scores
 
 SIZES = (20, 50, 100, 200, 500)
 SHARES = (0.1, 0.3, 0.5)
@@ -25,13 +25,17 @@ ALPHA = 0.05
 Floats = npt.NDArray[np.float64]
 
 
-def weights(label: npt.NDArray[np.bool_], candidate: Floats, baseline: Floats) -> npt.NDArray[np.int64]:
-    """Return twice the weights of the examples in the difference of areas, times the number of pairs."""
+def area_sums(label: npt.NDArray[np.bool_], scores: PairScores) -> PairSums:
+    """Return sums over pairs of a positive and a negative: 2 if they are in order, 1 if they tie."""
     zeros = np.zeros(label.size, dtype=np.int64)
     roles = Roles(np.where(label, 0, -1), np.where(label, -1, 0), zeros, zeros, zeros, zeros)
     terms = np.array([0, 1, 2])[None, None, None].repeat(3, axis=2)
-    ranks = ranked_scores(candidate, baseline)
-    return ranked_pairs(ranks, roles, terms, np.ones((1, 1, 3), dtype=bool)).weights
+    return ranked_pairs(scores, roles, terms, np.ones((1, 1, 3), dtype=bool))
+
+
+def weights(label: npt.NDArray[np.bool_], candidate: Floats, baseline: Floats) -> npt.NDArray[np.int64]:
+    """Return twice the weights of the examples in the difference of areas, times the number of pairs."""
+    return area_sums(label, ranked_scores(candidate, baseline)).weights
 
 
 def pvalue(added: npt.NDArray[np.int64]) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from exact.pairwise.levels import rate
+from exact.pairwise.levels import area_sums, rate
 from support.budget import cases
 
 from trackperm.errors import InputError
@@ -120,10 +120,7 @@ def test_the_two_ways_of_summing_agree() -> None:
     n = 900
     label = rng.random(n) < 0.3
     u, v = (np.round(rng.normal(size=n) + label, 1) for _ in range(2))
-    zeros = np.zeros(n, dtype=np.int64)
-    roles = Roles(np.where(label, 0, -1), np.where(label, -1, 0), zeros, zeros, zeros, zeros)
-    terms = np.array([0, 1, 2])[None, None, None].repeat(3, axis=2)
-    fast = ranked_pairs(coded_scores(u, v), roles, terms, np.ones((1, 1, 3), dtype=bool))
+    fast = area_sums(label, coded_scores(u, v))
     both = np.stack([v, u])
 
     def term(i: Any, j: Any, own: bool, other: bool) -> Any:
@@ -140,16 +137,13 @@ def test_standard_error_is_that_of_delong() -> None:
     n = 60
     label = rng.random(n) < 0.4
     u, v = (np.round(rng.normal(size=n) + label, 1) for _ in range(2))
-    zeros = np.zeros(n, dtype=np.int64)
-    roles = Roles(np.where(label, 0, -1), np.where(label, -1, 0), zeros, zeros, zeros, zeros)
-    terms = np.array([0, 1, 2])[None, None, None].repeat(3, axis=2)
-    sums = ranked_pairs(coded_scores(u, v), roles, terms, np.ones((1, 1, 3), dtype=bool))
+    sums = area_sums(label, coded_scores(u, v))
     # Structural components V10 and V01 of DeLong, DeLong and Clarke-Pearson (1988), by definition.
     psi = [(s[label][:, None] > s[~label][None]) + (s[label][:, None] == s[~label][None]) / 2 for s in (u, v)]
     difference = psi[0] - psi[1]
     m, k = difference.shape
     variance = difference.mean(axis=1).var(ddof=1) / m + difference.mean(axis=0).var(ddof=1) / k
-    mean = PairMean(sums, Fraction(1, 2), label.astype(np.int64), zeros, np.ones(1))
+    mean = PairMean(sums, Fraction(1, 2), label.astype(np.int64), np.zeros(n, dtype=np.int64), np.ones(1))
     assert influences_of([mean]).standard_error == pytest.approx(variance**0.5, rel=1e-12)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,12 +19,12 @@ X = [RationalStatistic.variable(i, 4) for i in range(4)]
 CORRECT = RationalStatistic.variable(0, 2) - RationalStatistic.variable(1, 2)
 
 
-def permuted(h: RationalStatistic, table: CountTable) -> PermutationTest:
+def permuted(h: RationalStatistic, table: CountTable, **options: Any) -> PermutationTest:
     observed, swapped = (
         np.hstack([table.candidate, table.baseline]),
         np.hstack([table.baseline, table.candidate]),
     )
-    return structured_test(observed, swapped, h, multiplicities=table.multiplicities)
+    return structured_test(observed, swapped, h, multiplicities=table.multiplicities, **options)
 
 
 def pilot(better: int, worse: int, both: int) -> CountTable:
@@ -124,17 +125,7 @@ def test_a_pvalue_counts_as_below_alpha_with_its_whole_interval():
     draw = partial(simulated_power, better, n_examples=5, n_resamples=3)
     assert draw(partial(permuted, CORRECT), alpha=1 / 16).power == 0.0
     assert draw(partial(permuted, CORRECT), alpha=0.0626).power == 1.0
-
-    def sampled(table: CountTable) -> PermutationTest:
-        observed, swapped = (
-            np.hstack([table.candidate, table.baseline]),
-            np.hstack([table.baseline, table.candidate]),
-        )
-        counts = table.multiplicities
-        return structured_test(
-            observed, swapped, CORRECT, multiplicities=counts, method="monte-carlo", n_samples=20
-        )
-
+    sampled = partial(permuted, CORRECT, method="monte-carlo", n_samples=20)
     drawn = partial(simulated_power, better, sampled, n_resamples=3)
     assert sampled(CountTable.from_counts(("correct",), [[1]], [[0]], [30])).pvalue < 0.05
     assert drawn(n_examples=30).power == 0.0

@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from support.comparisons import numbered
 from support.engines import ENGINES, native
 from support.labelled_runs import OF_ONE_CLASS, checked, compared, refusal, run, scans
 from support.specs import load
@@ -145,13 +146,7 @@ class TestUnseenLabels:
     @pytest.mark.parametrize("n", [3, 10_000])
     def test_answers_that_are_all_different_are_not_classes(self, n: int) -> None:
         frames = [
-            pl.DataFrame(
-                {
-                    "id": range(n),
-                    "prediction": [f"{side} {i}" for i in range(n)],
-                    "label": [f"answer {i}" for i in range(n)],
-                }
-            )
+            numbered(prediction=[f"{side} {i}" for i in range(n)], label=[f"answer {i}" for i in range(n)])
             for side in "ab"
         ]
         assert compared(frames, "exact_match").pvalue == 1.0

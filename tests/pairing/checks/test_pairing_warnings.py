@@ -124,6 +124,7 @@ def test_fewer_than_50_examples_show_no_pattern(n: int, is_warned: bool) -> None
 
 
 def test_inputs_that_repeat() -> None:
+    """They count as independent, unless they are clusters."""
     hashes = [f"{i % (N - 3)}" for i in range(N)]
     runs = [
         table(name, ("doc_hash",), prediction=prediction, label=LABELS, doc_hash=hashes)
@@ -131,14 +132,6 @@ def test_inputs_that_repeat() -> None:
     ]
     assert looks(*runs) == [
         f"6 of {N:,} examples share their `doc_hash` with another, but count as independent"
-    ]
-
-
-def test_inputs_that_are_clusters_have_no_warning() -> None:
-    hashes = [f"{i % (N - 3)}" for i in range(N)]
-    runs = [
-        table(name, ("doc_hash",), prediction=prediction, label=LABELS, doc_hash=hashes)
-        for name, prediction in (("a", FIRST), ("b", SECOND))
     ]
     report = pair(*runs, load_statistic("accuracy", cluster="doc_hash")).report
     assert not [note for note in report.notes if "count as independent" in note]

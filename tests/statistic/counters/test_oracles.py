@@ -89,9 +89,6 @@ def test_sets_of_labels_against_scikit_learn() -> None:
     assert score("jaccard_multilabel", prediction, label) == pytest.approx(expected, rel=1e-14)
 
 
-needs_data = pytest.mark.skipif(not reference_data.available(), reason=reference_data.ABSENT)
-
-
 def wnut17(system: str) -> pl.DataFrame:
     gold = reference_data._tags("emerging.test.annotated")
     (path,) = (reference_data.DATA / "structured_counts/wnut17/submissions").glob(f"{system}*")
@@ -108,7 +105,7 @@ STATISTICS = {
 WNUT17 = [name for name in reference_data.ids() if name.startswith("wnut17/")]
 
 
-@needs_data
+@reference_data.needs_data
 @pytest.mark.extended
 @pytest.mark.parametrize("identifier", WNUT17)
 @pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
@@ -123,12 +120,12 @@ def test_published_taggers_against_reference_pvalues(identifier: str, alternativ
         assert found.difference == float(reference.observed)
 
 
-@needs_data
+@reference_data.needs_data
 def test_all_kinds_of_published_taggers_are_there() -> None:
     assert {name.split("/")[1] for name in WNUT17} == set(STATISTICS)
 
 
-@needs_data
+@reference_data.needs_data
 def test_published_answers_against_reference_pvalue() -> None:
     (identifier,) = (name for name in reference_data.ids() if name.startswith("squad2/tokenF1_small/"))
     reference = reference_data.reference(identifier)

@@ -12,7 +12,6 @@ from trackperm.tables import References, read_examples
 
 WNUT = reference_data.DATA / "structured_counts/wnut17"
 GOLD = WNUT / "emerging.test.annotated"
-needs_data = pytest.mark.skipif(not reference_data.available(), reason=reference_data.ABSENT)
 
 SENTENCES = [[("EU", "B-ORG"), ("rejects", "O")], [("Peter", "B-PER"), ("Blackburn", "I-PER"), (".", "O")]]
 
@@ -122,7 +121,7 @@ def test_other_tokens_than_those_of_the_labels(tmp_path: Path) -> None:
         read_examples(write(tmp_path / "run", [*SENTENCES, SENTENCES[0]]), references=References(gold))
 
 
-@needs_data
+@reference_data.needs_data
 class TestPublished:
     @pytest.mark.parametrize("path", [GOLD, *sorted((WNUT / "submissions").glob("*"))], ids=lambda p: p.stem)
     def test_tags(self, path: Path) -> None:

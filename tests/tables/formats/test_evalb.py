@@ -12,7 +12,6 @@ from trackperm.tables import SourceFile, read_examples
 from trackperm.tables.registry import detect_format
 
 EVALB = reference_data.DATA / "structured_counts/evalb"
-needs_data = pytest.mark.skipif(not reference_data.available(), reason=reference_data.ABSENT)
 
 # As evalb prints it (the layout of its own sample), with an error among three sentences.
 OUTPUT = """\
@@ -142,7 +141,7 @@ def test_no_sentence(output: Path) -> None:
         read_examples(output)
 
 
-@needs_data
+@reference_data.needs_data
 class TestPublished:
     @pytest.mark.parametrize(("name", "n_null"), [("sample.rsl", 7), ("bug.rsl-new", 0), ("bug.rsl-old", 5)])
     def test_rows(self, name: str, n_null: int) -> None:

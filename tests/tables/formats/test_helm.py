@@ -13,7 +13,6 @@ from trackperm.errors import SourceError
 from trackperm.tables import read_examples
 
 RUNS = reference_data.DATA / "per_example" / "every_eval_ever" / "helm"
-needs_data = pytest.mark.skipif(not reference_data.available(), reason=reference_data.ABSENT)
 
 TYPOS = {"name": "typos", "prob": 0.1}
 OF_TYPOS = {**TYPOS, "computed_on": "perturbed"}
@@ -130,7 +129,7 @@ def test_other_instances_are_refused(case: Any, write: Any) -> None:
         read_examples(write(instances))
 
 
-@needs_data
+@reference_data.needs_data
 @pytest.mark.parametrize(("name", "n"), [("mmlu", 10), ("commonsense", 10), ("narrative_qa", 5)])
 def test_published(name: str, n: int) -> None:
     (path,) = RUNS.glob(f"{name}*/per_instance_stats.json")

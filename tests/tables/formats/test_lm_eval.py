@@ -18,8 +18,6 @@ TUNED, BASE = "2025-09-09T13-31-53.431753", "2025-09-09T13-42-42.857006"
 POOLED = {"base": "2025-10-14T15-11-56.507865", "tuned": "2025-10-14T14-44-39.372006"}
 RUN = "2026-01-21T03-44-18.458309"
 
-needs_data = pytest.mark.skipif(not reference_data.available(), reason=reference_data.ABSENT)
-
 
 def columns(path: Path, part: str | None = None) -> dict[str, list[Any]]:
     table = read_examples(path, part=part)
@@ -154,7 +152,7 @@ class TestRun:
             read_examples(run)
 
 
-@needs_data
+@reference_data.needs_data
 class TestPublished:
     def test_gsm8k(self) -> None:
         files = [PYFADE / f"samples_gsm8k_{run}.jsonl" for run in (BASE, TUNED)]

@@ -12,7 +12,6 @@ from trackperm.errors import PairingError, SourceError
 from trackperm.tables import read_examples
 
 SCTK = reference_data.DATA / "structured_counts/sctk"
-needs_data = pytest.mark.skipif(not reference_data.available(), reason=reference_data.ABSENT)
 
 SYSTEM = (
     '<SYSTEM title="a.ctm" ref_fname="r.stm" hyp_fname="a.ctm" format="2.4" frag_corr="FALSE" opt_del="TRUE"'
@@ -150,7 +149,7 @@ def test_broken_pra_is_refused(report: Path, old: str, new: str, message: str) -
     check_refused(report, PRA, old, new, message)
 
 
-@needs_data
+@reference_data.needs_data
 class TestPublished:
     @pytest.mark.parametrize("name", ["file1.sgml", "file2.sgml", "lvc_hyp.ctm.filt.sgml", "test1.sgml"])
     def test_counts(self, name: str) -> None:

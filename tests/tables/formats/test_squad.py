@@ -16,7 +16,6 @@ from trackperm.tables import References, read_examples
 
 SQUAD = reference_data.DATA / "structured_counts/squad2_cs224n"
 GOLD = SQUAD / "dev-v2.0.json"
-needs_data = pytest.mark.skipif(not reference_data.available(), reason=reference_data.ABSENT)
 
 QUESTIONS: dict[str, Any] = {
     "version": "v2.0",
@@ -172,7 +171,7 @@ score: right / n
 """
 
 
-@needs_data
+@reference_data.needs_data
 class TestPublished:
     FILES = (SQUAD / "qanetdev.csv", SQUAD / "charembdev.csv")
     COLUMNS = ("--id", "Id", "--prediction", "Predicted", "--labels", str(GOLD))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from uuid import uuid4
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -125,11 +123,6 @@ class TestDescribed:
 @pytest.fixture
 def store(sqlite_store: MlflowStore) -> MlflowStore:
     return sqlite_store
-
-
-@pytest.fixture
-def experiment() -> str:
-    return f"digits-{uuid4().hex[:8]}"
 
 
 def publication(key: str, text: str = "**board**\n\n| run |\n|:--|\n| a |\n", **tags: str) -> Publication:

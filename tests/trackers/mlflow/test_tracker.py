@@ -27,11 +27,6 @@ from trackperm.trackers.mlflow.tracker import MlflowTracker
 pytestmark = pytest.mark.tracker
 
 
-@pytest.fixture
-def experiment() -> str:
-    return f"digits-{uuid4().hex[:8]}"
-
-
 class TestNoStoreIsMadeByAccident:
     def test_without_a_uri(self, tmp_path: Path):
         with pytest.raises(InputError, match="tracking_uri"):

@@ -26,11 +26,6 @@ from trackperm.trackers.publication import Publication, Published
 pytestmark = pytest.mark.tracker
 
 
-@pytest.fixture
-def experiment() -> str:
-    return f"digits-{uuid4().hex[:8]}"
-
-
 class Place:
     """An experiment with a finished candidate, whose comparisons are published there."""
 

@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 import vl_convert
 from support.command_line import call_trackperm
-from support.comparisons import accuracy, answers
+from support.comparisons import accuracy
 from support.wandb_projects import WandbProjects
 from support.wandb_publication import charted, check_complete
 from support.wandb_standin import Standin, environment
 
-import trackperm
 from trackperm.errors import InputError, TrackerError
 from trackperm.ledger.comparison_publication import publication
 from trackperm.trackers.wandb.charts import CURVES, PRESET, SPEC, VARIABLE
@@ -75,23 +74,6 @@ def test_a_setting_that_names_no_chart_is_refused(standin: Standin, monkeypatch:
         WandbTracker(standin.url).publish(charted(), WandbProjects(standin).container("charts-of-none"))
 
 
-@pytest.mark.parametrize("alternative", ["two-sided", "less", "greater"])
-def test_the_curves_are_the_null_distribution(alternative: str):
-    comparison = trackperm.compare(
-        answers([False] * 20 + [True] * 4), answers([True] * 20 + [False] * 4), alternative=alternative
-    )
-    chart = publication(comparison).charts[PANEL]
-    assert {*chart.table.columns} >= {chart.x, chart.y, chart.curve}
-    points = [dict(zip(chart.table.columns, row, strict=True)) for row in chart.table.rows]
-    observed = [point for point in points if point["curve"] == "observed"]
-    bars = [point for point in points if point["curve"] != "observed"]
-    extreme = sum(point["probability"] for point in bars if "extreme, " in point["curve"])
-    assert comparison.pvalue - 2e-5 < extreme < comparison.pvalue * (1 + 1e-9)  # ends of tails are not drawn
-    assert {point["curve"] for point in bars} <= {*CURVES}
-    assert {point["value"] for point in observed} == {comparison.difference}
-    assert all(point["top"] - point["base"] == pytest.approx(point["probability"]) for point in bars)
-
-
 def test_a_chart_has_few_points():
     chart = publication(accuracy(30_000, 29_000)).charts[PANEL]
     assert 100 < len(chart.table.rows) <= 1000
@@ -99,6 +81,7 @@ def test_a_chart_has_few_points():
 
 def test_our_spec_is_drawn_by_vega():
     chart = publication(accuracy(20, 4)).charts[PANEL]
+    assert {*chart.table.columns} >= {chart.x, chart.y, chart.curve}
     text = json.dumps(SPEC)
     for name in chart.table.columns:
         text = text.replace("${field:" + name + "}", name)

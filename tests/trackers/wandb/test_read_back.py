@@ -4,25 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
+from support.command_line import call_trackperm, invoke
 from support.comparisons import answers
-from typer.testing import CliRunner
 
 import trackperm
-from trackperm.cli import commands
 from trackperm.tables.wandb.run_log import read_run_log
 from trackperm.trackers.wandb.tracker import WandbTracker
 
 pytestmark = [pytest.mark.tracker, pytest.mark.contract]
-
-
-def invoked(*arguments: str | Path) -> Any:
-    result = CliRunner().invoke(commands.app, list(map(str, arguments)))
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result
 
 
 def test_an_offline_comparison_is_listed_and_verified_until_a_file_of_it_is_changed(tmp_path: Path):
@@ -35,21 +26,18 @@ def test_an_offline_comparison_is_listed_and_verified_until_a_file_of_it_is_chan
     assert (published.look, trackperm.log(comparison, WandbTracker(), str(folder)).look) == (1, 1)
     run = Path(published.run.reference.locator)
 
-    (listed,) = json.loads(invoked("family", "--experiment", f"wandb:{folder}", "--format", "json").stdout)
+    (listed,) = json.loads(invoke("family", "--experiment", f"wandb:{folder}", "--format", "json"))
     assert listed["test_set"] == comparison.pairing.test_set
     assert [each["log10_p"] for each in listed["comparisons"]] == [comparison.log10_pvalue]
     for reference in (run, f"wandb:{run}"):
-        assert json.loads(invoked("family", reference, "--format", "json").stdout) == [listed]
-        result = invoked("verify", reference, "--from-runs")
-        assert result.exit_code == 0, result.stdout
+        assert json.loads(invoke("family", reference, "--format", "json")) == [listed]
+        invoke("verify", reference, "--from-runs")
 
     (log,) = run.glob("run-*.wandb")
     (result,) = [each for each in read_run_log(log, str(run)).artifacts if each.type == "comparison"]
     staged = Path(result.entries["trackperm/discordant.parquet"].local_path)
     staged.chmod(0o644)
     staged.write_bytes(staged.read_bytes()[:-1] + b"!")
-    assert invoked("verify", run).exit_code == 4
-    assert (
-        "was changed at"
-        in json.loads(invoked("verify", run, "--format", "json").stdout)["checks"][0]["found"]
-    )
+    assert call_trackperm(tmp_path, "verify", run).returncode == 4
+    printed = call_trackperm(tmp_path, "verify", run, "--format", "json").stdout
+    assert "was changed at" in json.loads(printed)["checks"][0]["found"]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import tracemalloc
+from collections import Counter
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import product
-from math import comb
+from math import comb, prod
 from typing import Any
 
 import numpy as np
@@ -28,53 +29,28 @@ from trackperm.exact.types import INSIDE, IntArray, Membership
 
 USEFUL = 1e-10
 
-Counts = Sequence[int | Fraction]
-Score = Callable[[Sequence[RationalStatistic]], RationalStatistic]
+Counts = Sequence[Any]
+Score = Callable[[Counts], Any]
 Truth = Callable[[Counts], Fraction]
 
 
-def quotient(numerator: int | Fraction, denominator: int | Fraction, undefined: Fraction) -> Fraction:
-    if denominator == 0:
-        assert numerator == 0
-        return undefined
-    return Fraction(numerator) / denominator
+def share(part: Any, whole: Any, undefined: Fraction = Fraction(0)) -> Any:
+    """Return a quotient with a value for 0/0, of statistics and of numbers."""
+    if isinstance(whole, RationalStatistic):
+        return part.divide(whole, undefined=undefined)
+    return Fraction(part) / whole if part or whole else undefined
 
 
-ZERO, HALF = Fraction(0), Fraction(1, 2)
-SCORES: dict[str, tuple[Score, Truth]] = {
-    "f1": (
-        lambda x: (2 * x[0]).divide(2 * x[0] + x[1], undefined=0),
-        lambda x: quotient(2 * x[0], 2 * x[0] + x[1], ZERO),
-    ),
-    "precision": (
-        lambda x: x[0].divide(x[0] + x[1], undefined=0),
-        lambda x: quotient(x[0], x[0] + x[1], ZERO),
-    ),
-    "share": (
-        lambda x: x[0].divide(x[0] + 3 * x[1], undefined=HALF),
-        lambda x: quotient(x[0], x[0] + 3 * x[1], HALF),
-    ),
-    "pole": (lambda x: x[0] / (2 * x[1] - 7), lambda x: Fraction(x[0]) / (2 * x[1] - 7)),
-    "product": (lambda x: x[0] * x[1], lambda x: Fraction(x[0] * x[1])),
-    "cubic": (lambda x: x[0] * x[0] * x[1], lambda x: Fraction(x[0] * x[0] * x[1])),
-    "harmonic": (
-        lambda x: 2 * x[0] * (x[0] + 1) / (x[0] * (x[0] + x[1]) + 1),
-        lambda x: Fraction(2 * x[0] * (x[0] + 1)) / (x[0] * (x[0] + x[1]) + 1),
-    ),
-    "micro-f1": (
-        lambda x: (2 * x[0]).divide(2 * x[0] + x[1] + x[2], undefined=0),
-        lambda x: quotient(2 * x[0], 2 * x[0] + x[1] + x[2], ZERO),
-    ),
-    "macro-f1": (
-        lambda x: (
-            (2 * x[0]).divide(2 * x[0] + x[1] + x[2], undefined=0)
-            + (2 * x[3]).divide(2 * x[3] + x[1] + x[2], undefined=0)
-        ),
-        lambda x: (
-            quotient(2 * x[0], 2 * x[0] + x[1] + x[2], ZERO)
-            + quotient(2 * x[3], 2 * x[3] + x[1] + x[2], ZERO)
-        ),
-    ),
+SCORES: dict[str, Score] = {
+    "f1": lambda x: share(2 * x[0], 2 * x[0] + x[1]),
+    "precision": lambda x: share(x[0], x[0] + x[1]),
+    "share": lambda x: share(x[0], x[0] + 3 * x[1], Fraction(1, 2)),
+    "pole": lambda x: x[0] / (2 * x[1] - Fraction(7)),
+    "product": lambda x: x[0] * x[1],
+    "cubic": lambda x: x[0] * x[0] * x[1],
+    "harmonic": lambda x: 2 * x[0] * (x[0] + 1) / (x[0] * (x[0] + x[1]) + Fraction(1)),
+    "micro-f1": lambda x: share(2 * x[0], 2 * x[0] + x[1] + x[2]),
+    "macro-f1": lambda x: share(2 * x[0], 2 * x[0] + x[1] + x[2]) + share(2 * x[3], 2 * x[3] + x[1] + x[2]),
 }
 
 SMALL = [
@@ -101,40 +77,33 @@ SMALL = [
 
 
 def difference(name: str, n_counts: int) -> tuple[RationalStatistic, Truth]:
-    score, truth = SCORES[name]
-    x = [RationalStatistic.variable(i, 2 * n_counts) for i in range(2 * n_counts)]
-    return (
-        score(x[:n_counts]) - score(x[n_counts:]),
-        lambda point: truth(point[:n_counts]) - truth(point[n_counts:]),
-    )
+    def of(x: Counts) -> Any:
+        return SCORES[name](x[:n_counts]) - SCORES[name](x[n_counts:])
+
+    return of([RationalStatistic.variable(i, 2 * n_counts) for i in range(2 * n_counts)]), of
 
 
 def exact_pvalue(kinds: Sequence[Point], sizes: Sequence[int], truth: Truth, alternative: str) -> Fraction:
     """One term for each way to choose how many of each kind are swapped."""
-    middle = len(kinds[0]) // 2
-
-    def total(swapped: Sequence[int]) -> Point:
-        point = [0] * (2 * middle)
-        for kind, size, k in zip(kinds, sizes, swapped, strict=True):
-            mirrored = kind[middle:] + kind[:middle]
-            point = [p + (size - k) * a + k * b for p, a, b in zip(point, kind, mirrored, strict=True)]
-        return tuple(point)
-
-    observed = truth(total([0] * len(kinds)))
-    extreme = 0
+    observed, mirrored = mirrored_arrays(kinds)
+    ways: Counter[Point] = Counter()
     for swapped in product(*(range(size + 1) for size in sizes)):
-        if oracles.rejects(truth(total(swapped)), observed, alternative):
-            ways = 1
-            for size, k in zip(sizes, swapped, strict=True):
-                ways *= comb(size, k)
-            extreme += ways
-    return Fraction(extreme, 2 ** sum(sizes))
+        total = sizes @ observed + swapped @ (mirrored - observed)
+        ways[tuple(total.tolist())] += prod(map(comb, sizes, swapped))
+    return oracles.structured_pvalues(ways, [tuple((sizes @ observed).tolist())], truth)[alternative]
 
 
 def mirrored_arrays(kinds: Sequence[Point]) -> tuple[np.ndarray, np.ndarray]:
     observed = np.array(kinds)
     middle = observed.shape[1] // 2
     return observed, np.hstack([observed[:, middle:], observed[:, :middle]])
+
+
+def check(kinds: Sequence[Point], sizes: Sequence[int], h: Any, truth: Truth, alternative: str) -> None:
+    result = structured_test(
+        *mirrored_arrays(kinds), h, multiplicities=sizes, alternative=alternative, method="lattice"
+    )
+    check_pvalue(result, exact_pvalue(kinds, sizes, truth, alternative), useful=USEFUL)
 
 
 @pytest.fixture
@@ -154,10 +123,7 @@ def no_grid(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_small_pvalues_are_certain(name: str, alternative: str, kinds: list[Point], sizes: list[int]) -> None:
     """Poles next to the region, regions in several parts, more than two dimensions."""
     h, truth = difference(name, len(kinds[0]) // 2)
-    result = structured_test(
-        *mirrored_arrays(kinds), h, multiplicities=sizes, alternative=alternative, method="lattice"
-    )
-    check_pvalue(result, exact_pvalue(kinds, sizes, truth, alternative), useful=USEFUL)
+    check(kinds, sizes, h, truth, alternative)
 
 
 @pytest.mark.usefixtures("no_grid")
@@ -172,10 +138,7 @@ def test_two_tails_of_one_quadratic_form(sizes: tuple[int, int]) -> None:
         return Fraction((point[0] - point[2]) ** 2 + 3 * (point[1] - point[3]) ** 2)
 
     for alternative in ("greater", "less"):
-        result = structured_test(
-            *mirrored_arrays(kinds), h, multiplicities=sizes, alternative=alternative, method="lattice"
-        )
-        check_pvalue(result, exact_pvalue(kinds, sizes, truth, alternative), useful=USEFUL)
+        check(kinds, sizes, h, truth, alternative)
 
 
 @pytest.mark.parametrize("alternative", oracles.ALTERNATIVES)
@@ -197,10 +160,7 @@ def test_callables_row_by_row(kinds: list[Point], sizes: list[int], alternative:
         value = float(h(np.array([float(x) for x in point])))
         return Fraction(round(value * 2**36))
 
-    result = structured_test(
-        *mirrored_arrays(kinds), h, multiplicities=sizes, alternative=alternative, method="lattice"
-    )
-    check_pvalue(result, exact_pvalue(kinds, sizes, truth, alternative), useful=USEFUL)
+    check(kinds, sizes, h, truth, alternative)
 
 
 @pytest.mark.parametrize(("name", "alternative", "kinds", "sizes"), SMALL[:4] + SMALL[9:11])
@@ -213,10 +173,7 @@ def test_rows_and_cells_agree(
     monkeypatch.setattr(grid_module, "BLOCK", 37)
     if name == "cubic":
         monkeypatch.setattr(grid_module, "BLOCK", 2**16)
-    result = structured_test(
-        *mirrored_arrays(kinds), h, multiplicities=sizes, alternative=alternative, method="lattice"
-    )
-    check_pvalue(result, exact_pvalue(kinds, sizes, truth, alternative), useful=USEFUL)
+    check(kinds, sizes, h, truth, alternative)
 
 
 @pytest.mark.parametrize("better", [0.02, 0.08, 0.2])
