@@ -133,6 +133,10 @@ def test_static_outputs_pair_by_request_id_with_a_column_for_each_scorer(store: 
     assert (comparison.n_better, comparison.n_worse) == (GAINED, LOST)
     assert comparison.pvalue == pytest.approx(binomtest(GAINED, GAINED + LOST).pvalue, rel=1e-12)
     assert comparison.n_examples == N
+    calm = trackperm.compare(
+        f"mlflow:{first}", f"mlflow:{second}", metric="tone=calm", tracking_uri=store.uri
+    )
+    assert (calm.n_better, calm.n_worse, calm.pvalue) == (GAINED, LOST, comparison.pvalue)
     with pytest.raises(PairingError, match=rf"1 of {N} examples of .* have no value in `flaky`"):
         compare(store, first, second, score="flaky")
     assert compare(store, first, second, score="flaky", missing="drop").n_examples == N - 1
