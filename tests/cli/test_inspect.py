@@ -198,9 +198,34 @@ def test_two_columns_of_counts_are_two_systems(tmp_path: Path) -> None:
 
 def test_truth_values_as_text_are_not_scores(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("id,correct\n1,True\n2,False\n")
-    assert "correct holds 'True' as text, which is not a score: write 1 and 0" in invoke(
-        "inspect", str(tmp_path / "a")
-    )
+    said = "correct holds text, which is not a score: write 1 and 0, or use `--metric correct=True`"
+    assert said in invoke("inspect", str(tmp_path / "a"))
+
+
+@pytest.mark.parametrize(
+    ("columns", "options"),
+    [
+        ({"latency_ms": [0.5, 0.25] * 4}, "--metric latency_ms"),
+        ({"verdict": ["WRONG", "WRONG", "WRONG", "CORRECT"] * 2}, "--metric verdict=CORRECT"),
+        ({"my verdict": ["A", "B"] * 4}, "--metric 'my verdict=A'"),
+        ({"grade": [*["A", "B", "C"] * 2, "A", None]}, "--metric grade=A --missing drop"),
+        ({"prediction": ["Yes"] * 8, "label": ["yes"] * 8}, "-s squad_em"),
+        ({"prediction": [["a"], ["b"]] * 4, "label": [["a"], ["a", "b"]] * 4}, "-s multilabel_f1"),
+        ({"prediction": ["A", "B"] * 4, "label": [0, 1] * 4}, None),
+        ({"logits": [[0.5, 1.5]] * 8, "label": [0, 1] * 4}, None),
+    ],
+)
+def test_examples_are_not_means_of_labels(
+    columns: dict[str, Any], options: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    pl.DataFrame({"id": range(8), **columns}).write_ndjson("a")
+    command = invoke("inspect", "a").splitlines()[-1]
+    if options is None:
+        assert command.startswith("no built-in statistic reads these columns")
+    else:
+        assert command == f"  trackperm compare a a {options}"
+        run_command(command)
 
 
 def test_refuses_as_compare_does(tmp_path: Path) -> None:

@@ -104,10 +104,10 @@ def test_lists_are_refused() -> None:
 def test_messages_name_the_option() -> None:
     with pytest.raises(InputError, match="values that are not numbers") as caught:
         trackperm.compare(*runs(), metric="verdict")
-    assert "`--metric verdict=INCORRECT`, for example, compares the shares" in caught.value.hint
+    assert "`--metric verdict=CORRECT`, for example, compares the shares" in caught.value.hint
     with pytest.raises(InputError, match="is unclear") as caught:
         trackperm.compare(*runs())
-    assert "a value whose share is compared by `--metric verdict=INCORRECT`" in caught.value.hint
+    assert "a value whose share is compared by `--metric verdict=CORRECT`" in caught.value.hint
     free_texts = [f"answer {i}" for i in range(8)]
     with pytest.raises(InputError, match="is unclear") as caught:
         trackperm.compare(*runs(free_texts, free_texts))

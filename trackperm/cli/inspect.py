@@ -39,6 +39,8 @@ _COMMON = (
     "multiclass_log_loss",
     "mean",
     "pass_at_1",
+    "squad_em",
+    "multilabel_f1",
 )
 """Statistics in order of preference for the example command."""
 
@@ -132,14 +134,14 @@ class _Testable:
         yield f"by default: {self.default.removesuffix(' (by default)')}"
         if self.statistics:
             yield f"can be tested: {', '.join(self.statistics)}"
-        if not self.command:
+        elif not self.command:
             yield "no built-in statistic reads these columns; `trackperm statistic list` lists their columns"
-            return
-        if self.is_of_systems:
-            yield "for example, if its columns belong to two systems:"
-        else:
-            yield "for example, with the other run as the second argument:"
-        yield f"  {shlex.join(self.command)}"
+        if self.command:
+            if self.is_of_systems:
+                yield "for example, if its columns belong to two systems:"
+            else:
+                yield "for example, with the other run as the second argument:"
+            yield f"  {shlex.join(self.command)}"
 
 
 @dataclass(frozen=True)
@@ -222,7 +224,8 @@ def _lines(found: _Inspection) -> Iterator[str]:
             and column.n_distinct <= 2
             and str(column.example).lower() in ("true", "false")
         ):
-            yield f"{column.name} holds {column.example!r} as text, which is not a score: write 1 and 0"
+            share = f"--metric {shlex.quote(f'{column.name}={column.example}')}"
+            yield f"{column.name} holds text, which is not a score: write 1 and 0, or use `{share}`"
     if table.metrics:
         yield f"metrics of the log: {', '.join(table.metrics)}"
     for name, value in table.facts.items():
@@ -302,7 +305,11 @@ def _candidates(columns: Sequence[_Column], n_rows: int) -> dict[str, list[str]]
         if column.type in ("integer", "text") and not column.n_null and column.n_distinct == n_rows
     ]
     others = [column for column in usable if column.name not in ids or _is_called(column.name, "score")]
-    numbers = [column.name for column in others if column.is_number]
+    numbers = [
+        column.name
+        for column in others
+        if column.is_number and (_is_called(column.name, "score") or not _is_called(column.name, "label"))
+    ]
 
     def named(role: str) -> list[str]:
         names = [column.name for column in usable if _is_called(column.name, role)]
@@ -312,7 +319,7 @@ def _candidates(columns: Sequence[_Column], n_rows: int) -> dict[str, list[str]]
         "id": sorted(ids, key=lambda name: not _is_called(name, "id")),
         "prediction": named("prediction"),
         "label": named("label"),
-        "score": sorted(numbers, key=lambda name: (not _is_called(name, "score"), _is_called(name, "label"))),
+        "score": sorted(numbers, key=lambda name: not _is_called(name, "score")),
     }
 
 
@@ -363,11 +370,45 @@ def _tests(run: str, data: RunData, columns: Sequence[_Column], options: Sequenc
         return _Testable(default, tuple(found), command, is_of_systems=True)
     logs = [] if data.tracker is None else ["--no-log"]
     if plain is None:
-        own = next((name for name in _COMMON if name in found), None)
-        if own is None:
+        never_equal = "accuracy" in found and _is_never_equal(data, candidates)
+        own = next((name for name in _COMMON[never_equal:] if name in found), None)
+        metric = _metric(data, candidates, ids) if own in (None, "mean") else None
+        if own is None and metric is None:
             return _Testable(default, tuple(found), ())
-        plain = ["-s", own, *found[own]]
+        plain = metric or ["-s", str(own), *found[str(own)]]
     return _Testable(default, tuple(found), ("trackperm", "compare", run, run, *plain, *options, *logs))
+
+
+def _is_never_equal(data: RunData, candidates: Mapping[str, Sequence[str]]) -> bool:
+    """Whether the likeliest predictions never equal the likeliest labels."""
+    from trackperm.comparison.default_statistics import why_no_accuracy
+
+    roles = [role if role in data.table.columns else candidates[role][0] for role in ("prediction", "label")]
+    return why_no_accuracy([data.table], *roles) is not None
+
+
+def _metric(
+    data: RunData, candidates: Mapping[str, Sequence[str]], ids: Mapping[str, str]
+) -> list[str] | None:
+    """Find options that compare a column of scores, or else the share of a word; None if there are none."""
+    from trackperm.comparison import Question
+    from trackperm.comparison.share_of_value import word_of_column
+
+    table = data.table
+    by_position = not candidates["id"] and "id" not in table.columns
+    others = [name for name in table.columns if name not in (*candidates["prediction"], *candidates["label"])]
+    words = [f"{name}={word}" for name in others if (word := word_of_column(table, name)) is not None]
+    for metric in (*candidates["score"], *words):
+        question = Question(metrics=(metric,), columns=ids, by_position=by_position)
+        try:
+            statistic = question.statistic_of([table, table])
+        except TrackpermError:
+            continue
+        for missing in ("error", "drop"):
+            if _can_be_tested(data, statistic, by_position, missing):
+                options = ["--by-position"] * by_position + ["--missing", missing] * (missing == "drop")
+                return ["--metric", metric, *_option("--id", ids.get("id")), *options]
+    return None
 
 
 def _default(data: RunData, *, by_position: bool) -> tuple[str, list[str] | None]:

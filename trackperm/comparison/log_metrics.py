@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import polars as pl
 
-from trackperm.comparison.share_of_value import ShareOfValue, most_frequent_word
+from trackperm.comparison.share_of_value import ShareOfValue, word_of_column
 from trackperm.errors import InputError, TrackpermError
 from trackperm.messages import did_you_mean, listed
 from trackperm.statistic import Statistic, builtin_names, load_statistic, read_statistic
@@ -136,7 +136,7 @@ def column_of_metric(name: str, tables: Sequence[ExampleTable]) -> str:
             hint=f"its scores are {listed(dict.fromkeys(known))}.{did_you_mean(name, known)}",
         )
     if not is_number(column, tables):
-        word = most_frequent_word(tables[0], column)
+        word = word_of_column(tables[0], column)
         share = f"`--metric {shlex.quote(f'{name}={word}')}`, for example, compares the shares of that value."
         raise InputError(
             f"the metric `{name}` has values that are not numbers; expected numbers or booleans",

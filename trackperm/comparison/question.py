@@ -31,7 +31,7 @@ from trackperm.comparison.log_metrics import (
     own_metrics,
     statistic_of_metric,
 )
-from trackperm.comparison.share_of_value import most_frequent_word
+from trackperm.comparison.share_of_value import word_of_column
 from trackperm.errors import InputError, InputTypeError
 from trackperm.exact.options import require_choice
 from trackperm.exact.scores.resolution import Resolution
@@ -197,7 +197,7 @@ class Question:
         else:
             found = refusal or f"their columns are {listed(_shared_columns(tables))}"
         raise InputError(
-            f"the statistic of {listed(table.origin for table in tables[:2])} is unclear: {found}",
+            f"the statistic of {listed(dict.fromkeys(table.origin for table in tables[:2]))} is unclear: {found}",
             hint=self._ways(tables, scores, {"prediction": predictions, "label": labels}),
         )
 
@@ -212,7 +212,7 @@ class Question:
             f"{name}={word}"
             for name in _shared_columns(tables)
             if name not in (*IDS, *PREDICTIONS, *LABELS, *CLUSTERS)
-            and (word := most_frequent_word(tables[0], name)) is not None
+            and (word := word_of_column(tables[0], name)) is not None
         ]
         value = f", a value whose share is compared by `--metric {shlex.quote(words[0])}`" if words else ""
         options = [f"`--{role} COLUMN`" for role, column in roles.items() if column is None]

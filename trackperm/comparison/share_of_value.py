@@ -17,11 +17,14 @@ from trackperm.pairing.checks.label_values import DistinctValues, as_text, read_
 from trackperm.statistic import Statistic, read_statistic
 from trackperm.statistic.direction import direction_word, word_of_value
 from trackperm.statistic.document import dump
-from trackperm.tables.column_types import LISTS, ColumnType
+from trackperm.tables.column_types import LISTS
 from trackperm.tables.table import ExampleTable, have
 
 _MOST_WORDS = 20
 """Most distinct values of a column that is suggested as a column of verdicts."""
+
+_LONGEST_WORD = 30
+"""Most characters of a verdict that is suggested."""
 
 _FIRST = 1000
 """Rows that show what a column holds."""
@@ -120,14 +123,17 @@ class ShareOfValue(NamedTuple):
         return equal[0] if equal else self.value
 
 
-def most_frequent_word(table: ExampleTable, column: str) -> str | None:
-    """Return the most frequent word of a column with few different words, such as verdicts; else None."""
+def word_of_column(table: ExampleTable, column: str) -> str | None:
+    """Return a good or the most frequent word of a column of few different words, such as verdicts."""
     try:
         values = _values(table.head(_FIRST), column)
     except InputTypeError:
         return None
-    few = 2 <= len(values.counts) <= _MOST_WORDS and 2 * len(values.counts) <= sum(values.counts.values())
-    return next(iter(values.counts)) if few and values.type is ColumnType.TEXT else None
+    words = [word for word in values.counts if isinstance(word, str) and len(word) <= _LONGEST_WORD]
+    few = 2 <= len(words) <= _MOST_WORDS and 2 * len(words) <= sum(values.counts.values())
+    if not few or len(words) < len(values.counts):
+        return None
+    return next((word for word in words if word_of_value(word) == "good"), words[0])
 
 
 def _values(table: ExampleTable, column: str) -> DistinctValues:
