@@ -83,6 +83,7 @@ def test_examples_without_a_verdict_count_as_bad(metric: str, share: float) -> N
             r"no run has the value 'correct' in `verdict`: .* has 'INCORRECT' \(4\), ",
         ),
         (runs(), "verdct=CORRECT", "`baseline` has no column `verdct`, of which "),
+        ([runs()[0], runs(column="grade")[1]], "verdict=CORRECT", "`candidate` has no column `verdict`, of"),
         (runs(["yes", "Yes", "no"], ["no"] * 3), "verdict=yes", "`'Yes'` in `verdict` would not count"),
         (runs(["no", "yes"], ["yes"] * 2), "verdict=no", "leaves open whether more such examples are better"),
         (runs(["not good", "good"], ["good"] * 2), "verdict=not good", "leaves open"),

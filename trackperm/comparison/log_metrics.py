@@ -68,10 +68,9 @@ def metrics_of(table: ExampleTable) -> Mapping[str, str]:
 
 def named_metric(name: str, tables: Sequence[ExampleTable]) -> Statistic:
     """Return the statistic of a metric or column that the user named, or of the value of a column."""
-    is_name = have(tables, [name]) or any(name in metrics_of(table) for table in tables)
-    share = None if is_name else ShareOfValue.parse(name, tables)
-    if share is not None:
-        return share.statistic(tables)
+    is_name = any(name in table.columns or name in metrics_of(table) for table in tables)
+    if "=" in name and not is_name:
+        return ShareOfValue.parse(name, tables).statistic(tables)
     return statistic_of_metric(name, column_of_metric(name, tables), tables)
 
 
@@ -125,12 +124,6 @@ def column_of_metric(name: str, tables: Sequence[ExampleTable]) -> str:
     if columns or not have(tables, [column]):
         table = next((table for table in tables if column not in table.columns), tables[0])
         known = [*metrics_of(table), *(each for each in table.columns if is_number(each, [table]))]
-        column = re.split("!?=", name)[0].strip()
-        if "=" in name and column not in table.columns:
-            raise InputError(
-                f"`{table.origin}` has no column `{column}`, of which `--metric {name}` counts a value",
-                hint=f"its columns are {listed(table.columns)}.{did_you_mean(column, table.columns)}",
-            )
         raise InputError(
             f"`{table.origin}` has no metric `{name}`",
             hint=f"its scores are {listed(dict.fromkeys(known))}.{did_you_mean(name, known)}",

@@ -196,8 +196,9 @@ class Question:
             found = f"each of {listed(scores)} could be the score"
         else:
             found = refusal or f"their columns are {listed(_shared_columns(tables))}"
+        runs = listed(dict.fromkeys(table.origin for table in tables[:2]))
         raise InputError(
-            f"the statistic of {listed(dict.fromkeys(table.origin for table in tables[:2]))} is unclear: {found}",
+            f"the statistic of {runs} is unclear: {found}",
             hint=self._ways(tables, scores, {"prediction": predictions, "label": labels}),
         )
 

@@ -38,13 +38,19 @@ class ShareOfValue(NamedTuple):
     value: str
 
     @classmethod
-    def parse(cls, text: str, tables: Sequence[ExampleTable]) -> ShareOfValue | None:
-        """Read ``COLUMN=VALUE`` or ``COLUMN!=VALUE``; None if not all runs have the column."""
-        for sign in re.finditer("!?=", text):
+    def parse(cls, text: str, tables: Sequence[ExampleTable]) -> ShareOfValue:
+        """Read ``COLUMN=VALUE`` or ``COLUMN!=VALUE``; refuse a column that a run lacks."""
+        signs = list(re.finditer("!?=", text))
+        for sign in signs:
             column = text[: sign.start()].strip()
             if column and have(tables, [column]):
                 return cls(column, sign[0] == "=", text[sign.end() :].strip())
-        return None
+        column = text[: signs[0].start()].strip()
+        table = next((table for table in tables if column not in table.columns), tables[0])
+        raise InputError(
+            f"`{table.origin}` has no column `{column}`, of which `--metric {text}` counts a value",
+            hint=f"its columns are {listed(table.columns)}.{did_you_mean(column, table.columns)}",
+        )
 
     @property
     def text(self) -> str:
@@ -57,20 +63,26 @@ class ShareOfValue(NamedTuple):
         Raises
         ------
         InputError
-            If the values are lists, if no run has the value, if values differ from it only in case or spaces,
-            or if its name leaves open whether more of it is better.
+            If no run has the value, if values differ from it only in case or spaces, or if the words leave
+            open whether more of it is better.
+        InputTypeError
+            If the values are lists.
         """
         value = self._as_in(tables)
         sign, words = ("==", "is") if self.is_equal else ("!=", "is not")
-        is_better = self._is_better()
-        if is_better is None:
+        word, is_open = word_of_value(self.value), direction_word(self.column) is not None
+        if is_open or word == "open":
+            ways = (
+                "`--metric COLUMN=VALUE` names the value of good examples, and `--metric COLUMN!=VALUE` that"
+            )
             raise InputError(
                 f"`--metric {self.text}` leaves open whether more such examples are better",
-                hint="`--metric COLUMN=VALUE` names the value of good examples, and `--metric COLUMN!=VALUE`"
-                " that of bad ones; or declare it in a spec:"
-                f" `counts: {{matches: value {sign} {self.value!r}, n: 1}}`,"
+                hint=("" if is_open else f"{ways} of bad ones; or ")
+                + f"declare it in a spec: `counts: {{matches: value {sign} {self.value!r}, n: 1}}`,"
                 f" `columns: {{value: {self.column}}}`, `score: matches / n`, `greater_is_better: true`.",
             )
+        # `=` names the value of good examples and `!=` that of bad ones, unless its words say otherwise.
+        is_better = word != "bad" if self.is_equal else word != "good"
         worst, best = ({"matches": int(matches), "n": 1} for matches in (not is_better, is_better))
         document = {
             "name": re.sub(r"[^A-Za-z0-9_.-]+", "_", f"{self.column} {words} {self.value}")[:59],
@@ -87,16 +99,6 @@ class ShareOfValue(NamedTuple):
         counted = f"counted: examples whose `{self.column}` {words} `{self.value}`"
         found = (f"{counted}; {'more' if is_better else 'fewer'} are better",)
         return replace(read_statistic(dump(document), f"metric {self.text}"), found=found)
-
-    def _is_better(self) -> bool | None:
-        """Whether more such examples are better; None if the words leave it open.
-
-        ``=`` names the value of good examples and ``!=`` that of bad ones, unless its words say otherwise.
-        """
-        word = word_of_value(self.value)
-        if word == "open" or direction_word(self.column) is not None:
-            return None
-        return word != "bad" if self.is_equal else word != "good"
 
     def _as_in(self, tables: Sequence[ExampleTable]) -> Any:
         """Return the value in its type; refuse one that no run has, or that is written in several ways."""
