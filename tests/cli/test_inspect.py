@@ -196,10 +196,9 @@ def test_two_columns_of_counts_are_two_systems(tmp_path: Path) -> None:
     run_command(command)
 
 
-def test_truth_values_as_text_are_not_scores(tmp_path: Path) -> None:
+def test_truth_values_as_text_are_a_score(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("id,correct\n1,True\n2,False\n")
-    said = "correct holds text, which is not a score: write 1 and 0, or use `--metric correct=True`"
-    assert said in invoke("inspect", str(tmp_path / "a"))
+    assert asked_by_default(tmp_path / "a") == "correct_is_True (the only score, `correct`)"
 
 
 @pytest.mark.parametrize(

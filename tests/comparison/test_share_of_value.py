@@ -113,3 +113,38 @@ def test_messages_name_the_option() -> None:
     with pytest.raises(InputError, match="is unclear") as caught:
         trackperm.compare(*runs(free_texts, free_texts))
     assert "whose share" not in caught.value.hint
+
+
+@pytest.mark.parametrize(("true", "false"), [("True", "False"), ("TRUE", "FALSE"), ("yes", "No")])
+def test_true_and_false_as_text_are_a_score(true: str, false: str, tmp_path: Path) -> None:
+    """As pandas and R write them into CSV files."""
+    paths = [tmp_path / name for name in "ab"]
+    for path, correct in zip(paths, ([1, 0, 1, 1], [1, 1, 1, 1]), strict=True):
+        rows = [f"{i},{true if right else false},\n" for i, right in enumerate(correct)]
+        path.write_text("id,correct,note\n" + "".join(rows))
+    found = trackperm.compare(*paths)
+    assert (found.baseline_score, found.candidate_score) == (0.75, 1.0)
+    assert found.statistic.chosen == "the only score, `correct`"
+    assert trackperm.compare(*paths, metric="correct").pvalue == found.pvalue
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (["True", "False"], ["true", "false"], "their columns are `id`, `correct`"),
+        (["True", "maybe"], ["True", "False"], "their columns are `id`, `correct`"),
+        (["yes", "no"], ["True", "False"], "their columns are `id`, `correct`"),
+        (["False", "False"], ["False", "False"], "their columns are `id`, `correct`"),
+    ],
+)
+def test_other_texts_are_no_score(old: list[str], new: list[str], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        trackperm.compare(*runs(old, new, column="correct"))
+
+
+def test_true_as_text_beside_another_score_is_unclear() -> None:
+    frames = [
+        frame.with_columns(reward=pl.lit(0.5)) for frame in runs(["True"] * 2, ["False"] * 2, "correct")
+    ]
+    with pytest.raises(InputError, match="each of `reward`, `correct` could be the score"):
+        trackperm.compare(*frames)

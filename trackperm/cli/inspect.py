@@ -218,14 +218,6 @@ def _lines(found: _Inspection) -> Iterator[str]:
     if systems:
         command = shlex.join(["trackperm", "inspect", f"{run}::{systems[0]}"])
         yield f"could be one system each: {', '.join(systems)}; as in `{command}`"
-    for column in columns:
-        if (
-            column.type == "text"
-            and column.n_distinct <= 2
-            and str(column.example).lower() in ("true", "false")
-        ):
-            share = f"--metric {shlex.quote(f'{column.name}={column.example}')}"
-            yield f"{column.name} holds text, which is not a score: write 1 and 0, or use `{share}`"
     if table.metrics:
         yield f"metrics of the log: {', '.join(table.metrics)}"
     for name, value in table.facts.items():

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import polars as pl
 
-from trackperm.comparison.share_of_value import ShareOfValue, word_of_column
+from trackperm.comparison.share_of_value import ShareOfValue, true_of_column, word_of_column
 from trackperm.errors import InputError, TrackpermError
 from trackperm.messages import did_you_mean, listed
 from trackperm.statistic import Statistic, builtin_names, load_statistic, read_statistic
@@ -71,7 +71,15 @@ def named_metric(name: str, tables: Sequence[ExampleTable]) -> Statistic:
     is_name = any(name in table.columns or name in metrics_of(table) for table in tables)
     if "=" in name and not is_name:
         return ShareOfValue.parse(name, tables).statistic(tables)
-    return statistic_of_metric(name, column_of_metric(name, tables), tables)
+    return share_of_true(name, tables) or statistic_of_metric(name, column_of_metric(name, tables), tables)
+
+
+def share_of_true(column: str, tables: Sequence[ExampleTable], why: str = "") -> Statistic | None:
+    """Return the share of ``True`` in a column that says true or false as text; None if it does not."""
+    true = true_of_column(tables, column)
+    if true is None:
+        return None
+    return replace(ShareOfValue(column, True, true).statistic(tables), chosen=why)
 
 
 def statistic_of_metric(name: str, column: str, tables: Sequence[ExampleTable], why: str = "") -> Statistic:

@@ -9,8 +9,9 @@ comparison:
    rows of an example form one unit.
 3. The statistics are those that the user named; else the metrics that the log declares; else those for which
    the format is made; else accuracy, if there are predictions and labels; else the mean of the only score
-   column, unless it may be what a classifier computed, or a number in it may mean that there is no score. If
-   none of these is clear, the comparison is refused, and the error explains how to name one.
+   column, or the share of true in it if it says true or false as text, unless it may be what a classifier
+   computed, or a number in it may mean that there is no score. If none of these is clear, the comparison is
+   refused, and the error explains how to name one.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from trackperm.comparison.log_metrics import (
     metrics_of,
     named_metric,
     own_metrics,
+    share_of_true,
     statistic_of_metric,
 )
 from trackperm.comparison.share_of_value import word_of_column
@@ -40,7 +42,17 @@ from trackperm.pairing.checks.label_values import require_label_values
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.class_columns import patterns_of_classes, with_class_columns
 from trackperm.statistic.direction import lower_is_better_by_name
-from trackperm.tables.column_names import ATTEMPT, CLUSTERS, IDS, INPUTS, LABELS, PREDICTIONS, SCORE, SCORES
+from trackperm.tables.column_names import (
+    ATTEMPT,
+    CLUSTERS,
+    IDS,
+    INPUTS,
+    LABELS,
+    PASSED,
+    PREDICTIONS,
+    SCORE,
+    SCORES,
+)
 from trackperm.tables.column_types import is_number
 from trackperm.tables.table import ExampleTable, have, id_columns
 
@@ -187,19 +199,27 @@ class Question:
         counted = [name for name, columns in _COUNTED.items() if have(tables, columns)]
         if not scores and counted:
             return [_chosen(counted[0], f"the statistic of the columns {listed(_COUNTED[counted[0]])}")]
-        if len(scores) == 1:
+        shares = {
+            name: share
+            for name in SCORES
+            if name != PASSED and (share := share_of_true(name, tables, _only(name))) is not None
+        }
+        possible = [*scores, *shares]
+        if len(possible) == 1 and scores:
             if scores[0] == SCORE and labels is not None and predictions is None:
                 require_mean(tables, SCORE, labels)
             require_scores(tables, scores[0])
-            return [statistic_of_metric(scores[0], scores[0], tables, f"the only score, `{scores[0]}`")]
-        if scores:
-            found = f"each of {listed(scores)} could be the score"
+            return [statistic_of_metric(scores[0], scores[0], tables, _only(scores[0]))]
+        if len(possible) == 1:
+            return [*shares.values()]
+        if possible:
+            found = f"each of {listed(possible)} could be the score"
         else:
             found = refusal or f"their columns are {listed(_shared_columns(tables))}"
         runs = listed(dict.fromkeys(table.origin for table in tables[:2]))
         raise InputError(
             f"the statistic of {runs} is unclear: {found}",
-            hint=self._ways(tables, scores, {"prediction": predictions, "label": labels}),
+            hint=self._ways(tables, possible, {"prediction": predictions, "label": labels}),
         )
 
     def _ways(
@@ -327,6 +347,10 @@ def _of_format(tables: Sequence[ExampleTable]) -> list[Statistic]:
     """Return the built-in statistics that the formats of all runs declare."""
     shared = [name for name in tables[0].statistics if all(name in table.statistics for table in tables[1:])]
     return [_chosen(name, "the statistic of this file format") for name in shared]
+
+
+def _only(score: str) -> str:
+    return f"the only score, `{score}`"
 
 
 def _chosen(name: str, why: str) -> Statistic:

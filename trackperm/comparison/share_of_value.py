@@ -17,7 +17,7 @@ from trackperm.pairing.checks.label_values import DistinctValues, as_text, read_
 from trackperm.statistic import Statistic, read_statistic
 from trackperm.statistic.direction import direction_word, word_of_value
 from trackperm.statistic.document import dump
-from trackperm.tables.column_types import LISTS
+from trackperm.tables.column_types import LISTS, ColumnType
 from trackperm.tables.table import ExampleTable, have
 
 _MOST_WORDS = 20
@@ -25,6 +25,8 @@ _MOST_WORDS = 20
 
 _LONGEST_WORD = 30
 """Most characters of a verdict that is suggested."""
+
+_TRUTHS = ({"true", "false"}, {"yes", "no"})
 
 _FIRST = 1000
 """Rows that show what a column holds."""
@@ -135,7 +137,24 @@ def word_of_column(table: ExampleTable, column: str) -> str | None:
     few = 2 <= len(words) <= _MOST_WORDS and 2 * len(words) <= sum(values.counts.values())
     if not few or len(words) < len(values.counts):
         return None
-    return next((word for word in words if word_of_value(word) == "good"), words[0])
+    said = {word: word_of_value(word) for word in words}
+    return next((word for kind in ("good", "unknown") for word in words if said[word] == kind), None)
+
+
+def true_of_column(tables: Sequence[ExampleTable], column: str) -> str | None:
+    """Return how a column of text writes true, such as ``True``, if it says true or false, or yes or no."""
+    if not have(tables, [column]):
+        return None
+    try:
+        found = [_values(table, column) for table in tables]
+    except InputTypeError:
+        return None
+    texts = {value for each in found for value in each.counts}
+    if not all(each.is_all and each.type is ColumnType.TEXT for each in found):
+        return None
+    words = {text.casefold() for text in texts}
+    true = [text for text in texts if text.casefold() in ("true", "yes")]
+    return true[0] if len(true) == 1 and any(words <= pair for pair in _TRUTHS) else None
 
 
 def _values(table: ExampleTable, column: str) -> DistinctValues:
