@@ -152,6 +152,11 @@ def linear_tails(
     """
     if limits[-1] >= law.total:
         return [CERTAIN for _ in limits], "enumerate", "every swap is as extreme"
+    if method == "auto" and _is_binomial(law) and limits[-1] >= law.steps[0] == 1:
+        # No coin is forced, and 1 is the only divisor.
+        engine = _binomial(law, limits)
+        if engine.obstacle(memory_budget) is None:
+            return engine.run(), engine.name, engine.why
     reduced = _Reduced.of(law, limits)
     rest, limits = reduced.law, reduced.limits
     if limits[-1] >= rest.total:
