@@ -201,6 +201,19 @@ def test_truth_values_as_text_are_a_score(tmp_path: Path) -> None:
     assert asked_by_default(tmp_path / "a") == "correct_is_True (the only score, `correct`)"
 
 
+def test_examples_with_several_attempts_are_found_as_by_compare(tmp_path: Path) -> None:
+    attempts = {
+        "task_id": [f"t{i // 2}" for i in range(8)],
+        "sample": [0, 1] * 4,
+        "passed": [True, False] * 4,
+    }
+    pl.DataFrame(attempts).write_ndjson(tmp_path / "a")
+    printed = invoke("inspect", str(tmp_path / "a")).splitlines()
+    assert "by default: pass_at_1 (the only score, `passed`)" in printed
+    assert printed[-1] == f"  trackperm compare {tmp_path / 'a'} {tmp_path / 'a'}"
+    run_command(printed[-1])
+
+
 @pytest.mark.parametrize(
     ("columns", "options"),
     [
@@ -210,6 +223,9 @@ def test_truth_values_as_text_are_a_score(tmp_path: Path) -> None:
         ({"grade": [*["A", "B", "C"] * 2, "A", None]}, "--metric grade=A --missing drop"),
         ({"prediction": ["Yes"] * 8, "label": ["yes"] * 8}, "-s squad_em"),
         ({"prediction": [["a"], ["b"]] * 4, "label": [["a"], ["a", "b"]] * 4}, "-s multilabel_f1"),
+        ({"verdict": ["CORRECT", "WRONG"] * 4, "n_words": [0, 5] * 4}, "--metric verdict=CORRECT"),
+        ({"y_true": [i / 2 for i in range(1, 9)], "y_pred": [0.25, 1.5] * 4}, "-s rmse"),
+        ({"y_pred": [0.5, 1.5] * 4}, None),
         ({"prediction": ["A", "B"] * 4, "label": [0, 1] * 4}, None),
         ({"logits": [[0.5, 1.5]] * 8, "label": [0, 1] * 4}, None),
     ],
@@ -219,9 +235,10 @@ def test_examples_are_not_means_of_labels(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     pl.DataFrame({"id": range(8), **columns}).write_ndjson("a")
-    command = invoke("inspect", "a").splitlines()[-1]
+    printed = invoke("inspect", "a")
+    command = printed.splitlines()[-1]
     if options is None:
-        assert command.startswith("no built-in statistic reads these columns")
+        assert "for example" not in printed
     else:
         assert command == f"  trackperm compare a a {options}"
         run_command(command)

@@ -402,6 +402,16 @@ class TestUnit:
         assert trackperm.compare(self.FRAME, self.FRAME, by_position=True).n_examples == 4
 
 
+def test_columns_of_one_of_several_statistics() -> None:
+    rng = np.random.default_rng(0)
+    label = rng.integers(0, 2, 40)
+    frame = pl.DataFrame({"id": range(40), "prediction": label, "label": label, "chance": rng.random(40)})
+    found = trackperm.compare(frame, frame, ["f1", "roc_auc"], columns={"score": "chance"})
+    assert [each.statistic.columns.get("score") for each in found] == [None, "chance"]
+    with pytest.raises(InputError, match="the statistic `f1` uses no column `scroe`"):
+        trackperm.compare(frame, frame, ["f1", "roc_auc"], columns={"scroe": "chance"})
+
+
 def test_parameters_that_no_statistic_has() -> None:
     with pytest.raises(InputError, match="has no parameter `positive`"):
         trackperm.compare(PLAIN, PLAIN, parameters={"positive": "cat"})

@@ -95,6 +95,26 @@ def test_refused(frames: list[pl.DataFrame], metric: str, problem: str) -> None:
         trackperm.compare(*frames, metric=metric)
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (["True", "False"], [1, 0]),
+        (["pass", "fail"], ["OK", "FAILED"]),
+        (["pass", "fail"], ["PASSED"] * 2),
+    ],
+)
+def test_runs_that_write_values_in_different_ways_are_refused(old: list[Any], new: list[Any]) -> None:
+    """One of them would have none of the value, and a false star."""
+    with pytest.raises(InputError, match="`verdict` in `baseline` occurs in another run"):
+        trackperm.compare(*runs(old, new), metric=f"verdict={old[0]}")
+
+
+def test_runs_without_a_common_value_can_be_accepted() -> None:
+    sources = runs(["fail"] * 4, ["pass"] * 4)
+    found = trackperm.compare(*sources, metric="verdict=pass", allow_unseen=True)
+    assert (found.baseline_score, found.candidate_score) == (0.0, 1.0)
+
+
 def test_lists_are_refused() -> None:
     with pytest.raises(
         InputTypeError, match="`verdict` of `baseline` holds lists; expected words or numbers"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
+from support import eval_logs
 from support.comparisons import answers
 from support.mlflow_stores import MlflowStore
 
@@ -42,6 +45,34 @@ def test_of_equivalence_from_a_discordance_or_a_pilot() -> None:
     assert of_f1.discordance is None
     assert 10 < of_f1.needed < 100
     assert of_f1.to_dict()["needed"] == of_f1.needed
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"metric": "verdict=CORRECT"},
+        {"metric": "right", "by_position": True},
+        {"metric": "right", "missing": "drop"},
+        {"metric": "right", "cluster": "document"},
+    ],
+)
+def test_a_pilot_is_paired_as_by_compare(options: dict[str, Any]) -> None:
+    runs = [
+        pl.DataFrame({"id": range(40), "right": right, "document": [i // 2 for i in range(40)]})
+        for right in (OLD, NEW)
+    ]
+    verdict = pl.when("right").then(pl.lit("CORRECT")).otherwise(pl.lit("WRONG"))
+    runs = [run.with_columns(verdict=verdict) for run in runs]
+    runs[1] = runs[1][:39] if "missing" in options else runs[1]
+    expected = plan_from_pilot(trackperm.compare(*runs, **options), difference=0.1)
+    assert trackperm.power(*runs, difference=0.1, **options) == expected
+
+
+def test_a_pilot_of_several_metrics_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "samples.jsonl"
+    path.write_text("".join(json.dumps({**row, "acc": 1.0}) + "\n" for row in eval_logs.LM_EVAL))
+    with pytest.raises(InputError, match="the runs have 2 metrics; expected one"):
+        trackperm.power(path, path)
 
 
 @pytest.mark.parametrize(
@@ -120,6 +151,8 @@ def test_from_runs_and_past_comparisons_of_a_tracker(tmp_path: Path) -> None:
         ({"experiment": "mlflow:e"}, "`experiment` needs a `difference`"),
         ({"experiment": "e", "difference": 0.1}, "`e` names no tracker"),
         ({"experiment": "mlflow:e", "difference": 0.1, "parameters": {"positive": 1}}, "needs a pilot"),
+        ({"discordance": 0.1, "difference": 0.1, "by_position": True}, "`by_position=True` needs a pilot"),
+        ({"discordance": 0.1, "difference": 0.1, "missing": "drop"}, "`missing.* needs a pilot"),
         ({"discordance": 0.1, "difference": 0.1, "test_set": "a"}, "needs an experiment"),
     ],
 )

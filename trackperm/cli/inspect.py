@@ -37,12 +37,13 @@ _COMMON = (
     "pooled_error_rate",
     "roc_auc",
     "multiclass_log_loss",
+    "rmse",
     "mean",
     "pass_at_1",
     "squad_em",
     "multilabel_f1",
 )
-"""Statistics in order of preference for the example command."""
+"""Statistics in order of preference for the example command; the mean is that of a metric."""
 
 _OPTIONS = {"id": "--id", "prediction": "--prediction", "label": "--label"}
 
@@ -348,11 +349,13 @@ def _tests(run: str, data: RunData, columns: Sequence[_Column], options: Sequenc
 
     candidates = _candidates(columns, len(data.table))
     data = replace(data, table=data.table.head(_TRIED).loaded())
-    default, plain = _default(data, by_position=not candidates["id"] and "id" not in data.table.columns)
+    finds_ids = _finds_ids(data)
+    by_position = not candidates["id"] and not finds_ids
+    default, plain = _default(data, by_position=by_position)
     found: dict[str, list[str]] = {}
-    ids = {"id": candidates["id"][0]} if candidates["id"] and not _finds_ids(data) else {}
+    ids = {"id": candidates["id"][0]} if candidates["id"] and not finds_ids else {}
     for name in builtin_names():
-        arguments = _arguments(data, load_statistic(name), candidates, ids)
+        arguments = _arguments(data, load_statistic(name), candidates, ids, by_position)
         if arguments is not None:
             found[name] = arguments
     systems = _systems(run, data)
@@ -363,11 +366,11 @@ def _tests(run: str, data: RunData, columns: Sequence[_Column], options: Sequenc
     logs = [] if data.tracker is None else ["--no-log"]
     if plain is None:
         never_equal = "accuracy" in found and _is_never_equal(data, candidates)
-        own = next((name for name in _COMMON[never_equal:] if name in found), None)
-        metric = _metric(data, candidates, ids) if own in (None, "mean") else None
-        if own is None and metric is None:
+        metric = _metric(data, candidates, ids, by_position)
+        ways = {name: ["-s", name, *options] for name, options in found.items()} | {"mean": metric or []}
+        plain = next((way for name in _COMMON[never_equal:] if (way := ways.get(name))), None)
+        if plain is None:
             return _Testable(default, tuple(found), ())
-        plain = metric or ["-s", str(own), *found[str(own)]]
     return _Testable(default, tuple(found), ("trackperm", "compare", run, run, *plain, *options, *logs))
 
 
@@ -380,17 +383,20 @@ def _is_never_equal(data: RunData, candidates: Mapping[str, Sequence[str]]) -> b
 
 
 def _metric(
-    data: RunData, candidates: Mapping[str, Sequence[str]], ids: Mapping[str, str]
+    data: RunData, candidates: Mapping[str, Sequence[str]], ids: Mapping[str, str], by_position: bool
 ) -> list[str] | None:
     """Find options that compare a column of scores, or else the share of a word; None if there are none."""
     from trackperm.comparison import Question
     from trackperm.comparison.share_of_value import word_of_column
+    from trackperm.tables.column_names import ATTEMPT
 
     table = data.table
-    by_position = not candidates["id"] and "id" not in table.columns
-    others = [name for name in table.columns if name not in (*candidates["prediction"], *candidates["label"])]
-    words = [f"{name}={word}" for name in others if (word := word_of_column(table, name)) is not None]
-    for metric in (*candidates["score"], *words):
+    outputs = {*candidates["prediction"], *candidates["label"]}
+    others = [name for name in table.columns if name not in outputs]
+    words = [f"{name}={word}" for name in others if (word := word_of_column([table], name)) is not None]
+    numbers = [name for name in candidates["score"] if name in others and not ATTEMPT.fullmatch(name)]
+    scores = [name for name in numbers if _is_called(name, "score")]
+    for metric in dict.fromkeys((*scores, *words, *numbers)):
         question = Question(metrics=(metric,), columns=ids, by_position=by_position)
         try:
             statistic = question.statistic_of([table, table])
@@ -453,6 +459,7 @@ def _arguments(
     statistic: Statistic,
     candidates: Mapping[str, Sequence[str]],
     ids: Mapping[str, str],
+    by_position: bool,
 ) -> list[str] | None:
     """Find options with which a statistic can be tested on the run; None if it cannot."""
     table = data.table
@@ -461,7 +468,6 @@ def _arguments(
         for role, names in candidates.items()
         if role in statistic.columns and role not in table.columns and names
     }
-    by_position = not candidates["id"] and "id" not in table.columns
     columns.pop("id", None)
     ways: dict[object, tuple[Mapping[str, str], object, Statistic]] = {}
     for named in (ids, {**ids, **columns}) if columns else (ids,):

@@ -66,11 +66,11 @@ def metrics_of(table: ExampleTable) -> Mapping[str, str]:
     return {name.removeprefix(_SCORE): name for name in names if is_number(name, [table])}
 
 
-def named_metric(name: str, tables: Sequence[ExampleTable]) -> Statistic:
+def named_metric(name: str, tables: Sequence[ExampleTable], *, allow_unseen: bool = False) -> Statistic:
     """Return the statistic of a metric or column that the user named, or of the value of a column."""
     is_name = any(name in table.columns or name in metrics_of(table) for table in tables)
     if "=" in name and not is_name:
-        return ShareOfValue.parse(name, tables).statistic(tables)
+        return ShareOfValue.parse(name, tables).statistic(tables, allow_unseen=allow_unseen)
     return share_of_true(name, tables) or statistic_of_metric(name, column_of_metric(name, tables), tables)
 
 
@@ -79,7 +79,7 @@ def share_of_true(column: str, tables: Sequence[ExampleTable], why: str = "") ->
     true = true_of_column(tables, column)
     if true is None:
         return None
-    return replace(ShareOfValue(column, True, true).statistic(tables), chosen=why)
+    return replace(ShareOfValue(column, True, true).statistic(tables, allow_unseen=True), chosen=why)
 
 
 def statistic_of_metric(name: str, column: str, tables: Sequence[ExampleTable], why: str = "") -> Statistic:
@@ -137,7 +137,7 @@ def column_of_metric(name: str, tables: Sequence[ExampleTable]) -> str:
             hint=f"its scores are {listed(dict.fromkeys(known))}.{did_you_mean(name, known)}",
         )
     if not is_number(column, tables):
-        word = word_of_column(tables[0], column)
+        word = word_of_column(tables, column)
         share = f"`--metric {shlex.quote(f'{name}={word}')}`, for example, compares the shares of that value."
         raise InputError(
             f"the metric `{name}` has values that are not numbers; expected numbers or booleans",

@@ -41,7 +41,7 @@ from trackperm.messages import listed
 from trackperm.pairing.checks.label_values import require_label_values
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.class_columns import patterns_of_classes, with_class_columns
-from trackperm.statistic.direction import lower_is_better_by_name
+from trackperm.statistic.direction import lower_is_better_by_name, word_of_value
 from trackperm.tables.column_names import (
     ATTEMPT,
     CLUSTERS,
@@ -124,11 +124,9 @@ class Question:
 
     def require_loadable(self) -> None:
         """Load the statistics once, so that errors in them are raised before runs are read."""
-        specs = [
-            load_statistic(source, columns=self.columns, resolution=self.resolution, cluster=self.cluster)
-            for source in self.statistics
-        ]
-        self._with_parameters(specs)
+        specs = self._with_parameters([load_statistic(source) for source in self.statistics])
+        for spec in specs:
+            self._with_columns(spec, specs)
 
     def _with_parameters(self, statistics: Sequence[Statistic]) -> list[Statistic]:
         """Give each statistic the parameters that it has; refuse a parameter that none of them has."""
@@ -141,6 +139,16 @@ class Question:
             )
             for each in statistics
         ]
+
+    def _with_columns(self, statistic: Statistic, statistics: Sequence[Statistic]) -> Statistic:
+        """Give one of several statistics the columns that it reads, and those that none of them reads."""
+        others = {role for each in statistics if each is not statistic for role in each.columns}
+        columns = {
+            role: name
+            for role, name in self.columns.items()
+            if role in statistic.columns or role not in others
+        }
+        return load_statistic(statistic, columns=columns, resolution=self.resolution, cluster=self.cluster)
 
     def statistics_of(self, tables: Sequence[ExampleTable], *, check_labels: bool = True) -> list[Statistic]:
         """Return the statistics for these runs, with their columns and unit.
@@ -157,7 +165,7 @@ class Question:
         if "id" in self.columns:
             id_columns(self.columns["id"], typical)  # refuse an empty name before data are read
         named = self._with_parameters(self._named(typical))
-        found = [self._adapted(each, typical) for each in named]
+        found = [self._adapted(self._with_columns(each, named), typical) for each in named]
         found = [with_class_columns(each, typical) if each.names_by_class else each for each in found]
         if not check_labels:
             return found
@@ -181,7 +189,7 @@ class Question:
         if self.statistics:
             return [load_statistic(source) for source in self.statistics]
         if self.metrics:
-            return [named_metric(name, tables) for name in self.metrics]
+            return [named_metric(name, tables, allow_unseen=self.allow_unseen) for name in self.metrics]
         return own_metrics(tables) or _of_format(tables) or self._of_columns(tables)
 
     def _of_columns(self, tables: Sequence[ExampleTable]) -> list[Statistic]:
@@ -227,15 +235,17 @@ class Question:
     ) -> str:
         """Build the hint that explains how to name a statistic or columns."""
         numbers = scores or [name for name in _shared_columns(tables) if is_number(name, tables)]
-        numbers = [name for name in numbers if name not in IDS and not ATTEMPT.fullmatch(name)]
+        others = (*IDS, *PREDICTIONS, *LABELS)
+        numbers = [name for name in numbers if name not in others and not ATTEMPT.fullmatch(name)]
         metric = f" ({listed(numbers)})" if numbers else ""
-        words = [
-            f"{name}={word}"
+        words = {
+            name: word
             for name in _shared_columns(tables)
-            if name not in (*IDS, *PREDICTIONS, *LABELS, *CLUSTERS)
-            and (word := word_of_column(tables[0], name)) is not None
-        ]
-        value = f", a value whose share is compared by `--metric {shlex.quote(words[0])}`" if words else ""
+            if name not in (*others, *CLUSTERS) and (word := word_of_column(tables, name)) is not None
+        }
+        verdict = min(words, key=lambda name: word_of_value(words[name]) != "good", default=None)
+        share = "" if verdict is None else shlex.quote(f"{verdict}={words[verdict]}")
+        value = f", a value whose share is compared by `--metric {share}`" if share else ""
         options = [f"`--{role} COLUMN`" for role, column in roles.items() if column is None]
         named = f"name the columns of accuracy by {' and '.join(options)}, " if options else ""
         return named + (
@@ -258,9 +268,6 @@ class Question:
 
     def _adapted(self, statistic: Statistic, tables: Sequence[ExampleTable]) -> Statistic:
         """Give a statistic its columns and unit, as named by the user or inferred from the runs."""
-        statistic = load_statistic(
-            statistic, columns=self.columns, resolution=self.resolution, cluster=self.cluster
-        )
         columns = dict(self._inferred_columns(statistic, tables))
         found = [*statistic.found, *(f"{role}: column `{name}`" for role, name in columns.items())]
         for name, pattern in patterns_of_classes(statistic, tables) if statistic.names_by_class else ():

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -59,18 +60,20 @@ class ShareOfValue(NamedTuple):
         """The condition as a user writes it."""
         return f"{self.column}{'=' if self.is_equal else '!='}{self.value}"
 
-    def statistic(self, tables: Sequence[ExampleTable]) -> Statistic:
+    def statistic(self, tables: Sequence[ExampleTable], *, allow_unseen: bool = False) -> Statistic:
         """Build the share of the examples that are counted.
+
+        `allow_unseen` accepts a value that no run has, and runs without a common value.
 
         Raises
         ------
         InputError
-            If no run has the value, if values differ from it only in case or spaces, or if the words leave
-            open whether more of it is better.
+            If no run has the value, if values differ from it only in case or spaces, if a run has no value of
+            another one, or if the words leave open whether more of it is better.
         InputTypeError
             If the values are lists.
         """
-        value = self._as_in(tables)
+        value = self._as_in(tables, allow_unseen=allow_unseen)
         sign, words = ("==", "is") if self.is_equal else ("!=", "is not")
         word, is_open = word_of_value(self.value), direction_word(self.column) is not None
         if is_open or word == "open":
@@ -102,7 +105,7 @@ class ShareOfValue(NamedTuple):
         found = (f"{counted}; {'more' if is_better else 'fewer'} are better",)
         return replace(read_statistic(dump(document), f"metric {self.text}"), found=found)
 
-    def _as_in(self, tables: Sequence[ExampleTable]) -> Any:
+    def _as_in(self, tables: Sequence[ExampleTable], *, allow_unseen: bool) -> Any:
         """Return the value in its type; refuse one that no run has, or that is written in several ways."""
         found = [_values(table, self.column) for table in tables]
         exact = [value for each in found for value in each.counts if value == self.value]
@@ -110,7 +113,12 @@ class ShareOfValue(NamedTuple):
             value for each in found for value in each.counts if value in each.read_as(read_option(self.value))
         ]
         others = {as_text(value) for each in found for value in each.counts}
-        where = f"`{self.column}` of `{tables[0].origin}` has {', '.join(found[0].shown())}"
+        where = "; ".join(
+            f"`{self.column}` of `{table.origin}` has {', '.join(each.shown())}"
+            for table, each in zip(tables[:2], found, strict=False)
+        )
+        if allow_unseen:
+            return equal[0] if equal else self.value
         if not equal and all(each.is_all for each in found):
             raise InputError(
                 f"no run has the value {self.value!r} in `{self.column}`: {where}",
@@ -124,21 +132,33 @@ class ShareOfValue(NamedTuple):
                 f"{listed(map(repr, similar))} in `{self.column}` would not count as {self.value!r}: {where}",
                 hint="write equal values in the same way.",
             )
+        for i, each in enumerate(found):
+            elsewhere = {value for other in (*found[:i], *found[i + 1 :]) for value in other.counts}
+            if each.is_all and each.counts and elsewhere.isdisjoint(each.counts):
+                raise InputError(
+                    f"no value of `{self.column}` in `{tables[i].origin}` occurs in another run: {where}",
+                    hint="write equal values in the same way in all runs; `--allow-unseen` accepts these.",
+                )
         return equal[0] if equal else self.value
 
 
-def word_of_column(table: ExampleTable, column: str) -> str | None:
-    """Return a good or the most frequent word of a column of few different words, such as verdicts."""
+def word_of_column(tables: Sequence[ExampleTable], column: str) -> str | None:
+    """Return a good or frequent word, which all runs have, of a column of few words, such as verdicts."""
     try:
-        values = _values(table.head(_FIRST), column)
+        found = [_values(table.head(_FIRST), column).counts for table in tables]
     except InputTypeError:
         return None
-    words = [word for word in values.counts if isinstance(word, str) and len(word) <= _LONGEST_WORD]
-    few = 2 <= len(words) <= _MOST_WORDS and 2 * len(words) <= sum(values.counts.values())
-    if not few or len(words) < len(values.counts):
+    counts = Counter(found[0])
+    for each in found[1:]:
+        counts.update(each)
+    few = 2 <= len(counts) <= _MOST_WORDS and 2 * len(counts) * len(found) <= counts.total()
+    if not few or not all(isinstance(word, str) and len(word) <= _LONGEST_WORD for word in counts):
         return None
-    said = {word: word_of_value(word) for word in words}
-    return next((word for kind in ("good", "unknown") for word in words if said[word] == kind), None)
+    if not any(letter.isalpha() for word in counts for letter in word):
+        return None
+    shared = [word for word, _ in counts.most_common() if all(word in each for each in found)]
+    said = {word: word_of_value(word) for word in shared}
+    return next((word for kind in ("good", "unknown") for word in shared if said[word] == kind), None)
 
 
 def true_of_column(tables: Sequence[ExampleTable], column: str) -> str | None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, overload
 
-from trackperm.choices import Alternative
+from trackperm.choices import Alternative, MissingRule, Repeats, Unit
 from trackperm.comparison.compare import compare
 from trackperm.comparison.equivalence_plan import EquivalencePlan, plan_equivalence
 from trackperm.comparison.sample_size import Plan, plan_from_pilot, plan_paired
@@ -34,8 +34,15 @@ class _Options(TypedDict, total=False):
     alternative: Alternative
     n_resamples: int
     seed: int
+    metric: str | None
     parameters: Mapping[str, object] | None
     columns: Mapping[str, str] | None
+    missing: MissingRule
+    by_position: bool
+    unit: Unit | None
+    repeats: Repeats | None
+    cluster: str | None
+    allow_unseen: bool
     tracking_uri: str | None
 
 
@@ -88,8 +95,15 @@ def power(
     alternative: Alternative = "two-sided",
     n_resamples: int = N_RESAMPLES,
     seed: int = 0,
+    metric: str | None = None,
     parameters: Mapping[str, object] | None = None,
     columns: Mapping[str, str] | None = None,
+    missing: MissingRule = "error",
+    by_position: bool = False,
+    unit: Unit | None = None,
+    repeats: Repeats | None = None,
+    cluster: str | None = None,
+    allow_unseen: bool = False,
     tracking_uri: str | None = None,
 ) -> AnyPlan:
     """Return the number of examples that are needed to detect a difference, or to find equivalence.
@@ -131,6 +145,8 @@ def power(
         Values of the statistic's parameters, such as ``{"positive": "yes"}``, for a pilot.
     columns : mapping, optional
         Columns of a pilot, such as ``{"label": "gold"}``, as in :func:`trackperm.compare`.
+    metric, missing, by_position, unit, repeats, cluster, allow_unseen
+        For a pilot, as in :func:`trackperm.compare`.
     tracking_uri : str, optional
         Tracking server or store; by default as the tracker decides.
 
@@ -171,13 +187,24 @@ def power(
     if baseline is None and difference is None and margin is None:
         source = "discordance" if experiment is None else "experiment"
         raise InputError(f"`--{source}` needs a `--difference`", hint="add `--difference 0.03`, for example.")
+    of_pilot: dict[str, Any] = {
+        "metric": metric,
+        "parameters": parameters,
+        "columns": columns,
+        "missing": missing,
+        "by_position": by_position,
+        "unit": unit,
+        "repeats": repeats,
+        "cluster": cluster,
+        "allow_unseen": allow_unseen,
+    }
+    if baseline is None:
+        _require_pilot(of_pilot)
     names = [statistic] if isinstance(statistic, str | Path | Statistic) else list(statistic or ())
     test: dict[str, Any] = {"alpha": alpha, "alternative": alternative}
     sought: dict[str, Any] = {"n_examples": n_examples, "power": power}
     drawn: dict[str, Any] = {"n_resamples": n_resamples, "seed": seed}
     if experiment is not None and difference is not None:
-        if parameters:
-            raise InputError("`--set` needs a pilot; logged comparisons have their own spec")
         tracker, container = opened(experiment, tracking_uri, hint="`--experiment mlflow:EXPERIMENT`.")
         past = {"test_set": test_set, "difference": difference, **sought, **test, **drawn}
         logged = [name.name if isinstance(name, Statistic) else str(name) for name in names]
@@ -192,11 +219,20 @@ def power(
     if len(names) > 1 or (statistic is not None and not names):
         raise InputError("a pilot takes one statistic", hint="give `--statistic` once.")
     named = names[0] if names else None
-    given: dict[str, Any] = {"parameters": parameters, "columns": columns, "tracking_uri": tracking_uri}
-    pilot = compare(baseline, candidate, named, **given, **test)
+    pilot = compare(baseline, candidate, named, **of_pilot, tracking_uri=tracking_uri, **test)
     if margin is not None:
         return plan_equivalence(margin, pilot, **equivalence)
     return plan_from_pilot(pilot, difference=difference, **sought, **drawn)
+
+
+def _require_pilot(options: Mapping[str, Any]) -> None:
+    for name, value in options.items():
+        if value and value != "error":
+            option = {"parameters": "set", "columns": "column"}.get(name, name.replace("_", "-"))
+            raise InputError(
+                f"`--{option}` needs a pilot; logged comparisons have their own spec",
+                hint="write `trackperm power BASELINE CANDIDATE`.",
+            )
 
 
 def _require_one_source(baseline: object, discordance: object, experiment: object) -> None:

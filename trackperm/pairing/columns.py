@@ -265,7 +265,9 @@ def _lacking(
 def _label_reason(label: str, tables: tuple[ExampleTable, ...]) -> str | None:
     lacking = [table for table in tables if label not in table.columns]
     if len(lacking) == len(tables):
-        return f"neither run has a column `{label}`"
+        others = [name for name in LABELS if all(name in table.columns for table in tables)]
+        named = f"; `--label {others[0]}` compares them" if len(others) == 1 else ""
+        return f"neither run has a column `{label}`{named}"
     if lacking:
         return f"`{lacking[0].origin}` has no column `{label}`"
     return next((reason for table in tables if (reason := unusable(table, label))), None)
