@@ -219,8 +219,12 @@ def test_examples_with_several_attempts_are_found_as_by_compare(tmp_path: Path) 
     [
         ({"latency_ms": [0.5, 0.25] * 4}, "--metric latency_ms"),
         ({"verdict": ["WRONG", "WRONG", "WRONG", "CORRECT"] * 2}, "--metric verdict=CORRECT"),
-        ({"my verdict": ["A", "B"] * 4}, "--metric 'my verdict=A'"),
-        ({"grade": [*["A", "B", "C"] * 2, "A", None]}, "--metric grade=A --missing drop"),
+        ({"my verdict": ["pass it", "B"] * 4}, "--metric 'my verdict=pass it'"),
+        ({"grade": [*["PASS", "FAIL"] * 3, "PASS", None]}, "--metric grade=PASS --missing drop"),
+        (
+            {"grade": ["A", "B"] * 4, "jailbroken": ["yes", "no"] * 4, "outcome": ["inaccurate", "ok"] * 4},
+            None,
+        ),
         ({"prediction": ["Yes"] * 8, "label": ["yes"] * 8}, "-s squad_em"),
         ({"prediction": [["a"], ["b"]] * 4, "label": [["a"], ["a", "b"]] * 4}, "-s multilabel_f1"),
         ({"verdict": ["CORRECT", "WRONG"] * 4, "n_words": [0, 5] * 4}, "--metric verdict=CORRECT"),

@@ -11,6 +11,7 @@ import pytest
 import trackperm
 from trackperm.errors import InputError, InputTypeError
 from trackperm.exact import difference_test
+from trackperm.pairing.checks import label_values
 
 OLD = ["CORRECT", "INCORRECT", "NOT ATTEMPTED", "INCORRECT", "INCORRECT", "CORRECT", "INCORRECT", "CORRECT"]
 NEW = ["CORRECT", "CORRECT", "CORRECT", "CORRECT", "CORRECT", "CORRECT", "INCORRECT", "NOT ATTEMPTED"]
@@ -87,7 +88,11 @@ def test_examples_without_a_verdict_count_as_bad(metric: str, share: float) -> N
         (runs(["yes", "Yes", "no"], ["no"] * 3), "verdict=yes", "`'Yes'` in `verdict` would not count"),
         (runs(["no", "yes"], ["yes"] * 2), "verdict=no", "leaves open whether more such examples are better"),
         (runs(["not good", "good"], ["good"] * 2), "verdict=not good", "leaves open"),
-        (runs(["yes", "no"], ["yes"] * 2, column="toxicity"), "toxicity=yes", "leaves open"),
+        (runs(["yes", "no"], ["yes"] * 2), "verdict!=yes", "leaves open"),
+        (runs([1, 0], [1, 1]), "verdict=0", "leaves open"),
+        (runs([True, False], [True, True]), "verdict!=true", "leaves open"),
+        (runs(["yes", "no"], ["yes"] * 2, column="toxic"), "toxic=yes", "leaves open"),
+        (runs(["True", "False"], ["True"] * 2, column="refused"), "refused", "leaves open"),
     ],
 )
 def test_refused(frames: list[pl.DataFrame], metric: str, problem: str) -> None:
@@ -115,6 +120,46 @@ def test_runs_without_a_common_value_can_be_accepted() -> None:
     assert (found.baseline_score, found.candidate_score) == (0.0, 1.0)
 
 
+def test_true_of_an_error_is_bad() -> None:
+    sources = runs(["True", "False"] * 2, ["False"] * 4, column="is_wrong")
+    for metric in ("is_wrong", "is_wrong=True"):
+        found = trackperm.compare(*sources, metric=metric)
+        assert (found.baseline_score, found.candidate_score) == (0.5, 0.0)
+        assert not found.statistic.greater_is_better
+
+
+def test_spaces_around_names_and_values_may_be_named_or_left_out() -> None:
+    sources = runs(["CORRECT ", "WRONG"], ["CORRECT ", "CORRECT "], column=" verdict")
+    assert trackperm.compare(*sources, metric=" verdict=CORRECT ").baseline_score == 0.5
+    assert trackperm.compare(*runs(), metric=" verdict = CORRECT ").baseline_score == 0.375
+
+
+def test_what_is_counted_cannot_be_changed() -> None:
+    with pytest.raises(InputError, match="counted"):
+        trackperm.compare(*runs(), metric="verdict=CORRECT", parameters={"counted": "INCORRECT"})
+
+
+def test_values_with_quotes() -> None:
+    said = """it's "fine" \\ here"""
+    assert trackperm.compare(*runs([said, "x"], [said, said]), metric=f"verdict={said}").baseline_score == 0.5
+
+
+def test_a_value_among_more_numbers_than_are_counted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(label_values, "MOST_CLASSES", 3)
+    paths = [tmp_path / name for name in ("a.parquet", "b.parquet")]
+    for frame, path in zip(runs(list(range(9)), [8] * 9), paths, strict=True):
+        frame.write_parquet(path)
+    assert trackperm.compare(*paths, metric="verdict=8").candidate_score == 1.0
+
+
+def test_true_as_text_precedes_free_texts_that_are_no_labels(tmp_path: Path) -> None:
+    for name in "ab":
+        rows = [f"{i},the answer is {'ABCD'[i % 4]},{'ABCD'[i % 4]},{i % 3 > 0}\n" for i in range(40)]
+        (tmp_path / name).write_text("id,generation,target,correct\n" + "".join(rows))
+    found = trackperm.compare(tmp_path / "a", tmp_path / "b")
+    assert found.statistic.chosen == "the only score, `correct`"
+
+
 def test_lists_are_refused() -> None:
     with pytest.raises(
         InputTypeError, match="`verdict` of `baseline` holds lists; expected words or numbers"
@@ -125,10 +170,10 @@ def test_lists_are_refused() -> None:
 def test_messages_name_the_option() -> None:
     with pytest.raises(InputError, match="values that are not numbers") as caught:
         trackperm.compare(*runs(), metric="verdict")
-    assert "`--metric verdict=CORRECT`, for example, compares the shares" in caught.value.hint
+    assert "`--metric verdict=CORRECT` compares the shares of a good value" in caught.value.hint
     with pytest.raises(InputError, match="is unclear") as caught:
         trackperm.compare(*runs())
-    assert "a value whose share is compared by `--metric verdict=CORRECT`" in caught.value.hint
+    assert "a good value whose share is compared by `--metric verdict=CORRECT`" in caught.value.hint
     free_texts = [f"answer {i}" for i in range(8)]
     with pytest.raises(InputError, match="is unclear") as caught:
         trackperm.compare(*runs(free_texts, free_texts))

@@ -9,7 +9,7 @@ from support.specs import load, refusal, underlined
 
 from trackperm.errors import SpecError
 from trackperm.statistic import load_statistic, read_statistic
-from trackperm.statistic.direction import direction_word, lower_is_better_by_name
+from trackperm.statistic.direction import direction_word, lower_is_better_by_name, word_of_value
 from trackperm.statistic.written_spec import written_spec
 
 MEAN = "counts: {total: score, n: 1}\nscore: total / n\n"
@@ -127,3 +127,22 @@ def test_the_document_declares_the_direction(tmp_path: Path) -> None:
     """The spec that is logged is read again, whatever its name."""
     document = written_spec(load(tmp_path, f"name: val_loss\n{MEAN}greater_is_better: true\n"))
     assert written_spec(load(tmp_path, document)) == document
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        ("good", ["CORRECT", "correctly", "PASS", "resolved", "valid", "Successful", "fully_correct"]),
+        ("bad", ["INCORRECT", "resolved_incorrectly", "inaccurate", "unsuccessful", "UNSAFE"]),
+        ("bad", ["irrelevant", "invalid", "error", "test failed", "hallucinated", "rejected"]),
+        ("true", ["yes", "True", "Y", "1", "1.0"]),
+        (
+            "open",
+            ["no", "false", "N", "0", "0.0", "not correct", "It isn't correct", "never correct", "no error"],
+        ),
+        ("open", ["0 errors", "zero errors", "cannot be called correct", "partially correct", "toxicity"]),
+        ("unknown", ["A", "model", "10", "blue"]),
+    ],
+)
+def test_words_of_values(kind: str, values: list[str]) -> None:
+    assert {value: word_of_value(value) for value in values} == dict.fromkeys(values, kind)

@@ -387,16 +387,17 @@ def _metric(
 ) -> list[str] | None:
     """Find options that compare a column of scores, or else the share of a word; None if there are none."""
     from trackperm.comparison import Question
-    from trackperm.comparison.share_of_value import word_of_column
+    from trackperm.comparison.share_of_value import PLACEHOLDER, option_of_column
     from trackperm.tables.column_names import ATTEMPT
 
     table = data.table
     outputs = {*candidates["prediction"], *candidates["label"]}
     others = [name for name in table.columns if name not in outputs]
-    words = [f"{name}={word}" for name in others if (word := word_of_column([table], name)) is not None]
+    words = [option for name in others if (option := option_of_column([table], name)) is not None]
     numbers = [name for name in candidates["score"] if name in others and not ATTEMPT.fullmatch(name)]
     scores = [name for name in numbers if _is_called(name, "score")]
-    for metric in dict.fromkeys((*scores, *words, *numbers)):
+    verdicts = [option for option in words if not option.endswith(f"={PLACEHOLDER}")]
+    for metric in dict.fromkeys((*scores, *verdicts, *numbers)):
         question = Question(metrics=(metric,), columns=ids, by_position=by_position)
         try:
             statistic = question.statistic_of([table, table])

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import polars as pl
 
-from trackperm.comparison.share_of_value import ShareOfValue, true_of_column, word_of_column
+from trackperm.comparison.share_of_value import ShareOfValue, option_of_column, true_of_column
 from trackperm.errors import InputError, TrackpermError
 from trackperm.messages import did_you_mean, listed
 from trackperm.statistic import Statistic, builtin_names, load_statistic, read_statistic
@@ -137,11 +137,11 @@ def column_of_metric(name: str, tables: Sequence[ExampleTable]) -> str:
             hint=f"its scores are {listed(dict.fromkeys(known))}.{did_you_mean(name, known)}",
         )
     if not is_number(column, tables):
-        word = word_of_column(tables, column)
-        share = f"`--metric {shlex.quote(f'{name}={word}')}`, for example, compares the shares of that value."
+        value = option_of_column(tables, column)
+        share = f"`--metric {shlex.quote(value or '')}` compares the shares of a good value."
         raise InputError(
             f"the metric `{name}` has values that are not numbers; expected numbers or booleans",
-            hint="compare predictions with labels by `--statistic NAME`." if word is None else share,
+            hint="compare predictions with labels by `--statistic NAME`." if value is None else share,
         )
     return column
 

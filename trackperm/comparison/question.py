@@ -33,7 +33,7 @@ from trackperm.comparison.log_metrics import (
     share_of_true,
     statistic_of_metric,
 )
-from trackperm.comparison.share_of_value import word_of_column
+from trackperm.comparison.share_of_value import PLACEHOLDER, option_of_column
 from trackperm.errors import InputError, InputTypeError
 from trackperm.exact.options import require_choice
 from trackperm.exact.scores.resolution import Resolution
@@ -41,14 +41,13 @@ from trackperm.messages import listed
 from trackperm.pairing.checks.label_values import require_label_values
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.class_columns import patterns_of_classes, with_class_columns
-from trackperm.statistic.direction import lower_is_better_by_name, word_of_value
+from trackperm.statistic.direction import lower_is_better_by_name
 from trackperm.tables.column_names import (
     ATTEMPT,
     CLUSTERS,
     IDS,
     INPUTS,
     LABELS,
-    PASSED,
     PREDICTIONS,
     SCORE,
     SCORES,
@@ -195,23 +194,21 @@ class Question:
     def _of_columns(self, tables: Sequence[ExampleTable]) -> list[Statistic]:
         """Infer the statistic from the columns; refuse them if no statistic or more than one fits."""
         scores = [name for name in SCORES if is_number(name, tables)]
+        shares = {
+            name: share for name in SCORES if (share := share_of_true(name, tables, _only(name))) is not None
+        }
         predictions, labels = (self._column(role, tables) for role in ("prediction", "label"))
         refusal = None
         if predictions is not None and labels is not None:
             refusal = None if self.allow_unseen else why_no_accuracy(tables, predictions, labels)
             if refusal is None:
                 return [_chosen("accuracy", "by default")]
-            if not scores:
+            if not scores and not shares:
                 columns = {"prediction": predictions, "label": labels}
                 require_label_values(tables, load_statistic("accuracy", columns=columns))
         counted = [name for name, columns in _COUNTED.items() if have(tables, columns)]
         if not scores and counted:
             return [_chosen(counted[0], f"the statistic of the columns {listed(_COUNTED[counted[0]])}")]
-        shares = {
-            name: share
-            for name in SCORES
-            if name != PASSED and (share := share_of_true(name, tables, _only(name))) is not None
-        }
         possible = [*scores, *shares]
         if len(possible) == 1 and scores:
             if scores[0] == SCORE and labels is not None and predictions is None:
@@ -238,14 +235,12 @@ class Question:
         others = (*IDS, *PREDICTIONS, *LABELS)
         numbers = [name for name in numbers if name not in others and not ATTEMPT.fullmatch(name)]
         metric = f" ({listed(numbers)})" if numbers else ""
-        words = {
-            name: word
-            for name in _shared_columns(tables)
-            if name not in (*others, *CLUSTERS) and (word := word_of_column(tables, name)) is not None
-        }
-        verdict = min(words, key=lambda name: word_of_value(words[name]) != "good", default=None)
-        share = "" if verdict is None else shlex.quote(f"{verdict}={words[verdict]}")
-        value = f", a value whose share is compared by `--metric {share}`" if share else ""
+        names = [name for name in _shared_columns(tables) if name not in (*others, *CLUSTERS)]
+        verdicts = [option for name in names if (option := option_of_column(tables, name)) is not None]
+        verdict = shlex.quote(
+            min(verdicts, key=lambda option: option.endswith(f"={PLACEHOLDER}"), default="")
+        )
+        value = f", a good value whose share is compared by `--metric {verdict}`" if verdicts else ""
         options = [f"`--{role} COLUMN`" for role, column in roles.items() if column is None]
         named = f"name the columns of accuracy by {' and '.join(options)}, " if options else ""
         return named + (

@@ -16,10 +16,14 @@ from trackperm.errors import InputError, InputTypeError
 from trackperm.messages import did_you_mean, listed
 from trackperm.pairing.checks.label_values import DistinctValues, as_text, read_option
 from trackperm.statistic import Statistic, read_statistic
-from trackperm.statistic.direction import direction_word, word_of_value
+from trackperm.statistic.direction import direction_word, lower_is_better_by_name, word_of_value
 from trackperm.statistic.document import dump
+from trackperm.statistic.expressions.tree import Literal, written
 from trackperm.tables.column_types import LISTS, ColumnType
 from trackperm.tables.table import ExampleTable, have
+
+PLACEHOLDER = "VALUE"
+"""Stands in a suggestion where no value says that it is good."""
 
 _MOST_WORDS = 20
 """Most distinct values of a column that is suggested as a column of verdicts."""
@@ -45,9 +49,10 @@ class ShareOfValue(NamedTuple):
         """Read ``COLUMN=VALUE`` or ``COLUMN!=VALUE``; refuse a column that a run lacks."""
         signs = list(re.finditer("!?=", text))
         for sign in signs:
-            column = text[: sign.start()].strip()
-            if column and have(tables, [column]):
-                return cls(column, sign[0] == "=", text[sign.end() :].strip())
+            named = text[: sign.start()]
+            for column in (named, named.strip()):
+                if column and have(tables, [column]):
+                    return cls(column, sign[0] == "=", text[sign.end() :])
         column = text[: signs[0].start()].strip()
         table = next((table for table in tables if column not in table.columns), tables[0])
         raise InputError(
@@ -75,75 +80,98 @@ class ShareOfValue(NamedTuple):
         """
         value = self._as_in(tables, allow_unseen=allow_unseen)
         sign, words = ("==", "is") if self.is_equal else ("!=", "is not")
-        word, is_open = word_of_value(self.value), direction_word(self.column) is not None
-        if is_open or word == "open":
-            ways = (
-                "`--metric COLUMN=VALUE` names the value of good examples, and `--metric COLUMN!=VALUE` that"
-            )
+        if isinstance(value, bool):
+            matches = "value" if value is self.is_equal else "not value"
+        else:
+            literal = written(Literal(0, 0, value)) if isinstance(value, str) else str(value)
+            matches = f"value {sign} {literal}"
+        is_better = self._is_better(as_text(value))
+        if is_better is None:
+            columns = dump({"value": self.column}).strip()
             raise InputError(
                 f"`--metric {self.text}` leaves open whether more such examples are better",
-                hint=("" if is_open else f"{ways} of bad ones; or ")
-                + f"declare it in a spec: `counts: {{matches: value {sign} {self.value!r}, n: 1}}`,"
-                f" `columns: {{value: {self.column}}}`, `score: matches / n`, `greater_is_better: true`.",
+                hint="`--metric COLUMN=VALUE` names the value of good examples, `--metric COLUMN!=VALUE` that"
+                f" of bad ones; or declare it in a spec: `counts: {{matches: {matches}, n: 1}}`,"
+                f" `columns: {{{columns}}}`, `score: matches / n` and `greater_is_better`.",
             )
-        # `=` names the value of good examples and `!=` that of bad ones, unless its words say otherwise.
-        is_better = word != "bad" if self.is_equal else word != "good"
         worst, best = ({"matches": int(matches), "n": 1} for matches in (not is_better, is_better))
+        shown = as_text(value)
         document = {
-            "name": re.sub(r"[^A-Za-z0-9_.-]+", "_", f"{self.column} {words} {self.value}")[:59],
-            "description": f"Share of examples whose `{self.column}` {words} `{self.value}`.",
+            "name": re.sub(r"[^A-Za-z0-9_.-]+", "_", f"{self.column} {words} {shown}")[:59],
+            "description": f"Share of examples whose `{self.column}` {words} `{shown}`.",
             "columns": {"value": self.column},
-            "parameters": {"counted": value},
-            "counts": {"matches": f"value {sign} counted", "n": 1},
+            "counts": {"matches": matches, "n": 1},
             "missing": dict(worst),
             "worst": worst,
             "best": best,
             "score": "matches / n",
             "greater_is_better": is_better,
         }
-        counted = f"counted: examples whose `{self.column}` {words} `{self.value}`"
+        counted = f"counted: examples whose `{self.column}` {words} `{shown}`"
         found = (f"{counted}; {'more' if is_better else 'fewer'} are better",)
         return replace(read_statistic(dump(document), f"metric {self.text}"), found=found)
+
+    def _is_better(self, value: str) -> bool | None:
+        """Whether more such examples are better; None if the words leave it open.
+
+        ``=`` names the value of good examples and ``!=`` that of bad ones, unless its words say otherwise; an
+        error that is true is bad.
+        """
+        word = word_of_value(value)
+        if word == "true" and self.is_equal and lower_is_better_by_name(self.column):
+            return False
+        if (
+            word == "open"
+            or (word == "true" and not self.is_equal)
+            or direction_word(self.column) is not None
+        ):
+            return None
+        return word != "bad" if self.is_equal else word != "good"
 
     def _as_in(self, tables: Sequence[ExampleTable], *, allow_unseen: bool) -> Any:
         """Return the value in its type; refuse one that no run has, or that is written in several ways."""
         found = [_values(table, self.column) for table in tables]
-        exact = [value for each in found for value in each.counts if value == self.value]
-        equal = exact or [
-            value for each in found for value in each.counts if value in each.read_as(read_option(self.value))
-        ]
-        others = {as_text(value) for each in found for value in each.counts}
+        present = [value for each in found for value in each.counts]
+        exact = [text for text in (self.value, self.value.strip()) if text in present]
+        read = read_option(self.value.strip())
+        equal = exact or [value for each in found for value in each.read_as(read)]
         where = "; ".join(
-            f"`{self.column}` of `{table.origin}` has {', '.join(each.shown())}"
+            f"`{self.column}` of `{table.origin}` has {', '.join(each.shown()) or 'no values'}"
             for table, each in zip(tables[:2], found, strict=False)
         )
+        unseen = self.value.strip() if any(each.type is ColumnType.TEXT for each in found) else read
         if allow_unseen:
-            return equal[0] if equal else self.value
+            return equal[0] if equal else unseen
         if not equal and all(each.is_all for each in found):
             raise InputError(
                 f"no run has the value {self.value!r} in `{self.column}`: {where}",
                 hint="write the value as in the runs; quote the option for the shell if it has spaces."
-                f"{did_you_mean(self.value, sorted(others))}",
+                f"{did_you_mean(self.value, sorted(map(as_text, present)))}",
             )
+        texts = {value for value in present if isinstance(value, str)}
         folded = self.value.strip().casefold()
-        similar = sorted(each for each in others - {self.value} if each.strip().casefold() == folded)
+        similar = sorted(each for each in texts - {*exact[:1]} if each.strip().casefold() == folded)
         if exact and similar:
             raise InputError(
-                f"{listed(map(repr, similar))} in `{self.column}` would not count as {self.value!r}: {where}",
+                f"{listed(map(repr, similar))} in `{self.column}` would not count as {exact[0]!r}: {where}",
                 hint="write equal values in the same way.",
             )
         for i, each in enumerate(found):
             elsewhere = {value for other in (*found[:i], *found[i + 1 :]) for value in other.counts}
-            if each.is_all and each.counts and elsewhere.isdisjoint(each.counts):
+            if each.counts and elsewhere.isdisjoint(each.counts) and all(other.is_all for other in found):
                 raise InputError(
                     f"no value of `{self.column}` in `{tables[i].origin}` occurs in another run: {where}",
                     hint="write equal values in the same way in all runs; `--allow-unseen` accepts these.",
                 )
-        return equal[0] if equal else self.value
+        return equal[0] if equal else unseen
 
 
-def word_of_column(tables: Sequence[ExampleTable], column: str) -> str | None:
-    """Return a good or frequent word, which all runs have, of a column of few words, such as verdicts."""
+def option_of_column(tables: Sequence[ExampleTable], column: str) -> str | None:
+    """Return a value to count in a column of few different words, such as verdicts, as ``COLUMN=VALUE``.
+
+    The value is a good one that all runs have, or else the placeholder ``VALUE``; None if there are no such
+    words.
+    """
     try:
         found = [_values(table.head(_FIRST), column).counts for table in tables]
     except InputTypeError:
@@ -156,9 +184,9 @@ def word_of_column(tables: Sequence[ExampleTable], column: str) -> str | None:
         return None
     if not any(letter.isalpha() for word in counts for letter in word):
         return None
-    shared = [word for word, _ in counts.most_common() if all(word in each for each in found)]
-    said = {word: word_of_value(word) for word in shared}
-    return next((word for kind in ("good", "unknown") for word in shared if said[word] == kind), None)
+    words = (word for word, _ in counts.most_common() if all(word in each for each in found))
+    good = next((word for word in words if word_of_value(word) == "good"), PLACEHOLDER)
+    return f"{column}={good}"
 
 
 def true_of_column(tables: Sequence[ExampleTable], column: str) -> str | None:

@@ -32,7 +32,10 @@ _LOWER = _set(
 )
 """Words for quantities that are better when lower; up to three words of a name are also looked up as one."""
 
-_OPEN = _set("entropy time seconds risk bias toxicity hallucination hallucinations")
+_OPEN = _set(
+    "entropy time seconds risk bias biased toxicity toxic harmful unsafe hallucination hallucinations",
+    "hallucinated refusal refusals refused jailbreak jailbreaks jailbroken",
+)
 """Words that leave the direction open: entropy may be desired, and some judges score the absence of toxicity.
 """
 
@@ -43,16 +46,22 @@ _REVERSED = _set(
 )
 """Words that reverse or outweigh the others: `neg_log_loss`, `error_free`, `error_detection_f1`."""
 
-_GOOD_VALUES = _set("correct right pass passed success succeeded solved resolved accepted good")
-
-_BAD_VALUES = _set(
-    "bad poor unsafe harmful toxic unfaithful unsupported ungrounded irrelevant invalid unsolved unresolved",
-    "rejected refused hallucinated lost lose",
+_GOOD_VALUES = _set(
+    "correct right pass passed success successful succeeded solved resolved accepted acceptable good",
+    "accurate valid faithful supported grounded relevant safe",
 )
-"""Words for bad examples, besides those of errors."""
 
-_OPEN_VALUES = _set("not no non false")
+_BAD_VALUES = _set("bad poor harmful toxic ungrounded rejected refused hallucinated lost lose")
+"""Words for bad examples, besides those of errors and the negated ones of good examples."""
+
+_TRUE_VALUES = _set("true yes y t")
+
+_OPEN_VALUES = _set(
+    "not no non false n f none never neither nor cannot without zero hardly partial partially partly half"
+)
 """Words that leave it open whether an example is good: "no" is good if it answers "is it toxic?"."""
+
+_NEGATING = ("un", "in", "ir", "im", "dis", "non")
 
 
 def direction_word(name: str) -> str | None:
@@ -110,7 +119,7 @@ def lower_is_better_by_name(name: str) -> bool:
     return not others & _REVERSED
 
 
-def word_of_value(value: str) -> Literal["good", "bad", "open", "unknown"]:
+def word_of_value(value: str) -> Literal["good", "bad", "true", "open", "unknown"]:
     """Return whether the words of a value, such as a judge's verdict, say that an example is good.
 
     Parameters
@@ -120,22 +129,29 @@ def word_of_value(value: str) -> Literal["good", "bad", "open", "unknown"]:
 
     Returns
     -------
-    {'good', 'bad', 'open', 'unknown'}
-        ``open`` if they may mean both, such as ``no``; ``unknown`` if they are none of the known words.
+    {'good', 'bad', 'true', 'open', 'unknown'}
+        ``true`` for ``yes``, ``1`` and the like; ``open`` for ``no`` and for words that may mean both, such
+        as ``not correct``; ``unknown`` if there are none of the known words.
 
     Examples
     --------
     >>> from trackperm.statistic.direction import word_of_value
-    >>> [word_of_value(value) for value in ("CORRECT", "partly wrong", "no", "A")]
-    ['good', 'bad', 'open', 'unknown']
+    >>> [word_of_value(value) for value in ("CORRECT", "all wrong", "yes", "no", "A")]
+    ['good', 'bad', 'true', 'open', 'unknown']
     """
     words = {word for word, _ in _words(value)}
-    if words & _OPEN_VALUES:
+    if value.strip() in ("1", "1.0"):
+        return "true"
+    if words & _OPEN_VALUES or re.search(r"\b0|n['’]t\b", value.casefold()):
         return "open"
-    if words & _BAD_VALUES or lower_is_better_by_name(value):
+    words |= {word.removesuffix("ly") for word in words}
+    negated = {f"{prefix}{word}" for prefix in _NEGATING for word in _GOOD_VALUES}
+    if words & (_BAD_VALUES | negated) or lower_is_better_by_name(value):
         return "bad"
     if direction_word(value) is not None:
         return "open"
+    if words & _TRUE_VALUES:
+        return "true"
     return "good" if words & _GOOD_VALUES else "unknown"
 
 
