@@ -38,6 +38,7 @@ from trackperm.errors import InputError, InputTypeError
 from trackperm.exact.options import require_choice
 from trackperm.exact.scores.resolution import Resolution
 from trackperm.messages import listed
+from trackperm.pairing.checks.compared_texts import require_compared_texts
 from trackperm.pairing.checks.label_values import require_label_values
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.class_columns import patterns_of_classes, with_class_columns
@@ -166,9 +167,12 @@ class Question:
         named = self._with_parameters(self._named(typical))
         found = [self._adapted(self._with_columns(each, named), typical) for each in named]
         found = [with_class_columns(each, typical) if each.names_by_class else each for each in found]
+        unseen = self.allow_unseen
+        if any(each.compared_texts for each in found):
+            found = [require_compared_texts(tables, each, allow_unseen=unseen) for each in found]
         if not check_labels:
             return found
-        return [require_label_values(tables, each, allow_unseen=self.allow_unseen) for each in found]
+        return [require_label_values(tables, each, allow_unseen=unseen) for each in found]
 
     def statistic_of(self, tables: Sequence[ExampleTable], *, check_labels: bool = True) -> Statistic:
         """Return the only statistic, as :meth:`statistics_of`; refuse logs that declare several metrics."""

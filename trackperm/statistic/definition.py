@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -28,7 +28,7 @@ from trackperm.statistic.counter_columns import (
 from trackperm.statistic.counters.base import LabelCounts
 from trackperm.statistic.document import Document
 from trackperm.statistic.expressions.arrays import integers
-from trackperm.statistic.expressions.equality import Equality
+from trackperm.statistic.expressions.equality import Equality, compared_texts
 from trackperm.statistic.expressions.frames import Decimals, count_expression
 from trackperm.statistic.expressions.functions import NARWHALS, FrameExpression, Functions
 from trackperm.statistic.expressions.parts import CLASS, has_totals, in_parts
@@ -280,6 +280,13 @@ class Statistic:
     def equality(self, name: str) -> Equality:
         """Return the comparisons of `name` for equality in the counts."""
         return Equality.of(name, self._counts.values())
+
+    @cached_property
+    def compared_texts(self) -> Mapping[str, Sequence[tuple[str, str | None]]]:
+        """Texts with which counts compare each column, and the parameter of each, but for `positive`."""
+        texts = compared_texts(self._counts.values())
+        kept = {name: [each for each in found if each[1] != POSITIVE] for name, found in texts.items()}
+        return {name: found for name, found in kept.items() if found}
 
     @property
     def counts_missing(self) -> bool:

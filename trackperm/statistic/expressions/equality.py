@@ -57,6 +57,28 @@ class Equality:
         return any(own & their for own, their in pairs)
 
 
+def compared_texts(expressions: Iterable[Expression]) -> dict[str, list[tuple[str, str | None]]]:
+    """Return the texts with which names are compared by ``==`` and ``!=``, and the parameter of each.
+
+    Names are without their prefixes.
+    """
+    found: dict[str, list[tuple[str, str | None]]] = {}
+    for expression in expressions:
+        for name, text, parameter in _texts(expression.tree):
+            found.setdefault(name, []).append((text, parameter))
+    return found
+
+
+def _texts(node: Node) -> Iterator[tuple[str, str, str | None]]:
+    """Yield each name that is compared with a text, the text and its parameter."""
+    if isinstance(node, Binary) and node.operator in ("==", "!="):
+        for side, other in ((node.left, node.right), (node.right, node.left)):
+            if isinstance(side, Name) and isinstance(other, Literal) and isinstance(other.value, str):
+                yield side.name, other.value, other.parameter
+    for child in children(node):
+        yield from _texts(child)
+
+
 def _partners(node: Node, name: str) -> Iterator[Node | None]:
     """Yield the other side of each comparison of `name`; None for each other use."""
     if isinstance(node, Name):

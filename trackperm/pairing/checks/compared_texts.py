@@ -1,0 +1,70 @@
+"""Refuse counts that compare a column of text with a text that no run has, before anything is paired."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from trackperm.errors import InputError, InputTypeError
+from trackperm.pairing.checks.label_values import DistinctValues
+from trackperm.statistic import Statistic
+from trackperm.tables.column_types import ColumnType
+from trackperm.tables.table import ExampleTable
+
+_WIN = "win"
+"""Parameter without whose value nothing is won; ties may be absent."""
+
+
+def require_compared_texts(
+    tables: Sequence[ExampleTable], statistic: Statistic, *, allow_unseen: bool = False
+) -> Statistic:
+    """Refuse counts that compare a column of text with texts that no run has; note those of which some are.
+
+    A misspelt text would count no example, or every example.
+
+    Raises
+    ------
+    InputError
+        If none of the texts occurs, or not the value of the parameter `win`, or if a text differs from a
+        value only in case, spaces or punctuation.
+    """
+    compared = {name: _texts(tables, statistic.columns.get(name, name)) for name in statistic.compared_texts}
+    present = {value for found in compared.values() for each in found for value in each.counts}
+    notes = []
+    for name, known in compared.items():
+        texts, column = statistic.compared_texts[name], statistic.columns.get(name, name)
+        absent = [(text, parameter) for text, parameter in texts if text not in present]
+        if not absent or not known:
+            continue
+        text, parameter = absent[0]
+        said = (
+            f"no run has the value {text!r} in `{column}`: `{column}` of `{tables[0].origin}` has"
+            f" {', '.join(known[0].shown())}"
+        )
+        is_needed = len(absent) == len(texts) or any(each == _WIN for _, each in absent)
+        is_misspelt = not {_letters(each) for each, _ in absent}.isdisjoint(map(_letters, present))
+        if (is_needed or is_misspelt) and not allow_unseen:
+            fix = "correct the spec" if parameter is None else f"`--set {parameter}=VALUE` names the value"
+            raise InputError(
+                f"`{statistic.name}` counts a value that never occurs: {said}",
+                hint=f"{fix}; `--allow-unseen` accepts values that never occur.",
+            )
+        notes.append(f"look: {said}")
+    return replace(statistic, found=(*statistic.found, *notes)) if notes else statistic
+
+
+def _letters(text: str) -> str:
+    """Return the letters and digits of a text, in lower case."""
+    return "".join(letter for letter in text.casefold() if letter.isalnum())
+
+
+def _texts(tables: Sequence[ExampleTable], column: str) -> list[DistinctValues]:
+    """Return the values of a column of text in each run; none if it is another column or has too many."""
+    if any(column not in table.columns for table in tables):
+        return []
+    try:
+        found = [DistinctValues.of([table], column) for table in tables]
+    except InputTypeError:
+        return []
+    known = [each for each in found if each is not None and each.is_all and each.type is ColumnType.TEXT]
+    return known if len(known) == len(tables) else []
