@@ -75,6 +75,10 @@ def test_origin_is_the_path_unless_given(write: Any) -> None:
 
 class TestPlaces:
     def test_missing(self, tmp_path: Path) -> None:
+        (tmp_path / "answers_old.csv").write_text("id\n1\n")
+        with pytest.raises(SourceError, match="does not exist") as caught:
+            read_examples(tmp_path / "answer_old.csv")
+        assert str(caught.value.hint).endswith("Did you mean `answers_old.csv`?")
         with pytest.raises(SourceError, match=r"`.*a\.csv` does not exist"):
             read_examples(tmp_path / "a.csv")
 

@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 import polars as pl
 
 from trackperm.errors import SourceError, StorageError
-from trackperm.messages import printable
+from trackperm.messages import did_you_mean, printable
 from trackperm.tables.formats.parquet import tables_in_parts
 from trackperm.tables.labels import References, with_labels
 from trackperm.tables.panics import panics_unprinted
@@ -166,11 +166,20 @@ def _source(file: SourceFile) -> Source:
     return detect_format(file)
 
 
+def _like(path: Path) -> str:
+    """Ask about the file with the most similar name in the same folder, if there is one."""
+    try:
+        names = [printable(each.name) for each in path.parent.iterdir()]
+    except OSError:
+        return ""
+    return did_you_mean(path.name, names)
+
+
 def _require_file(file: SourceFile) -> None:
     if not file.path.exists():
         raise SourceError(
             f"`{file.origin}` does not exist",
-            hint=f"a run of a tracker is written as `mlflow:{file.origin}`.",
+            hint=f"a run of a tracker is written as `mlflow:{file.origin}`.{_like(file.path)}",
         )
     if file.path.is_file() and not file.path.stat().st_size:
         raise SourceError(f"`{file.origin}` is empty")
