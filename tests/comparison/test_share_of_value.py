@@ -73,6 +73,9 @@ def test_a_name_with_an_equals_sign_is_a_column() -> None:
 def test_examples_without_a_verdict_count_as_bad(metric: str, share: float) -> None:
     without = [None if value == "NOT ATTEMPTED" else value for value in OLD]
     assert trackperm.compare(*runs(without), metric=metric, missing="wrong").baseline_score == share
+    cases = trackperm.compare(*runs(without, OLD), metric=metric, missing="bounds").cases
+    worst, best = (case.difference for case in cases)
+    assert (abs(worst), best) == (0.125, 0.0)
 
 
 @pytest.mark.parametrize(
