@@ -213,7 +213,7 @@ _FOREIGN = {
     "^": "powers are written `**`.",
     "&&": "write `&` or `and`.",
     "||": "write `|` or `or`.",
-    "[": "indexing is not supported.",
+    "[": "indexing is not supported; `is_among(name, 'a,b')` looks for a value in a list.",
     "#": "an expression cannot contain comments; put them on lines of their own outside of it.",
     ".": "the only prefixes of names are `u.` and `v.`, without spaces.",
     "'": "the closing quote is missing.",
