@@ -85,7 +85,8 @@ class ShareOfValue(NamedTuple):
         else:
             literal = written(Literal(0, 0, value)) if isinstance(value, str) else str(value)
             matches = f"value {sign} {literal}"
-        is_better = self._is_better(as_text(value))
+        shown = as_text(value)
+        is_better = self._is_better(shown)
         if is_better is None:
             columns = dump({"value": self.column}).strip()
             raise InputError(
@@ -94,8 +95,7 @@ class ShareOfValue(NamedTuple):
                 f" of bad ones; or declare it in a spec: `counts: {{matches: {matches}, n: 1}}`,"
                 f" `columns: {{{columns}}}`, `score: matches / n` and `greater_is_better`.",
             )
-        worst, best = ({"matches": int(matches), "n": 1} for matches in (not is_better, is_better))
-        shown = as_text(value)
+        worst, best = ({"matches": int(counts), "n": 1} for counts in (not is_better, is_better))
         document = {
             "name": re.sub(r"[^A-Za-z0-9_.-]+", "_", f"{self.column} {words} {shown}")[:59],
             "description": f"Share of examples whose `{self.column}` {words} `{shown}`.",
@@ -120,11 +120,8 @@ class ShareOfValue(NamedTuple):
         word = word_of_value(value)
         if word == "true" and self.is_equal and lower_is_better_by_name(self.column):
             return False
-        if (
-            word == "open"
-            or (word == "true" and not self.is_equal)
-            or direction_word(self.column) is not None
-        ):
+        is_open = word == "open" or (word == "true" and not self.is_equal)
+        if is_open or direction_word(self.column) is not None:
             return None
         return word != "bad" if self.is_equal else word != "good"
 
@@ -156,11 +153,12 @@ class ShareOfValue(NamedTuple):
                 f"{listed(map(repr, similar))} in `{self.column}` would not count as {exact[0]!r}: {where}",
                 hint="write equal values in the same way.",
             )
-        for i, each in enumerate(found):
-            elsewhere = {value for other in (*found[:i], *found[i + 1 :]) for value in other.counts}
-            if each.counts and elsewhere.isdisjoint(each.counts) and all(other.is_all for other in found):
+        n_runs = Counter(present)
+        for table, each in zip(tables, found, strict=True):
+            is_alone = bool(each.counts) and all(n_runs[value] == 1 for value in each.counts)
+            if is_alone and len(tables) > 1 and all(other.is_all for other in found):
                 raise InputError(
-                    f"no value of `{self.column}` in `{tables[i].origin}` occurs in another run: {where}",
+                    f"no value of `{self.column}` in `{table.origin}` occurs in another run: {where}",
                     hint="write equal values in the same way in all runs; `--allow-unseen` accepts these.",
                 )
         return equal[0] if equal else unseen
