@@ -199,6 +199,21 @@ def test_two_columns_of_counts_are_two_systems(tmp_path: Path) -> None:
 def test_truth_values_as_text_are_a_score(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("id,correct\n1,True\n2,False\n")
     assert asked_by_default(tmp_path / "a") == "correct_is_True (the only score, `correct`)"
+    assert "could be score: correct\n" in invoke("inspect", str(tmp_path / "a"))
+
+
+def test_words_of_which_none_says_that_it_is_good(tmp_path: Path) -> None:
+    pl.DataFrame({"id": range(8), "winner": ["model", "baseline"] * 4}).write_ndjson(tmp_path / "a")
+    said = "`trackperm compare` with `--metric winner=VALUE` compares the shares of a good value"
+    assert invoke("inspect", str(tmp_path / "a")).splitlines()[-1] == said
+
+
+def test_one_column_is_not_proposed_as_prediction_and_label(tmp_path: Path) -> None:
+    columns = {"id": range(8), "answer": ["a", "b"] * 4, "grade": ["PASS", "FAIL"] * 4}
+    pl.DataFrame(columns).write_ndjson(tmp_path / "a")
+    printed = invoke("inspect", str(tmp_path / "a"))
+    assert printed.splitlines()[-1].endswith(" --metric grade=PASS")
+    assert "can be tested" not in printed
 
 
 def test_examples_with_several_attempts_are_found_as_by_compare(tmp_path: Path) -> None:

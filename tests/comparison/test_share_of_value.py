@@ -89,6 +89,11 @@ def test_examples_without_a_verdict_count_as_bad(metric: str, share: float) -> N
         (runs(), "verdct=CORRECT", "`baseline` has no column `verdct`, of which "),
         ([runs()[0], runs(column="grade")[1]], "verdict=CORRECT", "`candidate` has no column `verdict`, of"),
         (runs(["yes", "Yes", "no"], ["no"] * 3), "verdict=yes", "`'Yes'` in `verdict` would not count"),
+        (
+            runs(["not done", "not_done", "x"], ["x"] * 3),
+            "verdict=not done",
+            "`'not_done'` in `verdict` would",
+        ),
         (runs(["no", "yes"], ["yes"] * 2), "verdict=no", "leaves open whether more such examples are better"),
         (runs(["not good", "good"], ["good"] * 2), "verdict=not good", "leaves open"),
         (runs(["yes", "no"], ["yes"] * 2), "verdict!=yes", "leaves open"),
@@ -135,6 +140,10 @@ def test_spaces_around_names_and_values_may_be_named_or_left_out() -> None:
     sources = runs(["CORRECT ", "WRONG"], ["CORRECT ", "CORRECT "], column=" verdict")
     assert trackperm.compare(*sources, metric=" verdict=CORRECT ").baseline_score == 0.5
     assert trackperm.compare(*runs(), metric=" verdict = CORRECT ").baseline_score == 0.375
+
+
+def test_grades_that_differ_in_a_sign_alone() -> None:
+    assert trackperm.compare(*runs(["A+", "A-"], ["A+", "A+"]), metric="verdict=A+").baseline_score == 0.5
 
 
 def test_what_is_counted_cannot_be_changed() -> None:

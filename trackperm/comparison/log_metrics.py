@@ -17,11 +17,8 @@ from trackperm.statistic import Statistic, builtin_names, load_statistic, read_s
 from trackperm.statistic.direction import direction_word, lower_is_better_by_name
 from trackperm.statistic.document import dump
 from trackperm.tables.column_names import PASSED
-from trackperm.tables.column_types import is_number, typed_columns
+from trackperm.tables.column_types import FIRST_ROWS, is_number, typed_columns
 from trackperm.tables.table import ExampleTable, have
-
-_FIRST = 1000
-"""Rows that show what a column holds."""
 
 _SCORE = "score."
 """Prefix of score columns, in formats whose other columns may have the same names."""
@@ -94,7 +91,7 @@ def statistic_of_metric(name: str, column: str, tables: Sequence[ExampleTable], 
 
 def _is_binary(table: ExampleTable, column: str) -> bool:
     """Whether the first values are 0, 1, true, false or missing."""
-    head = table.head(_FIRST).only((column,))
+    head = table.head(FIRST_ROWS).only((column,))
     try:
         typed, _, _ = typed_columns(head, head, [column])
     except TrackpermError:

@@ -9,9 +9,9 @@ comparison:
    rows of an example form one unit.
 3. The statistics are those that the user named; else the metrics that the log declares; else those for which
    the format is made; else accuracy, if there are predictions and labels; else the mean of the only score
-   column, or the share of true in it if it says true or false as text, unless it may be what a classifier
-   computed, or a number in it may mean that there is no score. If none of these is clear, the comparison is
-   refused, and the error explains how to name one.
+   column, or the share of true in it if it says true or false as text. A score that may be what a classifier
+   computed, or in which a number may mark a missing score, is refused, and so are runs of which several
+   statistics could be meant; the error explains how to name one.
 """
 
 from __future__ import annotations

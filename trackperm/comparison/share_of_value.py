@@ -14,12 +14,13 @@ from typing import Any, NamedTuple
 
 from trackperm.errors import InputError, InputTypeError
 from trackperm.messages import did_you_mean, listed
+from trackperm.pairing.checks.differences import folded
 from trackperm.pairing.checks.label_values import DistinctValues, as_text, read_option
 from trackperm.statistic import Statistic, read_statistic
 from trackperm.statistic.direction import direction_word, lower_is_better_by_name, word_of_value
 from trackperm.statistic.document import dump
 from trackperm.statistic.expressions.tree import Literal, written
-from trackperm.tables.column_types import LISTS, ColumnType
+from trackperm.tables.column_types import FIRST_ROWS, LISTS, ColumnType
 from trackperm.tables.table import ExampleTable, have
 
 PLACEHOLDER = "VALUE"
@@ -32,9 +33,6 @@ _LONGEST_WORD = 30
 """Most characters of a verdict that is suggested."""
 
 _TRUTHS = ({"true", "false"}, {"yes", "no"})
-
-_FIRST = 1000
-"""Rows that show what a column holds."""
 
 
 class ShareOfValue(NamedTuple):
@@ -73,8 +71,8 @@ class ShareOfValue(NamedTuple):
         Raises
         ------
         InputError
-            If no run has the value, if values differ from it only in case or spaces, if a run has no value of
-            another one, or if the words leave open whether more of it is better.
+            If no run has the value, if values differ from it only in case, spaces or punctuation, if a run
+            has no value of another one, or if the words leave open whether more of it is better.
         InputTypeError
             If the values are lists.
         """
@@ -146,8 +144,7 @@ class ShareOfValue(NamedTuple):
                 f"{did_you_mean(self.value, sorted(map(as_text, present)))}",
             )
         texts = {value for value in present if isinstance(value, str)}
-        folded = self.value.strip().casefold()
-        similar = sorted(each for each in texts - {*exact[:1]} if each.strip().casefold() == folded)
+        similar = sorted(each for each in texts - {*exact[:1]} if folded(each) == folded(self.value))
         if exact and similar:
             raise InputError(
                 f"{listed(map(repr, similar))} in `{self.column}` would not count as {exact[0]!r}: {where}",
@@ -171,7 +168,7 @@ def option_of_column(tables: Sequence[ExampleTable], column: str) -> str | None:
     words.
     """
     try:
-        found = [_values(table.head(_FIRST), column).counts for table in tables]
+        found = [_values(table.head(FIRST_ROWS), column).counts for table in tables]
     except InputTypeError:
         return None
     counts = Counter(found[0])

@@ -18,6 +18,9 @@ _INTEGER_TEXT = r"^(?:0|-?[1-9][0-9]*)$"
 _NUMBER_TEXT = (
     r"^(?:-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[nN]a[nN]|-?[iI]nf(?:inity)?)$"
 )
+FIRST_ROWS = 1000
+"""Number of rows that show what a column holds."""
+
 _LARGEST_EXACT = 2**53 - 1  # largest integer such that no other integer rounds to the same float64
 
 
@@ -66,9 +69,8 @@ def is_number(name: str, tables: Sequence[ExampleTable]) -> bool:
         return False
     numbers = (ColumnType.INTEGER, ColumnType.DECIMAL, ColumnType.BOOLEAN)
     try:
-        return all(
-            typed_columns(table.head(1000), table.head(1000), [name])[2][name] in numbers for table in tables
-        )
+        heads = [table.head(FIRST_ROWS) for table in tables]
+        return all(typed_columns(head, head, [name])[2][name] in numbers for head in heads)
     except InputTypeError:
         return False
 

@@ -216,6 +216,8 @@ class TestUnseenLabels:
         frame = run(["a", "b"] * 20, 0.5)
         with pytest.raises(InputError, match="labels, but both are the column `label`"):
             trackperm.compare(frame, frame, "accuracy", columns={"prediction": "label"})
+        with pytest.raises(InputError, match="but both are the column `label`"):
+            trackperm.compare(frame, frame, "squad_em", columns={"prediction": "label"})
 
     def test_more_labels_than_classes_are_answers(self, monkeypatch: pytest.MonkeyPatch) -> None:
         frame = run([f"a{i // 2}" for i in range(40)], 0.5).with_columns(prediction=pl.lit("?"))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from trackperm.errors import InputError, InputTypeError
+from trackperm.pairing.checks.differences import folded
 from trackperm.pairing.checks.label_values import DistinctValues
 from trackperm.statistic import Statistic
 from trackperm.tables.column_types import ColumnType
@@ -42,7 +43,7 @@ def require_compared_texts(
             f" {', '.join(known[0].shown())}"
         )
         is_needed = len(absent) == len(texts) or any(each == _WIN for _, each in absent)
-        is_misspelt = not {_letters(each) for each, _ in absent}.isdisjoint(map(_letters, present))
+        is_misspelt = not {folded(each) for each, _ in absent}.isdisjoint(map(folded, present))
         if (is_needed or is_misspelt) and not allow_unseen:
             fix = "correct the spec" if parameter is None else f"`--set {parameter}=VALUE` names the value"
             raise InputError(
@@ -51,11 +52,6 @@ def require_compared_texts(
             )
         notes.append(f"look: {said}")
     return replace(statistic, found=(*statistic.found, *notes)) if notes else statistic
-
-
-def _letters(text: str) -> str:
-    """Return the letters and digits of a text, in lower case."""
-    return "".join(letter for letter in text.casefold() if letter.isalnum())
 
 
 def _texts(tables: Sequence[ExampleTable], column: str) -> list[DistinctValues]:

@@ -20,6 +20,7 @@ from trackperm.pairing.joined import KEY, MATCHED, SIDES, JoinedRows, KeyedRun, 
 from trackperm.pairing.report import ExampleCounts
 
 _NORMAL_FORM = "normal_form"
+_SHORT = 2  # letters and digits of a grade or of an abbreviation
 _SHOWN = 5
 _WIDTH = 40
 _COMPARED = 100_000
@@ -340,6 +341,15 @@ def trivial_difference(first: Sequence[str], second: Sequence[str]) -> str:
         if n_equal:
             return f"\n\n{n_equal} of them differ only in {difference}."
     return ""
+
+
+def folded(text: str) -> str:
+    """Return a text without case, spaces and punctuation, to find others that mean the same.
+
+    Short texts keep their punctuation: the grades ``A+`` and ``A-`` differ in nothing else.
+    """
+    letters = "".join(filter(str.isalnum, text.casefold()))
+    return letters if len(letters) > _SHORT else "".join(text.casefold().split())
 
 
 def _without_zeros(text: str) -> str:

@@ -66,11 +66,17 @@ def require_label_values(
     ------
     InputError
         If the parameter `positive` is not a label, or was not chosen although there are more than two labels;
-        if a listed class is neither a label nor a prediction; or if predictions are scores, or labels repeat
-        and no prediction of a run is one of them.
+        if predictions and labels are the same column; if a listed class is neither a label nor a prediction;
+        or if predictions are scores, or labels repeat and no prediction of a run is one of them.
     """
     statistic = with_positive(tables, statistic, allow_unseen=allow_unseen)
     if not allow_unseen:
+        label = statistic.columns["label"]
+        if statistic.columns.get("prediction") == label:
+            raise InputError(
+                f"`{statistic.name}` compares predictions with labels, but both are the column `{label}`",
+                hint="`--prediction NAME` and `--label NAME` name two columns.",
+            )
         require_listed_classes(tables, statistic)
         for table in tables:
             require_predicted(table, statistic)
@@ -254,11 +260,6 @@ def require_predicted(table: ExampleTable, statistic: Statistic) -> None:
     prediction, label = statistic.columns["prediction"], statistic.columns["label"]
     if prediction not in table.columns or label not in table.columns:
         return
-    if prediction == label:
-        raise InputError(
-            f"`{statistic.name}` compares predictions with labels, but both are the column `{label}`",
-            hint="`--prediction NAME` and `--label NAME` name two columns.",
-        )
     try:
         if are_scores(table, prediction, label):
             raise _of_scores(table, statistic)

@@ -1,0 +1,284 @@
+"""Statistics by which a run can be compared, found by trying them, and a command that does so."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trackperm.cli.column_roles import Column, candidates_of, is_called
+from trackperm.errors import TrackpermError
+
+if TYPE_CHECKING:
+    from trackperm.comparison import RunData
+    from trackperm.statistic import Statistic
+    from trackperm.tables import Source
+    from trackperm.tables.table import ExampleTable
+
+_TRIED = 1_000
+"""Examples on which statistics are tried, so that all statistics together take little time."""
+
+_COMMON = (
+    "accuracy",
+    "span_f1",
+    "las",
+    "bracket_f1",
+    "pooled_error_rate",
+    "roc_auc",
+    "multiclass_log_loss",
+    "rmse",
+    "mean",
+    "pass_at_1",
+    "squad_em",
+    "multilabel_f1",
+)
+"""Statistics in order of preference for the example command; the mean is that of a metric."""
+
+_OPTIONS = {"id": "--id", "prediction": "--prediction", "label": "--label"}
+
+
+@dataclass(frozen=True)
+class Testable:
+    """Statistics that can be tested on a run, with a command that tests one of them.
+
+    Attributes
+    ----------
+    default : str
+        The default statistics of such runs, or the reason why there are none.
+    statistics : tuple of str
+        Names of built-in statistics.
+    command : tuple of str
+        Words of the command; empty if no statistic can be tested.
+    is_of_systems : bool
+        Whether the command compares columns of the file as two systems.
+    verdict : str or None
+        If there is no command, a column of words as ``COLUMN=VALUE``.
+    """
+
+    default: str
+    statistics: tuple[str, ...]
+    command: tuple[str, ...]
+    is_of_systems: bool = False
+    verdict: str | None = None
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines that say so."""
+        yield f"by default: {self.default.removesuffix(' (by default)')}"
+        if self.statistics:
+            yield f"can be tested: {', '.join(self.statistics)}"
+        elif self.verdict is not None:
+            share = shlex.quote(self.verdict)
+            yield f"`trackperm compare` with `--metric {share}` compares the shares of a good value"
+        elif not self.command:
+            yield "no built-in statistic reads these columns; `trackperm statistic list` lists their columns"
+        if self.command:
+            if self.is_of_systems:
+                yield "for example, if its columns belong to two systems:"
+            else:
+                yield "for example, with the other run as the second argument:"
+            yield f"  {shlex.join(self.command)}"
+
+
+def testable(run: str, data: RunData, columns: Sequence[Column], options: Sequence[str]) -> Testable:
+    """Find the built-in statistics by which the run can be compared with itself."""
+    from trackperm.statistic import builtin_names, load_statistic
+
+    candidates = candidates_of(columns, len(data.table))
+    data = replace(data, table=data.table.head(_TRIED).loaded())
+    finds_ids = _finds_ids(data)
+    by_position = not candidates["id"] and not finds_ids
+    default, plain = _default(data, by_position=by_position)
+    found: dict[str, list[str]] = {}
+    ids = {"id": candidates["id"][0]} if candidates["id"] and not finds_ids else {}
+    for name in builtin_names():
+        arguments = _arguments(data, load_statistic(name), candidates, ids, by_position)
+        if arguments is not None:
+            found[name] = arguments
+    systems = _systems(run, data)
+    if systems:
+        of_systems = "pooled_f1" if len(columns) == 4 else "mean"
+        command = ("trackperm", "compare", *systems, "-s", of_systems, "--by-position", *options)
+        return Testable(default, tuple(found), command, is_of_systems=True)
+    logs = [] if data.tracker is None else ["--no-log"]
+    if plain is None:
+        never_equal = "accuracy" in found and _is_never_equal(data, candidates)
+        verdicts = _verdicts(data.table, candidates)
+        metric = _metric(data, candidates, verdicts, ids, by_position)
+        ways = {name: ["-s", name, *arguments] for name, arguments in found.items()} | {"mean": metric or []}
+        plain = next((way for name in _COMMON[never_equal:] if (way := ways.get(name))), None)
+        if plain is None:
+            return Testable(default, tuple(found), (), verdict=next(iter(verdicts), None))
+    return Testable(default, tuple(found), ("trackperm", "compare", run, run, *plain, *options, *logs))
+
+
+def _is_never_equal(data: RunData, candidates: Mapping[str, Sequence[str]]) -> bool:
+    """Whether the likeliest predictions never equal the likeliest labels."""
+    from trackperm.comparison.default_statistics import why_no_accuracy
+
+    roles = [role if role in data.table.columns else candidates[role][0] for role in ("prediction", "label")]
+    return why_no_accuracy([data.table], *roles) is not None
+
+
+def _verdicts(table: ExampleTable, candidates: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return ``COLUMN=VALUE`` for each column of words that holds neither predictions nor labels."""
+    from trackperm.comparison.share_of_value import option_of_column
+
+    outputs = {*candidates["prediction"], *candidates["label"]}
+    found = (option_of_column([table], name) for name in table.columns if name not in outputs)
+    return [option for option in found if option is not None]
+
+
+def _metric(
+    data: RunData,
+    candidates: Mapping[str, Sequence[str]],
+    verdicts: Sequence[str],
+    ids: Mapping[str, str],
+    by_position: bool,
+) -> list[str] | None:
+    """Find options that compare a column of scores, or else the share of a verdict; None without either."""
+    from trackperm.comparison import Question
+    from trackperm.comparison.share_of_value import PLACEHOLDER
+    from trackperm.tables.column_names import ATTEMPT
+
+    table = data.table
+    outputs = {*candidates["prediction"], *candidates["label"]}
+    numbers = [name for name in candidates["score"] if name not in outputs and not ATTEMPT.fullmatch(name)]
+    scores = [name for name in numbers if is_called(name, "score")]
+    good = [verdict for verdict in verdicts if not verdict.endswith(f"={PLACEHOLDER}")]
+    for metric in dict.fromkeys((*scores, *good, *numbers)):
+        question = Question(metrics=(metric,), columns=ids, by_position=by_position)
+        try:
+            statistic = question.statistic_of([table, table])
+        except TrackpermError:
+            continue
+        for missing in ("error", "drop"):
+            if _can_be_tested(data, statistic, by_position, missing):
+                options = ["--by-position"] * by_position + ["--missing", missing] * (missing == "drop")
+                named = [word for name in ids.values() for word in ("--id", name)]
+                return ["--metric", metric, *named, *options]
+    return None
+
+
+def _default(data: RunData, *, by_position: bool) -> tuple[str, list[str] | None]:
+    """Describe the default statistics of two such runs, with the options that a test needs."""
+    from trackperm.comparison import Question
+
+    try:
+        statistics = Question(by_position=by_position).statistics_of([data.table, data.table])
+    except TrackpermError as error:
+        return error.message.partition("\n")[0], None
+    default = f"{', '.join(statistic.name for statistic in statistics)} ({statistics[0].chosen})"
+    options = ["--by-position"] * by_position
+    for missing, words in (("error", []), ("drop", ["--missing", "drop"])):
+        if all(_can_be_tested(data, statistic, by_position, missing) for statistic in statistics):
+            return default, [*options, *words]
+    return default, None
+
+
+def _systems(run: str, data: RunData) -> list[str]:
+    """Return the parts of the two systems in a file of numbers without a header."""
+    n_columns, source = len(data.table.columns), source_of(run)
+    is_headerless = source is not None and source.name == "headerless"
+    if not is_headerless or n_columns not in (2, 4) or data.table.origin != run:
+        return []
+    return [f"{run}::{part}" for part in (("1", "2") if n_columns == 2 else ("A", "B"))]
+
+
+def source_of(run: str) -> Source | None:
+    """Return the format of a file; None for a run of a tracker or a URL."""
+    from trackperm.tables import SourceFile, split_part
+    from trackperm.tables.registry import detect_format
+    from trackperm.trackers.references import RunReference
+
+    reference = RunReference.parse(run)
+    path = split_part(reference.locator)[0] if reference.scheme == "file" else None
+    return detect_format(SourceFile.opened(path)) if isinstance(path, Path) else None
+
+
+def _finds_ids(data: RunData) -> bool:
+    """Whether a comparison finds the column of ids by itself."""
+    from trackperm.comparison import Question
+    from trackperm.statistic import load_statistic
+
+    (adapted,) = Question((load_statistic("mean"),)).statistics_of([data.table, data.table])
+    return adapted.columns["id"] in data.table.columns
+
+
+def _arguments(
+    data: RunData,
+    statistic: Statistic,
+    candidates: Mapping[str, Sequence[str]],
+    ids: Mapping[str, str],
+    by_position: bool,
+) -> list[str] | None:
+    """Find options with which a statistic can be tested on the run; None if it cannot."""
+    table = data.table
+    columns = {
+        role: names[0]
+        for role, names in candidates.items()
+        if role in statistic.columns and role not in table.columns and names
+    }
+    columns.pop("id", None)
+    ways: dict[object, tuple[Mapping[str, str], object, Statistic]] = {}
+    for named in (ids, {**ids, **columns}) if columns else (ids,):
+        for positive in _positives(table, statistic, columns):
+            if (adapted := _adapted(data, statistic, named, by_position, positive)) is not None:
+                read = frozenset(adapted.columns.items())
+                ways.setdefault((read, positive), (named, positive, adapted))
+    for missing in ("error", "drop"):
+        for named, positive, adapted in ways.values():
+            if _can_be_tested(data, adapted, by_position, missing):
+                options = [
+                    argument
+                    for role, column in named.items()
+                    for argument in (
+                        (_OPTIONS[role], column) if role in _OPTIONS else ("--column", f"{role}={column}")
+                    )
+                ]
+                options += [] if positive is None else ["--set", f"positive={positive}"]
+                options += ["--by-position"] if by_position else []
+                return [*options, *([] if missing == "error" else ["--missing", missing])]
+    return None
+
+
+def _positives(table: ExampleTable, statistic: Statistic, columns: Mapping[str, str]) -> Sequence[object]:
+    """Return candidates for the positive label: the default of the statistic (None), and the rarer of two."""
+    label = columns.get("label", "label")
+    if "positive" not in statistic.parameters or label not in table.columns or label in table.unusable:
+        return (None,)
+    values = table.frame.get_column(label).to_polars().drop_nulls()
+    if values.dtype.is_nested() or values.n_unique() != 2:
+        return (None,)
+    return (None, values.value_counts(name="n").sort("n", label)[label][0])
+
+
+def _adapted(
+    data: RunData, statistic: Statistic, columns: Mapping[str, str], by_position: bool, positive: Any
+) -> Statistic | None:
+    """Give a statistic the columns of the run; None if the run lacks one or its labels do not suit."""
+    from trackperm.comparison import Question
+    from trackperm.pairing.checks.label_values import require_label_values
+    from trackperm.statistic.document import scalar
+
+    parameters = {} if positive is None else {"positive": scalar(str(positive))}
+    question = Question((statistic,), parameters=parameters, columns=columns, by_position=by_position)
+    tables = [data.table, data.table]
+    try:
+        adapted = question.statistic_of(tables, check_labels=False)
+        if not set(adapted.used_columns) <= set(data.table.columns):
+            return None
+        return require_label_values(tables, adapted)
+    except TrackpermError:
+        return None
+
+
+def _can_be_tested(data: RunData, statistic: Statistic, by_position: bool, missing: Any) -> bool:
+    from trackperm.comparison import compare_runs
+
+    try:
+        compare_runs(data, data, statistic, by_position=by_position, missing=missing, look_for_clusters=False)
+    except TrackpermError:
+        return False
+    return True
