@@ -161,14 +161,13 @@ def test_pruned_frequencies(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two coins on three points: cos^2(pi / 3) = 1/4 is all but the mean, and left out."""
     monkeypatch.setattr(pmf, "LOG_PRUNED", math.log(0.26))
     check_band([norm_of_errors({1: 2}, Window((0,), (3,)))], 2)
-    monkeypatch.setattr(line, "LOG_PRUNED", math.log(0.26))
-    ((total, bound),) = line.tail_sums([(np.array([0]), np.ones(1) + 0j, np.zeros(1))], 0.0, 0, 3, [2])
+    spectrum = [(np.array([0]), np.ones(1) + 0j, np.zeros(1))]
+    ((total, bound),) = line.tail_sums(spectrum, 0.0, 0, 3, [2], math.log(0.26))
     check_band([(abs(total - 0.25), bound)], 4)
 
 
-def test_roundings_of_geometric_sums(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_roundings_of_geometric_sums() -> None:
     """Of any spectrum, as if its values were exact."""
-    monkeypatch.setattr(line, "LOG_PRUNED", -200.0)
     rng = np.random.default_rng(3)
     pairs = []
     for _ in range(60):
@@ -178,7 +177,7 @@ def test_roundings_of_geometric_sums(monkeypatch: pytest.MonkeyPatch) -> None:
         both = (frequencies == 0) | (2 * frequencies == period)
         values = rng.normal(size=both.size) + 1j * np.where(both, 0.0, rng.normal(size=both.size))
         spectrum = [(frequencies, values, np.zeros(both.size))]
-        ((total, bound),) = line.tail_sums(spectrum, rate, 7, period, [7 + period - n])
+        ((total, bound),) = line.tail_sums(spectrum, rate, 7, period, [7 + period - n], -200.0)
         truth = arb(0)
         for frequency, value, is_alone in zip(frequencies.tolist(), values.tolist(), both, strict=True):
             q = flint.acb(-arb(rate), 2 * flint.arb.pi() * frequency / period)

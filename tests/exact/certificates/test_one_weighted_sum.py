@@ -59,6 +59,18 @@ def test_mass_outside_the_window_of_a_line(monkeypatch: pytest.MonkeyPatch) -> N
     check_band([(outside, found.error)], 3)
 
 
+@pytest.mark.parametrize("log_lost", [-6.0, -9.0, -18.0])
+def test_masses_that_a_tail_may_lose(log_lost: float) -> None:
+    """By pruned frequencies and a narrow window: something is lost, and less than the bound."""
+    errors = []
+    for point in range(100, 200):
+        (found,) = line.upper_tails(law_of(KINDS), [point], log_lost)
+        error, bound = relative(found, upper_share(KINDS, point))
+        assert error <= bound <= 30.0 * math.exp(log_lost) + 1e-12
+        errors.append(error / bound)
+    assert max(errors) > 1e-4
+
+
 def test_mass_omitted_by_rounding_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Remainders that exceed rho with a probability of 0.4: they may make up all of the upper end."""
     monkeypatch.setattr(bracket, "LOG_FAILURE", -0.7)

@@ -160,7 +160,7 @@ def lattice_pmf(law: SwapDistribution, tilt: FloatArray, window: Window, memory_
     half_shape = (*window.periods[:-1], window.periods[-1] // 2 + 1)
     values = np.zeros(half_shape, dtype=np.complex128)
     norm_squares, error_squares, kept = [], [], 0
-    for frequencies in frequency_blocks(law, tilt, window.periods):
+    for frequencies in frequency_blocks(law, tilt, window.periods, LOG_PRUNED):
         found, errors = characteristic_function(law, tilt, window.start, window.periods, frequencies)
         values[tuple(frequencies.T)] = found
         twice = conjugate_weights(frequencies, window.periods)
@@ -183,8 +183,10 @@ def conjugate_weights(frequencies: IntArray, periods: Sequence[int]) -> FloatArr
     return np.where((last == 0) | (2 * last == periods[-1]), 1.0, 2.0)
 
 
-def frequency_blocks(law: SwapDistribution, tilt: FloatArray, periods: Sequence[int]) -> Iterator[IntArray]:
-    """Yield the frequencies above the threshold; if these are not few, all frequencies in blocks."""
+def frequency_blocks(
+    law: SwapDistribution, tilt: FloatArray, periods: Sequence[int], log_threshold: float
+) -> Iterator[IntArray]:
+    """Yield the frequencies with moduli that may exceed exp(log_threshold); if these are not few, all frequencies in blocks."""
     half_shape = (*periods[:-1], periods[-1] // 2 + 1)
     if max(periods) > LARGEST_PERIOD:
         raise CapacityError(
@@ -194,7 +196,7 @@ def frequency_blocks(law: SwapDistribution, tilt: FloatArray, periods: Sequence[
         )
     limit = min(FEW, MOST_SURVIVING_FACTORS // max(law.multiplicities.size, 1))
     try:
-        yield surviving_frequencies(law, tilt, periods, LOG_PRUNED, limit)
+        yield surviving_frequencies(law, tilt, periods, log_threshold, limit)
     except CapacityError:
         if math.prod(half_shape) * law.multiplicities.size > MOST_FACTORS:
             raise

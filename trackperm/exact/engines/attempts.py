@@ -315,7 +315,7 @@ def _summed(
         _characteristic(tilted, points[0], frequencies[first : first + CHUNK])
         for first in range(0, frequencies.size, CHUNK)
     )
-    sums = tail_sums(spectrum, tilted.tilt, start, period, points)
+    sums = tail_sums(spectrum, tilted.tilt, start, period, points, LOG_PRUNED)
     lost = tilted.outside(period) + 1.01 * tilted.lost
     tails = []
     for point, (total, error) in zip(points, sums, strict=True):

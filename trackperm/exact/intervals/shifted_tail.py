@@ -17,9 +17,9 @@ from scipy.special import ndtri_exp
 from trackperm.exact.counts import LARGEST
 from trackperm.exact.distributions.characteristic import UNIT
 from trackperm.exact.distributions.line import LineLaw
-from trackperm.exact.distributions.pmf import LOG_PRUNED
 from trackperm.exact.distributions.tilt import CERTAIN, TailMass
 from trackperm.exact.engines.linear.bracket import bracket_tail, sufficient_spacing
+from trackperm.exact.engines.linear.lattice import LOG_LOST, log_pruned
 from trackperm.exact.engines.linear.tails import LinearStatistic, exact_seconds, exact_tails
 from trackperm.exact.intervals.additive import AdditiveScores
 
@@ -32,6 +32,8 @@ QUICK_ROUNDED = 0.008
 WIDTH = 2e-5
 """Intended relative width of a rounded p-value: 1e-5 deviations of the end. It is wider if too slow."""
 
+LOG_LOST_ROUNDED = -18.0
+"""Logarithm of the mass that a tail with rounded steps may lose under its tilt: 1.5e-8, far less than `WIDTH`."""
 
 SECONDS_OF_A_PEAK = 2e-6
 """Estimated seconds for one row of the histogram at the frequencies of one peak."""
@@ -118,7 +120,7 @@ class ShiftedTail:
             limit,
             spacing,
             self.log_level,
-            lambda rough, limits: exact_tails(rough, limits[:1], self.memory_budget),
+            lambda rough, limits: exact_tails(rough, limits[:1], self.memory_budget, LOG_LOST_ROUNDED),
         )
         return _bound(TailMass(tail.log_scale, tail.scaled, 0.0), is_rounded=True)
 
@@ -126,10 +128,12 @@ class ShiftedTail:
         # At the frequency 2 pi k / b a coin of step b m - a w turns by pi k a w / b, whatever its m is. If
         # that is near a multiple of pi for all rows, k a modulo b is small, and there is a peak. Remainders
         # of rounding reduce peaks, most of all those of large k.
+        log_lost = LOG_LOST if spacing == 1 else LOG_LOST_ROUNDED
+        threshold = log_pruned(log_lost, max(law.width // spacing, 1))
         weights = math.sqrt(float(self.rows.multiplicities @ self.rows.weights.astype(np.float64) ** 2))
-        n_peaks = shift.denominator * math.sqrt(-2.0 * LOG_PRUNED) / (math.pi * weights)
+        n_peaks = shift.denominator * math.sqrt(-2.0 * threshold) / (math.pi * weights)
         more = SECONDS_OF_A_PEAK * law.steps.size * n_peaks / spacing
-        return exact_seconds(law, limit, self.memory_budget, spacing) + more
+        return exact_seconds(law, limit, self.memory_budget, spacing, log_lost) + more
 
     def _law(self, shift: Fraction) -> tuple[LineLaw, int]:
         """Return X and x with P(X <= x) the p-value; a row with a negative step starts in A and leaves it."""

@@ -22,14 +22,13 @@ from trackperm.exact.distributions.characteristic import (
     characteristic_function,
     remainders,
 )
-from trackperm.exact.distributions.pmf import (
-    LOG_PRUNED,
-    LOG_WINDOW,
-    conjugate_weights,
-    frequency_blocks,
-)
+from trackperm.exact.distributions.pmf import conjugate_weights, frequency_blocks
 from trackperm.exact.distributions.tilt import TailMass, certified, line_tilt, quantised, scale_factor
 from trackperm.exact.types import IntArray
+
+LOG_LOST = -38.0
+"""Logarithm of the tilted mass that a window may leave out, and of the error by pruned frequencies: 3e-17 each,
+below one rounding of the tail."""
 
 BYTES_PER_FREQUENCY = 256
 """Memory of the work arrays for one frequency."""
@@ -56,10 +55,21 @@ def upper_tilt(law: SwapDistribution, point: int) -> FloatArray:
     return quantised(np.array([line_tilt(law, target)]), min(20, 53 - largest.bit_length()))
 
 
-def line_window(law: SwapDistribution, tilt: FloatArray) -> tuple[int, int, float]:
+def log_pruned(log_lost: float, period: int) -> float:
+    """Return the logarithm of moduli that together change no tail by more than exp(log_lost).
+
+    At most P of them are left out, so that a sum over cells with weights of at most 1 changes by their largest
+    modulus times sqrt(P), by Cauchy, Schwarz and Parseval.
+    """
+    return log_lost - 0.5 * math.log(period)
+
+
+def line_window(
+    law: SwapDistribution, tilt: FloatArray, log_lost: float = LOG_LOST
+) -> tuple[int, int, float]:
     """Return start and length of a window, and the logarithm of the mass outside it under a tilt.
 
-    Hoeffding's bound holds for every tilt. A tilt that leaves little variance has a narrower window:
+    It is at most `log_lost`. Hoeffding's bound holds for every tilt. A tilt that leaves little variance has a narrower window:
     with K the centred cumulant function and m its derivative, for every s > 0 (Chernoff 1952)
 
         P_tilt(X - E/2 >= m + t) <= exp(K(tilt + s) - K(tilt) - s (m + t)),
@@ -68,10 +78,10 @@ def line_window(law: SwapDistribution, tilt: FloatArray) -> tuple[int, int, floa
     """
     ((least, greatest),) = law.support
     mean = float(law.centred_mean(tilt)[0])
-    radii = [law.radius(0, LOG_WINDOW) + 1.0] * 2
+    radii = [law.radius(0, log_lost) + 1.0] * 2
     variance = float(law.covariance(tilt)[0, 0])
     if 0.0 < variance < STEEP * (law.ranges[0] / 2.0) ** 2:
-        log_side, cumulant = LOG_WINDOW - math.log(2.0), law.cumulant(tilt)
+        log_side, cumulant = log_lost - math.log(2.0), law.cumulant(tilt)
         normal, own = math.sqrt(-2.0 * log_side / variance), abs(float(tilt[0]))
         roundings = UNIT * (32.0 + law.multiplicities.size)
         for s in [normal * rate for rate in NORMAL_RATES] + [own * rate for rate in OWN_RATES]:
@@ -82,22 +92,26 @@ def line_window(law: SwapDistribution, tilt: FloatArray) -> tuple[int, int, floa
                 radii[i] = min(radii[i], radius + 1.0)
     centre = mean + law.total[0] / 2
     low, high = max(least, math.floor(centre - radii[0])), min(greatest, math.ceil(centre + radii[1]))
-    return low, high - low + 1, -math.inf if (low, high) == (least, greatest) else LOG_WINDOW
+    return low, high - low + 1, -math.inf if (low, high) == (least, greatest) else log_lost
 
 
-def upper_tails(law: SwapDistribution, points: Sequence[int]) -> list[TailMass]:
+def upper_tails(
+    law: SwapDistribution, points: Sequence[int], log_lost: float = LOG_LOST
+) -> list[TailMass]:
     """Return P(X >= point) for X on the integers (rank 1), each with its own error bound.
 
-    Points have to be close to each other: the first one decides the tilt. It raises CapacityError if too many
+    Points have to be close to each other: the first one decides the tilt. Under it, masses of about
+    exp(log_lost) may be lost, which the error bounds count; the less exact, the quicker. It raises CapacityError if too many
     frequencies matter.
     """
     tilt = upper_tilt(law, points[0])
-    start, period, log_outside = line_window(law, tilt)
+    start, period, log_outside = line_window(law, tilt, log_lost)
+    threshold = log_pruned(log_lost, period)
     spectrum = (
         (frequencies[:, 0], *characteristic_function(law, tilt, (points[0],), (period,), frequencies))
-        for frequencies in frequency_blocks(law, tilt, (period,))
+        for frequencies in frequency_blocks(law, tilt, (period,), threshold)
     )
-    sums = tail_sums(spectrum, float(tilt[0]), start, period, points)
+    sums = tail_sums(spectrum, float(tilt[0]), start, period, points, threshold)
     # Wrapped mass enters cells with weights of at most 1, and mass beyond the window is missing.
     wrapped = 2.0 * math.exp(log_outside)
     tails = []
@@ -116,6 +130,7 @@ def tail_sums(
     start: int,
     period: int,
     points: Sequence[int],
+    log_threshold: float,
 ) -> list[tuple[float, float]]:
     """Return sum_x exp(-rate (x - point)) P(X = x) from each point up to the end of a window.
 
@@ -123,14 +138,15 @@ def tail_sums(
     ----------
     spectrum : iterable of tuples
         Frequencies, shape (n,), without their conjugates; the conjugates of the characteristic
-        function of X - points[0] there, which is at most exp(LOG_PRUNED) elsewhere; and bounds of their
-        errors.
+        function of X - points[0] there; and bounds of their errors.
     rate : float
         The tilt, at least 0.
     start, period : int
         The window; mass outside is wrapped into it.
     points : sequence of int
         Points above `start`.
+    log_threshold : float
+        Logarithm of the largest modulus of the characteristic function at other frequencies.
 
     Returns
     -------
@@ -139,7 +155,7 @@ def tail_sums(
     """
     n_cells = [min(max(start + period - point, 0), period) for point in points]
     totals = [0.0] * len(points)
-    errors = [math.exp(LOG_PRUNED) * math.sqrt(max(n, 1)) for n in n_cells]
+    errors = [math.exp(log_threshold) * math.sqrt(max(n, 1)) for n in n_cells]
     for frequencies, values, value_errors in spectrum:
         weights = conjugate_weights(frequencies[:, None], (period,)) / period
         moduli = np.abs(values)

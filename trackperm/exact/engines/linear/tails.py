@@ -25,14 +25,21 @@ from trackperm.exact.counts import LARGEST
 from trackperm.exact.distributions.characteristic import UNIT
 from trackperm.exact.distributions.frequencies import MOST_FACTORS, FrequencySearch
 from trackperm.exact.distributions.line import FEW_STEPS, LineLaw
-from trackperm.exact.distributions.pmf import FEW, LARGEST_PERIOD, LOG_PRUNED
+from trackperm.exact.distributions.pmf import FEW, LARGEST_PERIOD
 from trackperm.exact.distributions.tilt import CERTAIN, TailMass, scale_factor, share_of_swaps
 from trackperm.exact.engines import enumeration
 from trackperm.exact.engines.choice import Engine, run_cheapest, run_named
 from trackperm.exact.engines.enumeration import counts_up_to, halves
 from trackperm.exact.engines.linear import binomial, dynamic
 from trackperm.exact.engines.linear.bracket import LOG_FAILURE, bracket_tail, rounded, sufficient_spacing
-from trackperm.exact.engines.linear.lattice import BYTES_PER_FREQUENCY, line_window, upper_tails, upper_tilt
+from trackperm.exact.engines.linear.lattice import (
+    BYTES_PER_FREQUENCY,
+    LOG_LOST,
+    line_window,
+    log_pruned,
+    upper_tails,
+    upper_tilt,
+)
 from trackperm.exact.types import INSIDE, OUTSIDE, IntArray, Membership
 
 EXACT_IN_FLOATS = 2**52
@@ -175,21 +182,26 @@ def linear_tails(
     return reduced.tails(tails), engine.name, engine.why
 
 
-def exact_tails(law: LineLaw, limits: Sequence[int], memory_budget: int) -> list[TailMass]:
+def exact_tails(
+    law: LineLaw, limits: Sequence[int], memory_budget: int, log_lost: float = LOG_LOST
+) -> list[TailMass]:
     """Return P(X <= limit) for each limit by the cheapest exact engine; limits as for :func:`linear_tails`.
 
-    It raises CapacityError if none fits.
+    The lattice engine may lose `log_lost` (:func:`~trackperm.exact.engines.linear.lattice.upper_tails`). It
+    raises CapacityError if none fits.
     """
     if limits[-1] >= law.total:
         return [CERTAIN for _ in limits]
     reduced = _Reduced.of(law, limits)
     if reduced.limits[-1] >= reduced.law.total:
         return reduced.tails([CERTAIN for _ in limits])
-    found, _ = run_cheapest(_exact_engines(reduced.law, reduced.limits), memory_budget)
+    found, _ = run_cheapest(_exact_engines(reduced.law, reduced.limits, log_lost), memory_budget)
     return reduced.tails(found)
 
 
-def exact_seconds(law: LineLaw, greatest: int, memory_budget: int, spacing: int = 1) -> float:
+def exact_seconds(
+    law: LineLaw, greatest: int, memory_budget: int, spacing: int = 1, log_lost: float = LOG_LOST
+) -> float:
     """Estimate the time of P(X <= greatest), with steps rounded to `spacing`; inf if no engine fits."""
     rough, limit = law, greatest
     if spacing > 1:
@@ -200,7 +212,7 @@ def exact_seconds(law: LineLaw, greatest: int, memory_budget: int, spacing: int 
     reduced = _Reduced.of(rough, [limit])
     if reduced.limits[-1] >= reduced.law.total:
         return 0.0
-    engines = _exact_engines(reduced.law, reduced.limits)
+    engines = _exact_engines(reduced.law, reduced.limits, log_lost)
     return min(math.inf if e.obstacle(memory_budget) is not None else e.seconds for e in engines)
 
 
@@ -238,13 +250,15 @@ def _scaled(tail: TailMass, n_coins: int) -> TailMass:
     return TailMass(log_scale, tail.scaled, tail.error + (2.0 * n_coins + 2.0 * abs(log_scale)) * UNIT)
 
 
-def _exact_engines(law: LineLaw, limits: Sequence[int]) -> list[Engine[list[TailMass]]]:
+def _exact_engines(
+    law: LineLaw, limits: Sequence[int], log_lost: float = LOG_LOST
+) -> list[Engine[list[TailMass]]]:
     engines = [_enumerate(law, limits), _dp(law, limits)]
     if _is_binomial(law):
         engines.append(_binomial(law, limits))
     # An engine within the lattice engine's least time would finish before the planning alone.
     is_late = any(engine.refusal is None and engine.seconds <= LATTICE_SECONDS for engine in engines)
-    return [*engines, _lattice(law, limits, planned=not is_late)]
+    return [*engines, _lattice(law, limits, log_lost, planned=not is_late)]
 
 
 def _is_binomial(law: LineLaw) -> bool:
@@ -293,7 +307,9 @@ def _dp(law: LineLaw, limits: Sequence[int]) -> Engine[list[TailMass]]:
     )
 
 
-def _lattice(law: LineLaw, limits: Sequence[int], *, planned: bool) -> Engine[list[TailMass]]:
+def _lattice(
+    law: LineLaw, limits: Sequence[int], log_lost: float, *, planned: bool
+) -> Engine[list[TailMass]]:
     """Return the lattice engine, with its least cost unless `planned`."""
     refusal, seconds, frequencies = None, 0.0, 0.0
     if law.total > EXACT_IN_FLOATS:
@@ -304,11 +320,12 @@ def _lattice(law: LineLaw, limits: Sequence[int], *, planned: bool) -> Engine[li
     elif planned:
         lattice = law.lattice()
         tilt = upper_tilt(lattice, law.total - limits[0])
-        _, period, _ = line_window(lattice, tilt)
-        search = FrequencySearch(lattice, tilt, (period,), LOG_PRUNED)
+        _, period, _ = line_window(lattice, tilt, log_lost)
+        threshold = log_pruned(log_lost, period)
+        search = FrequencySearch(lattice, tilt, (period,), threshold)
         # The main peak is a normal law's; elsewhere, frequencies survive as often as random ones.
         deviation = math.sqrt(float(lattice.covariance(tilt)[0, 0]))
-        peak = period * math.sqrt(-2.0 * LOG_PRUNED) / (2.0 * math.pi * max(deviation, 1e-300))
+        peak = period * math.sqrt(-2.0 * threshold) / (2.0 * math.pi * max(deviation, 1e-300))
         frequencies = min(peak + period / 2 * search.share_of_survivors, period / 2 + 1)
         seconds = 3e-8 * (frequencies + 2.0) * law.steps.size + 4e-9 * search.least_factors
         if search.least_factors > MOST_FACTORS:
@@ -320,7 +337,7 @@ def _lattice(law: LineLaw, limits: Sequence[int], *, planned: bool) -> Engine[li
         n_bytes=int(BYTES_PER_FREQUENCY * min(frequencies, FEW)) + 128 * law.steps.size,
         refusal=refusal,
         why="linear statistic: one-dimensional lattice",
-        run=lambda: upper_tails(law.lattice(), [law.total - limit for limit in limits]),
+        run=lambda: upper_tails(law.lattice(), [law.total - limit for limit in limits], log_lost),
     )
 
 
