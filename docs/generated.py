@@ -1,6 +1,8 @@
-"""Parts of pages that are made from the code when the site is built, so that they cannot fall behind it.
+"""Parts of pages that are made from the code, so that they cannot fall behind it.
 
-A line ``<!-- generated: NAME -->`` in a page is replaced by what the function of that name makes of the page.
+What follows a line ``<!-- generated: NAME -->``, up to ``<!-- end -->``, is what the function of that name
+makes of the page; ``tests/house/test_generated_parts.py`` writes it. A line ``<!-- built: NAME -->`` is
+replaced when the site is built: the definitions of statistics are files of this repository already.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ import inspect
 import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 import typer
 from markdown.extensions.toc import slugify
@@ -22,8 +24,8 @@ from trackperm.statistic import builtin_names, load_statistic
 from trackperm.statistic.schema import json_schema as statistic_schema
 from trackperm.statistic.written_spec import written_spec
 
-MARK = re.compile(r"^<!-- generated: ([a-z-]+) -->$", re.MULTILINE)
-
+WRITTEN = re.compile(r"(?<=^<!-- generated: )([a-z-]+) -->\n.*?^<!-- end -->$", re.MULTILINE | re.DOTALL)
+BUILT = re.compile(r"^<!-- built: ([a-z-]+) -->$", re.MULTILINE)
 
 PRINTED = re.compile(
     r"^```console\n(?:(?!^```).)*^ *(?:rank|column|begun)\b .*?^```$", re.MULTILINE | re.DOTALL
@@ -31,9 +33,16 @@ PRINTED = re.compile(
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Replace the marks of a page, and keep the lines of printed tables; called by MkDocs for every page."""
-    made = MARK.sub(lambda match: PARTS[match[1]](markdown), markdown)
+    """Fill in what is built, and keep the lines of printed tables; called by MkDocs for every page."""
+    made = BUILT.sub(lambda match: PARTS[match[1]](markdown), markdown)
     return PRINTED.sub(lambda match: match[0].replace("console", "{.console .table}", 1), made)
+
+
+def with_written_parts(page: str) -> str:
+    """Return a page whose generated parts are as the code says."""
+    return WRITTEN.sub(
+        lambda match: f"{match[1]} -->\n\n{PARTS[match[1]](page).strip()}\n\n<!-- end -->", page
+    )
 
 
 def command_line(_: str) -> str:
@@ -62,15 +71,36 @@ def _parameters(command: Any) -> Iterator[str]:
     rows = []
     for parameter in command.params:
         if isinstance(parameter, TyperArgument):
-            rows.append((f"`{parameter.metavar or parameter.name.upper()}`", parameter.help or ""))
+            # a bar would end the cell of a table
+            names = (parameter.metavar or parameter.name.upper()).replace("|", "` or `")
+            rows.append((f"`{names}`", parameter.help or ""))
         elif isinstance(parameter, TyperOption) and not parameter.hidden:
             names = ", ".join(f"`{name}`" for name in (*parameter.opts, *parameter.secondary_opts))
-            default = parameter.default
-            shown = "" if default in (None, False, (), []) or callable(default) else f" Default: `{default}`."
-            rows.append((names, f"{_sentence(parameter.help or '')}{shown}"))
+            rows.append((names, f"{_sentence(parameter.help or '')}{_values(parameter)}"))
     if rows:
         yield "| parameter | meaning |\n|---|---|"
         yield "\n".join(f"| {names} | {_cell(text)} |" for names, text in rows) + "\n"
+
+
+def _values(option: TyperOption) -> str:
+    """Return the values that an option takes, and the one by default, where there are any."""
+    default = option.default
+    choices = [each for each in _choices(option.type_descriptor.annotation) if isinstance(each, str)]
+    found = f" One of {', '.join(f'`{choice}`' for choice in choices)}." if choices else ""
+    if default is True:
+        return f"{found} Default: `{option.opts[0]}`."
+    if default in (None, False, (), []) or callable(default):
+        return found
+    return f"{found} Default: `{default}`."
+
+
+def _choices(annotation: Any) -> Iterator[Any]:
+    """Yield the values of literals, also in unions and lists."""
+    if get_origin(annotation) is Literal:
+        yield from get_args(annotation)
+    else:
+        for part in get_args(annotation):
+            yield from _choices(part)
 
 
 def built_in_statistics(_: str) -> str:
@@ -95,34 +125,38 @@ def policy_keys(_: str) -> str:
 
 
 def _keys(schema: Mapping[str, Any]) -> str:
-    parts = [schema, *schema.get("$defs", {}).values()]
+    named = schema.get("$defs", {})
+    titles = {name: part.get("title", name) for name, part in named.items()}
     return "\n".join(
-        f"## {part.get('title', 'Keys')}\n\n{_prose(part.get('description', ''))}\n\n{_properties(part)}\n"
-        for part in parts
+        f"## {part['title']}\n\n{_prose(part.get('description', ''))}\n\n{_properties(part, titles)}\n"
+        for part in [schema, *named.values()]
         if part.get("properties")
     )
 
 
-def _properties(part: Mapping[str, Any]) -> str:
+def _properties(part: Mapping[str, Any], titles: Mapping[str, str]) -> str:
     rows = [
-        f"| `{name}` | {_type(given)} | {_cell(given.get('description', ''))} |"
+        f"| `{name}` | {_type(given, titles)} | {_cell(given.get('description', ''))} |"
         for name, given in part["properties"].items()
     ]
     return "\n".join(["| key | value | meaning |", "|---|---|---|", *rows])
 
 
-def _type(given: Mapping[str, Any]) -> str:
+def _type(given: Mapping[str, Any], titles: Mapping[str, str]) -> str:
     if "$ref" in given:
         name = given["$ref"].rpartition("/")[2]
-        return f"[{name}](#{name.lower()})" if name[0].isupper() else name
+        return f"[{titles[name]}](#{slugify(titles[name], '-')})" if name[0].isupper() else name
     if "enum" in given or "const" in given:
         return ", ".join(f"`{value}`" for value in given.get("enum", [given.get("const")]))
     for key in ("anyOf", "oneOf"):
         if key in given:
-            return ", ".join(dict.fromkeys(_type(each) for each in given[key] if each.get("type") != "null"))
+            return ", ".join(
+                dict.fromkeys(_type(each, titles) for each in given[key] if each.get("type") != "null")
+            )
     if given.get("type") == "array":
-        return f"list of {_type(given.get('items', {})) or 'values'}"
-    return str(given.get("type", ""))
+        return f"list of {_type(given.get('items', {}), titles) or 'values'}"
+    types = given.get("type", "")
+    return types if isinstance(types, str) else ", ".join(types)
 
 
 def errors_from_a_to_z(_: str) -> str:

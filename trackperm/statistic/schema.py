@@ -81,7 +81,6 @@ class _Common(BaseModel):
         extra="forbid",
         strict=True,
         frozen=True,
-        title="statistic",
         defer_build=True,  # each form is built when a spec of that form is first read
     )
     # Descriptions are not docstrings of attributes, as pydantic would parse the source at every start.
@@ -180,7 +179,9 @@ class _Spec(_Common):
 
 
 class ShortSpec(_Spec):
-    """Short form: counts of one run and its score; the statistic contrasts two scores."""
+    """Counts of one run and its score; the statistic contrasts two scores."""
+
+    model_config = ConfigDict(title="Short form")
 
     counts: dict[str, Expression] = Field(description="Integers of every example of a run, from its columns.")
 
@@ -195,7 +196,9 @@ class ShortSpec(_Spec):
 
 
 class LongSpec(_Spec):
-    """Long form: the functions g and h of the paper."""
+    """The functions g and h of the paper."""
+
+    model_config = ConfigDict(title="Long form")
 
     counts: dict[str, Expression] = Field(
         {},
@@ -261,7 +264,9 @@ class _OfRows(_Common):
 
 
 class PairSpec(_OfRows):
-    """Form for pairs: the score is the mean of a term over pairs of examples."""
+    """A score that is the mean of a term over pairs of examples."""
+
+    model_config = ConfigDict(title="Form for pairs")
 
     pairs: Pairs = Field(description="Pairs of examples that are compared, and what each of them counts.")
 
@@ -307,7 +312,9 @@ class RankStatistic(BaseModel):
 
 
 class RankSpec(_OfRows):
-    """Form for rank statistics, whose score is a function of whole columns."""
+    """A score that is a function of whole columns."""
+
+    model_config = ConfigDict(title="Form for rank statistics")
 
     classes: ClassVar[None] = None
 
