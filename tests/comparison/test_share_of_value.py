@@ -225,3 +225,13 @@ def test_true_as_text_beside_another_score_is_unclear() -> None:
     ]
     with pytest.raises(InputError, match="each of `reward`, `correct` could be the score"):
         trackperm.compare(*frames)
+
+
+@pytest.mark.parametrize("metric", [None, "correct"])
+@pytest.mark.parametrize("numbers", [[True, False, True], [1, 0, 1]])
+def test_text_in_one_run_and_numbers_in_the_other(numbers: list[Any], metric: str | None) -> None:
+    frames = runs(numbers, ["True", "False", "True"], column="correct")
+    for old, new in (frames, frames[::-1]):
+        with pytest.raises(InputError, match=r"not numbers, 'True' \(2\), 'False' \(1\), and") as caught:
+            trackperm.compare(old, new, metric=metric)
+        assert "in the same way in all runs" in str(caught.value)

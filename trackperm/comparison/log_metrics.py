@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import polars as pl
 
-from trackperm.comparison.share_of_value import ShareOfValue, option_of_column, true_of_column
+from trackperm.comparison.share_of_value import ShareOfValue, option_of_column, true_of_column, values_of
 from trackperm.errors import InputError, TrackpermError
 from trackperm.messages import did_you_mean, listed
 from trackperm.statistic import Statistic, builtin_names, load_statistic, read_statistic
@@ -134,6 +134,7 @@ def column_of_metric(name: str, tables: Sequence[ExampleTable]) -> str:
             hint=f"its scores are {listed(dict.fromkeys(known))}.{did_you_mean(name, known)}",
         )
     if not is_number(column, tables):
+        require_like_scores(tables, column)
         value = option_of_column(tables, column)
         share = f"`--metric {shlex.quote(value or '')}` compares the shares of a good value."
         raise InputError(
@@ -141,6 +142,20 @@ def column_of_metric(name: str, tables: Sequence[ExampleTable]) -> str:
             hint="compare predictions with labels by `--statistic NAME`." if value is None else share,
         )
     return column
+
+
+def require_like_scores(tables: Sequence[ExampleTable], column: str) -> None:
+    """Refuse a column of scores that is text in one run and numbers in another."""
+    numbers = [table for table in tables if is_number(column, [table])]
+    others = [table for table in tables if column in table.columns and table not in numbers]
+    if not numbers or not others:
+        return
+    found = values_of(others[0], column)
+    raise InputError(
+        f"`{column}` of `{others[0].origin}` has values that are not numbers, {', '.join(found.shown())}, and"
+        f" that of `{numbers[0].origin}` has numbers or booleans",
+        hint="write its values in the same way in all runs, such as 1 and 0, or true and false.",
+    )
 
 
 def _is_open(name: str) -> bool:

@@ -30,6 +30,7 @@ from trackperm.comparison.log_metrics import (
     metrics_of,
     named_metric,
     own_metrics,
+    require_like_scores,
     share_of_true,
     statistic_of_metric,
 )
@@ -221,6 +222,9 @@ class Question:
             return [statistic_of_metric(scores[0], scores[0], tables, _only(scores[0]))]
         if len(possible) == 1:
             return [*shares.values()]
+        for name in SCORES if not possible else ():
+            if have(tables, [name]):
+                require_like_scores(tables, name)
         if possible:
             found = f"each of {listed(possible)} could be the score"
         else:

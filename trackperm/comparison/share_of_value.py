@@ -125,7 +125,7 @@ class ShareOfValue(NamedTuple):
 
     def _as_in(self, tables: Sequence[ExampleTable], *, allow_unseen: bool) -> Any:
         """Return the value in its type; refuse one that no run has, or that is written in several ways."""
-        found = [_values(table, self.column) for table in tables]
+        found = [values_of(table, self.column) for table in tables]
         present = [value for each in found for value in each.counts]
         exact = [text for text in (self.value, self.value.strip()) if text in present]
         read = read_option(self.value.strip())
@@ -168,7 +168,7 @@ def option_of_column(tables: Sequence[ExampleTable], column: str) -> str | None:
     words.
     """
     try:
-        found = [_values(table.head(FIRST_ROWS), column).counts for table in tables]
+        found = [values_of(table.head(FIRST_ROWS), column).counts for table in tables]
     except InputTypeError:
         return None
     counts = Counter(found[0])
@@ -189,7 +189,7 @@ def true_of_column(tables: Sequence[ExampleTable], column: str) -> str | None:
     if not have(tables, [column]):
         return None
     try:
-        found = [_values(table, column) for table in tables]
+        found = [values_of(table, column) for table in tables]
     except InputTypeError:
         return None
     texts = {value for each in found for value in each.counts}
@@ -200,7 +200,8 @@ def true_of_column(tables: Sequence[ExampleTable], column: str) -> str | None:
     return true[0] if len(true) == 1 and any(words <= pair for pair in _TRUTHS) else None
 
 
-def _values(table: ExampleTable, column: str) -> DistinctValues:
+def values_of(table: ExampleTable, column: str) -> DistinctValues:
+    """Return the distinct values of a column; refuse lists."""
     values = DistinctValues.of([table], column)
     if values is None or values.type in LISTS:
         raise InputTypeError(f"`{column}` of `{table.origin}` holds lists; expected words or numbers")
