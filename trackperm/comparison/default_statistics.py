@@ -11,7 +11,8 @@ from trackperm.pairing.checks.label_values import are_scores
 from trackperm.tables.column_names import REWARD, SCORE
 from trackperm.tables.column_types import LISTS, ColumnType, numbers_in_two_ways, typed_columns
 from trackperm.tables.query import Query
-from trackperm.tables.table import ExampleTable
+from trackperm.tables.table import ExampleTable, have
+from trackperm.tables.written_lists import written_list
 
 _BLOCK = 100_000
 """Rows of a block in which equal predictions and labels are searched.
@@ -22,6 +23,8 @@ Nearly every run has a correct prediction in the first block, so that the rest i
 
 def why_no_accuracy(tables: Sequence[ExampleTable], prediction: str, label: str) -> str | None:
     """Return the reason why accuracy does not suit predictions and labels; None if it does."""
+    if not have(tables, [prediction, label]):
+        return None  # the pairing reports the error
     for table in tables:
         try:
             head = table.head(_BLOCK).only(dict.fromkeys((prediction, label)))
@@ -31,6 +34,12 @@ def why_no_accuracy(tables: Sequence[ExampleTable], prediction: str, label: str)
             return None  # the pairing reports the error
         if any(types[name] in LISTS for name in (prediction, label)):
             return f"`{label}` or `{prediction}` of `{table.origin}` holds lists"
+        for name in (prediction, label):
+            if (
+                types[name] is ColumnType.TEXT
+                and (text := written_list(head.polars_column(name))) is not None
+            ):
+                return f"`{name}` of `{table.origin}` holds lists that are written as text, such as {text!r}"
         if types[label] is ColumnType.DECIMAL and not are_versions:
             return f"`{label}` of `{table.origin}` holds decimals, which predictions seldom equal"
         if are_scores(table, prediction, label):

@@ -155,6 +155,50 @@ def test_examples_that_cannot_be_counted(case: tuple[str, Any, Any, str]) -> Non
     assert problem in caught.value.message
 
 
+WRITTEN = "a list that is written as text"
+SEPARATED = "whose items are not separated by spaces"
+MULTI_HOT = "holds lists of 0 and 1, one for each label"
+OTHER_SHAPES: dict[str, tuple[str, Any, Any, str]] = {
+    "a token in a row": ("span_f1", "B-X", ["B-X", "I-X", "O"] * 4, "'I-X', which continues a span"),
+    "one list of 0 and 1": ("multilabel_f1", [[0, 1, 1]], [[1, 0, 0]], MULTI_HOT),
+    "lists of 0 and 1 as text": ("multilabel_f1", "0 1 1", ["1 0 0", "1 1 1"], MULTI_HOT),
+    "a list of Python": ("multilabel_f1", "a", ["['b', 'a']", "[]"], WRITTEN),
+    "a set of Python": ("multilabel_f1", "a", ["{'b', 'a'}"], WRITTEN),
+    "a list of JSON": ("mrr", '["b"]', ["a"], WRITTEN),
+    "answers as a list": ("squad_em", "Paris", ["['Paris', 'Paris, France']"], WRITTEN),
+    "tags as a list": ("span_f1", "['O']", ["['O']"], WRITTEN),
+    "commas": ("multilabel_f1", "a", ["a", "a,b"], SEPARATED),
+    "bars": ("ndcg", "d1|d2", ["d1"], SEPARATED),
+}
+
+
+@pytest.mark.parametrize("case", OTHER_SHAPES.values(), ids=OTHER_SHAPES)
+def test_items_of_another_shape(case: tuple[str, Any, Any, str]) -> None:
+    """They would be counted as other items than were meant, without an error."""
+    name, prediction, label, problem = case
+    predictions = [prediction] * len(label) if isinstance(prediction, str) else prediction
+    with pytest.raises(InputError, match=problem):
+        pair(run(predictions, label), run(predictions, label, "cand"), load_statistic(name))
+
+
+ITEMS: dict[str, tuple[str, Any, Any]] = {
+    "tokens by the row": ("span_f1", "O", ["B-X", "S-X", "O"] * 4),
+    "few sentences of a token": ("span_f1", "I-X", ["I-X", "O"]),
+    "the labels 0 and 1": ("multilabel_f1", [[0, 1]] * 3, [[0], [1], [0, 1]]),
+    "lists of commas": ("multilabel_f1", [["a,b"]], [["a,b", "c"]]),
+    "words with commas": ("multilabel_f1", "New York,NY c", ["a"]),
+    "an answer in brackets": ("squad_em", "[x]", ["[x]", "y"]),
+    "text in brackets": ("token_accuracy", "[noise]", ["[noise]"]),
+}
+
+
+@pytest.mark.parametrize("case", ITEMS.values(), ids=ITEMS)
+def test_items_of_the_expected_shape(case: tuple[str, Any, Any]) -> None:
+    name, prediction, label = case
+    predictions = [prediction] * len(label) if isinstance(prediction, str) else prediction
+    pair(run(predictions, label), run(predictions, label, "cand"), load_statistic(name))
+
+
 def test_tags_of_another_scheme() -> None:
     table = run(["O", "E-X"], ["O", "E-X"])
     pair(table, table, load_statistic("span_f1"))

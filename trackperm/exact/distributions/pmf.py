@@ -186,7 +186,7 @@ def conjugate_weights(frequencies: IntArray, periods: Sequence[int]) -> FloatArr
 def frequency_blocks(
     law: SwapDistribution, tilt: FloatArray, periods: Sequence[int], log_threshold: float
 ) -> Iterator[IntArray]:
-    """Yield the frequencies with moduli that may exceed exp(log_threshold); if these are not few, all frequencies in blocks."""
+    """Yield the frequencies with moduli that may exceed exp(log_threshold); if many do, all in blocks."""
     half_shape = (*periods[:-1], periods[-1] // 2 + 1)
     if max(periods) > LARGEST_PERIOD:
         raise CapacityError(

@@ -33,7 +33,7 @@ WIDTH = 2e-5
 """Intended relative width of a rounded p-value: 1e-5 deviations of the end. It is wider if too slow."""
 
 LOG_LOST_ROUNDED = -18.0
-"""Logarithm of the mass that a tail with rounded steps may lose under its tilt: 1.5e-8, far less than `WIDTH`."""
+"""Logarithm of the mass that a tail with rounded steps may lose under its tilt: 1.5e-8, less than `WIDTH`."""
 
 SECONDS_OF_A_PEAK = 2e-6
 """Estimated seconds for one row of the histogram at the frequencies of one peak."""

@@ -12,6 +12,7 @@ import polars as pl
 
 from trackperm.errors import UncountableError
 from trackperm.tables.column_types import ColumnType
+from trackperm.tables.written_lists import written_list
 
 Integers = npt.NDArray[np.int64]
 
@@ -23,6 +24,7 @@ RANKS = frozenset({ColumnType.TEXT, ColumnType.INTEGER})
 ITEMS = TEXTS | {ColumnType.INTEGER_LIST}
 PROBABILITIES = TEXT | {ColumnType.DECIMAL_LIST, ColumnType.INTEGER_LIST}
 
+_SEPARATOR = r"[^\s,;|][,;|][^\s,;|]"
 _WORD = r"[^\s\x1c-\x1f]+"  # the words that str.split() returns
 
 
@@ -131,6 +133,22 @@ class Items:
             row = items.row_of(int(values.is_null().arg_true()[0]))
             raise UncountableError(row, f"the list in `{column.name}` contains a null")
         return items
+
+    @classmethod
+    def read_lists(cls, column: pl.Series) -> Items:
+        """Read lists as :meth:`read`; refuse lists that are written as text, and words without spaces."""
+        if column.dtype == pl.String:
+            hint = "give lists, as in JSON Lines or Parquet, or items that spaces separate."
+            if (text := written_list(column)) is not None:
+                row = int((column == text).arg_max() or 0)
+                raise UncountableError(
+                    row, f"`{column.name}` is {text!r}, a list that is written as text", hint
+                )
+            if column.str.contains(_SEPARATOR).any() and not column.str.contains(r"\S\s+\S").any():
+                row = int(column.str.contains(_SEPARATOR).arg_max() or 0)
+                problem = f"`{column.name}` is {column[row]!r}, whose items are not separated by spaces"
+                raise UncountableError(row, problem, hint)
+        return cls.read(column)
 
     @property
     def lengths(self) -> Integers:

@@ -72,7 +72,7 @@ class _Relevant:
     def of(cls, label: pl.Series) -> _Relevant:
         """Read lists and words, whose items have the grade 1, or JSON objects of items and grades."""
         if label.dtype != pl.String or not label.str.starts_with("{").any():
-            items = Items.read(label)
+            items = Items.read_lists(label)
             return cls(items, np.ones(len(items.values)), items.rows)
         names: list[list[str]] = []
         grades: list[float] = []
@@ -134,7 +134,7 @@ class _Hits:
     def of(cls, prediction: pl.Series, label: pl.Series, k: int) -> _Hits:
         if k < 0:
             raise UncountableError(0, f"the cutoff `k` is {k}; expected at least 1, or 0 for all")
-        ranked, relevant = Items.read(prediction), _Relevant.of(label)
+        ranked, relevant = Items.read_lists(prediction), _Relevant.of(label)
         numbers, n_numbers = numbered(ranked, relevant.items)
         wanted, distinct = np.unique(relevant.rows * n_numbers + numbers[1], return_index=True)
         keys, places = np.unique(ranked.rows * n_numbers + numbers[0], return_index=True)

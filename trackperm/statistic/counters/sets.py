@@ -5,21 +5,40 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from trackperm.errors import UncountableError
 from trackperm.statistic.counters.base import Integers, Items, numbered
 
 
 def set_size(column: pl.Series) -> Integers:
     """Count the distinct items."""
-    items = Items.read(column)
+    items = _labels(column)
     (numbers,), n_numbers = numbered(items)
     keys = np.sort(items.rows * n_numbers + numbers)
     is_first = np.append(True, keys[1:] != keys[:-1])[: len(keys)]
     return np.bincount(keys[is_first] // max(1, n_numbers), minlength=len(column)).astype(np.int64)
 
 
+def _labels(column: pl.Series) -> Items:
+    """Read sets of items; refuse lists of 0 and 1 by position, which would be the items 0 and 1."""
+    items = Items.read_lists(column)
+    (numbers,), n_numbers = numbered(items)
+    if n_numbers <= 2 and set(items.values.cast(pl.String).unique()) <= {"0", "1"}:
+        n_distinct = np.bincount(
+            items.rows[np.unique(items.rows * 2 + numbers, return_index=True)[1]], minlength=len(column)
+        )
+        repeats = items.lengths > n_distinct
+        if repeats.any() and len(np.unique(items.lengths)) == 1:
+            raise UncountableError(
+                int(repeats.argmax()),
+                f"`{column.name}` holds lists of 0 and 1, one for each label; expected the labels that apply",
+                "write the names or numbers of the labels, such as [2, 5] for the third and sixth one.",
+            )
+    return items
+
+
 def set_overlap(prediction: pl.Series, label: pl.Series) -> Integers:
     """Count the distinct items that both lists have."""
-    return shared(Items.read(prediction), Items.read(label), repeated=False)
+    return shared(_labels(prediction), _labels(label), repeated=False)
 
 
 def token_overlap(prediction: pl.Series, label: pl.Series) -> Integers:

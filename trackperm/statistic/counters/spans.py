@@ -28,6 +28,7 @@ _HINTS = {
     "IOBES": "tags of the scheme IOBES are `O`, and `B-`, `I-`, `E-` or `S-` followed by a type.",
 }
 _O, _B, _I, _E, _S = range(5)
+_FEW = 10  # rows up to which all may be sentences of one token
 
 
 def span_tp(prediction: pl.Series, label: pl.Series, scheme: str) -> Integers:
@@ -66,8 +67,9 @@ class _Spans:
     @classmethod
     def read(cls, column: pl.Series, scheme: str, numbers: dict[str, int]) -> _Spans:
         """Read one column, and add the types of its spans to `numbers`; refuse a tag of another scheme."""
-        tags = Items.read(column)
+        tags = Items.read_lists(column)
         prefixes, types = _parsed(tags, scheme, numbers)
+        _require_sentences(tags, prefixes)
         continues = _continues(tags, prefixes, types)
         first = np.flatnonzero(~continues)
         last = np.append(first[1:], len(prefixes))[: len(first)] - 1
@@ -76,6 +78,18 @@ class _Spans:
         found = np.full((2, len(prefixes)), -1)
         found[:, first] = types[first], last
         return cls(tags, found[0], found[1])
+
+
+def _require_sentences(tags: Items, prefixes: Prefixes) -> None:
+    """Refuse rows of one tag each if some continue the span of another row."""
+    continued = np.flatnonzero((prefixes == _I) | (prefixes == _E))
+    if continued.size and len(tags.offsets) > _FEW and (tags.lengths <= 1).all():
+        position = int(continued[0])
+        raise UncountableError(
+            tags.row_of(position),
+            f"`{tags.name}` is {tags.values[position]!r}, which continues a span, but every row has one tag",
+            "spans are counted by sentence: give one row for each, with the list of its tags.",
+        )
 
 
 def _parsed(tags: Items, scheme: str, numbers: dict[str, int]) -> tuple[Prefixes, Integers]:

@@ -27,8 +27,8 @@ from trackperm.exact.distributions.tilt import TailMass, certified, line_tilt, q
 from trackperm.exact.types import IntArray
 
 LOG_LOST = -38.0
-"""Logarithm of the tilted mass that a window may leave out, and of the error by pruned frequencies: 3e-17 each,
-below one rounding of the tail."""
+"""Logarithm of the tilted mass that a window may leave out, and of the error by pruned frequencies: 3e-17
+each, below one rounding of the tail."""
 
 BYTES_PER_FREQUENCY = 256
 """Memory of the work arrays for one frequency."""
@@ -58,8 +58,8 @@ def upper_tilt(law: SwapDistribution, point: int) -> FloatArray:
 def log_pruned(log_lost: float, period: int) -> float:
     """Return the logarithm of moduli that together change no tail by more than exp(log_lost).
 
-    At most P of them are left out, so that a sum over cells with weights of at most 1 changes by their largest
-    modulus times sqrt(P), by Cauchy, Schwarz and Parseval.
+    At most P of them are left out, so that a sum over cells with weights of at most 1 changes by their
+    largest modulus times sqrt(P), by Cauchy, Schwarz and Parseval.
     """
     return log_lost - 0.5 * math.log(period)
 
@@ -69,8 +69,9 @@ def line_window(
 ) -> tuple[int, int, float]:
     """Return start and length of a window, and the logarithm of the mass outside it under a tilt.
 
-    It is at most `log_lost`. Hoeffding's bound holds for every tilt. A tilt that leaves little variance has a narrower window:
-    with K the centred cumulant function and m its derivative, for every s > 0 (Chernoff 1952)
+    It is at most `log_lost`. Hoeffding's bound holds for every tilt. A tilt that leaves little variance has a
+    narrower window: with K the centred cumulant function and m its derivative, for every s > 0 (Chernoff
+    1952)
 
         P_tilt(X - E/2 >= m + t) <= exp(K(tilt + s) - K(tilt) - s (m + t)),
 
@@ -95,14 +96,12 @@ def line_window(
     return low, high - low + 1, -math.inf if (low, high) == (least, greatest) else log_lost
 
 
-def upper_tails(
-    law: SwapDistribution, points: Sequence[int], log_lost: float = LOG_LOST
-) -> list[TailMass]:
+def upper_tails(law: SwapDistribution, points: Sequence[int], log_lost: float = LOG_LOST) -> list[TailMass]:
     """Return P(X >= point) for X on the integers (rank 1), each with its own error bound.
 
     Points have to be close to each other: the first one decides the tilt. Under it, masses of about
-    exp(log_lost) may be lost, which the error bounds count; the less exact, the quicker. It raises CapacityError if too many
-    frequencies matter.
+    exp(log_lost) may be lost, which the error bounds count; the less exact, the quicker. It raises
+    CapacityError if too many frequencies matter.
     """
     tilt = upper_tilt(law, points[0])
     start, period, log_outside = line_window(law, tilt, log_lost)

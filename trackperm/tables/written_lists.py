@@ -1,0 +1,27 @@
+"""Lists that are written as text, as CSV files have them: ``['cat', 'dog']`` or ``["cat", "dog"]``."""
+
+from __future__ import annotations
+
+import ast
+
+import polars as pl
+
+_BRACKETS = r"^\s*[\[({][\s\S]*[\])}]\s*$"
+
+
+def written_list(column: pl.Series) -> str | None:
+    """Return a text that is a list of Python or JSON, with an item at least; None unless all texts are lists.
+
+    Of the texts in brackets the first one with an item is parsed.
+    """
+    texts = column.cast(pl.String, strict=False).drop_nulls()
+    if texts.is_empty() or not texts.str.contains(_BRACKETS).all():
+        return None
+    with_items = texts.filter(texts.str.contains(r"[^\s\[\](){}]"))
+    if with_items.is_empty():
+        return None
+    try:
+        found = ast.literal_eval(with_items[0].strip())
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return None
+    return str(with_items[0]) if isinstance(found, list | tuple | set) else None
