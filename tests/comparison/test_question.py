@@ -178,6 +178,77 @@ class TestColumns:
         answered = frame.with_columns(prediction=pl.lit("?"))
         assert the_one(answered, answered).chosen == "the only score, `score`"
 
+    @pytest.mark.parametrize(
+        ("name", "values", "scores", "is_refused"),
+        [
+            ("relevance", [0, 1] * 10, [i / 7 for i in range(20)], True),
+            ("is_anomaly", [False, True] * 10, [i / 20 for i in range(20)], True),
+            ("truth", ["no", "yes"] * 10, [i / 20 for i in range(20)], True),
+            ("relevance", [0, 1] * 10, [1, 2, 3, 4] * 5, False),
+            ("relevance", [0, 1, 2, 1] * 5, [i / 20 for i in range(20)], False),
+            ("document", [0, 1] * 10, [i / 20 for i in range(20)], False),
+            ("difficulty", [0, 1] * 10, [i / 20 for i in range(20)], False),
+        ],
+    )
+    def test_a_score_beside_labels_of_another_name(
+        self, name: str, values: list[Any], scores: list[Any], is_refused: bool
+    ) -> None:
+        frame = pl.DataFrame({"id": range(20), name: values, "score": scores})
+        if is_refused:
+            with pytest.raises(
+                InputError, match=f"what a model computed for the label in `{name}`"
+            ) as caught:
+                asked(frame, frame.reverse())
+            assert f"`--statistic roc_auc --label {name}`" in str(caught.value.hint)
+        else:
+            assert the_one(frame, frame.reverse()).chosen == "the only score, `score`"
+        other = frame.with_columns(pl.Series(name, values[:1] * 20))  # differs, and so is no label
+        assert the_one(frame.drop(name), other.drop(name)).name == "score"
+        if name == "relevance":
+            assert the_one(frame, other).name == "score"
+
+    @pytest.mark.parametrize("column", ["prediction", "label"])
+    def test_a_column_that_the_runs_lack(self, column: str) -> None:
+        with pytest.raises(InputError, match="`nosuch`"):
+            trackperm.compare(PLAIN, PLAIN, columns={column: "nosuch"})
+
+    def test_lists_that_are_written_as_text_have_no_accuracy(self) -> None:
+        frame = pl.DataFrame({"id": [1, 2], "prediction": ["['a', 'b']"] * 2, "label": ["['b', 'a']"] * 2})
+        with pytest.raises(InputError, match="holds lists that are written as text"):
+            asked(frame, frame)
+
+    def test_predictions_in_another_case(self) -> None:
+        upper = PLAIN.with_columns(pl.col("prediction").str.to_uppercase())
+        mixed = pl.concat([PLAIN.head(15), upper.tail(5).with_columns(prediction=pl.lit(" DOG"))])
+        statistic = the_one(PLAIN, mixed)
+        n = LABELS[15:].count("dog")
+        assert statistic.found == (
+            f"look: {n} predictions of `run 1` count as wrong although only case or spaces differ from the"
+            " label, such as ' DOG' and 'dog'",
+        )
+        assert the_one(PLAIN, PLAIN).found == ()
+        assert the_one(PLAIN, mixed, statistics=("exact_match",)).name == "exact_match"
+
+    @pytest.mark.parametrize(
+        ("ids", "row"),
+        [
+            (["0", "1", "2", "mean"], 4),
+            (["ex1", "ex2", "ex3", " Macro avg"], 4),
+            (["25%", "1", "2", "3"], 1),
+            (["cat", "dog", "cow", "mean"], None),
+            (["mean", "std", "all", "min"], None),
+            (["q1", "q2", None, "q3"], None),
+        ],
+    )
+    def test_a_row_that_summarises_others(self, ids: list[Any], row: int | None) -> None:
+        frame = pl.DataFrame({"id": ids, "correct": [1, 0, 1, 1]})
+        if row is None:
+            assert the_one(frame, frame).name == "correct"
+            return
+        with pytest.raises(PairingError, match=f"row {row} of `run 0` has the `id` .* name of a summary"):
+            asked(frame, frame)
+        assert the_one(frame, frame, by_position=True).name == "correct"
+
     def test_a_few_texts_are_no_classes(self) -> None:
         frame = pl.DataFrame({"id": [1, 2], "label": ["It is 4.", "It is 5."], "score": [0.5, 0.9]})
         assert the_one(frame, frame).name == "score"

@@ -139,6 +139,16 @@ def test_the_first_part_of_an_id_of_several_columns() -> None:
     assert (column.name, column.is_called) == ("part", True)
 
 
+@pytest.mark.parametrize(
+    ("name", "expected"), [("question_id", ["step", "question_id"]), ("number", ["step"])]
+)
+def test_an_id_of_questions_in_any_place(name: str, expected: list[str]) -> None:
+    part: dict[str, Any] = {"step": ROW // 20, name: ROW % 20}
+    ids = [f"{i // 20}, {i % 20}" for i in ROW]
+    columns = found(table(**part), table(ORDER, **part), ids=ids, id_=f"step,{name}")
+    assert [column.name for column in columns] == expected
+
+
 def test_rows_of_one_example() -> None:
     """What is the same in all rows of an example is of the example; what is not is of the row."""
     example = ROW // 2

@@ -12,7 +12,7 @@ import pytest
 
 import trackperm
 from trackperm.comparison import Comparison
-from trackperm.errors import PairingError
+from trackperm.errors import InputError, PairingError
 
 VERSIONS = ["1.10", "1.1", "1.2", "2.0"] * 10
 
@@ -154,3 +154,22 @@ def test_text_on_a_leaderboard(runs: Runs) -> None:
     files = {"whole": runs.write(VERSIONS, VERSIONS), "rounded": runs.write(rounded, VERSIONS)}
     board = trackperm.leaderboard({name: str(path) for name, path in files.items()}, "accuracy")
     assert {row.name: row.score for row in board.rows} == {"whole": 1.0, "rounded": 0.75}
+
+
+def test_integers_beside_words_are_text(runs: Runs) -> None:
+    """An answer `N/A` makes the predictions text; the labels are still integers of the same classes."""
+    labels = [1, 2, 3, 10] * 5
+    old, new = runs.write([*labels[:-1], "N/A"], labels), runs.write(labels[1:] + labels[:1], labels)
+    for statistic in ("accuracy", "exact_match", "macro_recall"):
+        found = trackperm.compare(old, new, statistic)
+        assert (found.n_discordant, found.candidate_score) == (19, 0.0)
+        assert texts(found) == ["`label` is compared as text, as is `prediction`"]
+
+
+@pytest.mark.parametrize("number", ["1.0", "01", "1e0", " 1", "+1"])
+def test_integers_beside_words_and_other_numbers_are_refused(runs: Runs, number: str) -> None:
+    """As text, `1.0` would not equal the label `1`."""
+    labels = [1, 2, 3, 10] * 5
+    old, new = runs.write([number, *labels[1:-1], "N/A"], labels), runs.write(labels, labels)
+    with pytest.raises(InputError, match="text column `prediction` is compared with integer column `label`"):
+        trackperm.compare(old, new, "accuracy")

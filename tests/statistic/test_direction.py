@@ -43,6 +43,11 @@ LOWER = {
     "eval/loss": "loss",
     "false_positive_rate": "false_positive",
     "bits_per_byte": "bits_per_byte",
+    "hd95": "hd",
+    "min_ade": "ade",
+    "edit_dist": "edit_dist",
+    "elapsed_s": "elapsed",
+    "timeouts": "timeouts",
 }
 OPEN = {
     "neg_log_loss": "log_loss",
@@ -54,8 +59,16 @@ OPEN = {
     "entropy": "entropy",
     "toxicity": "toxicity",
     "inference_time": "time",
+    "gold_rank": "rank",
+    "mean rank": "rank",
+    "n_fp": "fp",
+    "output_tokens": "tokens",
 }
 GREATER = (
+    "reciprocal_rank",
+    "rank_correlation",
+    "fn_accuracy",
+    "correct_tokens_seen",
     "accuracy",
     "f1",
     "glossary",  # no word by itself

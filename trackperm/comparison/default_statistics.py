@@ -76,9 +76,45 @@ def require_mean(tables: Sequence[ExampleTable], score: str, label: str) -> None
         raise InputError(
             f"`{score}` of `{table.origin}` may be the score of each answer, or what a model computed for the"
             f" label in `{label}`",
-            hint=f"`--metric {score}` compares means of `{score}`; `--statistic roc_auc` compares how well it"
-            " ranks labels of two classes; `--prediction NAME` names a column of predictions.",
+            hint=f"`--metric {score}` compares means of `{score}`; `--statistic roc_auc --label {label}`"
+            " compares how well it ranks labels of two classes; `--prediction NAME` names a column of"
+            " predictions.",
         )
+
+
+def binary_labels(tables: Sequence[ExampleTable], score: str, names: Sequence[str]) -> list[str]:
+    """Return the columns of 0 and 1 that are the same in all runs, as labels are and scores are not.
+
+    There are none beside a score of integers, such as grades, which no classifier computes. Only the first
+    rows are read; runs may have their rows in another order.
+    """
+    found: list[str] = []
+    if not any(_has_fractions(table, score) for table in tables):
+        return found
+    for name in names:
+        try:
+            heads = [table.head(_BLOCK).only((name,)) for table in tables]
+            columns = [typed_columns(head, head, [name]) for head in heads]
+        except TrackpermError:
+            continue
+        kinds = (ColumnType.INTEGER, ColumnType.BOOLEAN)
+        if any(types[name] not in kinds for _, _, types in columns):
+            continue
+        values = [typed.frame.get_column(name).to_polars().cast(pl.Int64) for typed, _, _ in columns]
+        counts = [(len(each), each.null_count(), each.sum()) for each in values]
+        if set(values[0].drop_nulls().unique()) == {0, 1} and len(set(counts)) == 1:
+            found.append(name)
+    return found
+
+
+def _has_fractions(table: ExampleTable, score: str) -> bool:
+    try:
+        head = table.head(_BLOCK).only((score,))
+        typed, _, _ = typed_columns(head, head, [score])
+    except TrackpermError:
+        return False
+    values = typed.frame.get_column(score).to_polars().cast(pl.Float64).drop_nulls()
+    return bool((values != values.floor()).any())
 
 
 def require_scores(tables: Sequence[ExampleTable], name: str) -> None:

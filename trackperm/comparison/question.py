@@ -24,7 +24,12 @@ from pathlib import Path
 from typing import get_args
 
 from trackperm.choices import Repeats, RepeatsInSpec, Unit
-from trackperm.comparison.default_statistics import require_mean, require_scores, why_no_accuracy
+from trackperm.comparison.default_statistics import (
+    binary_labels,
+    require_mean,
+    require_scores,
+    why_no_accuracy,
+)
 from trackperm.comparison.log_metrics import (
     column_of_metric,
     metrics_of,
@@ -41,6 +46,8 @@ from trackperm.exact.scores.resolution import Resolution
 from trackperm.messages import listed
 from trackperm.pairing.checks.compared_texts import require_compared_texts
 from trackperm.pairing.checks.label_values import require_label_values
+from trackperm.pairing.checks.spellings import other_spellings
+from trackperm.pairing.checks.summary_rows import require_no_summary
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.class_columns import patterns_of_classes, with_class_columns
 from trackperm.statistic.direction import lower_is_better_by_name
@@ -53,6 +60,8 @@ from trackperm.tables.column_names import (
     PREDICTIONS,
     SCORE,
     SCORES,
+    names_categories,
+    names_clusters,
 )
 from trackperm.tables.column_types import is_number
 from trackperm.tables.table import ExampleTable, have, id_columns
@@ -168,12 +177,19 @@ class Question:
         named = self._with_parameters(self._named(typical))
         found = [self._adapted(self._with_columns(each, named), typical) for each in named]
         found = [with_class_columns(each, typical) if each.names_by_class else each for each in found]
+        for id_ in {each.columns["id"] for each in found} if not self.by_position else ():
+            require_no_summary(tables, id_)
         unseen = self.allow_unseen
         if any(each.compared_texts for each in found):
             found = [require_compared_texts(tables, each, allow_unseen=unseen) for each in found]
         if not check_labels:
             return found
-        return [require_label_values(tables, each, allow_unseen=unseen) for each in found]
+        found = [require_label_values(tables, each, allow_unseen=unseen) for each in found]
+        notes = [tuple(other_spellings(tables, each)) for each in found]
+        return [
+            replace(each, found=(*each.found, *said)) if said else each
+            for each, said in zip(found, notes, strict=True)
+        ]
 
     def statistic_of(self, tables: Sequence[ExampleTable], *, check_labels: bool = True) -> Statistic:
         """Return the only statistic, as :meth:`statistics_of`; refuse logs that declare several metrics."""
@@ -216,8 +232,10 @@ class Question:
             return [_chosen(counted[0], f"the statistic of the columns {listed(_COUNTED[counted[0]])}")]
         possible = [*scores, *shares]
         if len(possible) == 1 and scores:
-            if scores[0] == SCORE and labels is not None and predictions is None:
-                require_mean(tables, SCORE, labels)
+            if scores[0] == SCORE and predictions is None:
+                others = [name for name in _shared_columns(tables) if not _names_no_label(name)]
+                for label in [labels] if labels is not None else binary_labels(tables, SCORE, others):
+                    require_mean(tables, SCORE, label)
             require_scores(tables, scores[0])
             return [statistic_of_metric(scores[0], scores[0], tables, _only(scores[0]))]
         if len(possible) == 1:
@@ -357,6 +375,12 @@ def _of_format(tables: Sequence[ExampleTable]) -> list[Statistic]:
     """Return the built-in statistics that the formats of all runs declare."""
     shared = [name for name in tables[0].statistics if all(name in table.statistics for table in tables[1:])]
     return [_chosen(name, "the statistic of this file format") for name in shared]
+
+
+def _names_no_label(name: str) -> bool:
+    """Whether the name of a column says that it holds something else than labels, such as ids."""
+    is_other = name in (*IDS, *SCORES) or _is_called_id(name) or ATTEMPT.fullmatch(name) is not None
+    return is_other or names_categories(name) or names_clusters(name)
 
 
 def _only(score: str) -> str:

@@ -2,7 +2,8 @@
 
 Four kinds of columns are considered:
 
-- columns whose name means a cluster, such as ``document``, and the first column of an id of several columns;
+- columns whose name means a cluster, such as ``document``, and of an id of several columns the first one and
+  those with the name of an id, as in ``step,question_id``;
 - columns of text with another name, if their values repeat and their name does not mean a category, as
   ``language`` does;
 - identity columns, such as the hash of an input, and columns with the name of an input, unless another part
@@ -28,6 +29,7 @@ from trackperm.statistic import Statistic
 from trackperm.tables.column_names import (
     ATTEMPT,
     CONTEXTS,
+    IDS,
     INPUTS,
     LABELS,
     PREDICTIONS,
@@ -132,7 +134,7 @@ def cluster_columns(
             continue
         # Hashes of 64 bits are as distinct as the values in practice, and far cheaper to sort.
         clusters = np.unique(values.hash().to_numpy(), return_inverse=True)[1]
-        is_called = name == _whole(id_names) or names_clusters(name)
+        is_called = name in _wholes(id_names) or names_clusters(name)
         found.append(ClusterColumn(name, clusters, is_called, name in inputs))
         if name in inputs or name in CONTEXTS:
             parts.append(clusters)
@@ -154,9 +156,9 @@ def _names(tables: Tables, statistic: Statistic, ids: tuple[str, ...]) -> Iterat
     taken = {*statistic.columns.values(), *statistic.used_columns, *statistic.slices}
     taken |= {*PREDICTIONS, *LABELS, *SCORES}
     taken |= {column for table in tables for column in table.metrics.values()}
-    whole = _whole(ids)
-    taken |= set(ids) if whole is None else {name for name in ids[1:] if not names_clusters(name)}
-    taken -= {whole}
+    wholes = _wholes(ids)
+    taken |= {name for name in ids if len(ids) == 1 or not names_clusters(name)}
+    taken -= {*wholes}
     inputs, schemas = _inputs(tables), [table.schema for table in tables]
     is_query = any(isinstance(table.data, LazyTable) and table.data.is_query for table in tables)
     called: list[str] = []
@@ -168,7 +170,7 @@ def _names(tables: Tables, statistic: Statistic, ids: tuple[str, ...]) -> Iterat
             continue
         types = [schema[name] for schema in schemas]
         is_text = all(type_ in (nw.String, nw.Categorical, nw.Enum) for type_ in types)
-        if name == whole or names_clusters(name):
+        if name in wholes or names_clusters(name):
             called += [name] if is_text or all(type_.is_integer() for type_ in types) else []
         elif is_query:
             continue
@@ -184,9 +186,9 @@ def _names(tables: Tables, statistic: Statistic, ids: tuple[str, ...]) -> Iterat
             yield name
 
 
-def _whole(ids: tuple[str, ...]) -> str | None:
-    """Return the first column of an id of several columns, which names the whole that contains examples."""
-    return ids[0] if len(ids) > 1 else None
+def _wholes(ids: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the columns of an id of several columns that may name the whole that contains examples."""
+    return () if len(ids) == 1 else (ids[0], *(name for name in ids[1:] if name in IDS))
 
 
 def _inputs(tables: Tables) -> set[str]:

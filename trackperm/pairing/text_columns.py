@@ -5,6 +5,9 @@ both in one column, it distinguishes them: the column stays text, provided that 
 values for equality. It is read as numbers if the statistic computes with it, or if the other run has types.
 Programs that write numbers, such as pandas, write each number in one way within a column. A prediction
 ``1.0`` in one column and a label ``1`` in another column, or in the other run, are therefore still numbers.
+
+Integer labels beside predictions of which some are words, such as ``N/A``, are compared as text, if no
+prediction is a number that is written in another way than an integer.
 """
 
 from __future__ import annotations
@@ -20,6 +23,8 @@ from trackperm.statistic.expressions.types import literal_type
 from trackperm.tables.column_types import ColumnType, numbers_in_two_ways, typed_columns
 from trackperm.tables.table import ExampleTable
 
+_NUMBER = r"^\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*$"
+_INTEGER = r"^(0|-?[1-9]\d*)$"
 _MOST = 8  # columns up to which all sets are tried: 256 sets at most
 
 
@@ -32,17 +37,19 @@ def text_columns(
     """Find the columns, among `names`, of numbers that are compared as text; `texts` are text in any case.
 
     It returns the columns in which a file writes a number in two ways, the columns that the statistic
-    compares with these, and a note for each number.
+    compares with these, and a note for each number; or else integers that it compares with words.
     """
     open_ = [name for name in names if name not in texts]
     found = {name: written for name in open_ if (written := numbers_in_two_ways(*tables, name)) is not None}
-    if not found:
+    free = [name for name in open_ if all(table.is_untyped(name) for table in tables)]
+    if not free:
         return (), []
     try:
         types = typed_columns(*tables, names, text=texts)[2]
     except InputTypeError:  # pairing raises it again when it reads the columns
         return (), []
-    free = [name for name in open_ if all(table.is_untyped(name) for table in tables)]
+    if not found:
+        return _beside_words(tables, free, types, statistic)
     chosen: tuple[str, ...] = ()
     for name in found:
         chosen = _with(name, chosen, free, types, statistic) or chosen
@@ -53,6 +60,33 @@ def text_columns(
         if name in chosen
     ]
     return chosen, notes
+
+
+def _beside_words(
+    tables: tuple[ExampleTable, ExampleTable],
+    free: Sequence[str],
+    types: Mapping[str, ColumnType],
+    statistic: Statistic,
+) -> tuple[tuple[str, ...], list[str]]:
+    """Return the integer columns that the statistic can only compare as text, and a note."""
+    integers = [name for name in free if types[name] is ColumnType.INTEGER][:_MOST]
+    words = [name for name in free if types[name] is ColumnType.TEXT]
+    if not integers or not words or _counts_with(statistic, types):
+        return (), []
+    sets = (chosen for size in range(1, len(integers) + 1) for chosen in combinations(integers, size))
+    fitting = (
+        chosen
+        for chosen in sets
+        if _counts_with(statistic, {**types, **dict.fromkeys(chosen, ColumnType.TEXT)})
+    )
+    chosen = next(fitting, ())
+    for name in (*words, *chosen):
+        for table in tables:
+            values = table.only([name]).polars_column(name)
+            if (values.str.contains(_NUMBER) & ~values.str.contains(_INTEGER)).any():
+                return (), []
+    verb = "is" if len(chosen) == 1 else "are"
+    return chosen, [f"{listed(chosen)} {verb} compared as text, as is {listed(words)}"] if chosen else []
 
 
 def _with(

@@ -28,7 +28,9 @@ _LOWER = _set(
     # error rates of recognition and translation, without `per`, which is a common word
     "wer cer ter hter eer der mer",
     # durations
-    "latency latencies duration durations runtime walltime ttft",
+    "latency latencies duration durations runtime walltime ttft elapsed timeout timeouts",
+    # distances of segmentations, trajectories and texts
+    "hausdorff hd epe ade fde editdist",
 )
 """Words for quantities that are better when lower; up to three words of a name are also looked up as one."""
 
@@ -38,6 +40,14 @@ _OPEN = _set(
 )
 """Words that leave the direction open: entropy may be desired, and some judges score the absence of toxicity.
 """
+
+_OPEN_ALONE = _set("rank ranks fp fn tokens")
+"""Words that leave the direction open unless another word than those of :data:`_PLAIN` stands beside them."""
+
+_PLAIN = _set(
+    "n num number count mean avg average median total of per the gold true correct target best first answer"
+    " output input prompt completion generated"
+)
 
 _REVERSED = _set(
     "neg negative negated minus inverse no non without free avoided saved saving savings reduction reduced",
@@ -88,6 +98,8 @@ def direction_word(name: str) -> str | None:
     ('loss', None)
     """
     found = _found(name, _LOWER) or _found(name, _OPEN)
+    if found is None and {word for word, _ in _words(name)} <= _OPEN_ALONE | _PLAIN:
+        found = _found(name, _OPEN_ALONE)
     return None if found is None else name[found[0] : found[1]]
 
 

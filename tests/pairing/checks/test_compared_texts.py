@@ -70,3 +70,21 @@ def test_win_rate_needs_wins() -> None:
     assert "`--set win=VALUE` names the value" in str(caught.value.hint)
     found = trackperm.compare(*runs, "win_rate", parameters={"win": "model"})
     assert (found.baseline_score, found.candidate_score) == (0.75, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("spec", "options"),
+    [(None, {"metric": "winner=model_a"}), ("win_rate", {"parameters": {"win": "model_a"}})],
+)
+def test_the_name_of_a_column_that_varies_is_no_verdict(spec: str | None, options: dict[str, Any]) -> None:
+    """`model_a` is the run itself in one row and its opponent in the next."""
+    mine = {"id": range(4), "model_a": ["mine", "other"] * 2, "winner": ["model_a", "model_b"] * 2}
+    frames = [pl.DataFrame(mine), pl.DataFrame({**mine, "winner": ["model_b", "model_a"] * 2})]
+    if spec is not None:
+        options = {**options, "columns": {"outcome": "winner"}}
+    with pytest.raises(InputError, match="'model_a' in `winner` means something else from row to row"):
+        trackperm.compare(*frames, spec, **options)
+    found = trackperm.compare(*frames, spec, **options, allow_unseen=True)
+    assert found.baseline_score == 0.5
+    same = [frame.with_columns(model_a=pl.lit("mine")) for frame in frames]
+    assert trackperm.compare(*same, spec, **options).baseline_score == 0.5

@@ -26,14 +26,16 @@ def require_compared_texts(
     Raises
     ------
     InputError
-        If none of the texts occurs, or not the value of the parameter `win`, or if a text differs from a
-        value only in case, spaces or punctuation.
+        If none of the texts occurs, or not the value of the parameter `win`, if a text differs from a value
+        only in case, spaces or punctuation, or if it is the name of a column with several values.
     """
     compared = {name: _texts(tables, statistic.columns.get(name, name)) for name in statistic.compared_texts}
     present = {value for found in compared.values() for each in found for value in each.counts}
     notes = []
     for name, known in compared.items():
         texts, column = statistic.compared_texts[name], statistic.columns.get(name, name)
+        if not allow_unseen:
+            _require_one_meaning(tables, column, [text for text, _ in texts])
         absent = [(text, parameter) for text, parameter in texts if text not in present]
         if not absent or not known:
             continue
@@ -52,6 +54,21 @@ def require_compared_texts(
             )
         notes.append(f"look: {said}")
     return replace(statistic, found=(*statistic.found, *notes)) if notes else statistic
+
+
+def _require_one_meaning(tables: Sequence[ExampleTable], column: str, texts: Sequence[str]) -> None:
+    """Refuse a text that is the name of another column with several values, as in ``winner == 'model_a'``."""
+    for text in texts:
+        if text == column:
+            continue
+        for table, found in zip(tables, _texts(tables, text), strict=False):
+            if len(found.counts) > 1:
+                raise InputError(
+                    f"{text!r} in `{column}` means something else from row to row: the column `{text}` of"
+                    f" `{table.origin}` has {', '.join(found.shown())}",
+                    hint="log a column that says whether the run itself wins; `--allow-unseen` counts the"
+                    " value as it is.",
+                )
 
 
 def _texts(tables: Sequence[ExampleTable], column: str) -> list[DistinctValues]:
