@@ -230,6 +230,31 @@ class TestColumns:
         assert the_one(PLAIN, mixed, statistics=("exact_match",)).name == "exact_match"
 
     @pytest.mark.parametrize(
+        ("parts", "is_noted"),
+        [(["train", "test"], True), (["TRAIN ", None], False), (["val", "test"], False)],
+    )
+    def test_training_rows_beside_others(self, parts: list[Any], is_noted: bool) -> None:
+        frame = PLAIN.with_columns(split=pl.Series(parts * 10))
+        notes = the_one(PLAIN.with_columns(split=pl.lit("test")), frame).found
+        said = "look: `split` of `run 1` has 'test' (10), 'train' (10), and all of these rows are counted;"
+        assert [note.startswith(said) for note in notes] == [True] * is_noted
+        assert the_one(PLAIN, frame).found == ()
+
+    @pytest.mark.parametrize("text", ["28%", "0,5", "1,234.5"])
+    def test_a_score_that_is_text(self, text: str) -> None:
+        frame = pl.DataFrame({"id": [1, 2], "score": [text, "1"]})
+        with pytest.raises(
+            InputError, match=rf"`score` of `run 0` holds text, such as '{text}', and no numbers"
+        ):
+            asked(frame, frame)
+
+    def test_a_metric_of_runs_without_scores(self) -> None:
+        frame = pl.DataFrame({"id": [1, 2], "name": ["a", "b"]})
+        with pytest.raises(InputError, match="`run 0` has no metric `f2`") as caught:
+            asked(frame, frame, metrics=("f2",))
+        assert "its columns are `id`, `name`, and none of them holds scores" in str(caught.value.hint)
+
+    @pytest.mark.parametrize(
         ("ids", "row"),
         [
             (["0", "1", "2", "mean"], 4),
@@ -319,9 +344,8 @@ class TestColumns:
     def test_answers_that_never_equal_their_labels(self) -> None:
         """Free text is compared by its score; without one, the comparison is refused."""
         frame = pl.DataFrame({"id": [1, 2], "prediction": ["It is 4.", "It is 5."], "label": ["4", "6"]})
-        with pytest.raises(
-            InputError, match="no `prediction` equals its `label`, so the accuracy of each run"
-        ):
+        said = r"no `prediction` equals its `label`, as 'It is 4.' and '4', so the accuracy of each run"
+        with pytest.raises(InputError, match=said):
             asked(frame, frame)
         assert the_one(frame, frame, statistics=("accuracy",)).name == "accuracy"
         assert the_one(frame, frame, allow_unseen=True).name == "accuracy"

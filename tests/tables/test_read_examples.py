@@ -377,7 +377,7 @@ UNUSABLE = {
     "objects and text": ([{"a": 1}, "a"], "mixes objects (line 1) and text (line 2)"),
     "lists of both types": ([[1], ["a"]], "holds lists that are not of text alone or of numbers alone"),
     "lists of lists": ([[[1]]], "holds lists that are not of text alone or of numbers alone"),
-    "objects": ([{"a": "b"}, {"b": 2}], "holds lists or objects"),
+    "objects": ([None, {"a": "b"}, {"b": 2}], "holds lists or objects; the first one has the keys `a`"),
     "lists and objects": ([{"a": 1}, {"b": 2}, [3]], "holds lists or objects"),
     "an integer beyond int64": ([1, 2**63], "has an integer outside the range of int64 (line 2)"),
     "an integer below int64": ([1, -(2**63) - 1], "has an integer outside the range of int64 (line 2)"),

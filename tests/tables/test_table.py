@@ -274,3 +274,13 @@ def test_engines_agree(values: list[Any]) -> None:
     frames.append(ExampleTable.from_native(pd.DataFrame({"x": pd.Series(values, dtype=object)}), "pandas"))
     found = [typed(frame, frame) for frame in frames]
     assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize("names", ["id", ["doc", "id"]])
+def test_a_named_index_of_pandas_is_a_column(names: Any) -> None:
+    plain = pd.DataFrame({"doc": [1, 1, 2], "id": [3, 4, 3], "x": ["a", "b", "c"]})
+    table = ExampleTable.from_native(plain.set_index(names), "run")
+    assert set(table.columns) == {"doc", "id", "x"}
+    assert table.frame.get_column("id").to_list() == [3, 4, 3]
+    other = plain.set_index(plain["id"].rename("x"))  # a column has this name already
+    assert ExampleTable.from_native(other, "run").columns == ["doc", "id", "x"]

@@ -82,7 +82,7 @@ def candidates_of(columns: Sequence[Column], n_rows: int) -> dict[str, list[str]
         column.name
         for column in others
         if (is_called(column.name, "score") and (column.is_number or column.says_true))
-        or (column.is_number and not is_called(column.name, "label"))
+        or (column.is_number and not is_called(column.name, "label") and not is_called(column.name, "id"))
     ]
 
     def named(role: str) -> list[str]:

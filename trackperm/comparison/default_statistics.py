@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import polars as pl
 
 from trackperm.errors import InputError, TrackpermError
+from trackperm.pairing.checks.differences import shown
 from trackperm.pairing.checks.label_values import are_scores
 from trackperm.tables.column_names import REWARD, SCORE
-from trackperm.tables.column_types import LISTS, ColumnType, numbers_in_two_ways, typed_columns
+from trackperm.tables.column_types import FIRST_ROWS, LISTS, ColumnType, numbers_in_two_ways, typed_columns
 from trackperm.tables.query import Query
 from trackperm.tables.table import ExampleTable, have
 from trackperm.tables.written_lists import written_list
@@ -46,7 +47,8 @@ def why_no_accuracy(tables: Sequence[ExampleTable], prediction: str, label: str)
             return f"`{prediction}` of `{table.origin}` holds decimals, and `{label}` does not"
     if any(_any_equal(table, prediction, label) for table in tables):
         return None
-    return f"no `{prediction}` equals its `{label}`, so the accuracy of each run is 0"
+    said, meant = (_first(tables[0], name) for name in (prediction, label))
+    return f"no `{prediction}` equals its `{label}`, as {said} and {meant}, so the accuracy of each run is 0"
 
 
 def require_mean(tables: Sequence[ExampleTable], score: str, label: str) -> None:
@@ -146,6 +148,11 @@ def require_scores(tables: Sequence[ExampleTable], name: str) -> None:
             hint="leave the value empty where there is no score, and `--missing` says how that counts;"
             f" `--metric {name}` compares means of `{name}` as it is.",
         )
+
+
+def _first(table: ExampleTable, name: str) -> str:
+    values = table.head(FIRST_ROWS).only((name,)).polars_column(name).drop_nulls()
+    return shown(values[0]) if len(values) else "no value"
 
 
 def _any_equal(table: ExampleTable, prediction: str, label: str) -> bool:

@@ -16,7 +16,7 @@ from trackperm.messages import did_you_mean, listed
 from trackperm.statistic import Statistic, builtin_names, load_statistic, read_statistic
 from trackperm.statistic.direction import direction_word, lower_is_better_by_name
 from trackperm.statistic.document import dump
-from trackperm.tables.column_names import PASSED
+from trackperm.tables.column_names import IDS, PASSED
 from trackperm.tables.column_types import FIRST_ROWS, is_number, typed_columns
 from trackperm.tables.table import ExampleTable, have
 
@@ -128,10 +128,13 @@ def column_of_metric(name: str, tables: Sequence[ExampleTable]) -> str:
     column = columns.pop()
     if columns or not have(tables, [column]):
         table = next((table for table in tables if column not in table.columns), tables[0])
-        known = [*metrics_of(table), *(each for each in table.columns if is_number(each, [table]))]
+        numbers = [each for each in table.columns if each not in IDS and is_number(each, [table])]
+        known = [*metrics_of(table), *numbers]
         raise InputError(
             f"`{table.origin}` has no metric `{name}`",
-            hint=f"its scores are {listed(dict.fromkeys(known))}.{did_you_mean(name, known)}",
+            hint=f"its scores are {listed(dict.fromkeys(known))}.{did_you_mean(name, known)}"
+            if known
+            else f"its columns are {listed(table.columns)}, and none of them holds scores.",
         )
     if not is_number(column, tables):
         require_like_scores(tables, column)
@@ -156,6 +159,15 @@ def require_like_scores(tables: Sequence[ExampleTable], column: str) -> None:
         f" that of `{numbers[0].origin}` has numbers or booleans",
         hint="write its values in the same way in all runs, such as 1 and 0, or true and false.",
     )
+
+
+def first_text(table: ExampleTable, column: str) -> str | None:
+    """Return the first value of a column of text; None for another column."""
+    try:
+        values = table.head(FIRST_ROWS).only((column,)).polars_column(column).drop_nulls()
+    except TrackpermError:
+        return None
+    return str(values[0]) if values.dtype == pl.String and len(values) else None
 
 
 def _is_open(name: str) -> bool:

@@ -32,6 +32,7 @@ from trackperm.comparison.default_statistics import (
 )
 from trackperm.comparison.log_metrics import (
     column_of_metric,
+    first_text,
     metrics_of,
     named_metric,
     own_metrics,
@@ -47,6 +48,7 @@ from trackperm.messages import listed
 from trackperm.pairing.checks.compared_texts import require_compared_texts
 from trackperm.pairing.checks.label_values import require_label_values
 from trackperm.pairing.checks.spellings import other_spellings
+from trackperm.pairing.checks.splits import training_rows
 from trackperm.pairing.checks.summary_rows import require_no_summary
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.class_columns import patterns_of_classes, with_class_columns
@@ -185,7 +187,8 @@ class Question:
         if not check_labels:
             return found
         found = [require_label_values(tables, each, allow_unseen=unseen) for each in found]
-        notes = [tuple(other_spellings(tables, each)) for each in found]
+        of_rows = tuple(training_rows(tables))
+        notes = [(*other_spellings(tables, each), *of_rows) for each in found]
         return [
             replace(each, found=(*each.found, *said)) if said else each
             for each, said in zip(found, notes, strict=True)
@@ -240,13 +243,12 @@ class Question:
             return [statistic_of_metric(scores[0], scores[0], tables, _only(scores[0]))]
         if len(possible) == 1:
             return [*shares.values()]
-        for name in SCORES if not possible else ():
-            if have(tables, [name]):
-                require_like_scores(tables, name)
         if possible:
             found = f"each of {listed(possible)} could be the score"
         else:
-            found = refusal or f"their columns are {listed(_shared_columns(tables))}"
+            found = (
+                refusal or _texts_as_scores(tables) or f"their columns are {listed(_shared_columns(tables))}"
+            )
         runs = listed(dict.fromkeys(table.origin for table in tables[:2]))
         raise InputError(
             f"the statistic of {runs} is unclear: {found}",
@@ -375,6 +377,17 @@ def _of_format(tables: Sequence[ExampleTable]) -> list[Statistic]:
     """Return the built-in statistics that the formats of all runs declare."""
     shared = [name for name in tables[0].statistics if all(name in table.statistics for table in tables[1:])]
     return [_chosen(name, "the statistic of this file format") for name in shared]
+
+
+def _texts_as_scores(tables: Sequence[ExampleTable]) -> str | None:
+    """Say what a column holds that has the name of a score and text; refuse text beside numbers."""
+    for name in SCORES:
+        if have(tables, [name]):
+            require_like_scores(tables, name)
+            for table in tables:
+                if (text := first_text(table, name)) is not None:
+                    return f"`{name}` of `{table.origin}` holds text, such as {text!r}, and no numbers"
+    return None
 
 
 def _names_no_label(name: str) -> bool:

@@ -184,7 +184,8 @@ class _Column:
             texts = _objects_of_numbers(table.frame.get_column(name).to_list())
             if texts is None:
                 raise InputTypeError(
-                    f"{where} {table.unusable[name]}", hint="give every value the same type."
+                    f"{where} {table.unusable[name]}",
+                    hint="give every value the same type: text or a number.",
                 )
             return cls(pl.Series(name, texts, pl.String), ColumnType.TEXT, table.origin, False)
         values, type_ = _normalised(to_polars(table.frame.get_column(name), where), where)

@@ -13,6 +13,7 @@ import narwhals as nw
 import polars as pl
 
 from trackperm.errors import SourceError, UnusableColumnError
+from trackperm.messages import listed
 from trackperm.tables.expansion import Expansion, require_columns
 from trackperm.tables.named_frame import named_frame
 from trackperm.tables.table import ExampleTable
@@ -121,6 +122,11 @@ def _typed(name: str, values: Sequence[Any], place: Callable[[int], str]) -> pl.
         return pl.Series(name, values, dtype=pl.Float64, strict=False)
     if types == {list}:
         return _lists(name, values)
+    if types == {dict}:
+        keys = next(value for value in values if value is not None)
+        raise UnusableColumnError(
+            f"holds lists or objects; the first one has the keys {listed(map(str, keys))}"
+        )
     if types <= {list, dict}:
         raise UnusableColumnError("holds lists or objects")
     names = {type_: _NAMES.get(type_, f"values of type `{type_.__name__}`") for type_ in types}

@@ -65,6 +65,8 @@ class ExampleTable:
     def from_native(cls, frame: Any, origin: str) -> ExampleTable:
         """Build from any data frame that narwhals accepts; the rows of a lazy frame stay in its engine.
 
+        A named index of pandas becomes columns, as in ``frame.set_index("id")``.
+
         Raises
         ------
         InputTypeError
@@ -74,6 +76,12 @@ class ExampleTable:
         SourceError
             If the name of a column is a pattern; see :func:`require_plain_names`.
         """
+        native = nw.to_native(frame, pass_through=True)
+        if nw.dependencies.is_pandas_dataframe(native):
+            frame = native
+            names = {name for name in frame.index.names if name is not None}
+            if names and names.isdisjoint(frame.columns):
+                frame = frame.reset_index()
         try:
             table = nw.from_native(frame)
         except TypeError as error:

@@ -282,6 +282,8 @@ def refuse_differences(
                 else "Both runs need the same reference answers: `--label NAME` names another column of"
                 " answers, `--id NAME` another column of ids."
             )
+            if all(a[:1] == "[" and sorted(a) == sorted(b) for _, a, b in cases.first):
+                hints.append("They list the same items in another order: sort the items of every list.")
         elif name in columns.identity:
             hints.append("The inputs differ: evaluate both runs on the same data and prompts.")
         else:
