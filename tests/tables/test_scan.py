@@ -68,7 +68,7 @@ def test_one_system_of_a_file_is_read_alone(tmp_path: Path, columns_read: list[s
         frame.write_parquet(tmp_path / f"{baseline}.parquet")
     paths = tmp_path / "prediction.parquet::prediction", tmp_path / "own.parquet::own"
     assert compared(*map(str, paths), "-s", "accuracy")["n_examples"] == 2000
-    assert columns_read[:2] == [{"label", "prediction"}] * 2
+    assert columns_read[:4] == [{"id"}] * 2 + [{"label", "prediction"}] * 2
     assert all("time" not in columns for columns in columns_read)
     assert read_examples(tmp_path / "own.parquet", part="own").frame.columns == [
         *("id", "label", "prompt", "prediction", "time")

@@ -17,7 +17,7 @@ _SUMMARIES = (
 )
 # fmt: on
 
-_MOST = 1_000_000
+_MOST = 100_000
 """Most rows of a run that is searched: larger ones are not written by hand or by a spreadsheet."""
 
 
