@@ -175,6 +175,33 @@ def test_errors_of_the_statistic_are_raised(tmp_path: Path):
         trackperm.leaderboard(GOOD, spec)
 
 
+IDS = {"csv": "write_csv", "jsonl": "write_ndjson", "parquet": "write_parquet"}
+
+
+@pytest.mark.parametrize("missing", ["error", "drop", "wrong"])
+@pytest.mark.parametrize(
+    "formats", [("parquet", "jsonl", "csv"), ("csv", "parquet", "jsonl"), ("csv", "csv", "parquet")]
+)
+def test_ids_that_are_text_in_some_runs_only(formats: tuple[str, ...], missing: Any, tmp_path: Path):
+    """Regression: texts are in another order than integers, and the counts were put side by side by place.
+
+    The first run is right everywhere, so that its counts are the same in both orders.
+    """
+    n, wrong = 300, [set(), {*range(200, 220)}, {2, 20, 21, 200, 201, 202, 209, 210, 211}]
+    paths = []
+    for i, (suffix, places) in enumerate(zip(formats, wrong, strict=True)):
+        paths.append(tmp_path / f"{i}.{suffix}")
+        predictions = ["?" if place in places else "y" for place in range(n)]
+        run = pl.DataFrame({"id": range(n), "prediction": predictions, "label": ["y"] * n})
+        getattr(run, IDS[suffix])(paths[-1])
+    board = trackperm.leaderboard(paths, missing=missing)
+    assert board.n_examples == n
+    for pair in board.pairs:
+        names = [board.rows[i].name for i in (pair.baseline, pair.candidate)]
+        expected = trackperm.compare(*(tmp_path / Path(name).name for name in names))
+        assert (pair.test.pvalue, pair.test.n_discordant) == (expected.pvalue, expected.n_discordant)
+
+
 def test_a_missing_file_is_an_error(tmp_path: Path):
     with pytest.raises(SourceError, match="nowhere"):
         trackperm.leaderboard([GOOD["a"], str(tmp_path / "nowhere.csv")])

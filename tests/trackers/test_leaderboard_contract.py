@@ -214,3 +214,13 @@ def test_runs_that_the_tracker_lists_are_taken_where_references_are(
     assert board.key == board_of(store, runs, baseline=runs["third"]).key
     both = trackperm.compare(listed["second"], listed["first"], ["accuracy", "error_rate"])
     assert [published.look for published in trackperm.log(both)] == [1, 2]
+
+
+def test_two_references_to_one_run(store: TrackerStore, experiment: str, runs: dict[str, str]):
+    """A baseline that another reference names is one of the runs; listed twice, it is refused."""
+    by_name = f"{store.address()[0]}:{experiment}/third"
+    board = board_of(store, runs, baseline=by_name)
+    assert (len(board.rows), len(board.pairs)) == (3, 2)
+    assert board.key == board_of(store, runs, baseline=runs["third"]).key
+    with pytest.raises(InputError, match="are the same run"):
+        board_of(store, {**runs, "again": by_name})

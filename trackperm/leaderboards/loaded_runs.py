@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from trackperm.comparison import RunData, load_run
@@ -72,8 +74,11 @@ def load_runs(
     if baseline is not None:
         chosen = _named(baseline, named, runs)
         if chosen is None:
-            runs.insert(0, *read.sources([(None, baseline)], first=0))
-            chosen = 0
+            (found_baseline,) = read.sources([(None, baseline)], first=0)
+            chosen = next((i for i, run in enumerate(runs) if _is_same(run, found_baseline, baseline)), None)
+            if chosen is None:
+                runs.insert(0, found_baseline)
+                chosen = 0
     runs = _with_distinct_names(runs)
     return LoadedRuns(tuple(runs), tuple(unreadable), None if chosen is None else runs[chosen])
 
@@ -102,6 +107,7 @@ class _Reader:
                     source, name or (f"run {number}" if number else "baseline"), references=self.references
                 )
             found.append(run if name is None else replace(run, name=name))
+        _require_distinct(named, found)
         return found
 
     def experiment(self, experiment: str) -> tuple[list[RunData], list[ExcludedRun]]:
@@ -171,6 +177,24 @@ def experiment_runs(experiment: str, tracking_uri: str | None = None) -> tuple[T
 def _identity(source: str | TrackedRun) -> _Identity:
     """Return the reference and store of a run, since two stores can have equal references."""
     return (source, None) if isinstance(source, str) else (str(source.reference), source.tracking_uri)
+
+
+def _require_distinct(named: Sequence[tuple[str | None, Any]], runs: Sequence[RunData]) -> None:
+    """Refuse two references to one run of a tracker, unless they are given names."""
+    seen: dict[_Identity, Any] = {}
+    for (name, source), run in zip(named, runs, strict=True):
+        if run.run is not None and name is None:
+            other = seen.setdefault(_identity(run.run), source)
+            if other != source:
+                raise InputError(f"`{other}` and `{source}` are the same run", hint="name each run once.")
+
+
+def _is_same(run: RunData, other: RunData, source: Any) -> bool:
+    """Whether two runs are one run of a tracker, or one file; `source` is what the second was read from."""
+    if run.run is not None and other.run is not None:
+        return _identity(run.run) == _identity(other.run)
+    is_file = isinstance(source, str | Path) and run.run is None and other.run is None
+    return is_file and os.path.realpath(run.table.origin) == os.path.realpath(other.table.origin)
 
 
 def _named(baseline: Any, named: Sequence[tuple[str | None, Any]], runs: Sequence[RunData]) -> int | None:

@@ -134,11 +134,10 @@ def pair_all(
             hint="exclude such runs by `--missing error`.",
         )
 
+    place = next((i for i, run in enumerate(runs) if run is baseline), None)
+    runs = runs if by_position else _with_like_ids(runs, statistic)
     failures = {} if allow_unseen else _unseen(runs, statistic)
-    if baseline is None:
-        order = _most_agreed(runs, statistic, by_position=by_position)
-    else:
-        order = [next(i for i, run in enumerate(runs) if run is baseline)]
+    order = _most_agreed(runs, statistic, by_position=by_position) if place is None else [place]
     first = next((i for i in order if i not in failures), order[0])
     statistic = with_positive([runs[first].table], statistic, allow_unseen=allow_unseen)
     if not allow_unseen:
@@ -174,11 +173,46 @@ def pair_all(
         raise _too_few(incomplete, failures)
     if missing == "drop":
         entries = _on_common_examples(entries)
+    _require_one_order(entries)
     if not statistic.depends_on_both:
         _require_one_reading(entries)
     n_examples = entries[0].pairing.counts.frame.get_column("id").n_unique()
     n_largest = max(len(entry.data.table) for entry in entries)
     return PairedRuns(statistic, reference, tuple(entries), incomplete, n_examples, n_largest)
+
+
+def _with_like_ids(runs: Sequence[RunData], statistic: Statistic) -> list[RunData]:
+    """Convert integers in id columns to text in all runs, if another run has text there.
+
+    Examples are sorted by their ids, and texts are in another order than integers.
+    """
+    result = list(runs)
+    for name in id_columns(statistic.columns["id"], [run.table for run in runs]):
+        having = [i for i, run in enumerate(result) if name in run.table.columns]
+        integers = [
+            i
+            for i in having
+            if (table := result[i].table).schema[name].is_integer() and not table.is_untyped(name)
+        ]
+        if not integers or len(integers) == len(having):
+            continue
+        for i in integers:
+            table = result[i].table.with_text(name)
+            note = f"`{name}` has integers, which were compared as text"
+            result[i] = replace(result[i], table=replace(table, notes=(*table.notes, note)))
+    return result
+
+
+def _require_one_order(entries: Sequence[Entry]) -> None:
+    """Refuse runs whose examples are not in the same order: their counts are put side by side."""
+    first, *others = (entry.pairing.counts.frame.get_column("id") for entry in entries)
+    for entry, ids in zip(entries[1:], others, strict=True):
+        if not ids.equals(first):
+            raise InputTypeError(
+                f"the ids of `{entries[0].data.table.origin}` and `{entry.data.table.origin}` differ or have"
+                " different types",
+                hint="store the ids with the same type in all runs.",
+            )
 
 
 Failures = dict[int, InputError | InputTypeError | None]

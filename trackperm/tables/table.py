@@ -239,6 +239,10 @@ class ExampleTable:
         """Keep the first `n` rows."""
         return replace(self, data=self.data.head(n))
 
+    def with_text(self, name: str) -> ExampleTable:
+        """Return the table, in memory, with a column of integers or other plain values as text."""
+        return replace(self, data=self.frame.with_columns(nw.col(name).cast(nw.String)))
+
     def with_rows(self, rows: pl.DataFrame) -> ExampleTable:
         """Replace all rows and columns by those of a data frame of polars."""
         return replace(self, data=nw.from_native(rows, eager_only=True))
