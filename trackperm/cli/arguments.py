@@ -10,6 +10,7 @@ import typer
 
 from trackperm import choices
 from trackperm.errors import InputError
+from trackperm.messages import listed
 
 if TYPE_CHECKING:
     from trackperm.comparison import Comparison
@@ -64,7 +65,7 @@ TrackingUri = Annotated[
 # The statistic and its columns.
 
 StatisticName = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
         "--statistic",
         "-s",
@@ -100,8 +101,9 @@ Metrics = Annotated[
     ),
 ]
 Metric = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
+        "--metric",
         metavar="NAME",
         help="A metric of the runs, or a column of scores, whose means are compared, or a value, such as"
         " verdict=CORRECT or verdict!=WRONG, whose shares are compared.",
@@ -419,6 +421,16 @@ def reproductions(
     if compat is None:
         return [None for _ in comparisons]
     return [reproduce(compat, each, n_shuffles=n_shuffles or N_SHUFFLES, seed=seed) for each in comparisons]
+
+
+def at_most_one(option: str, values: Sequence[str] | None) -> tuple[str, ...]:
+    """Refuse an option that is repeated although one value is used."""
+    if values and len(values) > 1:
+        raise InputError(
+            f"`{option}` is given {len(values)} times, as {listed(values)}; expected one",
+            hint="run the command once for each.",
+        )
+    return tuple(values or ())
 
 
 def columns_of_one(texts: Sequence[str] | None, role: str) -> dict[str, str]:

@@ -109,8 +109,8 @@ def leaderboard(
     options = a.options_of_test(alternative, alpha, n_samples=n_samples, seed=seed, memory=memory)
     columns = a.columns(other_columns, id=id_column, prediction=prediction, label=label)
     question = Question(
-        statistics=() if statistic is None else (statistic,),
-        metrics=() if metric is None else (metric,),
+        statistics=a.at_most_one("--statistic", statistic),
+        metrics=a.at_most_one("--metric", metric),
         parameters=a.assignments(settings),
         columns=columns,
         resolution=resolution,

@@ -112,7 +112,7 @@ def power(
             alternative=alternative,
             n_resamples=n_resamples,
             seed=seed,
-            metric=metric,
+            metric=next(iter(a.at_most_one("--metric", metric)), None),
             parameters=assignments(settings),
             columns=a.columns(other_columns, id=id_column, prediction=prediction, label=label),
             missing=missing,

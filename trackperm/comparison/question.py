@@ -269,7 +269,12 @@ class Question:
             min(verdicts, key=lambda option: option.endswith(f"={PLACEHOLDER}"), default="")
         )
         value = f", a good value whose share is compared by `--metric {verdict}`" if verdicts else ""
-        options = [f"`--{role} COLUMN`" for role, column in roles.items() if column is None]
+        options = [
+            option
+            for role, column in roles.items()
+            if column is None
+            for option in _of_one(tables, role) or [f"`--{role} COLUMN`"]
+        ]
         named = f"name the columns of accuracy by {' and '.join(options)}, " if options else ""
         return named + (
             f"name a column of scores by `--metric COLUMN`{metric}{value}, or a statistic of"
@@ -388,6 +393,15 @@ def _texts_as_scores(tables: Sequence[ExampleTable]) -> str | None:
                 if (text := first_text(table, name)) is not None:
                     return f"`{name}` of `{table.origin}` holds text, such as {text!r}, and no numbers"
     return None
+
+
+def _of_one(tables: Sequence[ExampleTable], role: str) -> list[str]:
+    """Return options that name the columns of a role if each of two runs has one, with different names."""
+    own = [[name for name in (role, *_ROLES[role]) if name in table.columns] for table in tables]
+    if len(tables) != 2 or any(len(set(names)) != 1 for names in own):
+        return []
+    sides = zip(("baseline", "candidate"), own, strict=True)
+    return [f"`--{side}-column {role}={names[0]}`" for side, names in sides if names[0] != role]
 
 
 def _names_no_label(name: str) -> bool:

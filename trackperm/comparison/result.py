@@ -183,6 +183,14 @@ class Comparison(TwoRuns, Presented):
         """Score of the candidate; None if the statistic has no score of one run, or it is undefined."""
         return self._scores[0]
 
+    @property
+    def guaranteed_scores(self) -> tuple[float | None, float | None]:
+        """Scores of baseline and candidate, each in its own worst case if missing predictions are bounded."""
+        if not self.bounds:
+            return self.baseline_score, self.candidate_score
+        worst, best = self.bounds
+        return best.baseline_score, worst.candidate_score
+
     @cached_property
     def _scores(self) -> tuple[float | None, float | None]:
         """Scores of candidate and baseline."""

@@ -42,14 +42,15 @@ def publication(comparison: Comparison, look: int | None = None, in_leaderboards
         why = f"its {n_rows:,} distinct rows exceed {MAX_COUNT_ROWS:,}"
         remarks.append(f"count table: not logged, because {why}")
     statistic = comparison.statistic.name
+    baseline_score, candidate_score = comparison.guaranteed_scores
     candidate_tags: RunTags = {
         f"sig.{statistic}": comparison_cell(comparison),
         f"sig.{statistic}.vs": rendered.baseline_name,
-        **score_tag(statistic, comparison.candidate_score),
+        **score_tag(statistic, candidate_score),
     }
     baseline_tags: RunTags = {
         f"sig.{statistic}.baseline_of": f"{rendered.candidate_name} {comparison.marker}",
-        **score_tag(statistic, comparison.baseline_score),
+        **score_tag(statistic, baseline_score),
     }
     return Publication(
         key=comparison.key,

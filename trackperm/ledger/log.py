@@ -108,6 +108,11 @@ def log(
     <BLANKLINE>
     Hint: give one: `trackperm.log(result, trackperm.open_tracker('mlflow', uri), 'experiment')`.
     """
+    if isinstance(tracker, str):
+        raise InputTypeError(
+            f"`tracker` is {tracker!r}; expected a tracker",
+            hint="open it: `trackperm.log(result, trackperm.open_tracker('mlflow', uri), 'experiment')`.",
+        )
     if isinstance(result, Comparison):
         return _log_comparison(result, tracker, container, alert=alert, tag_runs=tag_runs)
     if isinstance(result, Leaderboard):

@@ -86,10 +86,13 @@ def comparison_cell(comparison: Comparison) -> str:
     """Return score and verdict of the candidate: ``f1 0.9577 ▲ p=0.0019``.
 
     ``↓`` after the name of the statistic means that lower is better. Without scores of its own, the run is
-    shown with the difference, ``Δ+0.0120``.
+    shown with the difference, ``Δ+0.0120``. Where missing predictions are bounded, the score is that of the
+    worst case: ``accuracy ≥0.4500``.
     """
-    score = comparison.candidate_score
+    _, score = comparison.guaranteed_scores
     shown = f"Δ{format_number(comparison.difference, sign=True)}" if score is None else format_number(score)
+    if score is not None and comparison.bounds and score != comparison.bounds[1].candidate_score:
+        shown = f"{'≥' if comparison.statistic.greater_is_better else '≤'}{shown}"
     verdict = comparison.decision
     because = _pvalue(comparison).short()
     if verdict.depends_on_missing:

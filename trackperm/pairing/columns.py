@@ -247,7 +247,14 @@ def _lacking(
         role = roles[name]
         if role == "id":
             continue
-        options.append(f"`{_OPTIONS[role]} {guess}`" if role in _OPTIONS else f"`--column {role}={guess}`")
+        lackers = lacking[name]
+        if len(lackers) == 1 and role not in statistic.names_by_class:
+            side = "baseline" if lackers[0] is tables[0] else "candidate"
+            options.append(f"`--{side}-column {role}={guess}`")
+        else:
+            options.append(
+                f"`{_OPTIONS[role]} {guess}`" if role in _OPTIONS else f"`--column {role}={guess}`"
+            )
     hint = ", ".join(options) + (" names the column" if len(lacking) == 1 else " name the columns")
     if any(name in lacking for name in ids):
         hint += "; `--by-position` pairs rows in their order"

@@ -21,6 +21,7 @@ from trackperm.messages import did_you_mean, listed, listing
 from trackperm.tables.formats.log_table import columns_and_rows, table_of_rows
 from trackperm.tables.formats.parquet import tables_in_parts
 from trackperm.tables.json_values import parsed
+from trackperm.tables.likely_names import likeliest
 from trackperm.tables.source import Source, SourceFile
 from trackperm.tables.systems import of_system
 from trackperm.tables.table import ExampleTable
@@ -208,7 +209,7 @@ def choose(
             raise SourceError(
                 f"{called} has {len(found)} tables that could hold its predictions:\n\n"
                 + listing([f"{table.name}{_rows(table.n_rows)}" for table in found]),
-                hint=f"choose one: {choice(found[0].name)}.",
+                hint=f"choose one: {choice(likeliest(table.name for table in found))}.",
             )
     names = [*(f"{table.name} (of a chart)" for table in tables), *others]
     raise SourceError(

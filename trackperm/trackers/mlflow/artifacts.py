@@ -20,6 +20,7 @@ from mlflow.utils.uri import add_databricks_profile_info_to_artifact_uri
 from trackperm.errors import InputError, TrackerError
 from trackperm.messages import listed, listing
 from trackperm.tables import is_readable, tables_in_parts
+from trackperm.tables.likely_names import likeliest
 from trackperm.trackers.mlflow.evaluations import TRACES, has_assessed_traces
 from trackperm.trackers.mlflow.store import Store, downloaded
 from trackperm.trackers.predictions import Predictions
@@ -139,7 +140,8 @@ def find_table(store: Store, run: TrackedRun, *, is_evaluation: bool = False) ->
         raise InputError(
             f"{called} has {len(contents.tables)} artifacts that could hold its predictions:\n\n"
             + listing([f"{table.path}{_size(table)}" for table in contents.tables]),
-            hint=f"choose one: `--artifact {contents.tables[0].path}`.",
+            hint=f"choose one: `--artifact {likeliest(table.path for table in contents.tables)}`; of two runs"
+            " that have it under different names, `--artifact BASELINE_PATH,CANDIDATE_PATH`.",
         )
     has = f"only {listed(contents.others)}" if contents.others else "no artifacts at all"
     raise InputError(
