@@ -141,10 +141,10 @@ def _require_integer(option: str, value: object, smallest: int) -> None:
         raise InputError(f"`--{option}` is {value!r}; expected an integer of at least {smallest}")
 
 
-def require_level(alpha: float) -> None:
+def require_level(alpha: object) -> None:
     """Refuse a level that is not between 0 and 1, or so small that fractions of it underflow."""
-    if not _LEAST_LEVEL <= alpha < 1.0:
-        raise InputError(f"`alpha` is {alpha}; expected a number between 0 and 1, such as 0.05")
+    if not isinstance(alpha, int | float | np.number) or not _LEAST_LEVEL <= alpha < 1.0:
+        raise InputError(f"`alpha` is {alpha!r}; expected a number between 0 and 1, such as 0.05")
 
 
 def require_choice(option: str, value: object, choices: Collection[str], *, hint: str = "") -> None:

@@ -222,6 +222,11 @@ class Store:
             engine.dispose()
 
     def _nothing_there(self, path: Path) -> InputError:
+        if self.uri == str(path) and path.is_file():
+            return InputError(
+                f"`{self.label}` is a file, and no address of an MLflow store",
+                hint=f"if it is a database of SQLite, write `sqlite:///{self.uri}`.",
+            )
         return InputError(
             f"`{self.label}` is not an MLflow store, and trackperm does not create one (looked for"
             f" `{path.absolute()}`)",

@@ -64,8 +64,10 @@ class WandbTracker:
         if _is_offline(locator):
             return find_offline_run(locator)
         if locator.startswith((".", "/", "~")) or "offline-run-" in locator:
+            exists = Path(locator).expanduser().exists()
+            what = "is not the folder of a W&B run" if exists else "does not exist"
             raise InputError(
-                f"`{locator}` is not the folder of a W&B run; expected one called `offline-run-<time>-<id>`",
+                f"`{locator}` {what}; expected a folder called `offline-run-<time>-<id>`",
                 hint="W&B writes it to the folder `wandb` where the run was started.",
             )
         with _wandb():
