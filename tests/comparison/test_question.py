@@ -207,6 +207,27 @@ class TestColumns:
         if name == "relevance":
             assert the_one(frame, other).name == "score"
 
+    @pytest.mark.parametrize(
+        ("names", "options"),
+        [
+            (({}, {"label": "target"}), "`--candidate-column label=target`"),
+            (
+                ({"label": "gold"}, {"label": "target"}),
+                "`--baseline-column label=gold` and `--candidate-column",
+            ),
+            (
+                ({"label": "gold", "prediction": "pred"}, {}),
+                "`--baseline-column prediction=pred` and `--base",
+            ),
+            (({"label": "x"}, {}), "`--label COLUMN`"),
+        ],
+    )
+    def test_columns_with_another_name_in_one_run(self, names: Any, options: str) -> None:
+        frames = [PLAIN.rename(own) for own in names]
+        with pytest.raises(InputError, match="is unclear") as caught:
+            asked(*frames)
+        assert options in str(caught.value.hint)
+
     @pytest.mark.parametrize("column", ["prediction", "label"])
     def test_a_column_that_the_runs_lack(self, column: str) -> None:
         with pytest.raises(InputError, match="`nosuch`"):

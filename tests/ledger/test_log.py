@@ -25,6 +25,13 @@ def test_a_leaderboard_has_no_alert():
         trackperm.log(board, alert=True)
 
 
+def test_a_place_is_a_tracker():
+    comparison = trackperm.compare(answers([True, False]), answers([True, True]))
+    with pytest.raises(InputTypeError, match="`tracker` is 'mlflow:churn'; expected a tracker") as caught:
+        trackperm.log(comparison, "mlflow:churn")  # type: ignore[call-overload]
+    assert "trackperm.open_tracker('mlflow', uri)" in str(caught.value.hint)
+
+
 @pytest.mark.parametrize("result", ["a.parquet", None, {"a": 1}, ["a"]])
 def test_only_results_are_logged(result: Any):
     with pytest.raises(InputTypeError, match="expected a comparison, several, or a leaderboard"):

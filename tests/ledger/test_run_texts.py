@@ -10,6 +10,7 @@ from support.comparisons import accuracy, answers, named
 
 import trackperm
 from trackperm.comparison import Comparison, corrected
+from trackperm.ledger.comparison_publication import publication
 from trackperm.ledger.run_texts import comparison_cell, comparison_name, leaderboard_cell
 
 LOWER = "counts:\n  wrong: prediction != label\n  n: 1\nscore: wrong / n\ngreater_is_better: false\n"
@@ -92,7 +93,13 @@ def test_a_verdict_that_depends_on_missing_predictions_shows_no_p():
     assert comparison_name(found) == (
         "candidate cannot be told from baseline in accuracy: it depends on missing predictions"
     )
-    assert comparison_cell(found).endswith("≈ depends on missing predictions")
+    assert comparison_cell(found) == "accuracy ≥0.7500 ≈ depends on missing predictions"
+    published = publication(found)
+    assert published.candidate_tags["sig.accuracy.score"] == 0.75
+    assert published.baseline_tags["sig.accuracy.score"] == 0.7
+    turned = trackperm.compare(candidate, baseline, "accuracy", missing="bounds")
+    assert comparison_cell(turned).startswith("accuracy 0.7000 ")
+    assert publication(turned).baseline_tags["sig.accuracy.score"] == 0.75
 
 
 def test_lower_is_better(tmp_path):

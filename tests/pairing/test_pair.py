@@ -195,11 +195,12 @@ REFUSED = {
         "the statistic `accuracy` needs columns `id`, `prediction`, `label`\n\n"
         "    `base` has `id`, `prediction`, `label`\n"
         "    `cand` lacks `prediction` and has `id`, `predictions`, `label`\n\n"
-        "Hint: `--prediction predictions` names the column.",
+        "Hint: `--candidate-column prediction=predictions` names the column.",
     ),
     "no column that it names": (
         table("cand", qid=["a"], pred=["x"], gold=["x"]),
-        "Hint: `--id qid`, `--prediction pred`, `--label gold` name the columns; `--by-position` pairs rows",
+        "Hint: `--candidate-column id=qid`, `--candidate-column prediction=pred`,"
+        " `--candidate-column label=gold` name the columns; `--by-position` pairs rows",
     ),
 }  # fmt: skip
 

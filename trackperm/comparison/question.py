@@ -46,10 +46,9 @@ from trackperm.exact.options import require_choice
 from trackperm.exact.scores.resolution import Resolution
 from trackperm.messages import listed
 from trackperm.pairing.checks.compared_texts import require_compared_texts
-from trackperm.pairing.checks.label_values import require_label_values
-from trackperm.pairing.checks.spellings import other_spellings
+from trackperm.pairing.checks.label_values import other_spellings, require_label_values
 from trackperm.pairing.checks.splits import training_rows
-from trackperm.pairing.checks.summary_rows import require_no_summary
+from trackperm.pairing.columns import require_no_summary
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.class_columns import patterns_of_classes, with_class_columns
 from trackperm.statistic.direction import lower_is_better_by_name
@@ -62,6 +61,7 @@ from trackperm.tables.column_names import (
     PREDICTIONS,
     SCORE,
     SCORES,
+    SPLITS,
     names_categories,
     names_clusters,
 )
@@ -187,7 +187,7 @@ class Question:
         if not check_labels:
             return found
         found = [require_label_values(tables, each, allow_unseen=unseen) for each in found]
-        of_rows = tuple(training_rows(tables))
+        of_rows = tuple(training_rows(tables)) if any(have(tables, [name]) for name in SPLITS) else ()
         notes = [(*other_spellings(tables, each), *of_rows) for each in found]
         return [
             replace(each, found=(*each.found, *said)) if said else each

@@ -6,8 +6,10 @@ import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import polars as pl
+
 from trackperm.choices import Missing, RepeatsInSpec
-from trackperm.errors import InputError, PairingError
+from trackperm.errors import InputError, InputTypeError, PairingError
 from trackperm.messages import listed
 from trackperm.pairing.report import OUTCOMES
 from trackperm.pairing.text_columns import text_columns
@@ -19,6 +21,18 @@ from trackperm.tables.table import ExampleTable, id_columns
 _OPTIONS = {"prediction": "--prediction", "label": "--label"}
 _USUAL = {"prediction": PREDICTIONS, "label": LABELS}
 _NOT_COUNTED = {*PREDICTIONS, *LABELS, *INPUTS}
+
+# fmt: off
+_SUMMARIES = (
+    "mean", "average", "avg", "total", "sum", "std", "stdev", "stddev", "count", "min", "max", "median",
+    "overall", "all", "aggregate", "summary", "25%", "50%", "75%", "macro avg", "micro avg", "weighted avg",
+    "grand total",
+)
+"""Ids of rows that summarise the others."""
+# fmt: on
+
+_MOST_ROWS = 100_000
+"""Most rows of a run that is searched for such ids: larger ones come from no spreadsheet."""
 
 
 @dataclass(frozen=True)
@@ -206,6 +220,36 @@ def require_id_types(ids: Sequence[str], types: Mapping[str, ColumnType]) -> Non
             )
 
 
+def require_no_summary(tables: Sequence[ExampleTable], id_: str) -> None:
+    """Refuse an id that is the word for a summary, if every other id of the run has a digit.
+
+    Raises
+    ------
+    PairingError
+        If there is one; the message names its row.
+    """
+    for table in tables:
+        for name in id_columns(id_, [table]):
+            if name not in table.columns or len(table) > _MOST_ROWS:
+                continue
+            try:
+                ids = table.only((name,)).polars_column(name)
+            except InputTypeError:
+                continue  # the pairing reports the error
+            if ids.dtype != pl.String:
+                continue
+            is_summary = ids.str.strip_chars().str.to_lowercase().is_in(_SUMMARIES).fill_null(False)
+            others = ids.filter(~is_summary).drop_nulls()
+            if not is_summary.any() or others.is_empty() or not others.str.contains(r"\d").all():
+                continue
+            row = int(is_summary.arg_max() or 0)
+            raise PairingError(
+                f"row {row + 1} of `{table.origin}` has the `{name}` {ids[row]!r}, which is the name of a"
+                " summary of the other rows",
+                hint="remove such rows, or give the example another id: each row has to be an example.",
+            )
+
+
 def _notes_of_files(baseline: ExampleTable, candidate: ExampleTable) -> list[str]:
     """Return the notes of the readers, and a note for every fact in which the two files differ."""
     notes = [f"`{table.origin}`: {note}" for table in (baseline, candidate) for note in table.notes]
@@ -241,11 +285,12 @@ def _lacking(
         else _guess(name, roles[name], lackers, taken=needed)
         for name, lackers in lacking.items()
     }
-    if any(name in lacking for name in ids):
+    is_one_id = len(ids) == 1 and len(lacking.get(ids[0], tables)) == 1
+    if any(name in lacking for name in ids) and not is_one_id:
         options.append(f"`--id {','.join(guesses.get(name, name) for name in ids)}`")
     for name, guess in guesses.items():
         role = roles[name]
-        if role == "id":
+        if role == "id" and not is_one_id:
             continue
         lackers = lacking[name]
         if len(lackers) == 1 and role not in statistic.names_by_class:

@@ -38,6 +38,9 @@ IDS = (
 )
 """Usual names of columns of ids."""
 
+SPLITS = ("split", "subset", "partition")
+"""Usual names of columns that divide a data set into training and test data."""
+
 INPUTS = ("question", "prompt", "input", "inputs", "query", "text", "sentence", "problem", "instruction")
 """Usual names of columns of inputs, which identify examples if every example has a different input."""
 

@@ -117,7 +117,7 @@ def test_several_tables_are_listed_and_none_is_preferred(offline_runs: OfflineRu
         read(offline_runs["tables"])
     for line in ("by epoch  (5 rows)", "nested.deep  (7 rows)", "increments  (12 rows)", "final  (3 rows)"):
         assert line in caught.value.message
-    assert caught.value.hint == f"choose one: `{offline_runs['tables']}::by epoch`."
+    assert caught.value.hint == f"choose one: `{offline_runs['tables']}::eval/dev set`."
     with pytest.raises(SourceError, match="5 tables") as caught:
         read(offline_runs["files"])
     assert "notes.json" not in caught.value.message

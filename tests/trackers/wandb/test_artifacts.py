@@ -129,7 +129,7 @@ def test_every_kind_of_table(project: Project):
     assert len(project.used(run, "increments")) == 3
     with pytest.raises(SourceError, match=r"5 tables[\s\S]*  increments  \(12 rows\)") as caught:
         project.read(run)
-    assert caught.value.hint == "choose one: `--artifact 'by epoch'`."
+    assert caught.value.hint == "choose one: `--artifact 'eval/dev set'`."
     with pytest.raises(SourceError, match=r"no table `joined`[\s\S]*it has `by epoch`"):
         project.read(run, "joined")
 

@@ -58,7 +58,7 @@ def test_its_table_is_read(offline_runs: OfflineRuns):
     assert (len(table), table.origin) == (N_ROWS, str(run.reference))
     run = find_offline_run(str(offline_runs["tables"]))
     assert len(read_offline_run(run, "nested.deep")) == 7
-    with pytest.raises(InputError, match=r"7 tables[\s\S]*choose one: `artifact=.by epoch.`"):
+    with pytest.raises(InputError, match=r"7 tables[\s\S]*choose one: `artifact=.eval/dev set.`"):
         read_offline_run(run)
 
 
@@ -67,7 +67,7 @@ def test_folders_that_are_not_there_are_not_looked_up_on_a_server(
     locator: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError, match=f"`{locator}` is not the folder of a W&B run"):
+    with pytest.raises(InputError, match=f"`{locator}` does not exist"):
         open_tracker("wandb").find(locator)
 
 

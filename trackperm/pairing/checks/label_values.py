@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from trackperm.errors import InputError, InputTypeError, SpecError
+from trackperm.errors import InputError, InputTypeError, SpecError, TrackpermError
 from trackperm.messages import did_you_mean, listed, side_by_side
 from trackperm.pairing.checks.differences import shown, trivial_difference
 from trackperm.statistic import Statistic, load_statistic
@@ -24,7 +24,7 @@ from trackperm.tables.column_types import LISTS, ColumnType, typed_columns
 from trackperm.tables.lazy_table import COUNT, LazyTable
 from trackperm.tables.named_frame import named_frame
 from trackperm.tables.query import Query
-from trackperm.tables.table import ExampleTable, id_columns
+from trackperm.tables.table import ExampleTable, have, id_columns
 
 MOST_CLASSES = 2**16
 """Most distinct labels that count as classes; with more, labels are free answers and are not checked."""
@@ -33,6 +33,7 @@ _SHOWN = 5
 """Number of values that a message lists."""
 
 _FIRST = 2**12  # first rows: nearly always they contain a predicted label, so that no more have to be read
+_FIRST_TEXTS = 100_000  # rows of a run in which other spellings of labels are counted
 _SLICE = 2**20  # rows that are read at once
 _FEW = (
     0.05  # share of decimals among predictions of classes, such as wrong answers to questions of arithmetic
@@ -285,6 +286,33 @@ def require_predicted(table: ExampleTable, statistic: Statistic) -> None:
         f" `{table.origin}` is a label{_side_by_side(statistic, predictions, labels)}{difference}",
         hint=f"write the labels and predictions of a class in the same way; {_OTHER_COLUMNS}",
     )
+
+
+def other_spellings(tables: Sequence[ExampleTable], statistic: Statistic) -> Iterator[str]:
+    """Yield a note for each run with such predictions, if the statistic tests predictions for equality."""
+    if not statistic.tells_classes:
+        return
+    prediction, label = statistic.columns["prediction"], statistic.columns["label"]
+    if prediction == label or not have(tables, [prediction, label]):
+        return
+    for table in tables:
+        try:
+            head = table.head(_FIRST_TEXTS).only([prediction, label])
+            typed, _, types = typed_columns(head, head, [prediction, label])
+        except TrackpermError:
+            continue  # the pairing reports the error
+        if {types[prediction], types[label]} != {ColumnType.TEXT}:
+            continue
+        texts = pl.DataFrame({name: typed.frame[name].to_polars() for name in (prediction, label)})
+        plain = [pl.col(name).str.strip_chars().str.to_lowercase() for name in (prediction, label)]
+        others = texts.filter((pl.col(prediction) != pl.col(label)) & (plain[0] == plain[1]))
+        if len(others):
+            said, meant = others.row(0)
+            among = f" of the first {_FIRST_TEXTS:,}" if len(texts) == _FIRST_TEXTS else ""
+            yield (
+                f"look: {len(others):,}{among} predictions of `{table.origin}` count as wrong although only"
+                f" case or spaces differ from the label, such as {said!r} and {meant!r}"
+            )
 
 
 def are_scores(table: ExampleTable, prediction: str, label: str) -> bool:

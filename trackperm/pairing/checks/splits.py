@@ -6,15 +6,15 @@ from collections.abc import Iterator, Sequence
 
 from trackperm.errors import InputTypeError
 from trackperm.pairing.checks.label_values import DistinctValues
+from trackperm.tables.column_names import SPLITS
 from trackperm.tables.table import ExampleTable, have
 
-_COLUMNS = ("split", "subset", "partition")
 _TRAINING = frozenset(("train", "training", "trn"))
 
 
 def training_rows(tables: Sequence[ExampleTable]) -> Iterator[str]:
     """Yield a note for each column by which some rows of a run are training data, and others are not."""
-    for name in _COLUMNS:
+    for name in SPLITS:
         for table in tables if have(tables, [name]) else ():
             try:
                 found = DistinctValues.of([table], name)
