@@ -208,10 +208,10 @@ def test_true_and_false_as_text_are_a_score(true: str, false: str, tmp_path: Pat
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        (["True", "False"], ["true", "false"], "their columns are `id`, `correct`"),
-        (["True", "maybe"], ["True", "False"], "their columns are `id`, `correct`"),
-        (["yes", "no"], ["True", "False"], "their columns are `id`, `correct`"),
-        (["False", "False"], ["False", "False"], "their columns are `id`, `correct`"),
+        (["True", "False"], ["true", "false"], "`correct` of `baseline` holds text, such as"),
+        (["True", "maybe"], ["True", "False"], "`correct` of `baseline` holds text, such as"),
+        (["yes", "no"], ["True", "False"], "`correct` of `baseline` holds text, such as"),
+        (["False", "False"], ["False", "False"], "`correct` of `baseline` holds text, such as"),
     ],
 )
 def test_other_texts_are_no_score(old: list[str], new: list[str], said: str) -> None:
