@@ -78,6 +78,9 @@ MOST_FACTORS = 2**32
 """Largest number of box-row pairs: a quarter of a minute, after which other engines are quicker."""
 
 
+MOST_LEFT_OUT = 8
+"""Most rows without which survivors are estimated as well."""
+
 EXPONENTS = 2.0 ** np.arange(-8.0, 5.0)
 """Values of s that are tried for the number of frequencies."""
 
@@ -160,11 +163,19 @@ class FrequencySearch:
         """Estimated share of random frequencies above the threshold.
 
         The variance of a row's log modulus is pi^2 / 12 for a = 0; it is assumed to shrink with the square of
-        the mean.
+        the mean, and the sum to be normal. It is not where few rows have most of the coins, such as ties that
+        a shift has moved: what the other rows leave is a bound, for no row raises the modulus.
         """
-        deviation = math.pi / math.sqrt(12.0) / math.log(2.0) * float(np.linalg.norm(self._losses))
-        excess = self.log_threshold + float(self._losses.sum())
-        return math.erfc(excess / (max(deviation, 1e-300) * math.sqrt(2.0))) / 2.0
+        n_left_out = min(MOST_LEFT_OUT, self._losses.size - 1)
+        heaviest = np.sort(np.partition(self._losses, -n_left_out - 1)[-n_left_out - 1 :])[::-1]
+        mean, square = float(self._losses.sum()), float(self._losses @ self._losses)
+        shares = []
+        for loss in heaviest.tolist():
+            deviation = math.pi / math.sqrt(12.0) / math.log(2.0) * math.sqrt(max(square, 1e-300))
+            excess = self.log_threshold + mean
+            shares.append(math.erfc(excess / (deviation * math.sqrt(2.0))) / 2.0)
+            mean, square = mean - loss, square - loss * loss
+        return min(shares)
 
     def survivors(self, limit: int) -> IntArray:
         """Return the frequencies, at most `limit`, or raise CapacityError."""
