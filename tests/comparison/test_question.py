@@ -181,30 +181,31 @@ class TestColumns:
     @pytest.mark.parametrize(
         ("name", "values", "scores", "is_refused"),
         [
-            ("relevance", [0, 1] * 10, [i / 7 for i in range(20)], True),
-            ("is_anomaly", [False, True] * 10, [i / 20 for i in range(20)], True),
+            ("relevance", [0] * 10 + [1] * 10, [i / 7 for i in range(20)], True),
+            ("is_anomaly", [False] * 10 + [True] * 10, [i / 20 for i in range(20)], True),
             ("truth", ["no", "yes"] * 10, [i / 20 for i in range(20)], True),
-            ("relevance", [0, 1] * 10, [1, 2, 3, 4] * 5, False),
-            ("relevance", [0, 1, 2, 1] * 5, [i / 20 for i in range(20)], False),
-            ("document", [0, 1] * 10, [i / 20 for i in range(20)], False),
-            ("difficulty", [0, 1] * 10, [i / 20 for i in range(20)], False),
+            ("turn", [0, 1] * 10, [i / 20 for i in range(20)], False),
+            ("relevance", [0] * 10 + [1] * 10, [1, 2, 3, 4] * 5, False),
+            ("relevance", [0] * 6 + [1] * 7 + [2] * 7, [i / 20 for i in range(20)], False),
+            ("document", [0] * 10 + [1] * 10, [i / 20 for i in range(20)], False),
+            ("difficulty", [0] * 10 + [1] * 10, [i / 20 for i in range(20)], False),
         ],
     )
     def test_a_score_beside_labels_of_another_name(
         self, name: str, values: list[Any], scores: list[Any], is_refused: bool
     ) -> None:
+        """It is refused if it ranks them: of the score of an answer, a column of 0 and 1 says little."""
         frame = pl.DataFrame({"id": range(20), name: values, "score": scores})
         if is_refused:
             with pytest.raises(
                 InputError, match=f"what a model computed for the label in `{name}`"
             ) as caught:
                 asked(frame, frame.reverse())
-            assert f"`--statistic roc_auc --label {name}`" in str(caught.value.hint)
+            assert f"`--statistic roc_auc` with `--label {name}`" in str(caught.value.hint)
         else:
             assert the_one(frame, frame.reverse()).chosen == "the only score, `score`"
-        other = frame.with_columns(pl.Series(name, values[:1] * 20))  # differs, and so is no label
-        assert the_one(frame.drop(name), other.drop(name)).name == "score"
         if name == "relevance":
+            other = frame.with_columns(pl.Series(name, values[:1] * 20))  # differs, and so is no label
             assert the_one(frame, other).name == "score"
 
     @pytest.mark.parametrize(
@@ -244,9 +245,11 @@ class TestColumns:
         statistic = the_one(PLAIN, mixed)
         n = LABELS[15:].count("dog")
         assert statistic.found == (
-            f"look: {n} predictions of `run 1` count as wrong although only case or spaces differ from the"
-            " label, such as ' DOG' and 'dog'",
+            f"look: only case or spaces differ from the label in {n} predictions of `run 1`, such as ' DOG'"
+            " for 'dog'; they count as wrong",
         )
+        both = PLAIN.with_columns(label=pl.when(pl.col("id") == 0).then(pl.lit(" DOG")).otherwise("label"))
+        assert the_one(both, both.with_columns(prediction=mixed["prediction"])).found == ()
         assert the_one(PLAIN, PLAIN).found == ()
         assert the_one(PLAIN, mixed, statistics=("exact_match",)).name == "exact_match"
 
@@ -256,10 +259,16 @@ class TestColumns:
     )
     def test_training_rows_beside_others(self, parts: list[Any], is_noted: bool) -> None:
         frame = PLAIN.with_columns(split=pl.Series(parts * 10))
-        notes = the_one(PLAIN.with_columns(split=pl.lit("test")), frame).found
-        said = "look: `split` of `run 1` has 'test' (10), 'train' (10), and all of these rows are counted;"
-        assert [note.startswith(said) for note in notes] == [True] * is_noted
-        assert the_one(PLAIN, frame).found == ()
+        said = (
+            "look: `split` of `candidate` has 'train' (10), 'test' (10), and all of these rows are counted;"
+        )
+        found = trackperm.compare(PLAIN.with_columns(split=pl.lit("test")), frame)
+        assert [note.startswith(said) for note in found.pairing.notes if "split" in note] == [True] * is_noted
+        if is_noted:
+            whole, *slices = trackperm.compare(frame, frame, slices=["split"])
+            assert [
+                any("look: `split`" in note for note in each.pairing.notes) for each in (whole, *slices)
+            ] == [*(True, False, False)]
 
     @pytest.mark.parametrize("text", ["28%", "0,5", "1,234.5"])
     def test_a_score_that_is_text(self, text: str) -> None:
@@ -283,6 +292,7 @@ class TestColumns:
             (["25%", "1", "2", "3"], 1),
             (["cat", "dog", "cow", "mean"], None),
             (["mean", "std", "all", "min"], None),
+            (["all", "1", "all", "2"], None),
             (["q1", "q2", None, "q3"], None),
         ],
     )

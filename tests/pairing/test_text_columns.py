@@ -173,3 +173,11 @@ def test_integers_beside_words_and_other_numbers_are_refused(runs: Runs, number:
     old, new = runs.write([number, *labels[1:-1], "N/A"], labels), runs.write(labels, labels)
     with pytest.raises(InputError, match="text column `prediction` is compared with integer column `label`"):
         trackperm.compare(old, new, "accuracy")
+
+
+def test_integers_beside_words_alone_are_refused(runs: Runs) -> None:
+    """Predictions such as `class_1` would all be wrong."""
+    labels = [1, 2, 3, 10] * 5
+    old, new = runs.write([f"class_{label}" for label in labels], labels), runs.write(labels, labels)
+    with pytest.raises(InputError, match="text column `prediction` is compared with integer column `label`"):
+        trackperm.compare(old, new, "accuracy")

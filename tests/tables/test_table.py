@@ -284,3 +284,10 @@ def test_a_named_index_of_pandas_is_a_column(names: Any) -> None:
     assert table.frame.get_column("id").to_list() == [3, 4, 3]
     other = plain.set_index(plain["id"].rename("x"))  # a column has this name already
     assert ExampleTable.from_native(other, "run").columns == ["doc", "id", "x"]
+
+
+@pytest.mark.parametrize("names", [[0], [None], ["u", "u"], ["x", "y"], [None, "id"]])
+def test_an_index_of_pandas_without_new_names_is_none(names: list[Any]) -> None:
+    index = pd.MultiIndex.from_tuples([(1, 2)[: len(names)]], names=names)
+    frame = pd.DataFrame({"x": ["a"]}, index=index if len(names) > 1 else pd.Index([1], name=names[0]))
+    assert ExampleTable.from_native(frame, "run").columns == ["x"]

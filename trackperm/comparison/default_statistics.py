@@ -15,6 +15,9 @@ from trackperm.tables.query import Query
 from trackperm.tables.table import ExampleTable, have
 from trackperm.tables.written_lists import written_list
 
+_RANKED = 0.7
+"""Area under the ROC curve above which a score is rather computed for a label than for an answer."""
+
 _BLOCK = 100_000
 """Rows of a block in which equal predictions and labels are searched.
 
@@ -40,7 +43,10 @@ def why_no_accuracy(tables: Sequence[ExampleTable], prediction: str, label: str)
                 types[name] is ColumnType.TEXT
                 and (text := written_list(head.polars_column(name))) is not None
             ):
-                return f"`{name}` of `{table.origin}` holds lists that are written as text, such as {text!r}"
+                return (
+                    f"`{name}` of `{table.origin}` holds lists that are written as text, such as {text!r},"
+                    " which only `--statistic accuracy` compares as they are"
+                )
         if types[label] is ColumnType.DECIMAL and not are_versions:
             return f"`{label}` of `{table.origin}` holds decimals, which predictions seldom equal"
         if are_scores(table, prediction, label):
@@ -78,45 +84,54 @@ def require_mean(tables: Sequence[ExampleTable], score: str, label: str) -> None
         raise InputError(
             f"`{score}` of `{table.origin}` may be the score of each answer, or what a model computed for the"
             f" label in `{label}`",
-            hint=f"`--metric {score}` compares means of `{score}`; `--statistic roc_auc --label {label}`"
-            " compares how well it ranks labels of two classes; `--prediction NAME` names a column of"
-            " predictions.",
+            hint=f"`--metric {score}` compares means of `{score}`; `--statistic roc_auc` with"
+            f" `--label {label}` compares how well it ranks labels of two classes; `--prediction NAME` names"
+            " a column of predictions.",
         )
 
 
 def binary_labels(tables: Sequence[ExampleTable], score: str, names: Sequence[str]) -> list[str]:
-    """Return the columns of 0 and 1 that are the same in all runs, as labels are and scores are not.
+    """Return the columns of 0 and 1 that are the same in all runs and that the score of a run ranks.
 
-    There are none beside a score of integers, such as grades, which no classifier computes. Only the first
-    rows are read; runs may have their rows in another order.
+    Of the score of an answer the area under the ROC curve is near 1/2 for such columns, and of what a
+    classifier computed for the label it is not. Scores of integers, such as grades, are no output of a
+    classifier. Only the first rows are read; runs may have their rows in another order.
     """
-    found: list[str] = []
-    if not any(_has_fractions(table, score) for table in tables):
-        return found
+    found = []
     for name in names:
-        try:
-            heads = [table.head(_BLOCK).only((name,)) for table in tables]
-            columns = [typed_columns(head, head, [name]) for head in heads]
-        except TrackpermError:
+        columns = [_numbers(table, score, name) for table in tables]
+        if any(each is None for each in columns):
             continue
-        kinds = (ColumnType.INTEGER, ColumnType.BOOLEAN)
-        if any(types[name] not in kinds for _, _, types in columns):
-            continue
-        values = [typed.frame.get_column(name).to_polars().cast(pl.Int64) for typed, _, _ in columns]
-        counts = [(len(each), each.null_count(), each.sum()) for each in values]
-        if set(values[0].drop_nulls().unique()) == {0, 1} and len(set(counts)) == 1:
+        frames = [each for each in columns if each is not None]
+        counts = {(len(frame), frame[name].null_count(), frame[name].sum()) for frame in frames}
+        if len(counts) == 1 and max(_area(frame[score], frame[name]) for frame in frames) > _RANKED:
             found.append(name)
     return found
 
 
-def _has_fractions(table: ExampleTable, score: str) -> bool:
+def _numbers(table: ExampleTable, score: str, name: str) -> pl.DataFrame | None:
+    """Return a score with fractions and a column of 0 and 1 of the first rows; None if they are not."""
     try:
-        head = table.head(_BLOCK).only((score,))
-        typed, _, _ = typed_columns(head, head, [score])
+        head = table.head(_BLOCK).only((score, name))
+        typed, _, types = typed_columns(head, head, [score, name])
     except TrackpermError:
-        return False
-    values = typed.frame.get_column(score).to_polars().cast(pl.Float64).drop_nulls()
-    return bool((values != values.floor()).any())
+        return None
+    if types[name] not in (ColumnType.INTEGER, ColumnType.BOOLEAN) or types[score] is not ColumnType.DECIMAL:
+        return None
+    frame = pl.DataFrame({each: typed.frame[each].to_polars().cast(pl.Float64) for each in (score, name)})
+    has_fractions = bool((frame[score] != frame[score].floor()).any())
+    return frame if has_fractions and set(frame[name].drop_nulls().unique()) == {0.0, 1.0} else None
+
+
+def _area(score: pl.Series, label: pl.Series) -> float:
+    """Area under the ROC curve: the mean rank of the positive examples, scaled."""
+    frame = pl.DataFrame({"score": score, "label": label}).drop_nulls()
+    positive = frame["label"] == 1.0
+    n, n_positive = len(frame), int(positive.sum())
+    if not 0 < n_positive < n:
+        return 0.5
+    rank = frame["score"].rank("average").filter(positive).sum()
+    return (float(rank) - n_positive * (n_positive + 1) / 2.0) / (n_positive * (n - n_positive))
 
 
 def require_scores(tables: Sequence[ExampleTable], name: str) -> None:

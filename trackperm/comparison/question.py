@@ -47,7 +47,6 @@ from trackperm.exact.scores.resolution import Resolution
 from trackperm.messages import listed
 from trackperm.pairing.checks.compared_texts import require_compared_texts
 from trackperm.pairing.checks.label_values import other_spellings, require_label_values
-from trackperm.pairing.checks.splits import training_rows
 from trackperm.pairing.columns import require_no_summary
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.class_columns import patterns_of_classes, with_class_columns
@@ -61,7 +60,6 @@ from trackperm.tables.column_names import (
     PREDICTIONS,
     SCORE,
     SCORES,
-    SPLITS,
     names_categories,
     names_clusters,
 )
@@ -187,8 +185,7 @@ class Question:
         if not check_labels:
             return found
         found = [require_label_values(tables, each, allow_unseen=unseen) for each in found]
-        of_rows = tuple(training_rows(tables)) if any(have(tables, [name]) for name in SPLITS) else ()
-        notes = [(*other_spellings(tables, each), *of_rows) for each in found]
+        notes = [tuple(other_spellings(tables, each)) for each in found]
         return [
             replace(each, found=(*each.found, *said)) if said else each
             for each, said in zip(found, notes, strict=True)

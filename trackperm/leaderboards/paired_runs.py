@@ -182,19 +182,17 @@ def pair_all(
 
 
 def _with_like_ids(runs: Sequence[RunData], statistic: Statistic) -> list[RunData]:
-    """Convert integers in id columns to text in all runs, if another run has text there.
+    """Convert integers in id columns to text in all runs, if a file without types has text there.
 
-    Examples are sorted by their ids, and texts are in another order than integers.
+    Examples are sorted by their ids, and texts are in another order than integers. Where a run has typed
+    text, the pairing refuses integers.
     """
     result = list(runs)
     for name in id_columns(statistic.columns["id"], [run.table for run in runs]):
-        having = [i for i, run in enumerate(result) if name in run.table.columns]
-        integers = [
-            i
-            for i in having
-            if (table := result[i].table).schema[name].is_integer() and not table.is_untyped(name)
-        ]
-        if not integers or len(integers) == len(having):
+        having = [(i, run.table) for i, run in enumerate(result) if name in run.table.columns]
+        texts = [table for _, table in having if not table.schema[name].is_numeric()]
+        integers = [i for i, table in having if table.schema[name].is_integer()]
+        if not texts or not all(table.is_untyped(name) for table in texts):
             continue
         for i in integers:
             table = result[i].table.with_text(name)

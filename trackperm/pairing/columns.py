@@ -221,7 +221,7 @@ def require_id_types(ids: Sequence[str], types: Mapping[str, ColumnType]) -> Non
 
 
 def require_no_summary(tables: Sequence[ExampleTable], id_: str) -> None:
-    """Refuse an id that is the word for a summary, if every other id of the run has a digit.
+    """Refuse an id that is the word for a summary, once, if every other id of the run has a digit.
 
     Raises
     ------
@@ -229,7 +229,8 @@ def require_no_summary(tables: Sequence[ExampleTable], id_: str) -> None:
         If there is one; the message names its row.
     """
     for table in tables:
-        for name in id_columns(id_, [table]):
+        names = id_columns(id_, [table])
+        for name in names if len(names) == 1 else ():
             if name not in table.columns or len(table) > _MOST_ROWS:
                 continue
             try:
@@ -240,7 +241,8 @@ def require_no_summary(tables: Sequence[ExampleTable], id_: str) -> None:
                 continue
             is_summary = ids.str.strip_chars().str.to_lowercase().is_in(_SUMMARIES).fill_null(False)
             others = ids.filter(~is_summary).drop_nulls()
-            if not is_summary.any() or others.is_empty() or not others.str.contains(r"\d").all():
+            repeats = ids.filter(is_summary).is_duplicated().any()
+            if not is_summary.any() or repeats or not others.str.contains(r"\d").all() or others.is_empty():
                 continue
             row = int(is_summary.arg_max() or 0)
             raise PairingError(

@@ -32,6 +32,7 @@ from trackperm.pairing.checks.pairing_warnings import (
     questions,
     shared_inputs,
 )
+from trackperm.pairing.checks.splits import training_rows
 from trackperm.pairing.columns import PairedColumns, require_id_types, rewritten_ids
 from trackperm.pairing.counting import outcomes_of
 from trackperm.pairing.digests import digests_of, with_sums
@@ -220,6 +221,7 @@ class _Group:
             evidence = Evidence.answered(own, answers[number], of_values, pl.DataFrame(), inputs)
             notes = (
                 *rewritten_ids(self._run.table, member.table, member.columns, self._types),
+                *training_rows((self._run.table, member.table)),
                 *scores.notes,
                 *shared,
                 *pairing_warnings(evidence, self._columns, self._types),

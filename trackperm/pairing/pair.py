@@ -22,6 +22,7 @@ from trackperm.pairing.checks.differences import (
     require_unique_ids,
 )
 from trackperm.pairing.checks.pairing_warnings import Evidence, fold_warnings, other_ids, pairing_warnings
+from trackperm.pairing.checks.splits import training_rows
 from trackperm.pairing.classes import KIND, ClassCounts, class_types, counted_by_class
 from trackperm.pairing.columns import PairedColumns, rewritten_ids
 from trackperm.pairing.counting import DIFFERS, STRATUM, count_table, counted, differ, discordant_rows
@@ -56,6 +57,7 @@ from trackperm.pairing.repeats import (
 from trackperm.pairing.report import OUTCOMES, ExampleCounts, PairingReport
 from trackperm.pairing.result import Pairing, PairingResult
 from trackperm.statistic import Statistic, load_statistic
+from trackperm.tables.column_names import SPLITS
 from trackperm.tables.query import Query
 from trackperm.tables.table import ExampleTable
 
@@ -225,6 +227,7 @@ def _paired(
         units = frame.with_columns(counted_rows.example(columns.cluster).alias("id"))
     notes = (
         *rewritten_ids(*tables, columns, types),
+        *(training_rows(tables) if any(name in tables[0].columns for name in SPLITS) else ()),
         *count_notes,
         *([] if numbers is None else [unit_note(numbers, columns)]),
         *(design(unit_rows, units, statistic) if _has_design(statistic, columns) else []),

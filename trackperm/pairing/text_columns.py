@@ -7,7 +7,7 @@ Programs that write numbers, such as pandas, write each number in one way within
 ``1.0`` in one column and a label ``1`` in another column, or in the other run, are therefore still numbers.
 
 Integer labels beside predictions of which some are words, such as ``N/A``, are compared as text, if no
-prediction is a number that is written in another way than an integer.
+prediction is a number that is written in another way than an integer, and some are integers.
 """
 
 from __future__ import annotations
@@ -80,11 +80,14 @@ def _beside_words(
         if _counts_with(statistic, {**types, **dict.fromkeys(chosen, ColumnType.TEXT)})
     )
     chosen = next(fitting, ())
-    for name in (*words, *chosen):
-        for table in tables:
-            values = table.only([name]).polars_column(name)
+    for table in tables:
+        columns = {name: table.only([name]).polars_column(name) for name in (*words, *chosen)}
+        for values in columns.values():
             if (values.str.contains(_NUMBER) & ~values.str.contains(_INTEGER)).any():
                 return (), []
+        integers_as_text = {value for name in chosen for value in columns[name].unique()} - {None}
+        if any(integers_as_text.isdisjoint(columns[name].unique()) for name in words):
+            return (), []  # a run that writes its predictions in another way is wrong everywhere
     verb = "is" if len(chosen) == 1 else "are"
     return chosen, [f"{listed(chosen)} {verb} compared as text, as is {listed(words)}"] if chosen else []
 

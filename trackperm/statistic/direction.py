@@ -30,7 +30,7 @@ _LOWER = _set(
     # durations
     "latency latencies duration durations runtime walltime ttft elapsed timeout timeouts",
     # distances of segmentations, trajectories and texts
-    "hausdorff hd epe ade fde editdist",
+    "hausdorff editdist",
 )
 """Words for quantities that are better when lower; up to three words of a name are also looked up as one."""
 
@@ -41,12 +41,15 @@ _OPEN = _set(
 """Words that leave the direction open: entropy may be desired, and some judges score the absence of toxicity.
 """
 
+_LOWER_ALONE = _set("hd ade fde epe")
+"""Distances, unless another word than those of :data:`_PLAIN` stands beside them: ADE20K is a data set."""
+
 _OPEN_ALONE = _set("rank ranks fp fn tokens")
-"""Words that leave the direction open unless another word than those of :data:`_PLAIN` stands beside them."""
+"""Words that leave the direction open, unless another word than those of :data:`_PLAIN` stands beside it."""
 
 _PLAIN = _set(
-    "n num number count mean avg average median total of per the gold true correct target best first answer"
-    " output input prompt completion generated"
+    "n num number count min max mean avg average median total of per the at k gold true correct target best"
+    " first answer output input prompt completion generated"
 )
 
 _REVERSED = _set(
@@ -98,8 +101,8 @@ def direction_word(name: str) -> str | None:
     ('loss', None)
     """
     found = _found(name, _LOWER) or _found(name, _OPEN)
-    if found is None and {word for word, _ in _words(name)} <= _OPEN_ALONE | _PLAIN:
-        found = _found(name, _OPEN_ALONE)
+    if found is None:
+        found = _found_alone(name, _LOWER_ALONE) or _found_alone(name, _OPEN_ALONE)
     return None if found is None else name[found[0] : found[1]]
 
 
@@ -123,12 +126,12 @@ def lower_is_better_by_name(name: str) -> bool:
     >>> lower_is_better_by_name("rmse"), lower_is_better_by_name("neg_log_loss")
     (True, False)
     """
-    found = _found(name, _LOWER)
+    found = _found(name, _LOWER) or _found_alone(name, _LOWER_ALONE)
     if found is None:
         return False
     start, end = found
     others = {word for word, place in _words(name) if not start <= place < end}
-    return not others & _REVERSED
+    return not others & _REVERSED if _found(name, _LOWER) else True
 
 
 def word_of_value(value: str) -> Literal["good", "bad", "true", "open", "unknown"]:
@@ -170,6 +173,12 @@ def word_of_value(value: str) -> Literal["good", "bad", "true", "open", "unknown
 def _words(name: str) -> list[tuple[str, int]]:
     """Return the words of a name in lower case, with the position of each."""
     return [(match[0].lower(), match.start()) for match in _WORD.finditer(name)]
+
+
+def _found_alone(name: str, known: frozenset[str]) -> tuple[int, int] | None:
+    """Return start and end of the first known word in a name that has only plain words beside it."""
+    is_alone = {word for word, _ in _words(name)} <= known | _PLAIN
+    return _found(name, known) if is_alone else None
 
 
 def _found(name: str, known: frozenset[str]) -> tuple[int, int] | None:

@@ -13,7 +13,7 @@ PREDICTIONS = (
 
 LABELS = (
     "label", "labels", "target", "targets", "gold", "gold_label", "reference", "ground_truth", "expected",
-    "expected_output", "correct_answer", "y_true", "true_label", "truth", "actual", "gt", "y",
+    "expected_output", "correct_answer", "y_true", "true_label", "truth", "actual", "gt",
 )
 """Usual names of columns of reference answers."""
 

@@ -79,8 +79,9 @@ class ExampleTable:
         native = nw.to_native(frame, pass_through=True)
         if nw.dependencies.is_pandas_dataframe(native):
             frame = native
-            names = {name for name in frame.index.names if name is not None}
-            if names and names.isdisjoint(frame.columns):
+            names = list(frame.index.names)
+            are_new = len({*names, *frame.columns}) == len(names) + len(frame.columns)
+            if are_new and all(isinstance(name, str) for name in names):
                 frame = frame.reset_index()
         try:
             table = nw.from_native(frame)

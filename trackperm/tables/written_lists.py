@@ -9,10 +9,10 @@ import polars as pl
 _BRACKETS = r"^\s*[\[({][\s\S]*[\])}]\s*$"
 
 
-def written_list(column: pl.Series) -> str | None:
+def written_list(column: pl.Series, *, of_texts: bool = False) -> str | None:
     """Return a text that is a list of Python or JSON, with an item at least; None unless all texts are lists.
 
-    Of the texts in brackets the first one with an item is parsed.
+    The first text with an item is parsed; with `of_texts`, its items have to be texts.
     """
     texts = column.cast(pl.String, strict=False).drop_nulls()
     if texts.is_empty() or not texts.str.contains(_BRACKETS).all():
@@ -24,4 +24,7 @@ def written_list(column: pl.Series) -> str | None:
         found = ast.literal_eval(with_items[0].strip())
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return None
-    return str(with_items[0]) if isinstance(found, list | tuple | set) else None
+    is_list = isinstance(found, list | tuple | set) and not (
+        of_texts and not all(isinstance(item, str) for item in found)
+    )
+    return str(with_items[0]) if is_list else None

@@ -78,7 +78,12 @@ def test_win_rate_needs_wins() -> None:
 )
 def test_the_name_of_a_column_that_varies_is_no_verdict(spec: str | None, options: dict[str, Any]) -> None:
     """`model_a` is the run itself in one row and its opponent in the next."""
-    mine = {"id": range(4), "model_a": ["mine", "other"] * 2, "winner": ["model_a", "model_b"] * 2}
+    mine: dict[str, Any] = {
+        "id": range(4),
+        "model_a": ["mine", "other"] * 2,
+        "model_b": ["other", "mine"] * 2,
+        "winner": ["model_a", "model_b"] * 2,
+    }
     frames = [pl.DataFrame(mine), pl.DataFrame({**mine, "winner": ["model_b", "model_a"] * 2})]
     if spec is not None:
         options = {**options, "columns": {"outcome": "winner"}}
@@ -86,5 +91,9 @@ def test_the_name_of_a_column_that_varies_is_no_verdict(spec: str | None, option
         trackperm.compare(*frames, spec, **options)
     found = trackperm.compare(*frames, spec, **options, allow_unseen=True)
     assert found.baseline_score == 0.5
-    same = [frame.with_columns(model_a=pl.lit("mine")) for frame in frames]
-    assert trackperm.compare(*same, spec, **options).baseline_score == 0.5
+    for other in ({"model_a": ["mine"] * 4}, {"model_b": ["x", "y"] * 2}):
+        same = [
+            frame.with_columns(**{name: pl.Series(values) for name, values in other.items()})
+            for frame in frames
+        ]
+        assert trackperm.compare(*same, spec, **options).baseline_score == 0.5

@@ -167,7 +167,7 @@ OTHER_SHAPES: dict[str, tuple[str, Any, Any, str]] = {
     "a list of JSON": ("mrr", '["b"]', ["a"], WRITTEN),
     "answers as a list": ("squad_em", "Paris", ["['Paris', 'Paris, France']"], WRITTEN),
     "tags as a list": ("span_f1", "['O']", ["['O']"], WRITTEN),
-    "commas": ("multilabel_f1", "a", ["a", "a,b"], SEPARATED),
+    "commas": ("multilabel_f1", "a,c", ["a", "a,b"], SEPARATED),
     "bars": ("ndcg", "d1|d2", ["d1"], SEPARATED),
 }
 
@@ -187,6 +187,9 @@ ITEMS: dict[str, tuple[str, Any, Any]] = {
     "the labels 0 and 1": ("multilabel_f1", [[0, 1]] * 3, [[0], [1], [0, 1]]),
     "lists of commas": ("multilabel_f1", [["a,b"]], [["a,b", "c"]]),
     "words with commas": ("multilabel_f1", "New York,NY c", ["a"]),
+    "a word with a comma": ("multilabel_f1", "Paris", ["Washington,DC", "Paris", "Rome"]),
+    "an item with bars": ("mrr", "sp|P1|N sp|P2|N", ["sp|P1|N"]),
+    "answers that are lists": ("squad_em", "[1]", ["[1]", "[2]"]),
     "an answer in brackets": ("squad_em", "[x]", ["[x]", "y"]),
     "text in brackets": ("token_accuracy", "[noise]", ["[noise]"]),
 }

@@ -57,15 +57,20 @@ def require_compared_texts(
 
 
 def _require_one_meaning(tables: Sequence[ExampleTable], column: str, texts: Sequence[str]) -> None:
-    """Refuse a text that is the name of another column with several values, as in ``winner == 'model_a'``."""
-    for text in texts:
-        if text == column:
-            continue
-        for table, found in zip(tables, _texts(tables, text), strict=False):
-            if len(found.counts) > 1:
+    """Refuse a text that is the name of one of several columns of systems, as in ``winner == 'model_a'``.
+
+    The values of `column` are then names of columns that share values, such as ``model_a`` and ``model_b``.
+    """
+    for table, found in zip(tables, _texts(tables, column), strict=False):
+        named = {name: _texts([table], name) for name in found.counts if name != column}
+        systems = {name: {*values[0].counts} for name, values in named.items() if values}
+        for text in texts:
+            others = set().union(*(own for name, own in systems.items() if name != text))
+            if len(own := systems.get(text, set())) > 1 and own & others:
+                shown = ", ".join(named[text][0].shown())
                 raise InputError(
                     f"{text!r} in `{column}` means something else from row to row: the column `{text}` of"
-                    f" `{table.origin}` has {', '.join(found.shown())}",
+                    f" `{table.origin}` has {shown}",
                     hint="log a column that says whether the run itself wins; `--allow-unseen` counts the"
                     " value as it is.",
                 )

@@ -305,13 +305,14 @@ def other_spellings(tables: Sequence[ExampleTable], statistic: Statistic) -> Ite
             continue
         texts = pl.DataFrame({name: typed.frame[name].to_polars() for name in (prediction, label)})
         plain = [pl.col(name).str.strip_chars().str.to_lowercase() for name in (prediction, label)]
-        others = texts.filter((pl.col(prediction) != pl.col(label)) & (plain[0] == plain[1]))
+        is_other = (plain[0] == plain[1]) & ~pl.col(prediction).is_in(texts[label].unique().implode())
+        others = texts.filter(is_other)
         if len(others):
             said, meant = others.row(0)
-            among = f" of the first {_FIRST_TEXTS:,}" if len(texts) == _FIRST_TEXTS else ""
+            among = f" among the first {_FIRST_TEXTS:,}" if len(texts) == _FIRST_TEXTS else ""
             yield (
-                f"look: {len(others):,}{among} predictions of `{table.origin}` count as wrong although only"
-                f" case or spaces differ from the label, such as {said!r} and {meant!r}"
+                f"look: only case or spaces differ from the label in {len(others):,} predictions{among} of"
+                f" `{table.origin}`, such as {said!r} for {meant!r}; they count as wrong"
             )
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from trackperm.errors import InputTypeError
-from trackperm.pairing.checks.label_values import DistinctValues
 from trackperm.tables.column_names import SPLITS
+from trackperm.tables.lazy_table import COUNT
 from trackperm.tables.table import ExampleTable, have
 
 _TRAINING = frozenset(("train", "training", "trn"))
+_MOST_PARTS = 10
 
 
 def training_rows(tables: Sequence[ExampleTable]) -> Iterator[str]:
@@ -17,16 +18,21 @@ def training_rows(tables: Sequence[ExampleTable]) -> Iterator[str]:
     for name in SPLITS:
         for table in tables if have(tables, [name]) else ():
             try:
-                found = DistinctValues.of([table], name)
+                found = table.value_counts(name, _MOST_PARTS)
             except InputTypeError:
                 continue
-            if found is None or len(found.counts) < 2:
+            parts = (
+                {}
+                if found is None
+                else dict(found.select(name, COUNT).drop_nulls().sort(COUNT, name).iter_rows())
+            )
+            if not 1 < len(parts) <= _MOST_PARTS:
                 continue
-            if _TRAINING.isdisjoint(str(value).strip().lower() for value in found.counts):
+            if _TRAINING.isdisjoint(str(part).strip().lower() for part in parts):
                 continue
-            parts = ", ".join(found.shown())
+            shown = ", ".join(f"{part!r} ({n:,})" for part, n in reversed(parts.items()))
             yield (
-                f"look: `{name}` of `{table.origin}` has {parts}, and all of these rows are counted;"
+                f"look: `{name}` of `{table.origin}` has {shown}, and all of these rows are counted;"
                 f" `--slice {name}` compares each part"
             )
             break

@@ -74,7 +74,7 @@ class _Accepted:
     def read(cls, label: pl.Series) -> _Accepted:
         """Read one text, or a list of texts; an empty list means the empty answer."""
         if label.dtype == pl.String:
-            if (text := written_list(label)) is not None:
+            if (text := written_list(label, of_texts=True)) is not None:
                 row = int((label == text).arg_max() or 0)
                 problem = f"`{label.name}` is {text!r}, a list that is written as text"
                 hint = "give the accepted answers as a list, as in JSON Lines or Parquet."

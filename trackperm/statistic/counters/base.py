@@ -24,6 +24,7 @@ RANKS = frozenset({ColumnType.TEXT, ColumnType.INTEGER})
 ITEMS = TEXTS | {ColumnType.INTEGER_LIST}
 PROBABILITIES = TEXT | {ColumnType.DECIMAL_LIST, ColumnType.INTEGER_LIST}
 
+_LISTS = "give lists, as in JSON Lines or Parquet, or items that spaces separate."
 _SEPARATOR = r"[^\s,;|][,;|][^\s,;|]"
 _WORD = r"[^\s\x1c-\x1f]+"  # the words that str.split() returns
 
@@ -136,18 +137,12 @@ class Items:
 
     @classmethod
     def read_lists(cls, column: pl.Series) -> Items:
-        """Read lists as :meth:`read`; refuse lists that are written as text, and words without spaces."""
-        if column.dtype == pl.String:
-            hint = "give lists, as in JSON Lines or Parquet, or items that spaces separate."
-            if (text := written_list(column)) is not None:
-                row = int((column == text).arg_max() or 0)
-                raise UncountableError(
-                    row, f"`{column.name}` is {text!r}, a list that is written as text", hint
-                )
-            if column.str.contains(_SEPARATOR).any() and not column.str.contains(r"\S\s+\S").any():
-                row = int(column.str.contains(_SEPARATOR).arg_max() or 0)
-                problem = f"`{column.name}` is {column[row]!r}, whose items are not separated by spaces"
-                raise UncountableError(row, problem, hint)
+        """Read lists as :meth:`read`; refuse lists that are written as text."""
+        if column.dtype == pl.String and (text := written_list(column)) is not None:
+            row = int((column == text).arg_max() or 0)
+            raise UncountableError(
+                row, f"`{column.name}` is {text!r}, a list that is written as text", _LISTS
+            )
         return cls.read(column)
 
     @property
@@ -186,6 +181,19 @@ class Items:
                 f"`{self.name}` has {self.lengths[row]} items and `{other.name}` has {other.lengths[row]}",
                 "items are compared position by position: both columns must have the same tokens.",
             )
+
+
+def require_spaces(*columns: pl.Series) -> None:
+    """Refuse texts of which none has several words, but most have parts between commas or bars."""
+    texts = [column for column in columns if column.dtype == pl.String]
+    if any(column.str.contains(r"\S\s+\S").any() for column in texts):
+        return
+    for column in texts:
+        has_parts = column.str.contains(_SEPARATOR)
+        if 2 * int(has_parts.sum()) > len(column):
+            row = int(has_parts.arg_max() or 0)
+            problem = f"`{column.name}` is {column[row]!r}, whose items are not separated by spaces"
+            raise UncountableError(row, problem, _LISTS)
 
 
 def numbered(*columns: Items) -> tuple[list[Integers], int]:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import polars as pl
 
 from trackperm.errors import UncountableError
-from trackperm.statistic.counters.base import Integers, Items, numbered
+from trackperm.statistic.counters.base import Integers, Items, numbered, require_spaces
 
 GAINS = ("linear", "exponential")
 """Gains of a relevance grade: the grade itself, or 2^grade - 1."""
@@ -134,6 +134,7 @@ class _Hits:
     def of(cls, prediction: pl.Series, label: pl.Series, k: int) -> _Hits:
         if k < 0:
             raise UncountableError(0, f"the cutoff `k` is {k}; expected at least 1, or 0 for all")
+        require_spaces(prediction, label)
         ranked, relevant = Items.read_lists(prediction), _Relevant.of(label)
         numbers, n_numbers = numbered(ranked, relevant.items)
         wanted, distinct = np.unique(relevant.rows * n_numbers + numbers[1], return_index=True)

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from trackperm.errors import UncountableError
-from trackperm.statistic.counters.base import Integers, Items, numbered
+from trackperm.statistic.counters.base import Integers, Items, numbered, require_spaces
 
 
 def set_size(column: pl.Series) -> Integers:
@@ -21,12 +21,10 @@ def set_size(column: pl.Series) -> Integers:
 def _labels(column: pl.Series) -> Items:
     """Read sets of items; refuse lists of 0 and 1 by position, which would be the items 0 and 1."""
     items = Items.read_lists(column)
-    (numbers,), n_numbers = numbered(items)
-    if n_numbers <= 2 and set(items.values.cast(pl.String).unique()) <= {"0", "1"}:
-        n_distinct = np.bincount(
-            items.rows[np.unique(items.rows * 2 + numbers, return_index=True)[1]], minlength=len(column)
-        )
-        repeats = items.lengths > n_distinct
+    if set(items.values.unique().cast(pl.String)) <= {"0", "1"}:
+        is_one = (items.values.cast(pl.String) == "1").to_numpy()
+        n_ones = items.sums(is_one)
+        repeats = (n_ones > 1) | (items.lengths - n_ones > 1)
         if repeats.any() and len(np.unique(items.lengths)) == 1:
             raise UncountableError(
                 int(repeats.argmax()),
@@ -38,6 +36,7 @@ def _labels(column: pl.Series) -> Items:
 
 def set_overlap(prediction: pl.Series, label: pl.Series) -> Integers:
     """Count the distinct items that both lists have."""
+    require_spaces(prediction, label)
     return shared(_labels(prediction), _labels(label), repeated=False)
 
 
