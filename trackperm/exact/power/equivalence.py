@@ -212,19 +212,19 @@ def _most_better(m: IntArray, n_examples: int, margin: float, alpha: float) -> F
         return m.astype(np.float64)
     listed = np.unique(np.rint(np.linspace(m[0], m[-1], min(m.size, LISTED))).astype(np.int64))
     at = listed.astype(np.float64)
-    # The share of discordant examples at its quantiles; 1 if all are discordant.
-    shares = betaincinv(
-        at[:, None] + 1.0,
-        np.maximum(n_examples - at, 1.0)[:, None],
-        np.broadcast_to(_LEVELS, (at.size, NODES)),
-    )
-    shares = np.where((at < n_examples)[:, None], shares, 1.0)
-    reach = (1.0 - margin / shares) / 2.0
+    # The share of discordant examples at its quantiles beyond the margin, below which no split of them
+    # exceeds it: without worse examples the integrand is a step there. It is 1 if all are discordant.
+    own = at[:, None] + 1.0, np.maximum(n_examples - at, 1.0)[:, None]
+    are_all = (at >= n_examples)[:, None]
+    within = np.where(are_all, 0.0, betainc(*own, margin))
+    shares = np.where(are_all, 1.0, betaincinv(*own, within + (1.0 - within) * _LEVELS))
+    reach = np.maximum(1.0 - margin / np.maximum(shares, margin), 0.0) / 2.0
 
     def is_rejected(better: FloatArray) -> npt.NDArray[np.bool_]:
         worse = (at - better)[:, None]
-        below = betainc(np.maximum(worse, 1e-12), better[:, None] + 1.0, np.maximum(reach, 0.0))
-        return np.asarray(np.where(reach >= 0.0, below, 0.0) @ _SHARES < alpha)
+        below = betainc(np.maximum(worse, 1e-12), better[:, None] + 1.0, reach)
+        below = np.where(worse > 0.0, below, 1.0)
+        return np.asarray((1.0 - within[:, 0]) * (below @ _SHARES) < alpha)
 
     low, high = np.where(is_rejected(np.zeros(at.size)), 0.0, -1.0), at + 0.0
     low = np.where(is_rejected(high), high, low)
