@@ -221,3 +221,15 @@ def test_leaderboard_of_decimals_agrees_with_comparisons() -> None:
     for pair in board.pairs:
         sides_of = [runs[board.rows[i].name] for i in (pair.baseline, pair.candidate)]
         assert pair.test.pvalue == pytest.approx(trackperm.compare(*sides_of, "rmse").pvalue, rel=1e-9)
+
+
+@pytest.mark.parametrize("n", [100, 1000])
+def test_correlation_of_numbers_with_all_digits(n: int) -> None:
+    """Regression: sums of exact differences passed 2^62, and the test was refused."""
+    rng = np.random.default_rng(0)
+    label = rng.normal(size=n)
+    old, new = label + rng.normal(size=n), label + 0.5 * rng.normal(size=n)
+    found = trackperm.compare(label, old, new, statistic="pearson")
+    assert found.verdict == "better"
+    for score, prediction in ((found.baseline_score, old), (found.candidate_score, new)):
+        assert score == pytest.approx(np.corrcoef(label, prediction)[0, 1], abs=1e-9)

@@ -275,3 +275,18 @@ def test_coverage_where_the_model_holds_and_where_most_examples_tie(measured: Me
     # Of skewed differences with many ties no shift is left symmetric: said in the note, and seen here.
     assert coverage(60, 0.5, range(-1, 5), 0.75) >= 0.90
     assert 0.80 <= coverage(200, 0.05, range(-1, 5), 0.075) <= 0.95
+
+
+@pytest.mark.parametrize("n_digits", [4, 6])
+def test_many_ties_do_not_widen_the_interval(n_digits: int) -> None:
+    """Regression: half of all examples tie, and the ends were more than half a standard error too far out."""
+    rng, n, scale = np.random.default_rng(3), 12_000, 10**n_digits
+    old = rng.integers(0, scale, n)
+    moves = np.where(rng.random(n) < 0.5, 0, rng.integers(0, scale, n) - old)
+    values, counts = np.unique(moves, return_counts=True)
+    interval = shift_interval(mean_scores(values.tolist(), counts.tolist()))
+    step = int(0.01 * moves.std() * 10 / math.sqrt(n))  # a hundredth of a standard error, in tenths
+    for end, side in ((interval.low, 1), (interval.high, -1)):
+        within = 10 * moves - round(10 * end) - side * step
+        alternative = "greater" if side == 1 else "less"
+        assert difference_test(within, np.zeros(n, dtype=np.int64), alternative=alternative).pvalue > 0.025

@@ -7,7 +7,7 @@ forms that fits every score is used:
 2. decimals of at most 9 digits: multiples of 10^-d, for the smallest sufficient d;
 3. fractions with denominators up to 10^4, over their common denominator;
 4. binary numbers: exact if all fit 62 bits over one power of two, else rounded to 2^-52 of the power of two
-   above the largest score.
+   above the largest score. Counts whose differences would not add up to 62 bits are rounded to fewer.
 
 A score x is read as a decimal or fraction y if \|x - y\| <= t eps \|x\|, with t = 4 and eps = 2^-52, or 2^-23
 in a run with values of single precision only. The probability of reading an arbitrary real that way bounds d
@@ -179,7 +179,7 @@ def read_floats(runs: Runs, *, wide: bool) -> ScaledScores:
         found = _decimals(attempt) or _fractions(attempt, wide=wide)
         if found is not None:
             return found
-    return _binary(runs)
+    return _binary(runs, wide=wide)
 
 
 def _decimals(runs: Runs) -> ScaledScores | None:
@@ -288,9 +288,11 @@ def integer_type(integers: Sequence[int], n_examples: int, *, wide: bool) -> typ
     return object if wide and n_examples <= WIDE_EXAMPLES else None
 
 
-def _binary(runs: Runs) -> ScaledScores:
-    """Read floats as multiples of a power of two."""
+def _binary(runs: Runs, *, wide: bool) -> ScaledScores:
+    """Read floats as multiples of a power of two, of which sums of differences fit 62 bits unless `wide`."""
     _, exponent = math.frexp(max(run.largest for run in runs))
+    total = float(np.abs(runs[0].values - runs[1].values).sum())
+    most_bits = 61 if wide else 61 - max(math.frexp(total)[1] - exponent, 0)
     fine = [np.rint(np.ldexp(run.values, 61 - exponent)) for run in runs]
     if all(
         np.array_equal(np.ldexp(part, exponent - 61), run.values)
@@ -300,17 +302,19 @@ def _binary(runs: Runs) -> ScaledScores:
         # Zero bits that all integers end with belong to the unit.
         bits = int(np.bitwise_or.reduce(candidate) | np.bitwise_or.reduce(baseline))
         shift = (bits & -bits).bit_length() - 1
-        unit = Fraction(2) ** (exponent - 61 + shift)
-        return ScaledScores(candidate >> shift, baseline >> shift, unit, "binary")
+        if 61 - shift <= most_bits:
+            unit = Fraction(2) ** (exponent - 61 + shift)
+            return ScaledScores(candidate >> shift, baseline >> shift, unit, "binary")
     # Clipping, like rounding, moves a float below the power of two by at most half a unit.
-    last = 2.0**52 - 1.0
-    rounded = [np.clip(np.rint(np.ldexp(run.values, 52 - exponent)), -last, last) for run in runs]
+    bits = min(52, most_bits)
+    last = 2.0**bits - 1.0
+    rounded = [np.clip(np.rint(np.ldexp(run.values, bits - exponent)), -last, last) for run in runs]
     change = max(
-        float(np.abs(np.ldexp(near, exponent - 52) - run.values).max())
+        float(np.abs(np.ldexp(near, exponent - bits) - run.values).max())
         for near, run in zip(rounded, runs, strict=True)
     )
     candidate, baseline = (near.astype(np.int64) for near in rounded)
-    return ScaledScores(candidate, baseline, Fraction(2) ** (exponent - 52), "binary", change)
+    return ScaledScores(candidate, baseline, Fraction(2) ** (exponent - bits), "binary", change)
 
 
 def round_floats(runs: Runs, unit: Fraction) -> ScaledScores | None:

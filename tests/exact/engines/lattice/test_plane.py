@@ -16,6 +16,7 @@ from support import oracles
 from support.certificates import check_pvalue
 from support.oracles import Point
 
+import trackperm
 from trackperm.errors import CapacityError, InputError
 from trackperm.exact import RationalStatistic, structured_test
 from trackperm.exact.distributions.characteristic import SwapDistribution
@@ -257,3 +258,13 @@ def test_windows_beyond_the_limits_are_refused(engine: Callable, rank: int, mess
     reach = Reach(law, (0,) * rank, np.eye(rank, dtype=int).tolist())
     with pytest.raises(CapacityError, match=message):
         engine(law, np.zeros(rank), -1.0, lambda centre: Everything(), reach, 2**30)
+
+
+def test_a_plane_with_many_peaks_is_not_chosen() -> None:
+    """Regression: counts that look up the labels have frequencies all over the plane, and took minutes."""
+    rng = np.random.default_rng(1)
+    n, k = 5000, 3
+    label = rng.choice(k, n, p=[0.2, 0.3, 0.5])
+    wrong, right = rng.integers(0, k, (2, n)), rng.random((2, n)) < [[0.7], [0.75]]
+    old, new = np.where(right, label, wrong)
+    assert trackperm.compare(label, old, new, statistic="quadratic_weighted_kappa").method == "tilted"

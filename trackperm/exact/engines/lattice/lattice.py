@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from trackperm.errors import CapacityError
 from trackperm.exact.counts import LARGEST, DifferenceHistogram, exact_column_sums
 from trackperm.exact.distributions.characteristic import SwapDistribution
 from trackperm.exact.types import IntArray
@@ -58,17 +57,16 @@ class Lattice:
 def reduce_rank(histogram: DifferenceHistogram) -> Lattice:
     """Find a basis of the lattice of the differences that is short in the covariance metric.
 
-    Raises
-    ------
-    CapacityError
-        If coordinates exceed 2^62.
+    Of floating-point numbers, sums of such coordinates may exceed 2^62, those of the differences do not, and
+    the basis is the standard one then.
     """
     rows = histogram.differences.tolist()
     m = histogram.differences.shape[1]
+    identity = tuple(tuple(int(i == j) for j in range(m)) for i in range(m))
+    standard = Lattice(identity, histogram.differences)
     reduced = echelon_basis(rows)
     if reduced is None:
-        identity = tuple(tuple(int(i == j) for j in range(m)) for i in range(m))
-        return Lattice(identity, histogram.differences)
+        return standard
     weights = histogram.multiplicities.tolist()
     echelon, pivots = reduced
     coordinates = [_coordinates(row, echelon, pivots) for row in rows]
@@ -81,8 +79,11 @@ def reduce_rank(histogram: DifferenceHistogram) -> Lattice:
     coordinates = [
         [sum(t * x for t, x in zip(row, point, strict=True)) for row in transform] for point in coordinates
     ]
-    if any(abs(x) > LARGEST for point in coordinates for x in point):
-        raise CapacityError("lattice coordinates of the differences exceed 2^62")
+    sizes = (
+        sum(c * abs(x) for c, x in zip(weights, axis, strict=True)) for axis in zip(*coordinates, strict=True)
+    )
+    if any(size > LARGEST for size in sizes):
+        return standard
     basis = tuple(
         tuple(sum(echelon[i][row] * inverse[i][j] for i in range(rank)) for j in range(rank))
         for row in range(m)

@@ -59,6 +59,18 @@ FINEST_GRID = space.LARGEST_GRID >> 6
 TILTED = 4
 """Ratio of the frequencies that matter under a tilt to those that matter without one, for moderate tails."""
 
+SECONDS_PER_FREQUENCY = 8e-6
+"""Time of a frequency of a plane: two microseconds, under a few tilts."""
+
+SAMPLED = 2**22
+"""Most points of a window whose frequencies are not sampled: an estimate would take longer than it saves."""
+
+FEWEST_FOUND = 8
+"""Fewest random frequencies that matter from which their number is estimated."""
+
+SAMPLED_FACTORS = 2**16
+"""Factors of the characteristic function that are sampled: a millisecond."""
+
 HALVINGS = 30
 """Halvings of the interval that contains the smallest tail for which windows fit."""
 
@@ -145,6 +157,21 @@ def _rows_have_few_frequencies(law: SwapDistribution, window: Window) -> bool:
     return window.size <= FEW or sum(n_expected(law, periods, plane.LOG_PRUNED)) <= FEW
 
 
+def _n_sampled(law: SwapDistribution, periods: tuple[int, ...], log_threshold: float) -> float:
+    """Estimate the number of frequencies that matter from random ones; 0 if hardly one of these does.
+
+    Differences that depend on each other, as those of counts that look up the labels, have many peaks, which
+    :func:`~trackperm.exact.distributions.frequencies.n_expected` does not know.
+    """
+    n = max(SAMPLED_FACTORS // law.multiplicities.size, 1)
+    frequencies = np.random.default_rng(0).integers(0, periods, size=(n, law.rank))
+    half_turns = frequencies / np.array(periods) @ law.coordinates.T
+    with np.errstate(divide="ignore"):
+        logs = np.log(np.abs(np.cos(np.pi * half_turns))) @ law.multiplicities
+    n_found = int((logs > log_threshold).sum())
+    return math.prod(periods) / 2.0 * n_found / n if n_found >= FEWEST_FOUND else 0.0
+
+
 def _seconds_of_rows(law: SwapDistribution, statistic: LatticeStatistic, window: Window) -> float:
     """Return the estimated time of the rows of a window."""
     n_rows = math.prod(window.periods[:-1])
@@ -155,6 +182,8 @@ def _seconds_of_rows(law: SwapDistribution, statistic: LatticeStatistic, window:
         seconds += SECONDS_PER_POINT * POINTS_PER_ROW * n_rows
     if law.rank == 3:
         seconds += SECONDS_PER_FACTOR * sum(_frequencies_in_space(law)) * law.multiplicities.size
+    elif window.size > SAMPLED:
+        seconds += SECONDS_PER_FREQUENCY * _n_sampled(law, window.periods, plane.LOG_PRUNED)
     return seconds
 
 
