@@ -181,3 +181,19 @@ def test_integers_beside_words_alone_are_refused(runs: Runs) -> None:
     old, new = runs.write([f"class_{label}" for label in labels], labels), runs.write(labels, labels)
     with pytest.raises(InputError, match="text column `prediction` is compared with integer column `label`"):
         trackperm.compare(old, new, "accuracy")
+
+
+@pytest.mark.parametrize("positive", [None, 1, 0])
+def test_a_positive_class_beside_words(runs: Runs, positive: int | None) -> None:
+    """Regression: `positive=1` was no text, and `positive='1'` no label."""
+    labels = [0, 1, 1, 0, 1] * 4
+    old, new = runs.write([*labels[:-2], 1, "N/A"], labels), runs.write([*labels[1:], 0], labels)
+    options: dict[str, Any] = {} if positive is None else {"parameters": {"positive": positive}}
+    found = trackperm.compare(old, new, "f1", **options)
+    wanted = 1 if positive is None else positive
+    for score, predictions in (
+        (found.baseline_score, [*labels[:-2], 1, "N/A"]),
+        (found.candidate_score, [*labels[1:], 0]),
+    ):
+        hits = sum(x == y == wanted for x, y in zip(predictions, labels, strict=True))
+        assert score == 2 * hits / (predictions.count(wanted) + labels.count(wanted))

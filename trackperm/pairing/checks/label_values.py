@@ -200,9 +200,27 @@ def with_positive(
             f" {', '.join(labels.shown())}",
             hint=f"{_either(options[::-1])} chooses the class.",
         )
-    if not found or found[0] == positive:
+    chosen = found[0] if found else positive
+    if labels.type is ColumnType.INTEGER and found and _has_words(tables, statistic):
+        chosen = str(chosen)  # the pairing compares the labels as text, too
+    if chosen == positive:
         return statistic
-    return load_statistic(statistic, parameters={POSITIVE: found[0]})
+    return load_statistic(statistic, parameters={POSITIVE: chosen})
+
+
+def _has_words(tables: Sequence[ExampleTable], statistic: Statistic) -> bool:
+    """Whether predictions in files without types have words, such as ``N/A``, beside numbers."""
+    name = statistic.columns.get("prediction", "")
+    names = (name, statistic.columns["label"])
+    if not all(table.is_untyped(each) for table in tables for each in names if each in table.columns):
+        return False
+    if any(name not in table.columns for table in tables):
+        return False
+    try:
+        found = [DistinctValues.of([table], name) for table in tables]
+    except InputTypeError:
+        return False
+    return any(each is not None and each.type is ColumnType.TEXT for each in found)
 
 
 def _is_arbitrary(labels: DistinctValues, positive: Any) -> bool:
