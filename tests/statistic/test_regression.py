@@ -233,3 +233,18 @@ def test_correlation_of_numbers_with_all_digits(n: int) -> None:
     assert found.verdict == "better"
     for score, prediction in ((found.baseline_score, old), (found.candidate_score, new)):
         assert score == pytest.approx(np.corrcoef(label, prediction)[0, 1], abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("offset", "spread"), [(0.6369616873214543, 0.0), (1e7, 1.0), (1e8, 1.0), (1e9, 1.0)]
+)
+def test_nearly_equal_labels_have_no_r2(offset: float, spread: float) -> None:
+    """Regression: rounded squares gave R^2 = -1e17 of equal labels, whose deviations are 0."""
+    rng = np.random.default_rng(0)
+    label = offset + spread * rng.normal(size=100)
+    old, new = (label + rng.normal(size=100) for _ in range(2))
+    with pytest.raises(InputError, match="leaves fewer than three digits"):
+        trackperm.compare(label, old, new, statistic="r2")
+    near = label - offset + rng.normal(size=100)
+    found = trackperm.compare(near, near + rng.normal(size=100), near, statistic="r2")
+    assert found.candidate_score == 1.0

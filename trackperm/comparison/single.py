@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 
@@ -33,6 +34,12 @@ SWAPS_BY_CLUSTER = 20_000
 
 At p = 0.05 its standard error is 0.0015, which is enough for a warning.
 """
+
+_FINE = 2**30
+"""Denominator of a unit from which on a power of two comes from floats, and not from halves or quarters."""
+
+_LEAST_SHARE = 10**3
+"""Ratio of a divisor to its error by rounded counts from which on a score is computed."""
 
 _RATIO_HINT = (
     "test the difference of the scores by `contrast: difference`, or add a constant that keeps them above 0:"
@@ -252,6 +259,31 @@ def _require_defined_scores(statistic: Statistic, table: CountTable) -> None:
             f"`{statistic.name}` is 0/0 in both runs, so there is nothing to compare",
             hint=f"check that the data contain it: {given}." if given else None,
         )
+    rounded = [_is_binary(statistic, name) for name in statistic.count_names]
+    n = int(table.multiplicities.sum())
+    for divisor in score.divisors if any(rounded) else ():
+        for part in parts:
+            value = divisor(part)
+            # Each number errs by half a unit and by the rounding of a float; integers do beyond 2^53.
+            errors = [
+                n + abs(x) // 2**52 if is_rounded or abs(x) > n * 2**52 else 0
+                for is_rounded, x in zip(rounded, part, strict=True)
+            ]
+            moved = ([x + errors[i] * (i == j) for j, x in enumerate(part)] for i in range(p))
+            if value != 0 and abs(value) <= _LEAST_SHARE * sum(abs(divisor(each) - value) for each in moved):
+                raise InputError(
+                    f"`{statistic.name}` divides by a number of which the rounding of its counts leaves fewer"
+                    " than three digits, as where all labels are nearly equal",
+                    hint="subtract a constant from labels and predictions, or round them to a few digits.",
+                )
+
+
+def _is_binary(statistic: Statistic, name: str) -> bool:
+    """Whether a count was rounded to a power of two."""
+    unit = (
+        statistic.resolution if isinstance(statistic.resolution, Fraction) else statistic.resolution.get(name)
+    )
+    return unit is not None and unit.denominator > _FINE and unit.denominator & (unit.denominator - 1) == 0
 
 
 def _require_ratio(statistic: Statistic, table: CountTable, baseline: RunData, candidate: RunData) -> None:
