@@ -16,7 +16,7 @@ from trackperm.tables.table import ExampleTable, have
 from trackperm.tables.written_lists import written_list
 
 _RANKED = 0.7
-"""Area under the ROC curve above which a score is rather computed for a label than for an answer."""
+"""Area under the ROC curve above which a score counts as what a classifier computed for the label."""
 
 _BLOCK = 100_000
 """Rows of a block in which equal predictions and labels are searched.
@@ -93,9 +93,9 @@ def require_mean(tables: Sequence[ExampleTable], score: str, label: str) -> None
 def binary_labels(tables: Sequence[ExampleTable], score: str, names: Sequence[str]) -> list[str]:
     """Return the columns of 0 and 1 that are the same in all runs and that the score of a run ranks.
 
-    Of the score of an answer the area under the ROC curve is near 1/2 for such columns, and of what a
-    classifier computed for the label it is not. Scores of integers, such as grades, are no output of a
-    classifier. Only the first rows are read; runs may have their rows in another order.
+    A classifier ranks its labels: the area under the ROC curve is far above 1/2. A score of answers seldom
+    ranks such a column. Classifiers compute decimals, so scores of integers, such as grades, are accepted.
+    Only the first rows are read; runs may have their rows in another order.
     """
     found = []
     for name in names:
@@ -124,14 +124,15 @@ def _numbers(table: ExampleTable, score: str, name: str) -> pl.DataFrame | None:
 
 
 def _area(score: pl.Series, label: pl.Series) -> float:
-    """Area under the ROC curve: the mean rank of the positive examples, scaled."""
+    """Area under the ROC curve: the statistic of Mann and Whitney over the number of pairs."""
+    from scipy.stats import mannwhitneyu
+
     frame = pl.DataFrame({"score": score, "label": label}).drop_nulls()
-    positive = frame["label"] == 1.0
-    n, n_positive = len(frame), int(positive.sum())
-    if not 0 < n_positive < n:
+    positive, negative = (frame.filter(frame["label"] == value)["score"].to_numpy() for value in (1.0, 0.0))
+    if not positive.size or not negative.size:
         return 0.5
-    rank = frame["score"].rank("average").filter(positive).sum()
-    return (float(rank) - n_positive * (n_positive + 1) / 2.0) / (n_positive * (n - n_positive))
+    found = mannwhitneyu(positive, negative, method="asymptotic")
+    return float(found.statistic) / (positive.size * negative.size)
 
 
 def require_scores(tables: Sequence[ExampleTable], name: str) -> None:

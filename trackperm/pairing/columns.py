@@ -1,4 +1,4 @@
-"""Roles of the columns of two runs: id, label, and those that the statistic reads."""
+"""Roles of the columns of two runs: id, label, and those that the statistic reads; checks of ids."""
 
 from __future__ import annotations
 

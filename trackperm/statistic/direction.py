@@ -42,15 +42,16 @@ _OPEN = _set(
 """
 
 _LOWER_ALONE = _set("hd ade fde epe")
-"""Distances, unless another word than those of :data:`_PLAIN` stands beside them: ADE20K is a data set."""
+"""Words for distances in names whose other words are all plain; ``ade20k_miou`` names a data set."""
 
 _OPEN_ALONE = _set("rank ranks fp fn tokens")
-"""Words that leave the direction open, unless another word than those of :data:`_PLAIN` stands beside it."""
+"""Words that leave the direction open in names whose other words are all plain."""
 
 _PLAIN = _set(
     "n num number count min max mean avg average median total of per the at k gold true correct target best"
     " first answer output input prompt completion generated"
 )
+"""Plain words: they do not say what is measured."""
 
 _REVERSED = _set(
     "neg negative negated minus inverse no non without free avoided saved saving savings reduction reduced",
@@ -126,12 +127,12 @@ def lower_is_better_by_name(name: str) -> bool:
     >>> lower_is_better_by_name("rmse"), lower_is_better_by_name("neg_log_loss")
     (True, False)
     """
-    found = _found(name, _LOWER) or _found_alone(name, _LOWER_ALONE)
+    found = _found(name, _LOWER)
     if found is None:
-        return False
+        return _found_alone(name, _LOWER_ALONE) is not None
     start, end = found
     others = {word for word, place in _words(name) if not start <= place < end}
-    return not others & _REVERSED if _found(name, _LOWER) else True
+    return not others & _REVERSED
 
 
 def word_of_value(value: str) -> Literal["good", "bad", "true", "open", "unknown"]:

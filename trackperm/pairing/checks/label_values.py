@@ -1,7 +1,8 @@
 """Refuse labels whose values do not suit the statistic, before anything is paired.
 
 A statistic that counts one class against all others, such as F1, has to know which one. A statistic that
-tests whether predictions equal labels is meaningless if both are written in different ways.
+tests whether predictions equal labels is meaningless if both are written in different ways; if only some are,
+a note counts them.
 """
 
 from __future__ import annotations
@@ -211,10 +212,8 @@ def with_positive(
 def _has_words(tables: Sequence[ExampleTable], statistic: Statistic) -> bool:
     """Whether predictions in files without types have words, such as ``N/A``, beside numbers."""
     name = statistic.columns.get("prediction", "")
-    names = (name, statistic.columns["label"])
-    if not all(table.is_untyped(each) for table in tables for each in names if each in table.columns):
-        return False
-    if any(name not in table.columns for table in tables):
+    names = [name, statistic.columns["label"]]
+    if not have(tables, names) or not all(table.is_untyped(each) for table in tables for each in names):
         return False
     try:
         found = [DistinctValues.of([table], name) for table in tables]

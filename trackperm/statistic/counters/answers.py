@@ -11,10 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from trackperm.errors import UncountableError
-from trackperm.statistic.counters.base import Integers, Items, numbered, same_rows
+from trackperm.statistic.counters.base import Integers, Items, numbered, require_no_written_lists, same_rows
 from trackperm.statistic.counters.sets import shared
-from trackperm.tables.written_lists import written_list
 
 Number = TypeVar("Number", bound=np.generic)
 
@@ -74,11 +72,8 @@ class _Accepted:
     def read(cls, label: pl.Series) -> _Accepted:
         """Read one text, or a list of texts; an empty list means the empty answer."""
         if label.dtype == pl.String:
-            if (text := written_list(label, of_texts=True)) is not None:
-                row = int((label == text).arg_max() or 0)
-                problem = f"`{label.name}` is {text!r}, a list that is written as text"
-                hint = "give the accepted answers as a list, as in JSON Lines or Parquet."
-                raise UncountableError(row, problem, hint)
+            hint = "give the accepted answers as a list, as in JSON Lines or Parquet."
+            require_no_written_lists(label, hint, of_texts=True)
             rows = np.arange(len(label))
             return cls(label, rows, rows)
         no_answer = pl.lit(pl.Series([[""]], dtype=pl.List(pl.String)))

@@ -138,11 +138,7 @@ class Items:
     @classmethod
     def read_lists(cls, column: pl.Series) -> Items:
         """Read lists as :meth:`read`; refuse lists that are written as text."""
-        if column.dtype == pl.String and (text := written_list(column)) is not None:
-            row = int((column == text).arg_max() or 0)
-            raise UncountableError(
-                row, f"`{column.name}` is {text!r}, a list that is written as text", _LISTS
-            )
+        require_no_written_lists(column, _LISTS)
         return cls.read(column)
 
     @property
@@ -181,6 +177,13 @@ class Items:
                 f"`{self.name}` has {self.lengths[row]} items and `{other.name}` has {other.lengths[row]}",
                 "items are compared position by position: both columns must have the same tokens.",
             )
+
+
+def require_no_written_lists(column: pl.Series, hint: str, *, of_texts: bool = False) -> None:
+    """Refuse a column of lists that are written as text; with `of_texts`, only lists of texts."""
+    if column.dtype == pl.String and (text := written_list(column, of_texts=of_texts)) is not None:
+        row = int((column == text).arg_max() or 0)
+        raise UncountableError(row, f"`{column.name}` is {text!r}, a list that is written as text", hint)
 
 
 def require_spaces(*columns: pl.Series) -> None:

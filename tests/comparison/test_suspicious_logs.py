@@ -1,0 +1,189 @@
+"""Logs whose owners meant another question than the default one: they are refused, or a note says so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+import pytest
+from support.questions import LABELS, PLAIN, asked, the_one
+
+import trackperm
+from trackperm.errors import InputError, PairingError
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "scores", "is_refused"),
+    [
+        ("relevance", [0] * 10 + [1] * 10, [i / 7 for i in range(20)], True),
+        ("is_anomaly", [False] * 10 + [True] * 10, [i / 20 for i in range(20)], True),
+        ("truth", ["no", "yes"] * 10, [i / 20 for i in range(20)], True),
+        ("turn", [0, 1] * 10, [i / 20 for i in range(20)], False),
+        ("relevance", [0] * 10 + [1] * 10, [1, 2, 3, 4] * 5, False),
+        ("relevance", [0] * 6 + [1] * 7 + [2] * 7, [i / 20 for i in range(20)], False),
+        ("document", [0] * 10 + [1] * 10, [i / 20 for i in range(20)], False),
+        ("difficulty", [0] * 10 + [1] * 10, [i / 20 for i in range(20)], False),
+    ],
+)
+def test_a_score_beside_labels_of_another_name(
+    name: str, values: list[Any], scores: list[Any], is_refused: bool
+) -> None:
+    """It is refused if it ranks them, as the output of a classifier does."""
+    frame = pl.DataFrame({"id": range(20), name: values, "score": scores})
+    if is_refused:
+        with pytest.raises(InputError, match=f"what a model computed for the label in `{name}`") as caught:
+            asked(frame, frame.reverse())
+        assert f"`--statistic roc_auc` with `--label {name}`" in str(caught.value.hint)
+    else:
+        assert the_one(frame, frame.reverse()).chosen == "the only score, `score`"
+    if name == "relevance":
+        other = frame.with_columns(pl.Series(name, values[:1] * 20))  # labels do not differ between runs
+        assert the_one(frame, other).name == "score"
+
+
+@pytest.mark.parametrize(
+    ("names", "options"),
+    [
+        (({}, {"label": "target"}), "`--candidate-column label=target`"),
+        (
+            ({"label": "gold"}, {"label": "target"}),
+            "`--baseline-column label=gold` and `--candidate-column",
+        ),
+        (
+            ({"label": "gold", "prediction": "pred"}, {}),
+            "`--baseline-column prediction=pred` and `--base",
+        ),
+        (({"label": "x"}, {}), "`--label COLUMN`"),
+    ],
+)
+def test_columns_with_another_name_in_one_run(names: Any, options: str) -> None:
+    frames = [PLAIN.rename(own) for own in names]
+    with pytest.raises(InputError, match="is unclear") as caught:
+        asked(*frames)
+    assert options in str(caught.value.hint)
+
+
+@pytest.mark.parametrize("column", ["prediction", "label"])
+def test_a_column_that_the_runs_lack(column: str) -> None:
+    with pytest.raises(InputError, match="`nosuch`"):
+        trackperm.compare(PLAIN, PLAIN, columns={column: "nosuch"})
+
+
+def test_lists_that_are_written_as_text_have_no_accuracy() -> None:
+    frame = pl.DataFrame({"id": [1, 2], "prediction": ["['a', 'b']"] * 2, "label": ["['b', 'a']"] * 2})
+    with pytest.raises(InputError, match="holds lists that are written as text"):
+        asked(frame, frame)
+
+
+def test_predictions_in_another_case() -> None:
+    upper = PLAIN.with_columns(pl.col("prediction").str.to_uppercase())
+    mixed = pl.concat([PLAIN.head(15), upper.tail(5).with_columns(prediction=pl.lit(" DOG"))])
+    statistic = the_one(PLAIN, mixed)
+    n = LABELS[15:].count("dog")
+    assert statistic.found == (
+        f"look: only case or spaces differ from the label in {n} predictions of `run 1`, such as ' DOG'"
+        " for 'dog'; they count as wrong",
+    )
+    both = PLAIN.with_columns(label=pl.when(pl.col("id") == 0).then(pl.lit(" DOG")).otherwise("label"))
+    assert the_one(both, both.with_columns(prediction=mixed["prediction"])).found == ()
+    assert the_one(PLAIN, PLAIN).found == ()
+    assert the_one(PLAIN, mixed, statistics=("exact_match",)).name == "exact_match"
+
+
+@pytest.mark.parametrize(
+    ("parts", "is_noted"),
+    [(["train", "test"], True), (["TRAIN ", None], False), (["val", "test"], False)],
+)
+def test_training_rows_beside_others(parts: list[Any], is_noted: bool) -> None:
+    frame = PLAIN.with_columns(split=pl.Series(parts * 10))
+    said = "look: `split` of `candidate` has 'train' (10), 'test' (10), and all of these rows are counted;"
+    found = trackperm.compare(PLAIN.with_columns(split=pl.lit("test")), frame)
+    assert [note.startswith(said) for note in found.pairing.notes if "split" in note] == [True] * is_noted
+    if is_noted:
+        whole, *slices = trackperm.compare(frame, frame, slices=["split"])
+        assert [any("look: `split`" in note for note in each.pairing.notes) for each in (whole, *slices)] == [
+            *(True, False, False)
+        ]
+
+
+@pytest.mark.parametrize("text", ["28%", "0,5", "1,234.5"])
+def test_a_score_that_is_text(text: str) -> None:
+    frame = pl.DataFrame({"id": [1, 2], "score": [text, "1"]})
+    with pytest.raises(InputError, match=rf"`score` of `run 0` holds text, such as '{text}', and no numbers"):
+        asked(frame, frame)
+
+
+def test_a_metric_of_runs_without_scores() -> None:
+    frame = pl.DataFrame({"id": [1, 2], "name": ["a", "b"]})
+    with pytest.raises(InputError, match="`run 0` has no metric `f2`") as caught:
+        asked(frame, frame, metrics=("f2",))
+    assert "its columns are `id`, `name`, and none of them holds scores" in str(caught.value.hint)
+
+
+@pytest.mark.parametrize(
+    ("ids", "row"),
+    [
+        (["0", "1", "2", "mean"], 4),
+        (["ex1", "ex2", "ex3", " Macro avg"], 4),
+        (["25%", "1", "2", "3"], 1),
+        (["cat", "dog", "cow", "mean"], None),
+        (["mean", "std", "all", "min"], None),
+        (["all", "1", "all", "2"], None),
+        (["q1", "q2", None, "q3"], None),
+    ],
+)
+def test_a_row_that_summarises_others(ids: list[Any], row: int | None) -> None:
+    frame = pl.DataFrame({"id": ids, "correct": [1, 0, 1, 1]})
+    if row is None:
+        assert the_one(frame, frame).name == "correct"
+        return
+    with pytest.raises(PairingError, match=f"row {row} of `run 0` has the `id` .* name of a summary"):
+        asked(frame, frame)
+    assert the_one(frame, frame, by_position=True).name == "correct"
+
+
+@pytest.mark.parametrize(
+    ("name", "scores", "absent"),
+    [
+        ("score", [5, -1, 3, -1], -1),
+        ("score", [0.5, -1.0, 0.25, 1.0], -1),
+        ("score", [0.5, -999.0, None, 1.0], -999),
+        ("score", [0, -9, 1, 1], -9),
+        ("correct", [0, -1, 1, 1], -1),
+        ("score", [0, -1, 1, 1], None),
+        ("score", [1, -1, 1, 1], None),
+        ("score", [5, -1, 3, -2], None),
+        ("score", [0.5, -0.5, 0.25, 1.0], None),
+        ("score", [-3, -3, -3, -3], None),
+        ("reward", [10, -1, 10, -1], None),
+    ],
+)
+def test_a_negative_number_among_others(name: str, scores: list[Any], absent: int | None) -> None:
+    """A judge that gave no score; or a loss, beside ties and wins."""
+    plain = pl.DataFrame({"id": range(4), name: [1, 1, 0, 0]})
+    frame = pl.DataFrame({"id": range(4), name: scores})
+    for frames in ([plain, frame], [frame, plain]):
+        if absent is None:
+            assert the_one(*frames).name == name
+            continue
+        n = scores.count(absent)
+        with pytest.raises(InputError, match=f"is {absent} in {n} rows and not negative") as caught:
+            asked(*frames)
+        assert f"`--metric {name}` compares means" in str(caught.value.hint)
+        assert the_one(*frames, metrics=(name,)).name == name
+
+
+def test_a_score_beside_probabilities() -> None:
+    frame = pl.DataFrame(
+        {
+            "id": [1, 2, 3, 4],
+            "prediction": [0.0, 1.0, 0.2, 0.7],
+            "label": [0, 1, 0, 1],
+            "correct": [1] * 4,
+        }
+    )
+    assert the_one(frame, frame).name == "correct"
+    assert the_one(frame, frame, allow_unseen=True).name == "accuracy"
+    plain = frame.drop("correct")
+    with pytest.raises(InputError, match="holds decimals, and `label` does not"):
+        asked(plain, plain)
