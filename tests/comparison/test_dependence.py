@@ -296,7 +296,7 @@ class TestSize:
     """Rejection rates at 5 % for equally good runs; `-s` prints them."""
 
     def test_of_an_undeclared_document_effect(self, measured: Measured) -> None:
-        n = cases(150)
+        n = cases(100)
         by_example, by_cluster, said = self.rates(0.9, n, measured)
         assert 0.18 * n < by_example < 0.36 * n
         assert by_cluster <= binom.ppf(1 - 1e-4, n, 0.05)
@@ -304,7 +304,7 @@ class TestSize:
         assert said >= 0.95 * n
 
     def test_of_independent_examples(self, measured: Measured) -> None:
-        n = cases(300)
+        n = cases(100)
         by_example, _, said = self.rates(0.0, n, measured)
         assert by_example <= binom.ppf(1 - 1e-4, n, 0.05)
         assert said <= binom.ppf(1 - 1e-3, n, 0.01)

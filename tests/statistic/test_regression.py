@@ -235,9 +235,12 @@ def test_correlation_of_numbers_with_all_digits(n: int) -> None:
         assert score == pytest.approx(np.corrcoef(label, prediction)[0, 1], abs=1e-9)
 
 
-@pytest.mark.parametrize(
+NEARLY_EQUAL = pytest.mark.parametrize(
     ("offset", "spread"), [(0.6369616873214543, 0.0), (1e7, 1.0), (1e8, 1.0), (1e9, 1.0)]
 )
+
+
+@NEARLY_EQUAL
 def test_nearly_equal_labels_have_no_r2(offset: float, spread: float) -> None:
     """Regression: rounded squares gave R^2 = -1e17 of equal labels, whose deviations are 0."""
     rng = np.random.default_rng(0)
@@ -248,3 +251,34 @@ def test_nearly_equal_labels_have_no_r2(offset: float, spread: float) -> None:
     near = label - offset + rng.normal(size=100)
     found = trackperm.compare(near, near + rng.normal(size=100), near, statistic="r2")
     assert found.candidate_score == 1.0
+
+
+@NEARLY_EQUAL
+@pytest.mark.parametrize("role", ["label", "prediction"])
+def test_nearly_equal_numbers_have_no_correlation(offset: float, spread: float, role: str) -> None:
+    """Regression: a correlation of numbers near 1e8 was 0.80, and is 0.77."""
+    rng = np.random.default_rng(1)
+    label, old, new = (rng.normal(size=100) for _ in range(3))
+    narrow = offset + spread * rng.normal(size=100)
+    columns = (narrow, old, new) if role == "label" else (label, old, narrow)
+    with pytest.raises(InputError, match=r"leaves fewer than three digits|is 0/0 in both runs"):
+        trackperm.compare(*columns, statistic="pearson")
+    scaled = [1e4 + column for column in (label, old, new)]
+    found = trackperm.compare(*scaled, statistic="pearson", method="monte-carlo", n_samples=99)
+    assert found.candidate_score == pytest.approx(np.corrcoef(label, new)[0, 1], abs=1e-6)
+
+
+@pytest.mark.parametrize("name", ["r2", "pearson"])
+def test_a_leaderboard_leaves_out_runs_that_rounding_decides(name: str) -> None:
+    """Regression: a leaderboard printed R^2 = 1.8e20 where `compare` refused."""
+    rng = np.random.default_rng(0)
+    label = 1.0 + 1e-9 * rng.normal(size=100)
+    runs = dict(zip("abc", runs_of(label, *(label + rng.normal(size=(3, 100)))), strict=True))
+    with pytest.raises(InputError, match="leaves fewer than three digits") as caught:
+        trackperm.leaderboard(runs, name)
+    assert len(caught.value.message.split("three digits")) == 4
+
+
+def test_a_correlation_that_is_0_in_both_runs_by_rule_is_not_compared() -> None:
+    with pytest.raises(InputError, match="`pearson` is 0/0 in both runs"):
+        trackperm.compare([3, 3, 3, 3], [1, 2, 3, 4], [4, 3, 2, 2], statistic="pearson")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -15,9 +16,10 @@ from trackperm.comparison.result import Comparison
 from trackperm.comparison.runs import RunData, named_test_sets
 from trackperm.comparison.scores import ranked_examples, score_of, scores_of
 from trackperm.comparison.verdict import require_margin
-from trackperm.errors import InputError, TrackpermError, UndefinedStatisticError
-from trackperm.exact import CountTable, PermutationTest, RationalStatistic, TestOptions
+from trackperm.errors import InputError, TrackpermError, UndefinedError, UndefinedStatisticError
+from trackperm.exact import CountTable, PermutationTest, RationalStatistic, RealStatistic, TestOptions
 from trackperm.exact.attempts import attempts_test_of
+from trackperm.exact.functions.rational import Polynomial
 from trackperm.exact.options import MEMORY_BUDGET, N_SAMPLES
 from trackperm.exact.outcome import n_requested
 from trackperm.exact.permutation import structured_test_of
@@ -35,8 +37,17 @@ SWAPS_BY_CLUSTER = 20_000
 At p = 0.05 its standard error is 0.0015, which is enough for a warning.
 """
 
+ROUNDED_AWAY = (
+    "divides by a number of which the rounding of its counts leaves fewer than three digits, as where all"
+    " labels are nearly equal"
+)
+ROUNDED_AWAY_HINT = "subtract a constant from labels and predictions, or round them to a few digits."
+
 _FINE = 2**30
-"""Denominator of a unit from which on a power of two comes from floats, and not from halves or quarters."""
+"""Denominator of a power of two from which on a unit comes from floats, and not from halves or quarters."""
+
+_WHOLE_FLOAT = 2**50
+"""Average number of units from which on numbers are floats with all digits, which are rounded."""
 
 _LEAST_SHARE = 10**3
 """Ratio of a divisor to its error by rounded counts from which on a score is computed."""
@@ -248,38 +259,74 @@ def _require_scores(pairing: PairingResult, baseline: RunData, candidate: RunDat
 
 
 def _require_defined_scores(statistic: Statistic, table: CountTable) -> None:
-    """Refuse scores that are 0/0 in both runs: the declared value would be compared with itself."""
-    score, p = statistic.part_score, len(statistic.count_names)
-    if not isinstance(score, RationalStatistic) or not score.divisors:
-        return
-    parts = [totals[i : i + p] for totals in table.totals() for i in range(0, len(totals), p)]
-    if all(divisor(part) == 0 for divisor in score.divisors for part in parts):
+    """Refuse scores that are 0/0 in both runs, or that rounding decides."""
+    if all(is_empty(statistic, totals) for totals in table.totals()):
         given = ", ".join(f"`{name}` is {value!r}" for name, value in statistic.parameters.items())
         raise InputError(
             f"`{statistic.name}` is 0/0 in both runs, so there is nothing to compare",
             hint=f"check that the data contain it: {given}." if given else None,
         )
-    rounded = [_is_binary(statistic, name) for name in statistic.count_names]
-    n = int(table.multiplicities.sum())
-    for divisor in score.divisors if any(rounded) else ():
-        for part in parts:
-            value = divisor(part)
-            # Each number errs by half a unit and by the rounding of a float; integers do beyond 2^53.
-            errors = [
-                n + abs(x) // 2**52 if is_rounded or abs(x) > n * 2**52 else 0
-                for is_rounded, x in zip(rounded, part, strict=True)
-            ]
-            moved = ([x + errors[i] * (i == j) for j, x in enumerate(part)] for i in range(p))
-            if value != 0 and abs(value) <= _LEAST_SHARE * sum(abs(divisor(each) - value) for each in moved):
-                raise InputError(
-                    f"`{statistic.name}` divides by a number of which the rounding of its counts leaves fewer"
-                    " than three digits, as where all labels are nearly equal",
-                    hint="subtract a constant from labels and predictions, or round them to a few digits.",
-                )
+    n_examples = table.n_examples
+    if any(is_rounded_away(statistic, totals, n_examples) for totals in table.totals()):
+        raise InputError(f"`{statistic.name}` {ROUNDED_AWAY}", hint=ROUNDED_AWAY_HINT)
 
 
-def _is_binary(statistic: Statistic, name: str) -> bool:
-    """Whether a count was rounded to a power of two."""
+def is_empty(statistic: Statistic, totals: tuple[int, ...]) -> bool:
+    """Whether every division in the score of a run is 0/0, in every stratum or class."""
+    divisors, parts = _divisors(statistic), _parts(statistic, totals)
+    return bool(divisors) and all(_value(each, part) == 0 for each in divisors for part in parts)
+
+
+def is_rounded_away(statistic: Statistic, totals: tuple[int, ...], n_examples: int) -> bool:
+    """Whether the rounding of counts leaves fewer than three digits of a divisor of a run's score.
+
+    `totals` are the sums of rounded counts over `n_examples` examples.
+    """
+    factors = [
+        factor
+        for divisor in _divisors(statistic)
+        for factor in (divisor.factors if isinstance(divisor, RealStatistic) else (divisor,))
+    ]
+    is_fine = [_has_fine_unit(statistic, name) for name in statistic.count_names]
+    for part in _parts(statistic, totals):
+        # Each number errs by half a unit and by the rounding of a float.
+        errors = [
+            n_examples + abs(x) // 2**52 if x and (fine or abs(x) > n_examples * _WHOLE_FLOAT) else 0
+            for fine, x in zip(is_fine, part, strict=True)
+        ]
+        if not any(errors):
+            continue
+        moved = [[x + errors[i] * (i == j) for j, x in enumerate(part)] for i in range(len(part))]
+        for factor in factors:
+            value = _value(factor, part)
+            change = sum(abs(_value(factor, each) - value) for each in moved)
+            if abs(value) < _LEAST_SHARE * change:
+                return True
+    return False
+
+
+def _divisors(statistic: Statistic) -> Sequence[Polynomial | RealStatistic]:
+    """Return the divisors of a score of counts that are not constant."""
+    score = statistic.part_score
+    return score.divisors if isinstance(score, RationalStatistic | RealStatistic) else ()
+
+
+def _parts(statistic: Statistic, totals: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """Return the totals of each stratum or class."""
+    p = len(statistic.count_names)
+    return [totals[first : first + p] for first in range(0, len(totals), p)]
+
+
+def _value(divisor: Polynomial | RealStatistic, totals: Sequence[int]) -> float:
+    """Return the value of a divisor; NaN where it is undefined or beyond the range of floats."""
+    try:
+        return float(divisor.number(totals) if isinstance(divisor, RealStatistic) else divisor(totals))
+    except (UndefinedError, OverflowError):
+        return math.nan
+
+
+def _has_fine_unit(statistic: Statistic, name: str) -> bool:
+    """Whether the unit of a count is a power of two that comes from floats, and not halves or quarters."""
     unit = (
         statistic.resolution if isinstance(statistic.resolution, Fraction) else statistic.resolution.get(name)
     )

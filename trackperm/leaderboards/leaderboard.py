@@ -15,6 +15,7 @@ from typing import Any, get_args
 from trackperm.choices import Alternative, CorrectionOfPairs, Method, MissingOfMany, Repeats, Unit
 from trackperm.comparison import Question, reference_answers
 from trackperm.comparison.effect import interval_of
+from trackperm.comparison.single import ROUNDED_AWAY
 from trackperm.errors import InputError
 from trackperm.exact import TestOptions
 from trackperm.exact.intervals import Interval
@@ -304,7 +305,9 @@ def _with_scores(paired: PairedRuns, loaded: LoadedRuns) -> tuple[PairedRuns, Ru
     base = loaded.baseline
     reasons: dict[int, str] = {}
     for i, score in enumerate(counted.scores):
-        if score is None or not math.isfinite(score):
+        if counted.is_rounded_away(i):
+            reasons[i] = f"`{statistic.name}` {ROUNDED_AWAY}"
+        elif score is None or not math.isfinite(score):
             reasons[i] = f"its score `{statistic.name}` is undefined"
         elif statistic.contrast == "log ratio" and score <= 0:
             reasons[i] = f"its score is {score:.4g}; `contrast: log ratio` needs a score above 0"

@@ -14,7 +14,8 @@ import numpy.typing as npt
 import polars as pl
 
 from trackperm.comparison.scores import score_of, scores_of
-from trackperm.exact import CountTable, RationalStatistic
+from trackperm.comparison.single import is_empty, is_rounded_away
+from trackperm.exact import CountTable
 from trackperm.exact.counts import exact_column_sums, group_rows
 from trackperm.exact.pairwise import Influences
 from trackperm.exact.scores.scaling import scale_scores
@@ -107,12 +108,11 @@ class RunCounts:
 
     def is_empty(self, i: int) -> bool:
         """Return whether every division in the score of run `i` is 0/0, in every stratum or class."""
-        statistic, totals = self.totals[i]
-        score, p = statistic.part_score, len(statistic.count_names)
-        if not isinstance(score, RationalStatistic) or not score.divisors:
-            return False
-        parts = [totals[start : start + p] for start in range(0, len(totals), p)]
-        return all(divisor(part) == 0 for divisor in score.divisors for part in parts)
+        return is_empty(*self.totals[i])
+
+    def is_rounded_away(self, i: int) -> bool:
+        """Return whether the rounding of counts leaves fewer than three digits of a divisor of run `i`."""
+        return is_rounded_away(*self.totals[i], self.entries[i].pairing.report.n_paired)
 
     @cached_property
     def varying(self) -> tuple[int, ...]:

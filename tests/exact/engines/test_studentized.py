@@ -274,7 +274,7 @@ def test_without_variance_there_is_no_variance_ratio() -> None:
 
 @pytest.mark.slow
 @pytest.mark.generated
-@pytest.mark.parametrize("n", [200, 500])
+@pytest.mark.parametrize("n", [200, pytest.param(500, marks=pytest.mark.nightly)])
 def test_size_under_equal_precision(n: int, measured: Measured) -> None:
     """Denominators of 10 % and 50 %: the plain test rejects in .15, the studentised one in .05."""
     rng, number = np.random.default_rng(12), cases(1_000)

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trackperm.exact.functions.enclosure import Enclosure, FloatArray, extreme_of
-from trackperm.exact.functions.operations import OperationTree
+from trackperm.exact.functions.operations import OperationTree, parts_of
 from trackperm.exact.functions.rational import RationalStatistic
 from trackperm.exact.functions.real_number import Arithmetic, RealNumber, Value
 
@@ -146,6 +146,20 @@ class RealStatistic(OperationTree):
         if self.operation in ("> 0", ">= 0", "== 0"):
             return True
         return all(operand.is_integral for operand in self.operands[self.operation == "where" :])
+
+    @cached_property
+    def divisors(self) -> tuple[RealStatistic, ...]:
+        """Divisors of h that are not constant."""
+        divisors = (part.operands[1] for part in parts_of(self) if part.operation == "/")
+        return tuple(dict.fromkeys(divisor for divisor in divisors if divisor.variables))
+
+    @cached_property
+    def factors(self) -> tuple[RealStatistic, ...]:
+        """Functions whose zeros are those of h: the factors of a product, and of what is under a root."""
+        if self.operation in ("*", "/", "**", "sqrt", "abs"):
+            operands = self.operands[:1] if self.operation == "/" else self.operands
+            return tuple(dict.fromkeys(factor for operand in operands for factor in operand.factors))
+        return (self,) if self.variables else ()
 
     def renamed(self, variables: Sequence[int]) -> RealStatistic:
         """Return x -> h(x[variables])."""
