@@ -272,9 +272,13 @@ def _require_defined_scores(statistic: Statistic, table: CountTable) -> None:
 
 
 def is_empty(statistic: Statistic, totals: tuple[int, ...]) -> bool:
-    """Whether every division in the score of a run is 0/0, in every stratum or class."""
+    """Whether every division in the score of a run is 0/0, in every stratum or class.
+
+    Correlations, which divide by roots, have the value 0 by convention where all predictions are equal.
+    """
     divisors, parts = _divisors(statistic), _parts(statistic, totals)
-    return bool(divisors) and all(_value(each, part) == 0 for each in divisors for part in parts)
+    is_ratio = isinstance(statistic.part_score, RationalStatistic) and bool(divisors)
+    return is_ratio and all(_value(each, part) == 0 for each in divisors for part in parts)
 
 
 def is_rounded_away(statistic: Statistic, totals: tuple[int, ...], n_examples: int) -> bool:
