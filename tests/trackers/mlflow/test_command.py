@@ -100,3 +100,16 @@ def test_a_killed_command_is_completed_by_the_next(mlflow_server: MlflowServer, 
     (completed,) = store.comparisons(experiment)
     assert completed.info.run_id == begun.info.run_id
     assert (completed.info.status, completed.data.tags["trackperm.state"]) == ("FINISHED", "done")
+
+
+def test_a_database_that_is_read_only_is_one_message(tmp_path: Path):
+    """Regression: MLflow's traceback came before it."""
+    store = MlflowStore.local(tmp_path)
+    ids = log_two_runs(store, "digits")
+    read_only = f"sqlite:///file:{store.uri.removeprefix('sqlite:///')}?mode=ro&uri=true"
+    command = ["compare", *(f"mlflow:{each}" for each in ids), "--log", "--tracking-uri", read_only]
+    refused = call_trackperm(tmp_path, *command)
+    assert refused.returncode == 3
+    assert "▲ better" in refused.stdout
+    assert refused.stderr.startswith("error: MLflow at ")
+    assert "attempt to write a readonly database\n\nHint: " in refused.stderr

@@ -7,6 +7,7 @@ changes these habits for the length of the call.
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -49,6 +50,11 @@ _PATIENT = {
 _BRIEF = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1", "MLFLOW_HTTP_REQUEST_TIMEOUT": "5", **_UNTOLD}
 # A request that is not idempotent is sent once, as a lost answer must not create a second run.
 _ONCE = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0"}
+
+# MLflow logs the traceback of a database's error there before it raises the error.
+_DATABASE_LOG = logging.getLogger("mlflow.store.db.utils")
+# What SQLAlchemy says before the error of a query that wrote what was pending.
+_AUTOFLUSH = "(raised as a result of Query-invoked autoflush"
 
 _ADVICE = Advice(
     credentials="set `MLFLOW_TRACKING_USERNAME` and `MLFLOW_TRACKING_PASSWORD`, or `MLFLOW_TRACKING_TOKEN`.",
@@ -238,7 +244,8 @@ class Store:
     def _translated(self, doing: str, *, writes: bool) -> Iterator[None]:
         """Convert exceptions of a call into MLflow to a `TrackerError`, or name the missing library."""
         try:
-            yield
+            with _without_tracebacks():
+                yield
         except TrackpermError:
             raise
         except Exception as error:  # object stores raise errors of their own libraries
@@ -262,7 +269,8 @@ class Store:
         said = without_secrets(str(error))
         host = urlsplit(self.uri).netloc  # includes the start of a password that contains `/`, `?` or `#`
         said = said if host in self.label else said.replace(host, "…")
-        return said.strip().split("\n")[0][:400]
+        lines = [line for line in said.strip().split("\n") if not line.startswith(_AUTOFLUSH)]
+        return lines[0][:400] if lines else ""
 
 
 def downloaded(client: MlflowClient, run_id: str, path: str) -> bytes:
@@ -274,6 +282,21 @@ def downloaded(client: MlflowClient, run_id: str, path: str) -> bytes:
 def moment(milliseconds: int | None) -> datetime | None:
     """Convert a time of MLflow's, in milliseconds, to a datetime in UTC."""
     return datetime.fromtimestamp(milliseconds / 1000, tz=timezone.utc) if milliseconds else None
+
+
+@contextmanager
+def _without_tracebacks() -> Iterator[None]:
+    """Keep MLflow from logging the errors of databases in this thread, for they are raised, too."""
+    here = threading.get_ident()
+
+    def is_kept(record: logging.LogRecord) -> bool:
+        return record.exc_info is None or record.thread != here
+
+    _DATABASE_LOG.addFilter(is_kept)
+    try:
+        yield
+    finally:
+        _DATABASE_LOG.removeFilter(is_kept)
 
 
 @contextmanager
