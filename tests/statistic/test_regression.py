@@ -282,3 +282,18 @@ def test_a_leaderboard_leaves_out_runs_that_rounding_decides(name: str) -> None:
 def test_correlations_of_equal_numbers_are_0() -> None:
     found = trackperm.compare([3, 3, 3, 3], [1, 2, 3, 4], [4, 3, 2, 2], statistic="pearson")
     assert (found.baseline_score, found.candidate_score, found.pvalue) == (0.0, 0.0, 1.0)
+
+
+@pytest.mark.parametrize("name", ["r2", "pearson"])
+def test_large_integers_are_exact(name: str) -> None:
+    """Times in seconds: squares of integers are exact, those of floats are rounded."""
+    rng = np.random.default_rng(0)
+    label = 1_700_000_000 + rng.integers(0, 1000, size=40)
+    old, new = (label + rng.integers(-500, 500, size=40) for _ in range(2))
+    found, moved = (
+        trackperm.compare(label - c, old - c, new - c, statistic=name, n_samples=99)
+        for c in (0, 1_700_000_000)
+    )
+    assert found.candidate_score == pytest.approx(moved.candidate_score, rel=1e-12)
+    with pytest.raises(InputError, match="leaves fewer than three digits"):
+        trackperm.compare(label + 0.5, old + 0.25, new, statistic=name)

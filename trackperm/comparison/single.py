@@ -291,12 +291,11 @@ def is_rounded_away(statistic: Statistic, totals: tuple[int, ...], n_examples: i
         for divisor in _divisors(statistic)
         for factor in (divisor.factors if isinstance(divisor, RealStatistic) else (divisor,))
     ]
-    is_fine = [_has_fine_unit(statistic, name) for name in statistic.count_names]
+    units = {} if isinstance(statistic.resolution, Fraction) else statistic.resolution
     for part in _parts(statistic, totals):
-        # Each number errs by half a unit and by the rounding of a float.
         errors = [
-            n_examples + abs(x) // 2**52 if x and (fine or abs(x) > n_examples * _WHOLE_FLOAT) else 0
-            for fine, x in zip(is_fine, part, strict=True)
+            _error(x, n_examples, units.get(name))
+            for x, name in zip(part, statistic.count_names, strict=True)
         ]
         if not any(errors):
             continue
@@ -329,12 +328,18 @@ def _value(divisor: Polynomial | RealStatistic, totals: Sequence[int]) -> float:
         return math.nan
 
 
-def _has_fine_unit(statistic: Statistic, name: str) -> bool:
-    """Whether the unit of a count is a power of two that comes from floats, and not halves or quarters."""
-    unit = (
-        statistic.resolution if isinstance(statistic.resolution, Fraction) else statistic.resolution.get(name)
-    )
-    return unit is not None and unit.denominator > _FINE and unit.denominator & (unit.denominator - 1) == 0
+def _error(total: int, n_examples: int, unit: Fraction | None) -> int:
+    """Bound the error of a sum of numbers that may have been rounded, in units; 0 where it is exact.
+
+    Each number errs by half a unit and by the rounding of a float. Sums of large floats end with zero bits.
+    """
+    size = abs(total) // n_examples
+    if unit is None:
+        is_rounded = size >= 2**53 and total % 2 ** (size.bit_length() - 54) == 0
+    else:
+        is_fine = unit.denominator > _FINE and unit.denominator & (unit.denominator - 1) == 0
+        is_rounded = is_fine or size >= _WHOLE_FLOAT
+    return n_examples + abs(total) // 2**52 if is_rounded and total else 0
 
 
 def _require_ratio(statistic: Statistic, table: CountTable, baseline: RunData, candidate: RunData) -> None:
