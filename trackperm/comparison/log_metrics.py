@@ -55,6 +55,13 @@ def own_metrics(tables: Sequence[ExampleTable]) -> list[Statistic]:
     return [replace(found[0], found=tuple(notes)), *found[1:]]
 
 
+def lost_metrics(baseline: ExampleTable, candidate: ExampleTable) -> list[str]:
+    """Return the metrics of the baseline that the candidate lacks, where both logs have metrics."""
+    own, other = metrics_of(baseline), metrics_of(candidate)
+    is_lost = {name: other.get(name) != column and not _is_open(name) for name, column in own.items()}
+    return [name for name, lost in is_lost.items() if lost] if other else []
+
+
 def metrics_of(table: ExampleTable) -> Mapping[str, str]:
     """Return the columns of the metrics that a log declares, or else those with the prefix of scores."""
     if table.metrics:

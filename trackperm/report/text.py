@@ -22,6 +22,7 @@ RARE = 0.5
 """Power below which equivalence is not shown in most comparisons of equal runs."""
 
 _NAME_LIMIT = 200
+_CAUTIONS = ("look: ", "dropped: ", "missing predictions: ", "paired by position: ")
 _MARKDOWN_SPECIAL = re.compile(r"([\\`*_{}\[\]<>|~&#!$])")
 
 
@@ -287,6 +288,11 @@ def notes(comparison: Comparison) -> list[str]:
             for each in seen
         ),
     ]
+
+
+def cautions(comparison: Comparison) -> list[str]:
+    """Return the notes without which the result may mislead."""
+    return [note for note in notes(comparison) if note.startswith(_CAUTIONS)]
 
 
 def one_sided(alternative: Alternative) -> str:

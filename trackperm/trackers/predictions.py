@@ -9,6 +9,9 @@ import polars as pl
 
 from trackperm.errors import InputError
 
+PREDICTIONS_TAG = "trackperm.predictions"
+"""Tag of a run in MLflow with the digest of what was logged last, by which watchers see that it changed."""
+
 
 @dataclass(frozen=True, eq=False)
 class Predictions:

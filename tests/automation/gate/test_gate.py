@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
+import numpy as np
+import polars as pl
 import pytest
 from support.hooked_runs import HookedStore
 
@@ -109,3 +111,44 @@ def test_a_run_that_a_tracker_listed_is_judged_where_it_is(
     assert report.outcome in ("pass", "fail", "undecided")
     (found,) = trackperm.family(trackperm.log(trackperm.compare(run, run)).run)
     assert found.n_comparisons == 1
+
+
+def test_a_candidate_that_is_its_own_baseline_does_not_pass(folder: Path):
+    """Regression: `if_no_baseline: pass` let it, and said that the baseline does not exist yet."""
+    Path("own.yaml").write_text(
+        "policies: [{name: own, baseline: {run: ./base.parquet}, if_no_baseline: pass}]"
+    )
+    with pytest.raises(InputError, match="is itself the run"):
+        trackperm.gate("base.parquet", "own.yaml")
+
+
+def test_a_metric_that_is_lost_is_no_pass(folder: Path):
+    """Regression: what would have failed was not compared, and the gate passed."""
+    own = {"id": range(40), "score.exact": [1.0] * 40, "score.f1": [1.0, 0.5] * 20}
+    pl.DataFrame(own).write_csv("both.csv")
+    pl.DataFrame(own).drop("score.exact").write_csv("one.csv")
+    Path("metrics.yaml").write_text("policies: [{name: m, baseline: {run: both.csv}}]")
+    with pytest.raises(InputError, match="the candidate has no metric `exact`, and the baseline has"):
+        trackperm.gate("one.csv", "metrics.yaml")
+    Path("metrics.yaml").write_text("policies: [{name: m, baseline: {run: both.csv}, metric: score.f1}]")
+    assert trackperm.gate("one.csv", "metrics.yaml").outcome == "pass"
+    Path("metrics.yaml").write_text("policies: [{name: m, baseline: {run: one.csv}}]")
+    report = trackperm.gate("both.csv", "metrics.yaml")
+    assert report.notes == ["look: not in all runs, and not compared: `exact`"]
+
+
+def test_notes_that_carry_the_result_are_in_every_form(folder: Path):
+    """Regression: a gate passed on the easy half of the examples, and only its JSON said so."""
+    n, rng = 100, np.random.default_rng(0)
+    own = pl.DataFrame({"id": range(n), "prediction": rng.integers(0, 2, n), "label": [1] * n})
+    own.write_csv("all.csv")
+    other = pl.Series("prediction", 1 - own["prediction"].to_numpy())
+    own.with_columns(other).head(50).write_csv("half.csv")
+    Path("drop.yaml").write_text(
+        "policies: [{name: d, baseline: {run: all.csv}, statistics: [accuracy], missing: drop}]"
+    )
+    report = trackperm.gate("half.csv", "drop.yaml")
+    [note] = report.notes
+    assert note.startswith("dropped: 50 examples without a complete row in both runs")
+    assert f"  {note}" in report.lines()
+    assert any(note in line and line.startswith("::warning ") for line in report.annotations())

@@ -14,9 +14,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from unittest.mock import patch
 
+import polars as pl
 import pytest
 import requests
 from support.hooked_runs import WatchedStore
+from support.server_client import predictions
 
 import trackperm
 from trackperm.automation.policy.edits import EditedPolicies
@@ -53,11 +55,41 @@ def test_a_watcher_that_lost_its_state_compares_nothing_again(runs: WatchedStore
     runs.queue = Queue(tmp_path / "another")
     assert runs.once() is None
     [known] = runs.heard.events("known")
+    assert known["outcome"] == "pass", "a failure is heard though the watcher died before it said so"
     assert known["candidate"] == f"mlflow:{candidate}"
     assert known["comparisons"] == [f"mlflow:{run.info.run_id}" for run in before]
     after = runs.store.comparisons(runs.experiment)
     assert [run.info.end_time for run in after] == [run.info.end_time for run in before]
-    assert runs.entry().outcome == "known"
+    assert runs.entry().outcome == "pass"
+
+
+def test_what_a_gate_compared_before_the_run_had_ended_is_compared_again(runs: WatchedStore):
+    """Regression: the run was `known`, though its last predictions were much worse."""
+    runs.baseline()
+    candidate = runs.begun()
+    runs.log(candidate, seed=3)
+    report = trackperm.gate(f"mlflow:{candidate}", runs.policy_file())
+    assert report.outcome == "pass"
+    runs.log(candidate, seed=2, rate=0.5)
+    runs.store.client.set_terminated(candidate)
+    assert runs.once() is None
+    [compared] = runs.heard.events("compared")
+    assert compared["outcome"] == "fail"
+    assert compared["comparisons"] != [str(each.run.reference) for each in report.published]
+    assert "▼" in runs.store.get(candidate).data.tags["sig.accuracy"]
+    assert len(runs.compared()) == 2, "what the gate reported stays"
+
+
+def test_a_refused_run_is_compared_when_its_predictions_are_logged(runs: WatchedStore):
+    """Regression: `log_predictions` changed nothing that the watcher looks at."""
+    runs.baseline()
+    candidate = empty_run(runs)
+    assert runs.once() is None
+    assert runs.heard.names[-1] == "refused"
+    frame = pl.DataFrame(predictions(2, rate=0.5))
+    trackperm.log_predictions(f"mlflow:{candidate}", frame, tracking_uri=runs.store.uri)
+    assert runs.once() is None
+    assert runs.compared() == [f"mlflow:{candidate}"]
 
 
 def empty_run(runs: WatchedStore) -> str:

@@ -12,7 +12,7 @@ from trackperm.automation.policy.load import load_policies
 from trackperm.automation.policy.policy import Policy
 from trackperm.automation.policy.resolve import policy_tracker, with_baseline
 from trackperm.automation.policy.wording import hint_for_policies, in_policies
-from trackperm.errors import FaultError, InputError, NoBaselineError, TrackpermError
+from trackperm.errors import FaultError, InputError, IsBaselineError, NoBaselineError, TrackpermError
 from trackperm.messages import without_secrets
 from trackperm.trackers.base import Tracker
 from trackperm.trackers.history import history_of
@@ -159,7 +159,7 @@ def _judge(policy: Policy, tracker: Tracker | None, run: TrackedRun, *, log: boo
     try:
         baseline = find_baseline(policy, tracker, run)
     except NoBaselineError as error:
-        if policy.if_no_baseline == "pass":
+        if policy.if_no_baseline == "pass" and not isinstance(error, IsBaselineError):
             read_run(policy, run, tracker)  # a run without readable predictions does not pass
             return GateReport.without_baseline(policy, run, error)
         raise

@@ -99,6 +99,11 @@ class GateReport:
         return [each for each in self.findings if each.outcome == self.outcome]
 
     @property
+    def notes(self) -> list[str]:
+        """Notes of all findings, each once, such as on dropped examples."""
+        return list(dict.fromkeys(note for each in self.findings for note in each.notes))
+
+    @property
     def summary(self) -> str:
         """Outcome in one line, without a full stop."""
         name, count = self.policy.name, len(self.deciding)
@@ -128,6 +133,8 @@ class GateReport:
             yield f"  {_no_command(one_line(paragraph))}"  # GitHub reads commands behind spaces, too
         for finding in self.findings:
             yield f"  {finding.outcome:<9} {one_line(str(finding))}"
+        for note in self.notes:
+            yield f"  {one_line(note)}"
         for published in self.published:
             yield f"logged: {published.run.url or published.run.reference}"
 
@@ -190,6 +197,8 @@ class GateReport:
             yield _command(levels.get(self.outcome, "notice"), title, self.message)
         for finding in self.deciding:
             yield _command(levels.get(finding.outcome, "notice"), title, str(finding))
+        for note in self.notes:
+            yield _command("warning", title, note)
 
     def outputs(self) -> str:
         """Return the outputs of a step, in the format of the file ``GITHUB_OUTPUT``."""

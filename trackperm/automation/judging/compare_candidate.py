@@ -18,12 +18,15 @@ from trackperm.automation.judging.judge import Judgement, judge
 from trackperm.automation.policy.policy import Policy
 from trackperm.automation.policy.resolve import policy_tracker, question_of
 from trackperm.comparison import Comparison, RunData, compare_statistics
+from trackperm.comparison.log_metrics import lost_metrics
 from trackperm.errors import InputError
 from trackperm.exact import TestOptions
 from trackperm.ledger.log import log_comparison
+from trackperm.messages import listed
 from trackperm.report.text import pvalue_name
 from trackperm.trackers.base import Tracker, require_options
 from trackperm.trackers.files import read_file
+from trackperm.trackers.history import history_of
 from trackperm.trackers.publication import KEY_TAG, Published
 from trackperm.trackers.references import TrackedRun
 
@@ -81,7 +84,9 @@ def compare_and_log(
     Raise InputError if the runs cannot be compared, or units have to be declared: another attempt gives the
     same error. Raise TrackerError if a tracker failed: another attempt completes what was begun.
     """
+    is_early = tracker is not None and _is_in_progress(tracker, candidate)
     first, second = (read_run(policy, run, tracker) for run in (baseline.run, candidate))
+    _require_metrics(policy, first, second)
     place = logs_of(policy, second.tracker, candidate) if log else None
     if place is not None:
         require_options(place[0], tag_runs=policy.tag_runs)
@@ -98,7 +103,9 @@ def compare_and_log(
     )
     require_declared_units(policy, comparisons)
     judged = JudgedComparison(policy, candidate, baseline, judge(policy, comparisons), tuple(comparisons))
-    return judged if place is None else _logged(judged, place[0], second.tracker, once=once)
+    if place is None:
+        return judged
+    return _logged(judged, place[0], second.tracker, once=once, is_early=is_early)
 
 
 def read_run(policy: Policy, run: TrackedRun, opened: Tracker | None = None) -> RunData:
@@ -107,6 +114,26 @@ def read_run(policy: Policy, run: TrackedRun, opened: Tracker | None = None) -> 
         return RunData(read_file(run.reference.locator), run.name)
     tracker = policy_tracker(policy, run.reference, opened)
     return RunData(tracker.read(run, policy.artifact), run.name, run, tracker)
+
+
+def _is_in_progress(tracker: Tracker, candidate: TrackedRun) -> bool:
+    try:
+        record = history_of(tracker).record(candidate)
+    except InputError:  # an offline run, or a tracker without a history
+        return False
+    return not (record.is_finished or record.is_failed)
+
+
+def _require_metrics(policy: Policy, baseline: RunData, candidate: RunData) -> None:
+    """Refuse a candidate without a metric of the baseline, where the policy leaves open what is compared."""
+    if policy.specs or policy.metric:
+        return
+    lost = lost_metrics(baseline.table, candidate.table)
+    if lost:
+        raise InputError(
+            f"the candidate has no metric {listed(lost)}, and the baseline has",
+            hint="`statistics` or `metric` names what is compared; or log all metrics of the baseline.",
+        )
 
 
 def require_declared_units(policy: Policy, comparisons: Sequence[Comparison]) -> None:
@@ -140,14 +167,15 @@ def require_declared_units(policy: Policy, comparisons: Sequence[Comparison]) ->
 
 
 def _logged(
-    judged: JudgedComparison, home: Tracker, tracker: Tracker | None, *, once: bool
+    judged: JudgedComparison, home: Tracker, tracker: Tracker | None, *, once: bool, is_early: bool
 ) -> JudgedComparison:
     """Log the comparisons, and withdraw duplicates."""
     policy, candidate, comparisons = judged.policy, judged.candidate, judged.comparisons
     earlier = logged_before(policy, tracker, candidate) if once else ()
     if _has_other_baseline(earlier, comparisons[0]):
         return _superseded(judged, earlier)
-    tags = policy_tags(policy, len(comparisons), is_asked=not once)
+    outcome = judged.judgement.outcome
+    tags = policy_tags(policy, len(comparisons), outcome, is_asked=not once, is_early=is_early)
     container = None if policy.log_to is None else policy.log_to.locator
     published = [
         log_comparison(comparison, home, container, tag_runs=policy.tag_runs, tags=tags)

@@ -9,6 +9,9 @@ first stays, and all others are withdrawn. Both workers may do this, for both ke
 Comparisons of a gate are marked and never withdrawn, because the report of the gate refers to them:
 comparisons with several baselines stay side by side. They complete a group like any others.
 
+Comparisons of a candidate that had not ended are marked as well, and complete no group, because the candidate
+may have logged other predictions afterwards. They stay, for somebody has seen them.
+
 All this is about runs in a tracker. The path of a file does not identify its content, and the next candidate
 may have the same path.
 """
@@ -19,6 +22,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from datetime import datetime, timezone
 
+from trackperm.automation.judging.judge import Outcome
 from trackperm.automation.policy.policy import Policy
 from trackperm.automation.policy.resolve import policy_tracker
 from trackperm.trackers.base import Tracker
@@ -34,6 +38,12 @@ PARTS_TAG = "trackperm.policy_parts"
 RULE_TAG = "trackperm.policy_fail_on"
 """Rule by which the group was judged."""
 
+OUTCOME_TAG = "trackperm.policy_outcome"
+"""Outcome of the group by that rule."""
+
+EARLY_TAG = "trackperm.policy_early"
+"""Marks a comparison of a candidate that had not ended."""
+
 ASKED_TAG = "trackperm.policy_asked"
 """Marks a comparison that a gate requested, which stays beside others."""
 
@@ -43,15 +53,19 @@ Group = tuple[LoggedComparison, ...]
 """Finished comparisons of one candidate with one baseline."""
 
 
-def policy_tags(policy: Policy, n_parts: int, *, is_asked: bool = False) -> dict[str, str]:
+def policy_tags(
+    policy: Policy, n_parts: int, outcome: Outcome, *, is_asked: bool = False, is_early: bool = False
+) -> dict[str, str]:
     """Return the tags of a comparison in a group of `n_parts`; `is_asked` protects it from withdrawal."""
     tags = {
         POLICY_TAG: policy.name,
         DIGEST_TAG: policy.digest,
         RULE_TAG: policy.fail_on,
+        OUTCOME_TAG: outcome,
         PARTS_TAG: str(n_parts),
     }
-    return {**tags, ASKED_TAG: "true"} if is_asked else tags
+    marks = {ASKED_TAG: is_asked, EARLY_TAG: is_early}
+    return {**tags, **{mark: "true" for mark, is_set in marks.items() if is_set}}
 
 
 def logged_before(policy: Policy, tracker: Tracker | None, candidate: TrackedRun) -> Group:
@@ -91,7 +105,8 @@ def complete(policy: Policy, logged: Iterable[LoggedComparison]) -> dict[str, li
     """Return the complete groups under equal policies, by candidate, in the order in which they began."""
     found: dict[tuple[str, str], list[LoggedComparison]] = defaultdict(list)
     for each in logged:
-        if each.is_finished and each.tags.get(DIGEST_TAG) == policy.digest:
+        is_equal = each.tags.get(DIGEST_TAG) == policy.digest
+        if each.is_finished and is_equal and EARLY_TAG not in each.tags:
             found[_runs(each)].append(each)
     groups: dict[str, list[Group]] = defaultdict(list)
     for (candidate, _), members in found.items():

@@ -31,7 +31,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from trackperm.automation.policy.policy import Policy
@@ -63,11 +63,14 @@ class Finding:
         Outcome of this comparison alone.
     reason : str
         Reason, as a sentence without a full stop.
+    notes : tuple of str
+        What a reader has to know beyond the reason, such as dropped examples.
     """
 
     title: str
     outcome: Outcome
     reason: str
+    notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.title}: {self.reason}"
@@ -85,11 +88,14 @@ class Judgement:
         One finding per comparison, in order.
     reasons : tuple of str
         Reasons of the findings that have this outcome.
+    notes : tuple of str
+        Notes of all findings, each once.
     """
 
     outcome: Outcome
     findings: tuple[Finding, ...]
     reasons: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
     @property
     def exit_code(self) -> int:
@@ -102,7 +108,10 @@ class Judgement:
         findings = tuple(findings)
         outcomes = {each.outcome for each in findings}
         outcome = next(each for each in _WORST_FIRST if each in outcomes)
-        return cls(outcome, findings, tuple(str(each) for each in findings if each.outcome == outcome))
+        reasons = tuple(str(each) for each in findings if each.outcome == outcome)
+        return cls(
+            outcome, findings, reasons, tuple(dict.fromkeys(note for each in findings for note in each.notes))
+        )
 
 
 def judge(policy: Policy, comparisons: Sequence[Comparison]) -> Judgement:
@@ -112,12 +121,17 @@ def judge(policy: Policy, comparisons: Sequence[Comparison]) -> Judgement:
     """
     if not comparisons:
         raise InputError("no comparison was made; expected at least one to judge")
-    if policy.fail_on == "regression":
-        return Judgement.of(map(_regression, comparisons, _smallest_corrected(comparisons)))
-    if policy.margin is None:
-        raise InputError("`not-shown-non-inferior` needs a `margin`")
     margin = policy.margin
-    return Judgement.of(_non_inferiority(comparison, margin) for comparison in comparisons)
+    if policy.fail_on == "regression":
+        findings = list(map(_regression, comparisons, _smallest_corrected(comparisons)))
+    elif margin is None:
+        raise InputError("`not-shown-non-inferior` needs a `margin`")
+    else:
+        findings = [_non_inferiority(comparison, margin) for comparison in comparisons]
+    return Judgement.of(
+        replace(finding, notes=tuple(text.cautions(comparison)))
+        for finding, comparison in zip(findings, comparisons, strict=True)
+    )
 
 
 def _smallest_corrected(comparisons: Sequence[Comparison]) -> list[float]:

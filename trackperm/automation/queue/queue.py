@@ -18,7 +18,8 @@ When a process dies, by ``kill -9`` or with its machine,
   makes the same comparison, with the same key, and completes in the tracker what was begun.
 * after the comparison was logged and before :meth:`Queue.complete`: the next worker finds the comparison in
   the tracker by policy and candidate, and completes the row.
-* after :meth:`Queue.complete`: the row is ``done`` and never claimed again.
+* after :meth:`Queue.complete`: the row is ``done``, and only the end of another block of
+  ``compare_on_exit`` in the same run opens it again.
 
 If the queue is lost, an empty one takes its place: the comparisons are in the tracker as well.
 """
@@ -54,7 +55,8 @@ INSERT INTO work (queue_key, candidate, policy, stamp, source, due, added, chang
 VALUES (:queue_key, :candidate, :policy, :stamp, :source, :now, :now, :now)
 ON CONFLICT (queue_key, candidate) DO UPDATE
 SET {_AFRESH}, stamp = excluded.stamp, source = excluded.source, due = :now, changed = :now
-WHERE state = 'refused' AND excluded.stamp IS NOT NULL AND stamp IS NOT excluded.stamp
+WHERE (state = 'refused' OR (state = 'done' AND excluded.source = 'on-exit'))
+    AND excluded.stamp IS NOT NULL AND stamp IS NOT excluded.stamp
 """
 
 
@@ -177,7 +179,8 @@ class Queue:
     ) -> list[Task]:
         """Add the tasks that are not in the queue, all or none; return the added or re-opened ones.
 
-        A refused task is tried again if its run has changed. `source` is the program that adds them.
+        A refused task is tried again if its run has changed, and one that is done if a script says that it
+        has ended again. `source` is the program that adds them.
         `delivery` is the id of the webhook that announced them, remembered in the same transaction for
         `window` seconds. Raise ReplayError if it was received before; nothing is added then.
         """

@@ -33,7 +33,13 @@ from typing import Literal
 from trackperm.automation.decision_log import DecisionLog, scrubbed
 from trackperm.automation.judging.baseline import Baseline, file_run, find_baseline, is_selected
 from trackperm.automation.judging.compare_candidate import JudgedComparison, compare_and_log, read_run
-from trackperm.automation.judging.duplicates import RULE_TAG, Group, baseline_of, withdraw_duplicates
+from trackperm.automation.judging.duplicates import (
+    OUTCOME_TAG,
+    RULE_TAG,
+    Group,
+    baseline_of,
+    withdraw_duplicates,
+)
 from trackperm.automation.policy.policy import Policy
 from trackperm.automation.policy.resolve import policy_tracker
 from trackperm.automation.policy.wording import hint_for_policies, in_policies
@@ -53,6 +59,7 @@ from trackperm.errors import (
 )
 from trackperm.trackers.base import Tracker
 from trackperm.trackers.history import RunRecord, history_of
+from trackperm.trackers.predictions import PREDICTIONS_TAG
 from trackperm.trackers.references import RunReference, TrackedRun
 
 Event = Literal[
@@ -175,7 +182,9 @@ class Worker:
         stamp = stamp_of(_selected(claim, policy, tracker, run))
         if stamp != claim.stamp:
             claim = self._queue.note_stamp(claim, stamp)
-        if before := _logged_before(policy, tracker, run):
+        # A script that ends again may have logged other predictions; the keys of comparisons tell.
+        before = () if claim.source == "on-exit" else _logged_before(policy, tracker, run)
+        if before:
             logged = [str(comparison.run.reference) for comparison in before]
             outcome = _judged_again(policy, tracker, run, before)
             self._queue.complete(claim, outcome or "known", logged)
@@ -201,7 +210,8 @@ class Worker:
         outcome = _outcome(judged)
         self._queue.complete(claim, outcome, logged)
         facts = {"outcome": outcome, "why": baseline.why, "comparisons": logged}
-        return "compared", claim, {**facts, "reasons": list(judged.judgement.reasons)}
+        said = {"reasons": list(judged.judgement.reasons), "notes": list(judged.judgement.notes) or None}
+        return "compared", claim, {**facts, **said}
 
     def _resolve(
         self, claim: Entry, tracker: Tracker, reference: RunReference
@@ -308,9 +318,9 @@ def _selected(claim: Entry, policy: Policy, tracker: Tracker, run: TrackedRun) -
 
 
 def _judged_again(policy: Policy, tracker: Tracker, run: TrackedRun, group: Group) -> str | None:
-    """Judge a logged group by the rule of this policy; None if this was done, or its runs are gone."""
-    if group[0].tags.get(RULE_TAG) == policy.fail_on:
-        return None
+    """Return the outcome of a logged group by the rule of this policy; None if its runs are gone."""
+    if group[0].tags.get(RULE_TAG) == policy.fail_on and OUTCOME_TAG in group[0].tags:
+        return group[0].tags[OUTCOME_TAG]
     try:
         baseline = _fixed_baseline(policy, tracker, baseline_of(group), "as logged")
         return _outcome(compare_and_log(policy, run, baseline, tracker=tracker, log=False))
@@ -337,8 +347,12 @@ def _outcome(judged: JudgedComparison) -> str:
 
 
 def stamp_of(record: RunRecord) -> str:
-    """Return a digest of the end and the tags of a run, without tags that trackperm writes."""
+    """Return a digest of the end and the tags of a run, without what comparisons write to it."""
     own = ("sig.", "trackperm.")
-    tags = sorted((name, value) for name, value in record.tags.items() if not name.startswith(own))
+    tags = sorted(
+        (name, value)
+        for name, value in record.tags.items()
+        if name == PREDICTIONS_TAG or not name.startswith(own)
+    )
     ended = None if record.ended is None else record.ended.isoformat()
     return hashlib.sha256(json.dumps([ended, tags]).encode()).hexdigest()[:16]

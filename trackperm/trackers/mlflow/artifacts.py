@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import posixpath
 import re
@@ -23,7 +24,7 @@ from trackperm.tables import is_readable, tables_in_parts
 from trackperm.tables.likely_names import likeliest
 from trackperm.trackers.mlflow.evaluations import TRACES, has_assessed_traces
 from trackperm.trackers.mlflow.store import Store, downloaded
-from trackperm.trackers.predictions import Predictions
+from trackperm.trackers.predictions import PREDICTIONS_TAG, Predictions
 from trackperm.trackers.publication import is_safe_path
 from trackperm.trackers.references import TrackedRun
 
@@ -237,6 +238,7 @@ def write_predictions(store: Store, run: TrackedRun, predictions: Predictions) -
         client.log_artifact(run_id, str(file))
         if downloaded(client, run_id, name) != predictions.data:
             raise TrackerError(f"MLflow did not store `{name}` of run `{run.reference}` as it was logged")
+        client.set_tag(run_id, PREDICTIONS_TAG, hashlib.sha256(predictions.data).hexdigest()[:16])
 
 
 def _walk(artifacts: RunArtifacts) -> _Contents:

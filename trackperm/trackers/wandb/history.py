@@ -11,7 +11,7 @@ from trackperm.errors import InputError, NoSuchAliasError
 from trackperm.trackers.history import RunRecord
 from trackperm.trackers.publication import LoggedComparison
 from trackperm.trackers.references import TrackedRun
-from trackperm.trackers.wandb.offline import is_offline_run
+from trackperm.trackers.wandb.offline import has_crashed, is_offline_run
 from trackperm.trackers.wandb.runs import is_comparison, require_project
 from trackperm.trackers.wandb.store import Store
 
@@ -33,8 +33,10 @@ class WandbHistory:
         self._store = store
 
     def record(self, run: TrackedRun) -> RunRecord:
-        """Read the state of a run now; offline runs are refused."""
+        """Read the state of a run now; offline runs are refused, but for those that failed."""
         if is_offline_run(run.reference.locator):
+            if has_crashed(run.reference.locator):
+                return RunRecord(run, {}, None, None, is_finished=False, is_failed=True)
             raise InputError(
                 f"run `{run.reference}` is offline, so earlier runs cannot be searched",
                 hint="`wandb sync` uploads it; `baseline: {run: ...}` names a baseline.",

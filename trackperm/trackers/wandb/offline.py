@@ -157,6 +157,11 @@ def offline_runs(container: str) -> list[TrackedRun]:
     return found
 
 
+def has_crashed(locator: str) -> bool:
+    """Whether an offline run ended with an exit code other than 0."""
+    return _open(locator).log.exit_code not in (None, 0)
+
+
 def _is_ours(log: RunLog) -> bool:
     return log.group == GROUP and log.job_type in KINDS
 
