@@ -16,6 +16,7 @@ import trackperm
 from trackperm.comparison import Comparison
 from trackperm.comparison.effect import interval_of
 from trackperm.comparison.evidence import SizeBounds, equivalence_pvalue, size_bounds
+from trackperm.errors import InputError
 from trackperm.exact import CountTable
 from trackperm.exact.intervals import Interval
 from trackperm.statistic import Statistic, load_statistic
@@ -320,3 +321,14 @@ def test_with_missing_predictions_the_larger_p_counts() -> None:
         equivalence_pvalue(case.statistic, case.count_table, 0.04, 0.05).pvalue for case in comparison.bounds
     ]
     assert comparison.equivalence.pvalue == max(each) > min(each)
+
+
+def test_a_margin_beyond_the_range_of_the_statistic_is_refused() -> None:
+    """Regression: a margin of 3, meant as 3 %, found an accuracy of 0.1 equivalent with one of 0.9."""
+    label, other = [1] * 40, [1] * 20 + [0] * 20
+    with pytest.raises(InputError, match="no two scores by `accuracy` differ by more than 1") as caught:
+        trackperm.compare(label, label, other, statistic="accuracy", margin=3)
+    assert caught.value.hint == "a margin of 3 % is 0.03."
+    with pytest.raises(InputError, match="differ by more than 2"):
+        trackperm.compare(label, label, other, statistic="mcc", margin=2)
+    assert trackperm.compare(label, label, other, statistic="mse", margin=3).margin == 3

@@ -29,6 +29,7 @@ from trackperm.pairing.pair import pair
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.definition import ATTEMPTS
 from trackperm.statistic.rank_score import CLUSTER
+from trackperm.statistic.score_ranges import require_margin_within
 from trackperm.tables.table import ExampleTable
 
 SWAPS_BY_CLUSTER = 20_000
@@ -82,6 +83,7 @@ def compare_runs(
     options = TestOptions() if options is None else options
     if margin is not None:
         require_margin(margin, options.alpha)
+        require_margin_within(statistic, margin)
     options = options.with_default(statistic.alternative)
     has_clusters = statistic.cluster is not None or statistic.repeats == "attempts"
     may_depend = look_for_clusters and not (by_position or has_clusters)

@@ -17,6 +17,7 @@ from trackperm.errors import InputError, SpecError, TrackpermError
 from trackperm.messages import listed, printable, without_credentials
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.document import Document, DocumentPath
+from trackperm.statistic.score_ranges import require_margin_within
 from trackperm.tables.remote import is_remote
 
 
@@ -117,6 +118,7 @@ def _compiled(document: Document, at: DocumentPath, keys: PolicyKeys, file: Path
             )
         statistics.append(statistic)
         _require_regression_shows(document, where, keys, statistic)
+        _require_margin(document, at, keys, statistic)
     return Policy.model_construct(**dict(keys), specs=tuple(statistics), file=file)
 
 
@@ -210,6 +212,14 @@ def _statistic(
         )
     except TrackpermError as error:
         raise document.error(in_policies(error.message), at, hint=hint_for_policies(error)) from error
+
+
+def _require_margin(document: Document, at: DocumentPath, policy: PolicyKeys, statistic: Statistic) -> None:
+    if policy.margin is not None:
+        try:
+            require_margin_within(statistic, policy.margin)
+        except InputError as error:
+            raise document.error(error.message, (*at, "margin"), hint=error.hint) from error
 
 
 def _require_regression_shows(
