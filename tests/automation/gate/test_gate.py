@@ -10,7 +10,9 @@ from unittest.mock import Mock
 import numpy as np
 import polars as pl
 import pytest
+from support.comparisons import answers
 from support.hooked_runs import HookedStore
+from support.wandb_projects import log_columns, logged_run
 
 import trackperm
 from trackperm.automation.gate import gate as gate_module
@@ -152,3 +154,19 @@ def test_notes_that_carry_the_result_are_in_every_form(folder: Path):
     assert note.startswith("dropped: 50 examples without a complete row in both runs")
     assert f"  {note}" in report.lines()
     assert any(note in line and line.startswith("::warning ") for line in report.annotations())
+
+
+@pytest.mark.tracker
+def test_a_run_of_wandb_that_failed_offline_is_refused(tmp_path: Path):
+    columns = answers([True] * 40).to_dict(as_series=False)
+    candidates = []
+    for exit_code in (1, 0):
+        with logged_run("digits", f"ended with {exit_code}", folder=tmp_path) as run:
+            log_columns(run, columns)
+            run.finish(exit_code=exit_code)
+        candidates.append(f"wandb:{Path(run.dir).parent}")
+    answers([True] * 40).write_csv("base.csv")
+    Path("p.yaml").write_text("policies: [{name: p, baseline: {run: base.csv}, statistics: [accuracy]}]")
+    with pytest.raises(InputError, match="has failed"):
+        trackperm.gate(candidates[0], "p.yaml")
+    assert trackperm.gate(candidates[1], "p.yaml", log=False).outcome == "pass"
