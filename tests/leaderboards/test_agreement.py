@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -52,7 +53,7 @@ cluster: document
 MACRO = "macro_f1"
 MEAN, F1, ACCURACY = "mean", "f1", "accuracy"
 SPECS = [STRATIFIED, LOG_RATIO, MEAN_OF_TWO, WRONG, CLUSTERED, MACRO, MEAN, F1, ACCURACY]
-DECIMALS = st.sampled_from(["tenths", "thirds", "floats", "integers", "mixed"])
+DECIMALS = st.sampled_from(["tenths", "thirds", "floats", "integers", "mixed", "wide"])
 
 
 def scores(rng: np.random.Generator, kind: str, n: int) -> np.ndarray:
@@ -65,6 +66,8 @@ def scores(rng: np.random.Generator, kind: str, n: int) -> np.ndarray:
             return rng.random(n)
         case "integers":
             return rng.integers(-3, 4, n)
+        case "wide":
+            return np.exp(rng.normal(0, 3, n))
         case _:
             return rng.integers(0, 3, n) * 0.1 + rng.choice([0.0, 0.25], n)
 
@@ -82,10 +85,15 @@ def fields(draw: st.DrawFn) -> dict[str, pl.DataFrame]:
         "document": rng.integers(0, max(2, n // 3), n),
     }
     runs = {}
+    same, kind = scores(rng, draw(DECIMALS), n), draw(st.sampled_from([0.0, 0.5, 0.8]))
     for i in range(k):
         right = rng.random(n) < rng.choice([0.5, 0.8, 0.95])
         columns = shared | {"prediction": np.where(right, label, 1 - label)}
-        columns |= {"score": scores(rng, draw(DECIMALS), n), "other": scores(rng, "integers", n)}
+        own = scores(rng, draw(DECIMALS), n)
+        columns |= {
+            "score": np.where(rng.random(n) < kind, same, own),
+            "other": scores(rng, "integers", n),
+        }
         runs[f"run{i}"] = pl.DataFrame(columns).sample(fraction=1.0, shuffle=True, seed=i)
     if draw(st.booleans()):
         runs["copy"] = runs["run0"]
@@ -145,6 +153,101 @@ def test_pairs_agree_with_compare(folder: Path, spec: str, runs: dict[str, pl.Da
             (pair.candidate, comparison.candidate_score),
         ):
             assert board.rows[place].score == pytest.approx(score, rel=1e-12)
+
+
+def agree(runs: dict[str, pl.DataFrame], name: str, **options: Any) -> Leaderboard:
+    """Require that the pairs of a leaderboard have the p-values, differences and scores of comparisons."""
+    board = trackperm.leaderboard(runs, name, **options)
+    for pair in board.pairs:
+        baseline, candidate = (board.rows[i] for i in (pair.baseline, pair.candidate))
+        found = trackperm.compare(runs[baseline.name], runs[candidate.name], name, **options)
+        assert pair.test.pvalue == pytest.approx(found.pvalue, rel=1e-9)
+        assert pair.test.n_discordant == found.n_discordant
+        assert pair.difference == pytest.approx(found.difference, rel=1e-9)
+        assert (baseline.score, candidate.score) == pytest.approx(
+            (found.baseline_score, found.candidate_score), rel=1e-9
+        )
+        assert board.n_examples == found.n_examples
+    return board
+
+
+def test_numbers_of_other_sizes_tie_as_in_a_comparison():
+    """Regression: numbers that are equal in two runs were rounded to units of their pairs with a third one.
+
+    A leaderboard found 38 discordant examples and p = 0.00075 where a comparison finds 5, and 0.0625.
+    """
+    rng, n = np.random.default_rng(79), 40
+    base = np.exp(-5 * rng.random(n))
+    old, new = base.copy(), base.copy()
+    old[0], new[0] = 40.3, 0.1 + rng.random()
+    new[1:5] = old[1:5]
+    old[1:5] += rng.random(4)
+    scores = {"0": np.exp(-5 * rng.random(n)), "a": old, "b": new}
+    runs = {name: pl.DataFrame({"id": range(n), "score": each}) for name, each in scores.items()}
+    assert agree(runs, "mean").pair("a", "b").test.n_discordant == 5
+    losses = {name: np.exp(-each) for name, each in scores.items()}
+    runs = {
+        name: pl.DataFrame({"id": range(n), "label": [1, 0] * (n // 2), "probability": each})
+        for name, each in losses.items()
+    }
+    assert agree(runs, "log_loss").pair("a", "b").test.n_discordant == 5
+    clusters = {name: run.with_columns(document=pl.arange(n) // 2) for name, run in runs.items()}
+    agree(clusters, "log_loss", cluster="document")
+
+
+def test_units_of_classes_are_those_of_each_pair():
+    """Regression: confidences of a third run were rounded to the unit of the first pair."""
+    rng, n = np.random.default_rng(5), 80
+    label = rng.integers(0, 2, n)
+    confidences = {
+        "a": rng.choice([0.5, 1.0], n),
+        "b": rng.choice([0.5, 1.0], n),
+        "c": 0.5 + rng.random(n) / 2,
+    }
+    runs = {
+        name: numbered(
+            label=label, prediction=np.where(rng.random(n) < 0.3, 1 - label, label), confidence=each
+        )
+        for name, each in confidences.items()
+    }
+    agree(runs, "ece")
+
+
+def test_positions_pair_classes_too():
+    """Regression: classes were paired by ids where `by_position` was asked for."""
+    rng, n = np.random.default_rng(3), 60
+    label = np.sort(rng.integers(0, 3, n))
+    runs = {
+        name: pl.DataFrame(
+            {
+                "id": np.concatenate([rng.permutation(np.flatnonzero(label == c)) for c in range(3)]),
+                "label": label,
+                "prediction": np.where(rng.random(n) < rate, rng.integers(0, 3, n), label),
+            }
+        )
+        for name, rate in (("a", 0.2), ("b", 0.4), ("c", 0.7))
+    }
+    agree(runs, "multiclass_mcc", by_position=True)
+
+
+def test_strata_that_only_dropped_examples_have_do_not_count():
+    """Regression: such a stratum made all scores undefined, or wrong."""
+    rng, label = np.random.default_rng(0), np.array(["x", "y"] * 19 + ["rare", "rare"])
+    runs = {
+        name: numbered(label=label, prediction=np.where(rng.random(40) < rate, "x", label)).head(n)
+        for name, rate, n in (("a", 0.2, 40), ("b", 0.6, 38))
+    }
+    agree(runs, "balanced_accuracy", missing="drop")
+
+
+def test_clusters_of_rank_statistics_are_what_is_counted():
+    """Regression: a leaderboard said 24 examples, where a comparison says 6 clusters."""
+    rng, label = np.random.default_rng(0), np.random.default_rng(1).random(24)
+    runs = {
+        name: numbered(doc=np.arange(24) // 4, label=label, score=label + rng.normal(0, 0.3, 24))
+        for name in "ab"
+    }
+    assert agree(runs, "spearman", cluster="doc").n_examples == 6
 
 
 @pytest.mark.parametrize("spec", [ACCURACY, MEAN, F1, STRATIFIED], ids=["accuracy", "mean", "f1", "strata"])

@@ -29,7 +29,9 @@ from trackperm.pairing.checks.label_values import (
 from trackperm.pairing.columns import PairedColumns
 from trackperm.pairing.many_runs import PairedRun, pair_many
 from trackperm.pairing.pair import pair_in_memory
-from trackperm.statistic import Statistic
+from trackperm.pairing.paired_counts import PairedCounts
+from trackperm.statistic import Statistic, load_statistic
+from trackperm.statistic.rank_score import CLUSTER
 from trackperm.tables.column_types import typed_columns
 from trackperm.tables.table import ExampleTable, id_columns
 
@@ -176,7 +178,9 @@ def pair_all(
     _require_one_order(entries)
     if not statistic.depends_on_both:
         _require_one_reading(entries)
-    n_examples = entries[0].pairing.counts.frame.get_column("id").n_unique()
+    is_clustered_rank = statistic.rank_score is not None and statistic.cluster is not None
+    unit = f"candidate.{CLUSTER}" if is_clustered_rank else "id"
+    n_examples = entries[0].pairing.counts.frame.get_column(unit).n_unique()
     n_largest = max(len(entry.data.table) for entry in entries)
     return PairedRuns(statistic, reference, tuple(entries), incomplete, n_examples, n_largest)
 
@@ -356,7 +360,9 @@ def _require_one_reading(entries: Sequence[Entry]) -> None:
     for entry in entries[1:]:
         for name in first.counts.names:
             sides = [side_values(pairing, name, "baseline") for pairing in (first, entry.pairing)]
-            if not np.allclose(sides[0], sides[1], rtol=1e-9, atol=0.0):
+            # Units of decimals differ between pairs, and are relative to the largest count.
+            unit = 1e-12 * float(np.abs(sides[0]).max(initial=0.0))
+            if not np.allclose(sides[0], sides[1], rtol=1e-9, atol=unit):
                 raise InputTypeError(
                     f"the columns of `{entries[0].data.table.origin}` and `{entry.data.table.origin}` have"
                     f" different types, which change how the count `{name}` is read",
@@ -378,6 +384,30 @@ def side_values(
     return np.asarray(values.astype(np.float64) * float(unit))
 
 
+def own_values(pairing: Pairing | PairedRun, name: str) -> npt.NDArray[Any] | None:
+    """Return a count of the candidate as it was counted, shape (N,): integers, or floats for decimals.
+
+    None for decimals that were rounded to the unit of the pair and then added up.
+    """
+    real = PairedCounts.real(name)
+    if real in pairing.counts.frame.columns:
+        return np.asarray(pairing.counts.frame.get_column(real).to_numpy())
+    units = pairing.statistic.resolution
+    unit = None if isinstance(units, Fraction) else units.get(name)
+    if unit is not None and _is_binary(unit):
+        return None
+    return side_values(pairing, name, "candidate")
+
+
+def _is_binary(unit: Fraction) -> bool:
+    """Whether a unit is that of floats with all digits: a power of two, or a mean of rows of one.
+
+    Those of 9 decimals and of fractions, whose denominators are up to 10^4, have fewer factors of 2.
+    """
+    p, q = unit.numerator, unit.denominator
+    return p % 2 == 0 or (q & -q) > 2**20 or (q > 1 and q & (q - 1) == 0)
+
+
 def _on_common_examples(entries: Sequence[Entry]) -> list[Entry]:
     """Restrict all pairings to the examples that they have in common; refuse runs that have none."""
     ids = [entry.pairing.counts.frame.get_column("id") for entry in entries]
@@ -396,8 +426,12 @@ def _on_common_examples(entries: Sequence[Entry]) -> list[Entry]:
         rows = own.is_in(common.implode())
         pairing = entry.pairing
         counts = replace(pairing.counts, frame=pairing.counts.frame.filter(rows))
-        strata = None if pairing.strata is None else pairing.strata.filter(rows)
-        kept.append(replace(entry, pairing=replace(pairing, counts=counts, strata=strata)))
+        found = replace(pairing, counts=counts)
+        if pairing.strata is not None:
+            strata = pairing.strata.filter(rows)
+            left = load_statistic(pairing.statistic, strata=strata.unique().sort().to_list())
+            found = replace(found, strata=strata, statistic=left)
+        kept.append(replace(entry, pairing=found))
     return kept
 
 

@@ -28,7 +28,7 @@ from trackperm.exact.scores.scaling import scale_scores
 from trackperm.exact.sums import difference_test_of, sum_test_of
 from trackperm.exact.types import IntArray
 from trackperm.leaderboards.cross_tables import MOST_CODES, CrossTables
-from trackperm.leaderboards.run_counts import RunCounts
+from trackperm.leaderboards.run_counts import RunCounts, scaled_pair
 
 Array = npt.NDArray[Any]
 
@@ -54,6 +54,8 @@ class LinearScores:
         statistic, varying = counted.statistic, counted.varying
         names, score = statistic.count_names, statistic.score
         if statistic.strata is not None or statistic.has_classes or statistic.contrast != "difference":
+            return None
+        if counted.is_read_by_pair:
             return None
         if not isinstance(score, RationalStatistic) or not varying:
             return None
@@ -148,8 +150,8 @@ class LinearScores:
             return replace(test, observed=float(unit * moved))
         u, v, unit = self.values[candidate], self.values[baseline], self.unit
         if self.totals is None:
-            scaled = scale_scores(u, v, None, wide=False)
-            u, v, unit = scaled.candidate, scaled.baseline, unit * scaled.unit
+            u, v, scale = scaled_pair(u, v)
+            unit *= scale
             moved = exact_sum(u) - exact_sum(v)
         else:
             moved = self.totals[candidate] - self.totals[baseline]

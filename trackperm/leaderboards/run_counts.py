@@ -21,7 +21,7 @@ from trackperm.exact.pairwise import Influences
 from trackperm.exact.scores.scaling import scale_scores
 from trackperm.exact.types import IntArray
 from trackperm.leaderboards.cross_tables import MOST_CODES, CrossTables
-from trackperm.leaderboards.paired_runs import Entry, PairedRuns, side_values
+from trackperm.leaderboards.paired_runs import Entry, PairedRuns, own_values, side_values
 from trackperm.pairing import Pairing
 from trackperm.pairing.counting import STRATUM, count_table
 from trackperm.pairing.engines.in_memory import InMemory
@@ -51,12 +51,18 @@ class RunCounts:
         of classes, sums over classes; for one of pairs, nothing.
     decimals : frozenset of str
         Counts that are decimals in some run. Their unit depends on the pair.
+    declared : Statistic
+        The statistic as declared, by which two runs are paired anew.
+    is_read_by_pair : bool
+        Whether decimals were added up in units of a pair, so that each pair is paired anew.
     """
 
     statistic: Statistic
     entries: tuple[Entry, ...]
     values: tuple[tuple[Array, ...], ...]
     decimals: frozenset[str]
+    declared: Statistic
+    is_read_by_pair: bool = False
     _with_units: dict[tuple[Fraction, ...], Statistic] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -65,15 +71,19 @@ class RunCounts:
         if runs.statistic.depends_on_both:
             strata = _strata(runs.entries[0].pairing.statistic)
             statistic = load_statistic(runs.statistic, strata=strata)
-            return cls(statistic, runs.entries, tuple(() for _ in runs.entries), frozenset())
+            values = tuple(() for _ in runs.entries)
+            return cls(statistic, runs.entries, values, frozenset(), runs.statistic)
         declared, first = runs.statistic.resolution, runs.entries[0].pairing.statistic
         read = {name for entry in runs.entries for name in _units(entry.pairing.statistic)}
         named = dict.fromkeys(read, declared) if isinstance(declared, Fraction) else dict(declared)
         columns: list[list[Array]] = []
+        is_read_by_pair = False
         for name in runs.statistic.count_names:
             own: list[Array] = []
             for entry in runs.entries:
-                column = side_values(entry.pairing, name, "candidate")
+                written = None if name in named else own_values(entry.pairing, name)
+                is_read_by_pair |= written is None and name not in named
+                column = side_values(entry.pairing, name, "candidate") if written is None else written
                 if name in named:
                     column = np.rint(column.astype(np.float64) / float(named[name])).astype(np.int64)
                 column = _narrowed(column.astype(np.float64) if name in read - named.keys() else column)
@@ -88,6 +98,8 @@ class RunCounts:
             runs.entries,
             tuple(zip(*columns, strict=True)),
             frozenset(read - named.keys()),
+            runs.statistic,
+            is_read_by_pair and all(entry.pairing.report.missing == "error" for entry in runs.entries),
         )
 
     def __len__(self) -> int:
@@ -128,15 +140,15 @@ class RunCounts:
         If counts are decimals, the statistic has the units of this pair. `cross_table` is the pair's table of
         :attr:`cross_tables`, if it is already known.
         """
-        u, v = self.entries[candidate], self.entries[baseline]
-        if self.statistic.depends_on_both:
+        u = self.entries[candidate]
+        if self.statistic.depends_on_both or self.is_read_by_pair:
             pairing = self._paired(candidate, baseline)
             return pairing.count_table, pairing.statistic
         if self.statistic.has_classes:
             table = self._table_of_classes(candidate, baseline)
             if table is not None:
                 return table, self.statistic
-            pairing = pair_in_memory(v.data.table, u.data.table, u.pairing.statistic)
+            pairing = self._paired(candidate, baseline)
             return pairing.count_table, pairing.statistic
         if self._codes is not None:
             codes, rows = self._codes
@@ -167,7 +179,7 @@ class RunCounts:
         """Pair the examples of two runs with each other."""
         u, v = self.entries[candidate], self.entries[baseline]
         by_position = u.pairing.report.by == "position"
-        return pair_in_memory(v.data.table, u.data.table, self.statistic, by_position=by_position)
+        return pair_in_memory(v.data.table, u.data.table, self.declared, by_position=by_position)
 
     def _table_of_classes(self, candidate: int, baseline: int) -> CountTable | None:
         """Return the counts of every class in two runs; None if the two have to be paired anew."""
@@ -212,8 +224,7 @@ class RunCounts:
         for c, name in enumerate(self.statistic.count_names):
             own, other = self.values[candidate][c], self.values[baseline][c]
             if name in self.decimals:
-                scaled = scale_scores(own, other, None, wide=False)
-                own, other, units[name] = scaled.candidate, scaled.baseline, scaled.unit
+                own, other, units[name] = scaled_pair(own, other)
             sides[0].append(own)
             sides[1].append(other)
         u, v = (np.stack([column.astype(np.int64) for column in side], axis=1) for side in sides)
@@ -260,6 +271,14 @@ class RunCounts:
         keys = (rows - low) @ np.array(strides, dtype=np.int64)
         narrow = np.min_scalar_type(len(rows) ** 2)
         return [np.searchsorted(keys, _keys(own, low, strides)).astype(narrow) for own in self.values], rows
+
+
+def scaled_pair(own: Array, other: Array) -> tuple[IntArray, IntArray, Fraction]:
+    """Convert decimals of two runs to integers of one unit, found from their distinct pairs of values."""
+    pairs, places = np.unique(own + 1j * other, return_inverse=True)
+    scaled = scale_scores(pairs.real.copy(), pairs.imag.copy(), None, wide=False)
+    u, v = (each[places.ravel()] for each in (scaled.candidate, scaled.baseline))
+    return u, v, scaled.unit
 
 
 def _keys(own: tuple[Array, ...], low: IntArray, strides: list[int]) -> IntArray:

@@ -20,7 +20,17 @@ from trackperm.exact import CountTable
 from trackperm.exact.scores.scaling import decimal_places
 from trackperm.pairing.checks.differences import shown
 from trackperm.pairing.engines.base import Engine, Frame, Types
-from trackperm.pairing.joined import COLUMN_OF, KEY, SIDES, SIZE, JoinedRows, count_columns, count_of, of
+from trackperm.pairing.joined import (
+    COLUMN_OF,
+    KEY,
+    SIDES,
+    SIZE,
+    JoinedRows,
+    count_columns,
+    count_of,
+    of,
+    real_of,
+)
 from trackperm.pairing.scaling import CountedRows, scaled
 from trackperm.statistic import OUT_OF_RANGE, Outcome, Statistic
 from trackperm.statistic.counters.base import LabelCounts
@@ -64,6 +74,10 @@ def counted(
     frame, decimals = outcomes_of(rows, frame, statistic, types, outcomes, labels)
     if not decimals and not statistic.resolution:
         return CountedRows(frame, statistic, ())
+    if rows.engine.is_local:
+        f = rows.functions
+        reals = (f.col(count_of(SIDES[1], name)).alias(real_of(name)) for name in sorted(decimals))
+        frame = frame.with_columns(*reals)
     return scaled(rows.engine, frame, statistic, decimals, units)
 
 

@@ -159,6 +159,11 @@ def count_of(side: str, name: str) -> str:
     return internal("count", side, name)
 
 
+def real_of(name: str) -> str:
+    """Return the column of a count of the candidate before decimals became integers of a unit."""
+    return internal("real", name)
+
+
 def count_columns(names: Iterable[str]) -> list[str]:
     """Name the columns of all counts, those of the candidate first."""
     names = list(names)

@@ -234,7 +234,10 @@ class _Group:
                 digests_of(rows, sums[number]),
                 n_changed(own, self._statistic, evidence.n_different),
             )
-            yield number, PairedRun(scores.statistic, report, self._counts(scores))
+            reals = [
+                own_rows[count_of(SIDES[1], name)].alias(PairedCounts.real(name)) for name in sorted(decimals)
+            ]
+            yield number, PairedRun(scores.statistic, report, self._counts(scores, reals))
 
     @cached_property
     def _is_proper(self) -> bool:
@@ -326,7 +329,7 @@ class _Group:
             for name in names
         }
 
-    def _counts(self, scores: CountedRows) -> PairedCounts:
+    def _counts(self, scores: CountedRows, reals: Sequence[pl.Series]) -> PairedCounts:
         """Return the counts of one run and the reference run, whose columns all runs share in memory."""
         names = scores.statistic.count_names
         found = self._engine.collected(scores.frame.sort(_PLACE).select(count_columns(names)))
@@ -337,4 +340,4 @@ class _Group:
                 known = self._known.setdefault(name, found[count_of(SIDES[0], name)].shrink_dtype().rechunk())
                 values = values.shrink_dtype()
                 columns.append((known if known.equals(values) else values).alias(f"{side}.{name}"))
-        return PairedCounts(pl.DataFrame(columns), names)
+        return PairedCounts(pl.DataFrame([*columns, *reals]), names)

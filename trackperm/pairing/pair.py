@@ -42,6 +42,7 @@ from trackperm.pairing.joined import (
     count_columns,
     has_beyond_ascii,
     keyed_runs,
+    real_of,
 )
 from trackperm.pairing.notes import design, missing_predictions
 from trackperm.pairing.paired_counts import PairedCounts
@@ -269,14 +270,16 @@ def _with_counts(
     names = found.statistic.count_names
     order = ["id", STRATUM] if has_strata else ["id"]
     kind = [KIND] if KIND in frame.collect_schema() else []
-    rows = engine.collected(frame.select(*order, *kind, *count_columns(names)).sort(order))
+    schema = frame.collect_schema()
+    reals = {real_of(name): name for name in names if real_of(name) in schema}
+    rows = engine.collected(frame.select(*order, *kind, *count_columns(names), *reals).sort(order))
     of_classes = None
     if by_class is not None:
         kinds = rows[KIND].to_numpy() if kind else np.arange(len(rows))
         of_classes = CountsByUnit.of_classes(by_class.candidate, by_class.baseline, kinds)
     public = [f"{side}.{name}" for side in reversed(SIDES) for name in names]
-    counted_rows = rows.select("id", *count_columns(names))
-    counted_rows.columns = ["id", *public]
+    counted_rows = rows.select("id", *count_columns(names), *reals)
+    counted_rows.columns = ["id", *public, *map(PairedCounts.real, reals.values())]
     return Pairing(
         found.statistic,
         found.count_table,
