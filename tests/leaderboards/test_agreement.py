@@ -195,6 +195,13 @@ def test_numbers_of_other_sizes_tie_as_in_a_comparison():
     agree(clusters, "log_loss", cluster="document")
 
 
+def test_averages_of_rounded_scores_are_not_rounded_again():
+    """Regression: with a resolution, averages of rows were rounded to it once more."""
+    rng = np.random.default_rng(0)
+    runs = {name: pl.DataFrame({"id": np.arange(60) // 3, "score": rng.random(60)}) for name in "abc"}
+    agree(runs, "mean", resolution=0.25, repeats="mean")
+
+
 def test_units_of_classes_are_those_of_each_pair():
     """Regression: confidences of a third run were rounded to the unit of the first pair."""
     rng, n = np.random.default_rng(5), 80

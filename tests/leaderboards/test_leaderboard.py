@@ -227,3 +227,11 @@ def test_published_values_of_trec_and_aeon():
         "InceptionTime": "b",
         "FreshPRINCE": "b",
     }
+
+
+def test_predictions_in_another_spelling_are_noted():
+    label = ["dog", "cat"] * 20
+    predictions = {"a": label, "b": ["DOG"] * 10 + label[10:], "c": ["cat"] * 40}
+    runs = {name: numbered(label=label, prediction=each) for name, each in predictions.items()}
+    [note] = [each for each in trackperm.leaderboard(runs, "accuracy").notes if "only case" in each]
+    assert note.startswith("look: only case or spaces differ from the label in 5 predictions of `b`")

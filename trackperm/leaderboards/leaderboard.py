@@ -32,6 +32,7 @@ from trackperm.leaderboards.ranking import best_first, ranked_rows, tested_pairs
 from trackperm.leaderboards.result import Leaderboard
 from trackperm.leaderboards.run_counts import RunCounts
 from trackperm.messages import listed
+from trackperm.pairing.checks.label_values import other_spellings
 from trackperm.statistic import Statistic
 
 MOST_REASONS = 5
@@ -352,6 +353,7 @@ def _notes(paired: PairedRuns, intervals: Mapping[str, Interval | str]) -> list[
         notes += [f"{entry.data.name}: {note}" for note in own if note not in shared]
     if others and not others[0].pairing.report.labels_checked:
         notes.insert(0, "labels were not compared, because not all runs have them")
+    notes += other_spellings([entry.data.table for entry in paired.entries], paired.statistic)
     levels = dict.fromkeys(entry.pairing.report.asymptotic for entry in others)
     notes += [f"asymptotic: {level}" for level in levels if level is not None]
     return [*notes, *_refusals({run: why for run, why in intervals.items() if isinstance(why, str)})]

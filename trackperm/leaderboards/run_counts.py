@@ -54,7 +54,7 @@ class RunCounts:
     declared : Statistic
         The statistic as declared, by which two runs are paired anew.
     is_read_by_pair : bool
-        Whether decimals were added up in units of a pair, so that each pair is paired anew.
+        Whether decimals were added up or averaged in units of a pair, so that each pair is paired anew.
     """
 
     statistic: Statistic
@@ -82,7 +82,9 @@ class RunCounts:
             own: list[Array] = []
             for entry in runs.entries:
                 written = None if name in named else own_values(entry.pairing, name)
-                is_read_by_pair |= written is None and name not in named
+                unit = _units(entry.pairing.statistic).get(name)
+                is_averaged = name in named and unit not in (None, named[name])
+                is_read_by_pair |= is_averaged or (written is None and name not in named)
                 column = side_values(entry.pairing, name, "candidate") if written is None else written
                 if name in named:
                     column = np.rint(column.astype(np.float64) / float(named[name])).astype(np.int64)
