@@ -17,13 +17,13 @@ from unittest.mock import patch
 import polars as pl
 import pytest
 import requests
-from support.hooked_runs import WatchedStore
+from support.hooked_runs import Heard, WatchedStore
 from support.server_client import predictions
 
 import trackperm
 from trackperm.automation.policy.edits import EditedPolicies
 from trackperm.automation.queue.health import Health, endpoint
-from trackperm.automation.queue.queue import Queue
+from trackperm.automation.queue.queue import Queue, Task
 from trackperm.automation.queue.watch import Watcher
 from trackperm.errors import InputError, MissingDependencyError, QueueError, TrackerError
 
@@ -78,6 +78,16 @@ def test_what_a_gate_compared_before_the_run_had_ended_is_compared_again(runs: W
     assert compared["comparisons"] != [str(each.run.reference) for each in report.published]
     assert "▼" in runs.store.get(candidate).data.tags["sig.accuracy"]
     assert len(runs.compared()) == 2, "what the gate reported stays"
+
+
+def test_what_was_queued_for_an_earlier_version_of_a_policy_is_named(runs: WatchedStore):
+    """Regression: nobody compared it, and nobody said so."""
+    before = runs.policy(runs=[])
+    runs.queue.add([Task(before.queue_key, "mlflow:1", before.name, "end")], "on-exit")
+    for policy, is_left in ((before, False), (runs.policy(runs=[], alpha=0.01), True)):
+        heard = Heard()
+        Watcher([policy], runs.queue, heard.log)
+        assert [each["candidate"] for each in heard.events("left")] == ["mlflow:1"] * is_left
 
 
 def test_a_refused_run_is_compared_when_its_predictions_are_logged(runs: WatchedStore):

@@ -14,6 +14,7 @@ import math
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 
@@ -144,6 +145,22 @@ class Watcher:
             for policy in listed
             for place in policy.runs
         ]
+        self._say_what_is_left(policies)
+
+    def _say_what_is_left(self, policies: Sequence[Policy]) -> None:
+        """Name the waiting runs that scripts queued for an earlier version of a policy that lists none."""
+        keys = {policy.queue_key for policy in policies}
+        names = {policy.name for policy in policies if not policy.runs}
+        with suppress(QueueError):  # the next step reports it
+            for entry in self._queue.entries():
+                if entry.state == "waiting" and entry.policy in names and entry.queue_key not in keys:
+                    self._log(
+                        "left",
+                        policy=entry.policy,
+                        candidate=entry.candidate,
+                        reason="the policy was edited after the run was queued",
+                        hint=f"`trackperm gate --candidate {entry.candidate}` compares it.",
+                    )
 
     def _take_up_edits(self) -> None:
         """Follow edited policies; if they are not valid, keep the previous ones."""
