@@ -154,8 +154,7 @@ def _find(policy: Policy, candidate: str | Path | TrackedRun) -> tuple[Tracker |
 
 def _judge(policy: Policy, tracker: Tracker | None, run: TrackedRun, *, log: bool) -> GateReport:
     """Find the baseline, compare, and report."""
-    if tracker is not None:
-        _require_no_failure(tracker, run)
+    is_early = tracker is not None and _is_in_progress(tracker, run)
     try:
         baseline = find_baseline(policy, tracker, run)
     except NoBaselineError as error:
@@ -163,14 +162,16 @@ def _judge(policy: Policy, tracker: Tracker | None, run: TrackedRun, *, log: boo
             read_run(policy, run, tracker)  # a run without readable predictions does not pass
             return GateReport.without_baseline(policy, run, error)
         raise
-    return GateReport.of(compare_and_log(policy, run, baseline, tracker=tracker, log=log, once=False))
+    judged = compare_and_log(policy, run, baseline, tracker=tracker, log=log, once=False, is_early=is_early)
+    return GateReport.of(judged)
 
 
-def _require_no_failure(tracker: Tracker, run: TrackedRun) -> None:
-    """Refuse a failed run, whatever it has logged; a run in progress may be judged."""
+def _is_in_progress(tracker: Tracker, run: TrackedRun) -> bool:
+    """Whether a run has not ended; refuse a failed run, whatever it has logged."""
     try:
         record = history_of(tracker).record(run)
     except InputError:  # an offline run, or a tracker without a history
-        return
+        return False
     if record.is_failed:
         raise InputError(f"the candidate `{run.reference}` has failed", hint="judge a run that has finished.")
+    return not record.is_finished

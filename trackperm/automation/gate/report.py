@@ -12,7 +12,7 @@ from xml.etree import ElementTree as ET
 from trackperm.automation.decision_log import scrubbed
 from trackperm.automation.judging.baseline import Baseline
 from trackperm.automation.judging.compare_candidate import JudgedComparison
-from trackperm.automation.judging.judge import EXIT_CODES, Finding
+from trackperm.automation.judging.judge import EXIT_CODES, Finding, notes_of
 from trackperm.automation.policy.policy import Policy
 from trackperm.comparison import Comparison
 from trackperm.errors import TrackpermError
@@ -101,7 +101,7 @@ class GateReport:
     @property
     def notes(self) -> list[str]:
         """Notes of all findings, each once, such as on dropped examples."""
-        return list(dict.fromkeys(note for each in self.findings for note in each.notes))
+        return notes_of(self.findings)
 
     @property
     def summary(self) -> str:

@@ -26,7 +26,6 @@ from trackperm.messages import listed
 from trackperm.report.text import pvalue_name
 from trackperm.trackers.base import Tracker, require_options
 from trackperm.trackers.files import read_file
-from trackperm.trackers.history import history_of
 from trackperm.trackers.publication import KEY_TAG, Published
 from trackperm.trackers.references import TrackedRun
 
@@ -73,18 +72,18 @@ def compare_and_log(
     tracker: Tracker | None = None,
     log: bool = True,
     once: bool = True,
+    is_early: bool = False,
 ) -> JudgedComparison:
     """Compare `candidate` with `baseline` by the statistics of `policy`, judge it, and log the comparisons.
 
     A repeated call changes nothing: comparisons are found by their keys, and completed if a process died
     while it logged them. Comparisons of a file are logged only if the policy has ``log_to``. With `once`,
     only the group of comparisons that began first stays per candidate; without it, these comparisons stay
-    beside others and are never withdrawn.
+    beside others and are never withdrawn. `is_early` says that the candidate had not ended.
 
     Raise InputError if the runs cannot be compared, or units have to be declared: another attempt gives the
     same error. Raise TrackerError if a tracker failed: another attempt completes what was begun.
     """
-    is_early = tracker is not None and _is_in_progress(tracker, candidate)
     first, second = (read_run(policy, run, tracker) for run in (baseline.run, candidate))
     _require_metrics(policy, first, second)
     place = logs_of(policy, second.tracker, candidate) if log else None
@@ -114,14 +113,6 @@ def read_run(policy: Policy, run: TrackedRun, opened: Tracker | None = None) -> 
         return RunData(read_file(run.reference.locator), run.name)
     tracker = policy_tracker(policy, run.reference, opened)
     return RunData(tracker.read(run, policy.artifact), run.name, run, tracker)
-
-
-def _is_in_progress(tracker: Tracker, candidate: TrackedRun) -> bool:
-    try:
-        record = history_of(tracker).record(candidate)
-    except InputError:  # an offline run, or a tracker without a history
-        return False
-    return not (record.is_finished or record.is_failed)
 
 
 def _require_metrics(policy: Policy, baseline: RunData, candidate: RunData) -> None:

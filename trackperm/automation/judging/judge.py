@@ -88,14 +88,16 @@ class Judgement:
         One finding per comparison, in order.
     reasons : tuple of str
         Reasons of the findings that have this outcome.
-    notes : tuple of str
-        Notes of all findings, each once.
     """
 
     outcome: Outcome
     findings: tuple[Finding, ...]
     reasons: tuple[str, ...]
-    notes: tuple[str, ...] = ()
+
+    @property
+    def notes(self) -> list[str]:
+        """Notes of all findings, each once."""
+        return notes_of(self.findings)
 
     @property
     def exit_code(self) -> int:
@@ -109,9 +111,12 @@ class Judgement:
         outcomes = {each.outcome for each in findings}
         outcome = next(each for each in _WORST_FIRST if each in outcomes)
         reasons = tuple(str(each) for each in findings if each.outcome == outcome)
-        return cls(
-            outcome, findings, reasons, tuple(dict.fromkeys(note for each in findings for note in each.notes))
-        )
+        return cls(outcome, findings, reasons)
+
+
+def notes_of(findings: Iterable[Finding]) -> list[str]:
+    """Return the notes of all findings, each once."""
+    return list(dict.fromkeys(note for each in findings for note in each.notes))
 
 
 def judge(policy: Policy, comparisons: Sequence[Comparison]) -> Judgement:

@@ -179,7 +179,8 @@ class Worker:
         if is_artifact(reference):
             return self._resolve(claim, tracker, reference)
         run = tracker.find(reference.locator)
-        stamp = stamp_of(_selected(claim, policy, tracker, run))
+        record = _selected(claim, policy, tracker, run)
+        stamp = stamp_of(record)
         if stamp != claim.stamp:
             claim = self._queue.note_stamp(claim, stamp)
         # A script that ends again may have logged other predictions; the keys of comparisons tell.
@@ -205,12 +206,13 @@ class Worker:
                 return "passed", claim, {"outcome": outcome, "reason": scrubbed(error.message)}
             claim = self._queue.fix_baseline(claim, str(baseline.run.reference), baseline.why)
         self._queue.renew(claim)
-        judged = compare_and_log(policy, run, baseline, tracker=tracker)
+        is_early = not record.is_finished
+        judged = compare_and_log(policy, run, baseline, tracker=tracker, is_early=is_early)
         logged = [str(published.run.reference) for published in judged.published]
         outcome = _outcome(judged)
         self._queue.complete(claim, outcome, logged)
         facts = {"outcome": outcome, "why": baseline.why, "comparisons": logged}
-        said = {"reasons": list(judged.judgement.reasons), "notes": list(judged.judgement.notes) or None}
+        said = {"reasons": list(judged.judgement.reasons), "notes": judged.judgement.notes or None}
         return "compared", claim, {**facts, **said}
 
     def _resolve(
