@@ -20,6 +20,7 @@ from trackperm.statistic.declared_parts import (
 )
 from trackperm.statistic.definition import ClassValue, ParameterValue, Statistic
 from trackperm.statistic.entries import Entries
+from trackperm.statistic.entries_of_pairs import checked_pairs, checked_rank_score
 from trackperm.statistic.expressions.exact_functions import exact_function
 from trackperm.statistic.expressions.parts import (
     CLASS,
@@ -150,7 +151,7 @@ def _compile_pairs(
     known_weights: Mapping[str, Fraction] | None,
 ) -> Statistic:
     """Compile a spec of pairs: its score is a sum of the shares of examples, which their pairs determine."""
-    checked = entries.checked_pairs(name)
+    checked = checked_pairs(entries, name)
     name, spec, term = checked.name, checked.spec, checked.term
     _require_single_rows(name, "compares pairs of examples", spec.repeats)
     counts = {SHARE: term.merged}
@@ -188,7 +189,7 @@ def _compile_pairs(
 
 def _compile_ranks(entries: Entries, name: str, known_strata: Collection[str] | None) -> Statistic:
     """Compile a rank statistic: its counts are codes, from which the score is computed as a whole."""
-    checked = entries.checked_rank_score(name)
+    checked = checked_rank_score(entries, name)
     name, spec, rank_score = checked.name, checked.spec, checked.rank_score
     _require_single_rows(name, "compares the order of examples", spec.repeats)
     counts = {RANK: rank_score.score, TARGET: rank_score.label}

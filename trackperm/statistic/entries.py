@@ -11,14 +11,12 @@ from fractions import Fraction
 from trackperm.errors import InputError, InputTypeError, TrackpermError
 from trackperm.exact.scores.resolution import Resolution, read_resolution
 from trackperm.messages import did_you_mean, listed
-from trackperm.statistic.counter_columns import look_up_labels
 from trackperm.statistic.declared_parts import columns_of_classes, exact_number
 from trackperm.statistic.definition import ATTEMPTS, ParameterValue
 from trackperm.statistic.direction import direction_word
 from trackperm.statistic.document import Document
 from trackperm.statistic.expressions.parts import CLASS, first_not_additive
 from trackperm.statistic.expressions.tree import (
-    EXAMPLES,
     MAX_NAME,
     RESERVED,
     Expression,
@@ -26,11 +24,8 @@ from trackperm.statistic.expressions.tree import (
     Name,
 )
 from trackperm.statistic.expressions.types import Checker, NameType, literal_type
-from trackperm.statistic.pair_term import PairTerm, by_order
-from trackperm.statistic.pair_trees import SCORE
 from trackperm.statistic.parameters import computed_with, parameter_value
-from trackperm.statistic.rank_score import RankScore
-from trackperm.statistic.schema import LongSpec, PairSpec, RankSpec, ShortSpec, Spec, validate
+from trackperm.statistic.schema import LongSpec, ShortSpec, Spec, validate
 from trackperm.tables.column_types import ColumnType
 
 _ROLES = ("id", "prediction", "label")
@@ -66,27 +61,6 @@ class CheckedEntries:
     resolution: Fraction | dict[str, Fraction]
 
 
-@dataclass(frozen=True)
-class CheckedPairs:
-    """Entries of a spec of pairs that passed the checks of single entries."""
-
-    name: str
-    spec: PairSpec
-    parameters: dict[str, ParameterValue]
-    term: PairTerm
-    units: dict[str, Fraction]
-
-
-@dataclass(frozen=True)
-class CheckedRankScore:
-    """Entries of a spec of a rank statistic that passed the checks of single entries."""
-
-    name: str
-    spec: RankSpec
-    parameters: dict[str, ParameterValue]
-    rank_score: RankScore
-
-
 @dataclass
 class Entries:
     """Entries of a spec, with the parameters, columns and groups that the caller sets in their place."""
@@ -105,7 +79,7 @@ class Entries:
         """Whether the score is a mean over classes."""
         return "classes" in self.document.data
 
-    def _attempt(self) -> AbstractContextManager[None]:
+    def attempt(self) -> AbstractContextManager[None]:
         """Raise an error of the block at once, or collect it if `errors` is a list."""
         return collected(self.errors)
 
@@ -116,36 +90,36 @@ class Entries:
         if not isinstance(spec, ShortSpec | LongSpec):
             raise TypeError(f"{name!r} is not a statistic of counts")
         is_long = isinstance(spec, LongSpec)
-        name = self._name(spec, name)
-        parameters = self._parameters(spec, name)
+        name = self.checked_name(spec, name)
+        parameters = self.checked_parameters(spec, name)
         undefined = None
-        with self._attempt():
+        with self.attempt():
             undefined = self._undefined()
         g = self._expressions("g", parameters, scoped_keys=True)
         counts = self._expressions("counts", parameters) or _implicit_counts(g)
         if len(counts) > _MAX_NAMES:
             raise document.error(f"more than {_MAX_NAMES} counts", ("g",))
-        h = self._parsed([("h" if is_long else "score",)], parameters)
+        h = self.parsed([("h" if is_long else "score",)], parameters)
         missing, worst, best = (self._expressions(key, parameters) for key in ("missing", "worst", "best"))
         if spec.repeats == "attempts":
             counts, missing, worst, best = map(_with_attempts, (counts, missing, worst, best))
         substitutes = {"missing": missing, "worst": worst, "best": best}
         sections = (counts, *substitutes.values(), g, h)
-        self._check_parameters(parameters, [each for section in sections for each in section.values()], name)
+        self.check_parameters(parameters, [each for section in sections for each in section.values()], name)
         # Names whose expressions were refused are known names, too.
         names = {**dict.fromkeys(document.data.get("counts", ())), **counts}
         for expression in () if is_long else h.values():
-            with self._attempt():
+            with self.attempt():
                 self._check_score(expression, names)
         self._check_counts(counts)
         for section, substitute in substitutes.items():
             self._check_substitute(section, substitute, names)
         self._check_g(g, names, declared="counts" in document.data)
         for expression in h.values() if is_long else ():
-            with self._attempt():
+            with self.attempt():
                 self._check_h(expression, document.data["g"])
         resolution: Fraction | dict[str, Fraction] = {}
-        with self._attempt():
+        with self.attempt():
             resolution = self._resolution(names, name)
         if self.errors:
             raise self.errors[0]
@@ -159,100 +133,15 @@ class Entries:
         groups = {key: value for key, value in self.overriding_groups.items() if value is not None}
         return validate(self.document).model_copy(update=groups)
 
-    def checked_pairs(self, name: str) -> CheckedPairs:
-        """Parse the entries of a spec of pairs and check each by itself; collected errors hide no others."""
-        document, spec = self.document, self.spec()
-        if not isinstance(spec, PairSpec):
-            raise TypeError(f"{name!r} is not a statistic of pairs")
-        name = self._name(spec, name)
-        parameters = self._parameters(spec, name)
-        found = {}
-        for key in ("left", "right", "term"):
-            if getattr(spec.pairs, key) is not None:
-                with self._attempt():
-                    parsed = Expression.parse(document.passage(("pairs", key)), EXAMPLES)
-                    found[key] = parsed.bind(parameters)
-        score = None
-        if spec.pairs.score is not None:
-            score = self._parsed([("pairs", "score")], parameters).get("score")
-        read = [*found.values(), *([] if score is None else [score])]
-        self._check_parameters(parameters, read, name)
-        if spec.pairs.average == "weighted" and (spec.classes is None or spec.weights):
-            with self._attempt():
-                hint = "`average: weighted` weighs each class by the number of its left examples."
-                problem = "it needs `classes` and no `weights`"
-                raise document.error(problem, ("pairs", "average"), hint=hint)
-        resolution = None
-        with self._attempt():
-            resolution = self._resolution_of_pairs(name)
-        units = self.units
-        if units is None:
-            units = {key: self._written_resolution(("units", key)) for key in spec.units}
-        if self.errors or "term" not in found:
-            raise self.errors[0] if self.errors else document.error("`term` is missing", ("pairs",))
-        term = PairTerm(
-            found.get("left"),
-            found.get("right"),
-            found["term"],
-            spec.pairs.scale,
-            resolution,
-            score,
-            self.has_classes,
-            spec.pairs.average,
-        )
-        if score is not None:
-            with self._attempt():
-                _check_score_of_example(score)
-        term.check(lambda _expression, _name: None, str, self._attempt)
-        with self._attempt():
-            if resolution is not None and by_order(term):
-                hint = "only what is computed from the scores themselves is rounded."
-                raise term.term.error(term.term.tree, "a term of comparisons has no `resolution`", hint=hint)
-        if self.errors:
-            raise self.errors[0]
-        return CheckedPairs(name, spec, parameters, term, dict(units))
-
-    def checked_rank_score(self, name: str) -> CheckedRankScore:
-        """Parse the entries of a rank statistic and check each by itself."""
-        document, spec = self.document, self.spec()
-        if not isinstance(spec, RankSpec):
-            raise TypeError(f"{name!r} is not a rank statistic")
-        name = self._name(spec, name)
-        parameters = self._parameters(spec, name)
-        label = None
-        with self._attempt():
-            label = Expression.parse(document.passage(("rank_statistic", "label"))).bind(parameters)
-        if self.overriding_resolution:
-            raise InputError(
-                f"`{name}` has no counts, and so no resolution", hint="scores are compared, not added."
-            )
-        if label is None:
-            raise (self.errors or [])[0]
-        self._check_parameters(parameters, [label], name)
-        found = RankScore(spec.rank_statistic.function, label, spec.rank_statistic.scale)
-        found.check(lambda _expression, _name: None, str, self._attempt)
-        if self.errors:
-            raise self.errors[0]
-        return CheckedRankScore(name, spec, parameters, found)
-
-    def _resolution_of_pairs(self, name: str) -> Fraction | None:
-        given = self.overriding_resolution
-        if isinstance(given, Mapping):
-            hint = "`--resolution 0.001`, for example, rounds what a pair counts."
-            raise InputError(f"`{name}` has one resolution, not one for each count", hint=hint)
-        if given is not None:
-            return read_resolution(given)
-        return self._written_resolution(("resolution",)) if "resolution" in self.document.data else None
-
-    def _name(self, spec: Spec, name: str) -> str:
+    def checked_name(self, spec: Spec, name: str) -> str:
         """Return the name of the statistic, checked; `name` is its name if it has none of its own."""
         if spec.name is not None:
             name = spec.name
-            with self._attempt():
+            with self.attempt():
                 if not re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", name):
                     hint = "a name has up to 64 letters, digits, `_`, `-` and `.`."
                     raise self.document.error(f"the name `{name}` cannot be used", ("name",), hint=hint)
-        with self._attempt():
+        with self.attempt():
             self._check_direction(name)
         return name
 
@@ -271,14 +160,14 @@ class Entries:
             " really is better.",
         )
 
-    def _parameters(self, spec: Spec, name: str) -> dict[str, ParameterValue]:
+    def checked_parameters(self, spec: Spec, name: str) -> dict[str, ParameterValue]:
         """Return the values of the parameters, with the caller's in place of the defaults."""
         values: dict[str, ParameterValue] = {}
         for key, value in spec.parameters.items():
             path = ("parameters", key)
             # A refused parameter counts as defined, so that expressions that read it are not refused as well.
             values[key] = 1
-            with self._attempt():
+            with self.attempt():
                 self._check_name(key, path)
                 for section in ("counts", "g"):
                     if key in self.document.data.get(section, {}):
@@ -314,13 +203,13 @@ class Entries:
 
         hint = f"the counts of this statistic are {', '.join(counts)}."
         for key, expression in substitute.items():
-            with self._attempt():
+            with self.attempt():
                 self._require_count(key, counts, (section, key))
                 Checker(True, label, "column").result(expression, f"the {section} count `{key}`")
         written = {*substitute, *self.document.data.get(section, ())}
         lacking = [key for key in counts if key not in written]
         if written and lacking:
-            with self._attempt():
+            with self.attempt():
                 problem = f"`{section}` does not define {listed(lacking)}"
                 raise self.document.error(problem, (section,), hint=hint)
 
@@ -347,7 +236,7 @@ class Entries:
                     hint="with groups, `g` consists of sums and multiples of counts.",
                 )
 
-    def _check_parameters(
+    def check_parameters(
         self, parameters: Mapping[str, ParameterValue], expressions: Iterable[Expression], name: str
     ) -> None:
         """Refuse values of another type than the default's.
@@ -380,25 +269,26 @@ class Entries:
             return {key: read_resolution(value) for key, value in given.items()}
         section = self.document.data.get("resolution", {})
         if not isinstance(section, Mapping):
-            return self._written_resolution(("resolution",))
+            return self.written_resolution(("resolution",))
         for key in section:
             self._require_count(key, counts, ("resolution", key))
-        return {key: self._written_resolution(("resolution", key)) for key in section}
+        return {key: self.written_resolution(("resolution", key)) for key in section}
 
-    def _written_resolution(self, path: tuple[str, ...]) -> Fraction:
+    def written_resolution(self, path: tuple[str, ...]) -> Fraction:
+        """Return the resolution at a path of the spec; refuse one that is not a positive number."""
         text = self.document.passage(path).text
         try:
             return read_resolution(text)
         except InputError as error:
             raise self.document.error(error.message, path, hint=error.hint) from None
 
-    def _parsed(
+    def parsed(
         self, paths: Iterable[tuple[str, ...]], parameters: dict[str, ParameterValue]
     ) -> dict[str, Expression]:
         """Return the expressions at some paths, by their last keys."""
         found = {}
         for path in paths:
-            with self._attempt():
+            with self.attempt():
                 found[path[-1]] = Expression.parse(self.document.passage(path)).bind(parameters)
         return found
 
@@ -413,9 +303,9 @@ class Entries:
         for key in entries:
             scope, _, name = key.rpartition(".")
             bare = name if scoped_keys and scope in ("u", "v") else key
-            with self._attempt():
+            with self.attempt():
                 self._check_name(bare, (section, key))
-        return self._parsed(((section, key) for key in entries), parameters)
+        return self.parsed(((section, key) for key in entries), parameters)
 
     def _check_name(self, name: str, path: tuple[str, ...]) -> None:
         if not re.fullmatch(r"[^\W\d]\w*", name) or len(name) > MAX_NAME or name in RESERVED:
@@ -433,7 +323,7 @@ class Entries:
 
         for name, expression in counts.items():
             reads = any(True for _ in expression.names)
-            with self._attempt():
+            with self.attempt():
                 Checker(True, column, "column", decimals=reads).result(expression, f"the count `{name}`")
 
     def _check_score(self, score: Expression, counts: Collection[str]) -> None:
@@ -447,7 +337,7 @@ class Entries:
             hint = "columns are written behind `u.` (candidate) or `v.` (baseline)."
         checker = Checker(True, _known(joint, hint))
         for name, expression in g.items():
-            with self._attempt():
+            with self.attempt():
                 checker.result(expression, f"`{name}`")
 
     def _check_h(self, h: Expression, g: Collection[str]) -> None:
@@ -484,18 +374,6 @@ class Entries:
                 raise InputTypeError(f"the column for `{key}` must be text, not {type(column).__name__}")
             chosen[key] = column
         return {key: chosen.get(key, key) for key in needed}
-
-
-def _check_score_of_example(score: Expression) -> None:
-    """Check the score of an example in pairs as far as it does not depend on the types of columns."""
-    for name in score.names:
-        if name.scope or name.name == SCORE:
-            hint = "the score of an example is computed from columns of its run."
-            raise score.error(name, f"`{name.full}` cannot be used in `score`", hint=hint)
-    if look_up_labels([score]):
-        hint = "`label_count` and `label_distance` look them up; counts may do so."
-        raise score.error(score.tree, "the score of an example cannot look up all labels", hint=hint)
-    Checker(True, lambda _expression, _name: None, "column", decimals=True).result(score, "the score")
 
 
 def _known(names: Collection[str], hint: str) -> NameType:
