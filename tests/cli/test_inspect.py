@@ -15,6 +15,7 @@ from support.command_line import invoke
 from support.mlflow_stores import MlflowStore
 from support.served_objects import served_objects
 
+from trackperm.cli.testable import OTHER
 from trackperm.errors import SourceError
 
 QUESTIONS = pl.DataFrame(
@@ -46,6 +47,7 @@ could be score: seconds
 def run_command(printed: str) -> str:
     """Run the command that an inspection ends with."""
     program, *arguments = shlex.split(printed.splitlines()[-1])
+    arguments = [arguments[1] if each == OTHER else each for each in arguments]
     assert program == "trackperm"
     return invoke(*arguments)
 
@@ -83,7 +85,7 @@ def test_prints_columns_and_a_command(tmp_path: Path, monkeypatch: pytest.Monkey
     printed = invoke("inspect", "questions.parquet")
     assert printed.startswith(PRINTED)
     assert "\nby default: accuracy\n" in printed
-    command = "  trackperm compare questions.parquet questions.parquet --missing drop"
+    command = "  trackperm compare questions.parquet OTHER --missing drop"
     assert printed.splitlines()[-1] == command
     assert "p = 1 " in run_command(printed)
 
@@ -168,7 +170,7 @@ def test_runs_of_a_tracker_are_left_as_they_are(tmp_path: Path) -> None:
 def asked_by_default(path: Path) -> str:
     printed = invoke("inspect", str(path))
     assert "p = 1 " in run_command(printed)
-    assert printed.splitlines()[-1] == f"  trackperm compare {path} {path}"
+    assert printed.splitlines()[-1] == f"  trackperm compare {path} OTHER"
     (line,) = (line for line in printed.splitlines() if line.startswith("by default: "))
     return line.removeprefix("by default: ")
 
@@ -225,7 +227,7 @@ def test_examples_with_several_attempts_are_found_as_by_compare(tmp_path: Path) 
     pl.DataFrame(attempts).write_ndjson(tmp_path / "a")
     printed = invoke("inspect", str(tmp_path / "a")).splitlines()
     assert "by default: pass_at_1 (the only score, `passed`)" in printed
-    assert printed[-1] == f"  trackperm compare {tmp_path / 'a'} {tmp_path / 'a'}"
+    assert printed[-1] == f"  trackperm compare {tmp_path / 'a'} OTHER"
     run_command(printed[-1])
 
 
@@ -259,7 +261,7 @@ def test_examples_are_not_means_of_labels(
     if options is None:
         assert "for example" not in printed
     else:
-        assert command == f"  trackperm compare a a {options}"
+        assert command == f"  trackperm compare a OTHER {options}"
         run_command(command)
 
 

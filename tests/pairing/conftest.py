@@ -12,7 +12,7 @@ ENOUGH = "test_counts_against_plain_python"
 """Of the tests that pair many generated runs, the one whose runs are paired by DuckDB too."""
 
 ALL_CASES = "test_each_engine"
-"""The module whose cases are all paired by each engine."""
+"""The module whose cases are all paired by each engine, by Spark in part at night."""
 
 ON_SPARK = {
     "test_a_class_that_only_predictions_have_is_left_out",
@@ -67,13 +67,18 @@ def _is_a_later_case(item: pytest.Item) -> bool:
     return any(number for name, number in case.indices.items() if name != "other_engine")
 
 
+def _is_at_night(item: pytest.Item) -> bool:
+    case = getattr(item, "callspec", None)
+    return case is not None and case.params.get("name") in getattr(item.module, "AT_NIGHT", ())
+
+
 @pytest.hookimpl(tryfirst=True)  # before -m chooses by what is marked here
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     later = {item for item in items if _is_a_later_case(item) and "spark" in item.keywords}
     config.hook.pytest_deselected(items=list(later))
     items[:] = [item for item in items if item not in later]
     for item in items:
-        if {"spark", "extended"} <= set(item.keywords):
+        if "spark" in item.keywords and ("extended" in item.keywords or _is_at_night(item)):
             item.add_marker("nightly")
 
 

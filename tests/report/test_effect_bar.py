@@ -49,7 +49,10 @@ def test_everything_is_inside_the_drawing_and_in_its_place(comparison: Compariso
 
 def test_the_label_says_what_is_drawn() -> None:
     label = ET.fromstring(effect_bar(CASES["equivalent"])).attrib["aria-label"]
-    assert re.fullmatch(r"difference \+0\.0025, 95% CI \[-0\.\d+, \+0\.\d+\], margin 0\.03", label)
+    assert re.fullmatch(
+        r"difference \+0\.0025, 95% CI \[-0\.\d+, \+0\.\d+\], 90% CI \[-0\.\d+, \+0\.\d+\], margin 0\.03",
+        label,
+    )
 
 
 def test_where_lower_is_better_the_sides_are_exchanged() -> None:
@@ -163,7 +166,7 @@ def test_plain_words() -> None:
         " more, results this close would come up about once in 120 comparisons."
     )
     assert plain_words(accuracy(8, 7, both=385, margin=0.1)).endswith(
-        "less than once in 1,000,000 comparisons."
+        "at most once in 1,000,000 comparisons."
     )
     assert "with equal differences counted half" in plain_words(accuracy(20, 4, both=76, mid_p=True))
     assert "at least this high" in plain_words(CASES["one-sided"])

@@ -117,15 +117,15 @@ def test_cells_that_are_not_plain_numbers():
     other = frame.with_columns(prediction=pl.Series([5, 6]))
     page = trackperm.report.html(trackperm.compare(frame, other, "accuracy"))
     assert '<td class="number">1</td>' in page
-    assert '<td>3 <span class="to">→</span> 5</td>' in page
+    assert '<td><bdi>3</bdi> <span class="to">→</span> <bdi>5</bdi></td>' in page
 
 
 def test_changes_are_in_one_column_and_counts_that_say_no_more_are_left_out():
     page = trackperm.report.html(accuracy(20, 4))
     assert re.findall("<th [^>]*>(.*?)</th>", page) == ["change", "id", "label", "prediction"]
     assert page.count('<td class="better">▲ better</td>') == 20
-    assert page.count('<td>no <span class="to">→</span> yes</td>') == 20
-    assert page.count('<td>yes <span class="to">→</span> no</td>') == 4
+    assert page.count('<td><bdi>no</bdi> <span class="to">→</span> <bdi>yes</bdi></td>') == 20
+    assert page.count('<td><bdi>yes</bdi> <span class="to">→</span> <bdi>no</bdi></td>') == 4
 
 
 def test_only_long_cells_wrap():
@@ -205,7 +205,7 @@ def test_nothing_is_cut_at_any_width(tmp_path):
     ("scores", "shown"),
     [
         ((1 / 3, 2 / 3), ("0.333333", "0.666667")),
-        ((1 / 3, 1 / 3 + 1e-9), ("0.3333333333333333", "0.33333333433333333")),
+        ((1 / 3, 1 / 3 + 1e-9), ("0.33333333333333", "0.33333333433333")),
     ],
 )
 def test_changed_numbers_are_rounded_while_they_differ(scores, shown):

@@ -55,7 +55,9 @@ def outer_selectors(style: str) -> list[str]:
     for part in re.findall(r"[^{};]*[{};]", style):
         words, end = part[:-1].strip(), part[-1]
         if end == "{":
-            if not words.startswith("@container") and all(each.startswith("@") for each in around):
+            if not words.startswith(("@container", "@media")) and all(
+                each.startswith("@") for each in around
+            ):
                 found.append(words)
             around.append(words)
         elif end == "}":

@@ -346,7 +346,8 @@ HOSTILE = "a|b*c_d<script>`x`[l](http://e.x)\n# head\\ " + "é" * 5000
 def test_markdown_escapes_names_and_stays_short():
     comparison = gold_standard()
     baseline = replace(comparison.baseline_data, name=HOSTILE)
-    comparison = replace(comparison, baseline_data=baseline, candidate_data=baseline)
+    candidate = replace(comparison.candidate_data, name=f"{HOSTILE[:-1]}e")
+    comparison = replace(comparison, baseline_data=baseline, candidate_data=candidate)
     document = description.markdown(comparison, remarks=["x" * 20_000, HOSTILE] * 20)
     assert len(document) <= 8_000
     assert document.startswith(r"**▲ a\|b\*c\_d\<script\>\`x\`\[l\](http://e.x) \# head\\ é")

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 _TRIED = 1_000
 """Examples on which statistics are tried, so that all statistics together take little time."""
 
+OTHER = "OTHER"
+"""Place of the other run in the command that is offered."""
+
 _COMMON = (
     "accuracy",
     "span_f1",
@@ -50,7 +53,7 @@ class Testable:
     statistics : tuple of str
         Names of built-in statistics.
     command : tuple of str
-        Words of the command; empty if no statistic can be tested.
+        Words of the command, with :data:`OTHER` for the second run; empty if no statistic can be tested.
     is_of_systems : bool
         Whether the command compares columns of the file as two systems.
     verdict : str or None
@@ -77,7 +80,7 @@ class Testable:
             if self.is_of_systems:
                 yield "for example, if its columns belong to two systems:"
             else:
-                yield "for example, with the other run as the second argument:"
+                yield f"for example, with the other run for {OTHER}:"
             yield f"  {shlex.join(self.command)}"
 
 
@@ -110,7 +113,7 @@ def testable(run: str, data: RunData, columns: Sequence[Column], options: Sequen
         plain = next((way for name in _COMMON[never_equal:] if (way := ways.get(name))), None)
         if plain is None:
             return Testable(default, tuple(found), (), verdict=next(iter(verdicts), None))
-    return Testable(default, tuple(found), ("trackperm", "compare", run, run, *plain, *options, *logs))
+    return Testable(default, tuple(found), ("trackperm", "compare", run, OTHER, *plain, *options, *logs))
 
 
 def _is_never_equal(data: RunData, candidates: Mapping[str, Sequence[str]]) -> bool:

@@ -21,6 +21,7 @@ from trackperm.exact.intervals import (
     score_interval,
     shift_interval,
     strata_of_rows,
+    why_bent,
     why_not_resampled,
     why_not_scored,
     why_not_shifted,
@@ -85,6 +86,8 @@ def interval_of(
         if found is not None:
             return found
     counts = table.multiplicities
+    if (why := why_bent(observed, statistic.h, counts)) is not None:
+        return why
     if choice == "bootstrap":
         return _resampled(statistic, observed, swapped, counts, alpha, alternative, unit)
     why = why_not_scored(

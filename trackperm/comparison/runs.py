@@ -80,6 +80,12 @@ class TwoRuns:
         return self.candidate_data.name
 
     @property
+    def shown_names(self) -> tuple[str, str]:
+        """Display names of baseline and candidate; their references, or roles, where the names are equal."""
+        named = (self.baseline_name, self.candidate_name), (self.baseline, self.candidate)
+        return next((names for names in named if names[0] != names[1]), ("the baseline", "the candidate"))
+
+    @property
     def baseline_run(self) -> TrackedRun | None:
         """The baseline in its tracker; None if it is not in one."""
         return self.baseline_data.run

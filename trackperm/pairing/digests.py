@@ -112,7 +112,8 @@ def _own(rows: JoinedRows) -> list[str]:
 def _shared(rows: JoinedRows) -> tuple[str, ...]:
     """Return the columns of an example that enter the digest of the test set beside its id."""
     columns = rows.columns
-    return (columns.label,) if columns.label is not None else tuple(sorted(columns.identity))
+    shared = (columns.label,) if columns.label is not None else tuple(sorted(columns.identity))
+    return tuple(name for name in shared if columns.id is None or name not in columns.ids)
 
 
 def _with_words(engine: Engine, frame: Frame, columns: Iterable[tuple[str, ColumnType]]) -> Frame:

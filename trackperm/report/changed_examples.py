@@ -77,6 +77,8 @@ def _implied_columns(comparison: Comparison, columns: Sequence[str]) -> list[str
 
 def _pair(baseline: object, candidate: object) -> Cell | tuple[Cell, Cell]:
     first, second = cell(baseline), cell(candidate)
+    if isinstance(baseline, float) and isinstance(candidate, float) and first == second:
+        first, second = baseline, candidate  # they differ in the last digits, if at all
     return first if first == second else (first, second)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from trackperm.comparison import Comparison
 from trackperm.exact import PermutationTest
+from trackperm.exact.intervals import Interval
 from trackperm.report import text
 from trackperm.report.plain_words import plain_words
 from trackperm.report.text_bar import text_bar
@@ -20,7 +21,6 @@ def markdown(comparison: Comparison, remarks: Sequence[str] = ()) -> str:
 
     Names in it cannot act as Markdown.
     """
-    interval = comparison.interval
     table = [
         (
             f"{text.pvalue_name(comparison.test)}-value",
@@ -30,8 +30,8 @@ def markdown(comparison: Comparison, remarks: Sequence[str] = ()) -> str:
         ("correction", text.correction(comparison)),
         ("chosen", comparison.statistic.chosen),
         *text.scores(comparison),
-        *([] if interval is None else [(text.confidence(interval), text.ends(interval))]),
-        ("examples", f"{comparison.n_examples:,} ({text.discordance(comparison)})"),
+        *text.intervals(comparison),
+        (f"{text.unit(comparison)}s", f"{comparison.n_examples:,} ({text.discordance(comparison)})"),
     ]
     bullets = [_sentence(text.shorten(note, _PROSE_LIMIT)) for note in (*text.notes(comparison), *remarks)]
     parts = [
@@ -140,18 +140,20 @@ def _size(comparison: Comparison) -> list[str]:
         sentences.append(
             _sentence(
                 f"{text.confidence(comparison.interval)} ({comparison.interval.method}): "
-                f"{comparison.interval.note}{_disagreement(comparison)}{alone}"
+                f"{comparison.interval.note}{_disagreement(comparison.test, comparison.interval)}{alone}"
             )
         )
     sizes = comparison.effect_sizes
-    if sizes.odds is not None and sizes.odds_interval is not None:
+    if text.is_range(comparison):
+        sentences.append("Sizes of the effect are not shown, for they depend on the missing predictions.")
+    elif sizes.odds is not None and sizes.odds_interval is not None:
         low, high = sizes.odds_interval.low, sizes.odds_interval.high
         for_each = f"The odds of better to worse discordant examples are {sizes.odds:.3g}"
         if math.isinf(sizes.odds):
             for_each = "No discordant example is worse, so the odds of better to worse cannot be estimated"
         range_ = f"{low:.3g} or more" if math.isinf(high) else f"{low:.3g} to {high:.3g}"
         sentences.append(f"{for_each} ({text.confidence(sizes.odds_interval)} {range_}).")
-    if sizes.cohens_dz is not None:
+    if sizes.cohens_dz is not None and not text.is_range(comparison):
         sentences.append(
             f"The mean difference is {abs(sizes.cohens_dz):.3g} standard deviations of the differences."
         )
@@ -169,17 +171,20 @@ def _margin(comparison: Comparison, margin: float) -> str:
     if isinstance(size.basis, str):
         return f"The difference {does} within the margin of {margin:g}: {size.unseen}."
     level = f"{100 * (1 - 2 * comparison.alpha):.10g}%"
+    (deciding,) = text.deciding_interval(comparison)
     return (
-        f"The interval of confidence {level} {does} within the margin of {margin:g}; this is the result of"
-        f" two one-sided tests at level {comparison.alpha:g}."
+        f"The interval of confidence {level}, {text.ends(deciding)}, {does} within the margin of {margin:g};"
+        f" this is the result of two one-sided tests at level {comparison.alpha:g}."
     )
 
 
-def _disagreement(comparison: Comparison) -> str:
-    """Return a clause on how the interval and the reported p-value may disagree."""
-    if comparison.test.mid_p:
+def _disagreement(test: PermutationTest, interval: Interval) -> str:
+    """Return a clause on how the interval and the reported p-value may disagree, if its note has none."""
+    if interval.approximate:
+        return ""
+    if test.mid_p:
         return "; it agrees with the exact p-value, and may disagree with the mid-p-value"
-    if comparison.test.method == "monte-carlo":
+    if test.method == "monte-carlo":
         return "; it may disagree with the estimated p-value"
     return ""
 

@@ -44,11 +44,14 @@ def _short(value: object) -> Cell:
 
 
 def cell(value: object) -> Cell:
-    """Return `value` as a JSON value that browsers read exactly; other values as text."""
+    """Return `value` as a JSON value that browsers read exactly; other values as text.
+
+    Differences of floats, such as 3.3 - 1.6, are without the noise of their last digits.
+    """
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int) and abs(value) <= _MAX_SAFE_INTEGER:
         return value
     if isinstance(value, float) and math.isfinite(value):
-        return value
+        return float(f"{value:.14g}")
     return str(value)

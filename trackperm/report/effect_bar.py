@@ -62,8 +62,9 @@ def bar_parts(comparison: Comparison, width: int) -> str:
         parts.append(f'<rect x="{left}" y="{_TOP}" {size} fill="{LINE}"/>')
         middle = drawing.kept_inside((left + right) / 2, words, 0, width)
         parts.append(words_at(middle, 13, words, text_anchor="middle"))
-    shown = text.format_number(comparison.difference, sign=True)
-    at, zero = x(comparison.difference), x(0.0)
+    shown = text.difference(comparison)
+    first, last = map(x, text.differences(comparison))
+    at, zero = (first + last) / 2, x(0.0)
     middle = drawing.kept_inside(at, shown, edge / 2, width - edge / 2, _BOLD * _NUMBER)
     is_covered = abs(zero - middle) < drawing.width_of(shown, _BOLD * _NUMBER) / 2 + 2
     parts.append(
@@ -75,8 +76,9 @@ def bar_parts(comparison: Comparison, width: int) -> str:
         parts.append(words_at(inside, 68, "no interval", text_anchor="middle"))
     else:
         ends = x(interval[0]), x(interval[1])
-        bounds = _bounds_of_size(comparison)
-        strokes = [(ends, 8)] if bounds is None else [(ends, 3), ((x(bounds[0]), x(bounds[1])), 8)]
+        strokes = [(ends, 8)]
+        for deciding in text.deciding_interval(comparison):
+            strokes = [(ends, 3), ((x(deciding.low), x(deciding.high)), 8)]
         parts += [
             f'<line x1="{left}" x2="{right}" y1="{_MIDDLE}" y2="{_MIDDLE}" stroke="{colour}"'
             f' stroke-width="{stroke}" stroke-linecap="round" stroke-opacity=".55"/>'
@@ -87,7 +89,11 @@ def bar_parts(comparison: Comparison, width: int) -> str:
             for end, sign, value in ((ends[0], -1, interval[0]), (ends[1], 1, interval[1]))
             if math.isinf(value)
         ]
-    parts.append(f'<circle cx="{at}" cy="{_MIDDLE}" r="8" fill="{colour}"/>')
+    if first == last:
+        parts.append(f'<circle cx="{at}" cy="{_MIDDLE}" r="8" fill="{colour}"/>')
+    else:  # from the worst to the best case of missing predictions
+        size = f'width="{round(last - first + 16, 1)}" height="16" rx="8"'
+        parts.append(f'<rect x="{round(first - 8, 1)}" y="{_MIDDLE - 8}" {size} fill="{colour}"/>')
     parts.append(
         words_at(middle, 32, shown, text_anchor="middle", font_size=_NUMBER, font_weight=700, fill=colour)
     )
@@ -98,13 +104,6 @@ def bar_parts(comparison: Comparison, width: int) -> str:
     parts.append(words_at(edge / 3, 114, f"← {left_side} better"))
     parts.append(words_at(width - edge / 3, 114, f"{right_side} better →", text_anchor="end"))
     return "".join(parts)
-
-
-def _bounds_of_size(comparison: Comparison) -> tuple[float, float] | None:
-    """Return the interval that is held against the margin, each end at level alpha; None without one."""
-    if comparison.margin is None or isinstance(comparison.size.basis, str):
-        return None
-    return comparison.size.low, comparison.size.high
 
 
 def sides(comparison: Comparison, room: int) -> tuple[str, str]:
@@ -142,7 +141,7 @@ def drawn_interval(comparison: Comparison) -> tuple[float, float] | None:
 
 def axis_range(comparison: Comparison) -> tuple[float, float]:
     """Return a range with 0, the difference, the finite ends of its interval, the margin, and some room."""
-    values = [0.0, comparison.difference]
+    values = [0.0, *text.differences(comparison)]
     values += filter(math.isfinite, drawn_interval(comparison) or ())
     if comparison.margin is not None:
         values += [-comparison.margin, comparison.margin]
@@ -155,7 +154,6 @@ def axis_range(comparison: Comparison) -> tuple[float, float]:
 
 def label(comparison: Comparison) -> str:
     """Return what the bar shows, in words."""
-    found = f"difference {text.format_number(comparison.difference, sign=True)}"
-    if comparison.interval is not None:
-        found += f", {text.confidence(comparison.interval)} {text.ends(comparison.interval)}"
+    intervals = [f", {name} {ends}" for name, ends in text.intervals(comparison)]
+    found = f"difference {text.difference(comparison)}{''.join(intervals)}"
     return found if comparison.margin is None else f"{found}, margin {comparison.margin:g}"

@@ -45,8 +45,7 @@ def picture(comparison: Comparison) -> str:
         sections.append((null_parts(comparison, WIDTH), NULL_HEIGHT))
     except CapacityError as error:
         refusal = text.shorten(f"Null distribution not drawn: {why_not_drawn(comparison.test, error)}", 110)
-        parts.append(words_at(_MARGIN, top + BAR_HEIGHT + 44, refusal))
-        top += 30
+        sections.append((words_at(0, 14, refusal), 30))
     for section, height in sections:
         top += 14
         parts.append(f'<g transform="translate({_MARGIN} {round(top, 1)})">{section}</g>')

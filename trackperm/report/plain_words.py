@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
+from trackperm.choices import Alternative
 from trackperm.comparison import Comparison
 from trackperm.report import text
 
+_FAR: Mapping[Alternative, str] = {
+    "two-sided": "at least this large",
+    "greater": "at least this high",
+    "less": "at least this low",
+}
 _SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -28,6 +35,8 @@ def plain_words(comparison: Comparison) -> str:
 
 def _size(comparison: Comparison) -> str:
     difference = comparison.difference
+    if text.is_range(comparison):
+        return _size_by_case(comparison)
     if difference == 0:
         return "The two runs have the same score."
     if comparison.title == "accuracy":
@@ -46,15 +55,34 @@ def _size(comparison: Comparison) -> str:
     return f"{comparison.title} of the candidate is {amount} {'higher' if difference > 0 else 'lower'}."
 
 
+def _size_by_case(comparison: Comparison) -> str:
+    """Describe the worst and the best case of missing predictions."""
+    low, high = text.differences(comparison)
+    if comparison.title != "accuracy":
+        return (
+            f"Depending on the missing predictions, the difference in {comparison.title} is between"
+            f" {text.format_number(low, sign=True)} and {text.format_number(high, sign=True)}."
+        )
+    of = next((of for of in (100, 1000, 10_000) if (high - low) * of >= 2.0), 1_000_000)
+    if low < 0 < high:
+        size = f"between {-low * of:.0f} fewer and {high * of:.0f} more"
+    else:
+        ends = sorted((abs(low * of), abs(high * of)))
+        size = f"{ends[0]:.0f} to {ends[1]:.0f} {'more' if high > 0 else 'fewer'}"
+    return f"Depending on the missing predictions, the candidate gets {size} of every {of:,} examples right."
+
+
 def _chance(comparison: Comparison) -> str:
-    far = "at least this large"
-    if comparison.test.alternative != "two-sided":
-        far = f"at least this {'high' if comparison.test.alternative == 'greater' else 'low'}"
-    often = how_often(comparison.test.log10_pvalue)
-    if comparison.method == "bracket":
-        often = f"at most {often}"
-    half = ", with equal differences counted half" if comparison.test.mid_p else ""
-    return f"If the two runs were interchangeable, a difference {far} would come up {often}{half}."
+    """Say how often chance shows as much; of two cases of missing predictions, in that with the larger p."""
+    test = comparison.test
+    far = f"a difference {_FAR[test.alternative]}"
+    if text.is_range(comparison):
+        far = f"in the less extreme case, {far}"
+    often = how_often(test.log10_pvalue, is_bound=test.relation == "≤")
+    half = ", with equal differences counted half" if test.mid_p else ""
+    n_tests = None if comparison.corrected is None else comparison.corrected.n_tests
+    before = f", before the correction for {n_tests} tests" if n_tests else ""
+    return f"If the two runs were interchangeable, {far} would come up {often}{half}{before}."
 
 
 def _smallness(comparison: Comparison) -> str:
@@ -66,13 +94,24 @@ def _smallness(comparison: Comparison) -> str:
 
 
 def how_often(log10_pvalue: float, *, is_bound: bool = False) -> str:
-    """Return how often an event of this probability, or of a smaller one, occurs, in words."""
-    if is_bound and log10_pvalue >= -6.0:
-        return f"less than once in {math.floor(10.0**-log10_pvalue * (1 + 1e-9)):,} comparisons"
+    """Return how often an event of this probability, or of a smaller one, occurs, in words.
+
+    `is_bound` says that the probability is only known to be at most this.
+    """
     if log10_pvalue < -6.0:
         return f"less than once in 10{str(math.floor(-log10_pvalue)).translate(_SUPERSCRIPTS)} comparisons"
     p = 10.0**log10_pvalue
     if p < 0.01:
+        if is_bound:
+            return f"at most once in {math.floor((1 + 1e-9) / p):,} comparisons"
         digits = 1 - math.floor(-log10_pvalue)
         return f"about once in {round(1 / p, digits):,.0f} comparisons"
-    return f"in about {100 * p:.2g} of 100 comparisons" if p < 0.995 else "in every comparison"
+    if p < 0.995:
+        return f"in {'at most' if is_bound else 'about'} {_percent(p, is_bound)} of 100 comparisons"
+    return "in every comparison" if p > 1.0 - 1e-9 else "in nearly every comparison"
+
+
+def _percent(p: float, is_bound: bool) -> str:
+    """Return 100 p with two digits, rounded up if p is a bound."""
+    step = 10.0 ** (math.floor(math.log10(100 * p)) - 1)
+    return f"{math.ceil(100 * p / step - 1e-9) * step:.2g}" if is_bound else f"{100 * p:.2g}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from trackperm.choices import Alternative
 from trackperm.comparison import Comparison
@@ -34,8 +35,7 @@ def lines(comparison: Comparison) -> list[str]:
         shown += f" ({among})"
     facts = ", ".join((f"{how_certain(comparison)}, {test.alternative}", examples(comparison)))
     found = [f"{name} {value}" for name, value in scores(comparison)]
-    if (interval := comparison.interval) is not None:
-        found.append(f"{confidence(interval)} {ends(interval)}")
+    found += [f"{name} {value}" for name, value in intervals(comparison)]
     return [
         "   ".join((statistic_title(comparison), *found)),
         f"{shown}  {facts}   {comparison.marker} {comparison.decision.sentence(equivalence(comparison))}",
@@ -156,15 +156,40 @@ def _certified(test: PermutationTest) -> str:
 
 
 def scores(comparison: Comparison) -> list[tuple[str, str]]:
-    """Return names and values: both scores and their difference, or the observed statistic."""
-    baseline, candidate = comparison.baseline_score, comparison.candidate_score
-    if baseline is None or candidate is None:
-        return [("observed", format_number(comparison.difference, sign=True))]
-    return [
-        ("baseline", format_number(baseline)),
-        ("candidate", format_number(candidate)),
-        ("difference", format_number(comparison.difference, sign=True)),
-    ]
+    """Return names and values: both scores and their difference, or the observed statistic.
+
+    If they depend on the missing predictions, the values are ranges.
+    """
+    cases = (comparison.bounds or ()) if is_range(comparison) else (comparison,)
+    found = []
+    for name in ("baseline", "candidate"):
+        values = [getattr(case, f"{name}_score") for case in cases]
+        if values and None not in values:
+            found.append((name, _range(values)))
+    if None in (comparison.baseline_score, comparison.candidate_score):
+        return [("observed", difference(comparison))]
+    return [*found, ("difference", difference(comparison))]
+
+
+def is_range(comparison: Comparison) -> bool:
+    """Whether the worst and the best case of missing predictions have different differences."""
+    return len({case.difference for case in comparison.cases}) > 1
+
+
+def differences(comparison: Comparison) -> tuple[float, float]:
+    """Return the smallest and the largest difference of the cases of missing predictions; else it twice."""
+    found = [case.difference for case in comparison.cases] or [comparison.difference]
+    return min(found), max(found)
+
+
+def difference(comparison: Comparison) -> str:
+    """Return the difference with its sign, or its range if it depends on the missing predictions."""
+    return _range(differences(comparison), sign=True)
+
+
+def _range(values: Sequence[float], *, sign: bool = False) -> str:
+    low, high = (format_number(end, sign=sign) for end in (min(values), max(values)))
+    return low if low == high else f"{low} to {high}"
 
 
 def confidence(interval: Interval) -> str:
@@ -183,6 +208,20 @@ def ends(interval: Interval) -> str:
     return f"[{low}, {high}]"
 
 
+def intervals(comparison: Comparison) -> list[tuple[str, str]]:
+    """Return names and ends of the interval and of the one that decides equivalence, where there are any."""
+    found = [] if comparison.interval is None else [comparison.interval]
+    return [(confidence(each), ends(each)) for each in (*found, *deciding_interval(comparison))]
+
+
+def deciding_interval(comparison: Comparison) -> list[Interval]:
+    """Return the interval that is held against the margin, each end at level alpha; none without one."""
+    size = comparison.size if comparison.margin is not None else None
+    if size is None or isinstance(size.basis, str):
+        return []
+    return [replace(size.basis, low=size.low, high=size.high)]
+
+
 def correction(comparison: Comparison) -> str:
     """Return the correction of a p-value among several tests, or empty text for a single test."""
     found = comparison.corrected
@@ -195,11 +234,11 @@ def correction(comparison: Comparison) -> str:
 
 def examples(comparison: Comparison) -> str:
     """Return the number of examples, and of discordant ones."""
-    number, noun = comparison.n_examples, _unit(comparison)
+    number, noun = comparison.n_examples, unit(comparison)
     return f"{number:,} {noun if number == 1 else noun + 's'} ({discordance(comparison)})"
 
 
-def _unit(comparison: Comparison) -> str:
+def unit(comparison: Comparison) -> str:
     """Return the noun of the exchanged unit."""
     if comparison.statistic.cluster is not None:
         return "cluster"
@@ -227,7 +266,7 @@ def notes(comparison: Comparison) -> list[str]:
             f"dropped: {report.n_dropped:,} examples without a complete row in both runs "
             f"(baseline {report.n_baseline:,}, candidate {report.n_candidate:,}, tested {report.n_paired:,})"
         )
-    if len({case.difference for case in comparison.cases}) > 1:
+    if is_range(comparison):
         found.append(f"missing predictions: {_cases(comparison)}")
     if report.asymptotic is not None:
         found.append(f"asymptotic: {report.asymptotic}")
@@ -260,6 +299,7 @@ def notes(comparison: Comparison) -> list[str]:
         found.append(f"no verdict possible: {smallest_p_sentence(comparison)}")
     if (
         comparison.verdict == "undecided"
+        and not is_range(comparison)
         and comparison.detectable is not None
         and is_within_reach(comparison)
     ):
@@ -308,7 +348,7 @@ def _changed(comparison: Comparison) -> str | None:
     changed = f"{report.n_changed:,} of {report.n_paired:,} predictions changed"
     if report.n_paired == comparison.n_examples:
         return f"{changed}; {n_discordant:,} change the score"
-    return f"{changed}; {n_discordant:,} of {comparison.n_examples:,} {_unit(comparison)}s differ in score"
+    return f"{changed}; {n_discordant:,} of {comparison.n_examples:,} {unit(comparison)}s differ in score"
 
 
 def _cases(comparison: Comparison) -> str:
@@ -326,7 +366,7 @@ def smallest_p_sentence(comparison: Comparison) -> str:
     """Return the smallest p-value that any outcome on as many discordant examples has, as a sentence."""
     test = comparison.test
     exponent = test.log10_smallest_pvalue
-    number, noun = comparison.n_discordant, _unit(comparison)
+    number, noun = comparison.n_discordant, unit(comparison)
     found = f"with {number:,} discordant {noun if number == 1 else noun + 's'}"
     drawn = test.n_samples if test.method == "monte-carlo" else None
     if drawn is not None and exponent < -math.log10(drawn + 1):
@@ -343,7 +383,7 @@ def opinions(comparison: Comparison) -> list[str]:
 
 def headline(comparison: Comparison) -> str:
     """Return the verdict as a sentence, without its marker."""
-    baseline, candidate = shorten(comparison.baseline_name), shorten(comparison.candidate_name)
+    baseline, candidate = map(shorten, comparison.shown_names)
     statistic = comparison.title
     among = correction(comparison)
     kind = certainty_word(comparison.test)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from trackperm.comparison import Comparison
 from trackperm.report import text
 from trackperm.report.effect_bar import axis_range, drawn_interval, sides
@@ -16,7 +18,8 @@ def text_bar(comparison: Comparison) -> list[str]:
     """Draw the difference, its interval, zero and the margin in three lines of at most 60 characters.
 
     ``●`` is the difference, ``━`` its interval, ``░`` the margin on both sides of zero, which is ``┼``, or
-    ``╂`` where the interval covers it.
+    ``╂`` where the interval covers it. With a margin, ``━`` is the interval that decides equivalence, and
+    ``╌`` the rest of the other one. A one-sided interval ends in ``◄`` or ``►``.
     """
     low, high = axis_range(comparison)
 
@@ -28,16 +31,25 @@ def text_bar(comparison: Comparison) -> list[str]:
         for i in range(column(-comparison.margin), column(comparison.margin) + 1):
             axis[i] = "░"
     axis[column(0.0)] = "┼"
-    if (interval := drawn_interval(comparison)) is not None:
+    interval, deciding = drawn_interval(comparison), text.deciding_interval(comparison)
+    if interval is not None:
         for i in range(column(interval[0]), column(interval[1]) + 1):
-            axis[i] = "━"
+            axis[i] = "╌" if deciding else "━"
+        for each in deciding:
+            for i in range(column(each.low), column(each.high) + 1):
+                axis[i] = "━"
         if interval[0] <= 0.0 <= interval[1]:
             axis[column(0.0)] = "╂"
-    axis[column(comparison.difference)] = "●"
+        if math.isinf(interval[0]):
+            axis[0] = "◄"
+        if math.isinf(interval[1]):
+            axis[-1] = "►"
+    first, last = map(column, text.differences(comparison))
+    axis[first : last + 1] = "●" * (last + 1 - first)
 
     numbers = [" "] * WIDTH
     _put(numbers, column(0.0), "0")
-    _put(numbers, column(comparison.difference), text.format_number(comparison.difference, sign=True))
+    _put(numbers, (first + last) // 2, text.difference(comparison))
     left, right = (f"{name} better" for name in sides(comparison, _ROOM))
     between = WIDTH - len(left) - len(right) - 4
     return ["".join(numbers).rstrip(), "".join(axis), f"← {left}{' ' * between}{right} →"]

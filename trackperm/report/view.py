@@ -147,18 +147,18 @@ def changed_rows(comparison: Comparison, n_bytes: int) -> ChangedRows:
     return ChangedRows(found.columns, rows, comparison.n_discordant, found.directed)
 
 
-def _cut(cell: Cell | tuple[Cell, Cell]) -> Cell | tuple[Cell, Cell]:
-    if isinstance(cell, tuple):
-        short = [_rounded(each) for each in cell]
+def _cut(value: Cell | tuple[Cell, Cell]) -> Cell | tuple[Cell, Cell]:
+    if isinstance(value, tuple):
+        short = [_rounded(each) for each in value]
         if short[0] == short[1]:
-            short = list(cell)
+            short = list(value)
         first, second = (text.shorten(each, 500) if isinstance(each, str) else each for each in short)
         return first, second
-    return text.shorten(cell, 500) if isinstance(cell, str) else cell
+    return text.shorten(value, 500) if isinstance(value, str) else value
 
 
-def _rounded(cell: Cell) -> Cell:
-    return float(f"{cell:.6g}") if isinstance(cell, float) and abs(cell) < 1e6 else cell
+def _rounded(value: Cell) -> Cell:
+    return float(f"{value:.6g}") if isinstance(value, float) and abs(value) < 1e6 else value
 
 
 def facts(comparison: Comparison) -> list[tuple[str, str, str]]:
@@ -182,9 +182,9 @@ def facts(comparison: Comparison) -> list[tuple[str, str, str]]:
             f"{certainty}, {test.alternative}",
         ),
         *_correction(comparison),
-        *_interval(comparison),
+        *_intervals(comparison),
         *_power(comparison),
-        ("examples", f"{test.n_examples:,}", text.discordance(comparison)),
+        (f"{text.unit(comparison)}s", f"{test.n_examples:,}", text.discordance(comparison)),
     ]
 
 
@@ -214,19 +214,32 @@ def _correction(comparison: Comparison) -> list[tuple[str, str, str]]:
     return [("adjusted p-value", text.adjusted_pvalue(comparison), detail)]
 
 
-def _interval(comparison: Comparison) -> list[tuple[str, str, str]]:
-    found = comparison.interval
-    if found is None:
-        return []
-    return [(text.confidence(found), text.ends(found), f"{found.method}, {found.relation} with the test")]
+def _intervals(comparison: Comparison) -> list[tuple[str, str, str]]:
+    found, relations = [], []
+    if comparison.interval is not None:
+        is_alone = comparison.n_uncorrected is None and comparison.corrected is None
+        with_ = "the test" if is_alone else "the uncorrected p-value, not with the correction"
+        found.append(comparison.interval)
+        relations.append(f"{comparison.interval.relation} with {with_}")
+    for each in text.deciding_interval(comparison):
+        found.append(each)
+        relations.append("decides equivalence; the thick line above")
+    return [
+        (text.confidence(each), text.ends(each), f"{each.method}, {relation}")
+        for each, relation in zip(found, relations, strict=True)
+    ]
 
 
 def caption(comparison: Comparison) -> str:
     """Return the caption of the null distribution: what it shows, and where the p-value is in it."""
-    return (
+    found = (
         "The bars show the distribution of the statistic under random exchanges of the two runs' outputs; "
         f"{_sum(comparison)}."
     )
+    if not text.is_range(comparison):
+        return found
+    weaker = text.format_number(comparison.difference, sign=True)
+    return f"{found} Of the two cases of missing predictions it is the one with the larger p-value, {weaker}."
 
 
 def _sum(comparison: Comparison) -> str:

@@ -283,8 +283,15 @@ class Statistic:
 
     @cached_property
     def compared_texts(self) -> Mapping[str, Sequence[tuple[str, str | None]]]:
-        """Texts with which counts compare each column, and the parameter of each, but for `positive`."""
+        """Texts with which counts compare each column, and the parameter of each, but for `positive`.
+
+        Listed classes are such texts of the columns that are compared with them.
+        """
         texts = compared_texts(self._counts.values())
+        if self.class_column is None:
+            for name in sorted(self.equality(CLASS).names):
+                listed = [(each, None) for each in self.classes if isinstance(each, str)]
+                texts.setdefault(name.rpartition(".")[2], []).extend(listed)
         kept = {name: [each for each in found if each[1] != POSITIVE] for name, found in texts.items()}
         return {name: found for name, found in kept.items() if found}
 

@@ -13,9 +13,13 @@ from trackperm.report.leaderboard.text import lines, markdown
     [
         ((180, 60), {}, "m0 is better than m1"),
         ((180, 179), {}, "m0 and m1 cannot be told apart"),
-        ((180, 60, 50), {}, "m0 is better than all 2 others"),
-        ((180, 179, 178), {}, "None of 3 runs can be told from the best"),
-        ((180, 179, 60, 50), {}, "2 of 4 runs cannot be told from the best"),
+        ((180, 60, 50), {}, "m0 is better than both others"),
+        (
+            (180, 179, 178),
+            {},
+            "No run is shown to be the best: neither of the other 2 can be told from the first",
+        ),
+        ((180, 179, 60, 50), {}, "1 of the other 3 runs cannot be told from the best"),
         ((20, 140), {"statistic": "error_rate"}, "m1 is better than m0"),
         ((100, 180), {"baseline": "m0"}, "m1 is better than the baseline"),
         ((100, 101), {"baseline": "m0"}, "m1 is not shown to be different from the baseline"),

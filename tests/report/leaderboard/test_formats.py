@@ -37,7 +37,7 @@ def printed(*arguments: str) -> str:
 
 def test_the_ranking(runs: list[str]) -> None:
     lines = printed(*runs).splitlines()
-    assert lines[0] == "2 of 3 runs cannot be told from the best"
+    assert lines[0] == "1 of the other 2 runs cannot be told from the best"
     assert lines[1] == "accuracy: 3 runs on 80 examples, all pairs, 3 comparisons"
     rows = [line.split() for line in lines[3:] if line.strip()[:1].isdigit()]
     assert [row[:2] for row in rows] == [["1", "first.csv"], ["2", "second.csv"], ["3", "third.csv"]]

@@ -152,7 +152,7 @@ def test_leaderboard():
     assert all(a >= b for a, b in pairwise(scores))
     assert scores == [row.score for row in found.rows]
     assert [row["verdict"] for row in view["rows"]] == ["best", "undecided", "undecided", "worse"]
-    assert view["finding"] == "3 of 4 runs cannot be told from the best"
+    assert view["finding"] == "2 of the other 3 runs cannot be told from the best"
     assert [run["name"] for run in view["chart"]["runs"]] == [row.name for row in found.rows]
     assert view["board"] == strict(found.to_dict())
     assert view["markdown"] == trackperm.report.render(found, "markdown").decode()

@@ -119,6 +119,7 @@ def test_static_outputs_pair_by_request_id_with_a_column_for_each_scorer(store: 
     assert table.notes == (
         f"scorer `flaky` has no value for 1 of {N} examples: 1 of its assessments failed, the first by"
         " no judge today",
+        "scorer `tone` gives words, which have no mean: `--metric tone=calm` compares the share of one",
     )
     assert table.facts["evaluation"] == "mlflow.genai.evaluate"
     assert list(table.metrics) == ["correct", "flaky", "length"]

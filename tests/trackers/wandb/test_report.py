@@ -236,7 +236,7 @@ class TestDrafts:
             assert all(f'"{key}"' in json.dumps(shown) for key in ("board", "pairs"))
             media = {key for panel in shown for key in panel["config"].get("mediaKeys", ())}
             assert {"leaderboard", "trackperm_leaderboard"} <= media
-        assert "is better than all 2 others" in markdown(of_board["spec"])[0]
+        assert "is better than both others" in markdown(of_board["spec"])[0]
 
     @pytest.mark.slow
     def test_on_the_command_line(self, project: Project, tmp_path: Path):

@@ -112,8 +112,9 @@ class GateReport:
         if self.outcome == "error":
             return f"{name}: not compared"
         of = "" if len(self.findings) == 1 else f", {count} of {len(self.findings)} comparisons"
+        every = "both" if len(self.findings) == 2 else f"all {len(self.findings)}"
         said = {
-            "pass": "pass" if len(self.findings) == 1 else f"pass, all {len(self.findings)} comparisons",
+            "pass": "pass" if len(self.findings) == 1 else f"pass, {every} comparisons",
             "fail": f"fail{of}",
             "undecided": f"undecided{of}",
         }

@@ -2,7 +2,12 @@
 
 from trackperm.exact.intervals.additive import AdditiveScores, additive_scores, strata_of_rows
 from trackperm.exact.intervals.bootstrap import bootstrap_interval
-from trackperm.exact.intervals.coverage import why_not_resampled, why_not_scored, why_not_shifted
+from trackperm.exact.intervals.coverage import (
+    why_bent,
+    why_not_resampled,
+    why_not_scored,
+    why_not_shifted,
+)
 from trackperm.exact.intervals.effect_size import EffectSizes, effect_sizes, odds_interval, relative_change
 from trackperm.exact.intervals.interval import Interval, IntervalMethod, Relation
 from trackperm.exact.intervals.of_pairs import interval_of_pairs
@@ -32,6 +37,7 @@ __all__ = [
     "score_interval",
     "shift_interval",
     "strata_of_rows",
+    "why_bent",
     "why_not_resampled",
     "why_not_scored",
     "why_not_shifted",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 
 from trackperm.errors import InputError, InputTypeError
 from trackperm.pairing.checks.differences import folded
@@ -14,6 +15,9 @@ from trackperm.tables.table import ExampleTable
 
 _WIN = "win"
 """Parameter without whose value nothing is won; ties may be absent."""
+
+_CLOSE = 0.8
+"""Similarity, as `difflib` measures it, from which a class looks like a misspelt value."""
 
 
 def require_compared_texts(
@@ -27,17 +31,20 @@ def require_compared_texts(
     ------
     InputError
         If none of the texts occurs, or not the value of the parameter `win`, if a text differs from a value
-        only in case, spaces or punctuation, or if it is the name of a column with several values.
+        only in case, spaces or punctuation, if a listed class is nearly a value that is not listed, or if a
+        text is the name of a column with several values.
     """
     compared = {name: _texts(tables, statistic.columns.get(name, name)) for name in statistic.compared_texts}
     present = {value for found in compared.values() for each in found for value in each.counts}
+    unlisted = present.difference(statistic.classes)
+    noted: set[str] = set()
     notes = []
     for name, known in compared.items():
         texts, column = statistic.compared_texts[name], statistic.columns.get(name, name)
         if not allow_unseen:
             _require_one_meaning(tables, column, [text for text, _ in texts])
         absent = [(text, parameter) for text, parameter in texts if text not in present]
-        if not absent or not known:
+        if not absent or not known or noted.issuperset(text for text, _ in absent):
             continue
         text, parameter = absent[0]
         said = (
@@ -45,7 +52,10 @@ def require_compared_texts(
             f" {', '.join(known[0].shown())}"
         )
         is_needed = len(absent) == len(texts) or any(each == _WIN for _, each in absent)
-        is_misspelt = not {folded(each) for each, _ in absent}.isdisjoint(map(folded, present))
+        is_misspelt = not {folded(each) for each, _ in absent}.isdisjoint(map(folded, present)) or any(
+            each in statistic.classes and get_close_matches(each, unlisted, n=1, cutoff=_CLOSE)
+            for each, _ in absent
+        )
         if (is_needed or is_misspelt) and not allow_unseen:
             fix = "correct the spec" if parameter is None else f"`--set {parameter}=VALUE` names the value"
             raise InputError(
@@ -53,6 +63,7 @@ def require_compared_texts(
                 hint=f"{fix}; `--allow-unseen` accepts values that never occur.",
             )
         notes.append(f"look: {said}")
+        noted.update(text for text, _ in absent)
     return replace(statistic, found=(*statistic.found, *notes)) if notes else statistic
 
 

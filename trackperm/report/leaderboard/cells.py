@@ -153,10 +153,11 @@ def _finding_of_all(board: Leaderboard) -> str:
         other = _in_headline(board.rows[1])
         return f"{best} and {other} cannot be told apart" if open_ else f"{best} is better than {other}"
     if not open_:
-        return f"{best} is better than all {n - 1} others"
+        return f"{best} is better than {'both' if n == 3 else f'all {n - 1}'} others"
     if open_ == n - 1:
-        return f"None of {n} runs can be told from the best"
-    return f"{open_ + 1} of {n} runs cannot be told from the best"
+        none = "neither" if n == 3 else "none"
+        return f"No run is shown to be the best: {none} of the other {n - 1} can be told from the first"
+    return f"{open_} of the other {n - 1} runs cannot be told from the best"
 
 
 def _finding_against_baseline(board: Leaderboard) -> str:
@@ -212,7 +213,7 @@ def summary(board: Leaderboard) -> str:
     name = f"{board.statistic.name}{direction(board.statistic)}"
     against = "all pairs" if board.baseline is None else f"against `{board.rows[board.baseline].name}`"
     return (
-        f"{name}: {len(board.rows)} runs on {n} {unit}{'' if n == 1 else 's'}, {against}, "
+        f"{name}: {len(board.rows)} runs on {n:,} {unit}{'' if n == 1 else 's'}, {against}, "
         f"{len(board.pairs)} comparison{'' if len(board.pairs) == 1 else 's'}"
     )
 
@@ -316,5 +317,8 @@ def clone_groups(board: Leaderboard) -> list[tuple[str, ...]]:
 
 
 def incomplete(board: Leaderboard) -> Sequence[tuple[str, str]]:
-    """Return the names of excluded runs, with the reason on one line."""
-    return [(run.name, " ".join(run.reason.split())) for run in board.incomplete]
+    """Return the names of excluded runs, with the reason on one line, without its tables of examples."""
+    return [
+        (run.name, " ".join(" ".join(line for line in run.reason.split("\n") if line[:4].strip()).split()))
+        for run in board.incomplete
+    ]

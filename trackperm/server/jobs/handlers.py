@@ -144,9 +144,11 @@ def _choices(request: ChoicesRequest, base: str, steps: Steps) -> dict[str, Any]
     missing: list[dict[str, str]] = []
     found: list[TrackedRun] = []
     steps.expect(len(request.runs) + 2)
+    experiment = None
     if request.experiment is not None:
         steps.begin("listing runs")
-        found = list(tracker.runs(_experiment_name(store, request.experiment)))
+        experiment = _experiment_name(store, request.experiment)
+        found = list(tracker.runs(experiment))
     for run_id in request.runs:
         steps.begin("looking up runs")
         try:
@@ -159,6 +161,7 @@ def _choices(request: ChoicesRequest, base: str, steps: Steps) -> dict[str, Any]
     experiment_id = request.experiment or next((run.container for run in found), None)
     return {
         "kind": "choices",
+        "experiment": experiment,
         "runs": [views.run_view(run.name, run) for run in found],
         "artifacts": shared,
         "statistics": [

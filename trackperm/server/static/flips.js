@@ -13,16 +13,18 @@ let job = null, offset = 0, asked = null, typing = 0;
 export function show(id, flips) {
   job = id;
   part("flips").hidden = flips.total === 0;
-  const sides = flips.better === null ? "" : `: the candidate is better on ${flips.better}, worse on ${flips.worse}`;
+  const sides = flips.better === null ? "" : `: the candidate is better on ${number(flips.better)}, worse on ${number(flips.worse)}`;
   part("flips-summary").textContent = flips.total === 0
     ? "The counts of the two runs are the same on every example."
-    : `The counts of the two runs differ on ${flips.total}${sides}. The baseline's value stands before the arrow, the candidate's behind it.`;
+    : `The counts of the two runs differ on ${number(flips.total)}${sides}. The baseline's value stands before the arrow, the candidate's behind it.`;
   part("directions").hidden = flips.better === null;
   part("flip-filter").reset();
   head.replaceChildren();
   body.replaceChildren();
   if (flips.total > 0) load(0);
 }
+
+const number = (n) => n.toLocaleString("en");
 
 async function load(start) {
   asked?.abort();
@@ -56,7 +58,7 @@ function render({ columns, rows, matching }) {
     hidden[i] ? direction(value) : cell(value, numeric[i]))))));
   table.scrollTop = 0;
   const last = offset + rows.length;
-  place(matching === 0 ? "No example matches" : `${offset + 1}–${last} of ${matching}`, offset > 0, last < matching);
+  place(matching === 0 ? "No example matches" : `${number(offset + 1)}–${number(last)} of ${number(matching)}`, offset > 0, last < matching);
 }
 
 function place(words, back, on) {
@@ -76,7 +78,8 @@ function direction(word) {
 function cell(value, numeric) {
   const texts = (Array.isArray(value) ? value : [value]).map((each) => (each === null ? "" : String(each)));
   const wide = texts.some((text) => text.length > WIDE || text.includes("\n"));
-  const shown = texts.map(folded);
+  // words from right to left do not move what is beside them
+  const shown = texts.map((text) => element("bdi", {}, folded(text)));
   if (texts.length === 2) shown.splice(1, 0, element("span", { class: "to" }, wide ? "\n→ " : " → "));
   return element("td", { class: numeric ? "number" : wide ? "long" : null }, ...shown);
 }

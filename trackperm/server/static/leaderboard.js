@@ -96,8 +96,7 @@ async function open(asked) {
     const { result: found } = await run({ kind: "choices", ...field() });
     choices.offer(found);
     if (!result) offer(found.runs);
-    const name = found.runs[0]?.experiment;
-    if (!runs.length && name) part("field").textContent = `All runs of ${name}`;
+    if (found.experiment) part("field").textContent = `All runs of ${found.experiment}`;
   } catch (error) {
     if (!(error instanceof Refusal)) console.error(error); // what it refuses, the leaderboard refuses as well
   }

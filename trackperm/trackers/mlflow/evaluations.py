@@ -10,8 +10,9 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import shlex
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -39,6 +40,7 @@ _RANDOM = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 _DIGITS = 16  # of a digest: among 10^6 examples, two share one of 64 bits with a probability of 3e-8
 _PAGE, _PAGE_OF_SPANS = 500, 100
+_LONGEST_WORD = 40  # longer ones are sentences, such as a judge's reasons
 
 
 @dataclass(frozen=True)
@@ -113,6 +115,8 @@ def read_evaluation(store: Store, run: TrackedRun) -> ExampleTable:
     for scorer, name in columns_of.items():
         columns[name], said = _column(scorer, [row.feedback.get(scorer, ()) for row in rows])
         notes += said
+        if words := {value for value in columns[name] if isinstance(value, str)}:
+            notes.append(_note_on_words(scorer, name, words))
     frame = pl.DataFrame({name: pl.Series(values, strict=False) for name, values in columns.items()})
     table = ExampleTable.from_native(frame, str(run.reference))
     return ExampleTable(
@@ -210,6 +214,15 @@ def _column(scorer: str, feedback: Sequence[Sequence[Feedback]]) -> tuple[list[A
         how = "averaged, as MLflow does" if is_numeric else "and the first is used"
         notes.append(f"scorer `{scorer}` has several values for {several:,} examples, {how}")
     return values, notes
+
+
+def _note_on_words(scorer: str, column: str, words: Iterable[str]) -> str:
+    """Say why a scorer is not among the metrics, and how it can be compared."""
+    word = min(words, key=lambda each: (len(each), each))
+    if len(word) > _LONGEST_WORD:
+        return f"scorer `{scorer}` gives text, which has no mean"
+    share = shlex.quote(f"{column}={word}")
+    return f"scorer `{scorer}` gives words, which have no mean: `--metric {share}` compares the share of one"
 
 
 def _number(value: object) -> float | None:
