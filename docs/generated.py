@@ -8,6 +8,7 @@ replaced when the site is built: the definitions of statistics are files of this
 from __future__ import annotations
 
 import inspect
+import json
 import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
@@ -21,8 +22,11 @@ from trackperm import errors
 from trackperm.automation.policy.policy import json_schema as policy_schema
 from trackperm.cli.commands import app
 from trackperm.statistic import builtin_names, load_statistic
+from trackperm.statistic.counters.base import Counter
+from trackperm.statistic.counters.registry import COUNTERS
 from trackperm.statistic.schema import json_schema as statistic_schema
 from trackperm.statistic.written_spec import written_spec
+from trackperm.tables.column_types import ColumnType
 
 WRITTEN = re.compile(r"(?<=^<!-- generated: )([a-z-]+) -->\n.*?^<!-- end -->$", re.MULTILINE | re.DOTALL)
 BUILT = re.compile(r"^<!-- built: ([a-z-]+) -->$", re.MULTILINE)
@@ -136,10 +140,29 @@ def _keys(schema: Mapping[str, Any]) -> str:
 
 def _properties(part: Mapping[str, Any], titles: Mapping[str, str]) -> str:
     rows = [
-        f"| `{name}` | {_type(given, titles)} | {_cell(given.get('description', ''))} |"
+        f"| `{name}` | {_type(given, titles)} | {_cell(_sentence(given.get('description', '')))}"
+        f"{_range(given)}{_default(given)} |"
         for name, given in part["properties"].items()
     ]
     return "\n".join(["| key | value | meaning |", "|---|---|---|", *rows])
+
+
+def _range(given: Mapping[str, Any]) -> str:
+    """Return the bounds of a number as a sentence, where there are any."""
+    for part in [given, *given.get("anyOf", [])]:
+        bounds = {"above": part.get("exclusiveMinimum"), "below": part.get("exclusiveMaximum")}
+        found = [f"{word} {bound:g}" for word, bound in bounds.items() if bound is not None]
+        if found:
+            return f" {' and '.join(found).capitalize()}."
+    return ""
+
+
+def _default(given: Mapping[str, Any]) -> str:
+    """Return the value of a key that is left out, unless it is empty."""
+    default = given.get("default")
+    if default is None or default == "" or isinstance(default, dict | list):
+        return ""
+    return f" Default: `{default if isinstance(default, str) else json.dumps(default)}`."
 
 
 def _type(given: Mapping[str, Any], titles: Mapping[str, str]) -> str:
@@ -157,6 +180,71 @@ def _type(given: Mapping[str, Any], titles: Mapping[str, str]) -> str:
         return f"list of {_type(given.get('items', {}), titles) or 'values'}"
     types = given.get("type", "")
     return types if isinstance(types, str) else ", ".join(types)
+
+
+_TYPES = {
+    ColumnType.TEXT: "text",
+    ColumnType.INTEGER: "integers",
+    ColumnType.DECIMAL: "decimals",
+    ColumnType.BOOLEAN: "true and false",
+    ColumnType.TEXT_LIST: "lists of text",
+    ColumnType.INTEGER_LIST: "lists of integers",
+    ColumnType.DECIMAL_LIST: "lists of decimals",
+}
+
+
+def counters(_: str) -> str:
+    """Return the table of the functions that count within an example."""
+    rows = [
+        f"| `{name}({', '.join(_arguments(counter))})` | {_cell(_summary(counter.function))}"
+        f"{_optional(counter)} | {_columns(counter)} |"
+        for name, counter in COUNTERS.items()
+    ]
+    return "\n".join(["| counter | value | columns |", "|---|---|---|", *rows])
+
+
+def _arguments(counter: Counter) -> list[str]:
+    """Return the names of a counter's arguments, as users know them."""
+    known = {"class_": "class", "labels": "label", **({"order": "n"} if counter.choices else {})}
+    return [known.get(name, name) for name in inspect.signature(counter.function).parameters]
+
+
+def _columns(counter: Counter) -> str:
+    """Return the types of the columns that a counter reads, by name where they differ."""
+    types = [", ".join(text for each, text in _TYPES.items() if each in found) for found in counter.columns]
+    if len({*types}) == 1:
+        return types[0]
+    return "; ".join(f"`{name}`: {text}" for name, text in zip(_arguments(counter), types, strict=False))
+
+
+def _optional(counter: Counter) -> str:
+    """Return the defaults and the values of a counter's optional arguments."""
+    names, found = _arguments(counter)[len(counter.columns) :], ""
+    for name, default in zip(names, counter.defaults(), strict=True):
+        choices = counter.choices if name == names[-1] else ()
+        shown = ", ".join(f"`{choice!r}`" for choice in choices)
+        found += f" `{name}` is {'one of ' * bool(shown)}{shown or f'`{default!r}`'}"
+        found += f"; by default `{default!r}`." if shown else " by default."
+    return found
+
+
+_NOUNS = {
+    "Count the ": "number of ",
+    "Sum the ": "sum of the ",
+    "Compute the ": "the ",
+    "Return ": "",
+    "Test ": "",
+}
+"""Nouns in place of the verbs that begin the docstrings of counters."""
+
+
+def _summary(function: Callable[..., Any]) -> str:
+    """Return the first paragraph of a docstring, with a noun in place of the verb."""
+    text = (inspect.getdoc(function) or "").split("\n\n")[0]
+    for verb, noun in _NOUNS.items():
+        if text.startswith(verb):
+            text = noun + text.removeprefix(verb)
+    return text[:1].upper() + text[1:]
 
 
 def errors_from_a_to_z(_: str) -> str:
@@ -211,6 +299,7 @@ PARTS: dict[str, Callable[[str], str]] = {
     "built-in-statistics": built_in_statistics,
     "statistic-keys": statistic_keys,
     "policy-keys": policy_keys,
+    "counters": counters,
     "errors": errors_from_a_to_z,
     "wrong-stars": wrong_stars,
 }

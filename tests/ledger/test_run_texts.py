@@ -78,8 +78,8 @@ def test_drawn_and_adjusted_results_say_so():
 def test_an_upper_bound_is_none_of_the_exact_values():
     exact = accuracy(20, 4, both=10)
     bound = replace(exact, test=replace(exact.test, method="bracket", error_bound=1.0))
-    assert comparison_name(bound).endswith(", p ≤ 0.0015")
-    assert comparison_cell(bound).endswith("▲ p≤0.0015")
+    assert comparison_name(bound).endswith(", p ≤ 0.0016")
+    assert comparison_cell(bound).endswith("▲ p≤0.0016")
     near = replace(exact, test=replace(exact.test, error_bound=0.02))
     assert comparison_name(near).endswith(", p 0.0015 (±2%)")
     assert comparison_cell(near).endswith("▲ p=0.0015 ±2%")

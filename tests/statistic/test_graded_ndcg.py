@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from fractions import Fraction
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from support.unit_swaps import example_pvalue
 
 import trackperm
 from trackperm.errors import InputError, SpecError
+from trackperm.statistic.counters.rankings import ndcg
 
 ITEMS = [f"d{i}" for i in range(7)]
 
@@ -124,3 +127,47 @@ def test_refused(case: tuple[Any, dict[str, Any], str]) -> None:
 def test_huge_grades_are_linear_gains() -> None:
     frame = pl.DataFrame({"id": [1], "label": ['{"d1": 61}'], "prediction": [["d1"]]})
     assert trackperm.compare(frame, frame, "ndcg").candidate_score == Fraction(1)
+
+
+def _ranking(ranks: Sequence[int], items: Sequence[str]) -> list[str]:
+    """A ranking of ten with these items at these ranks."""
+    placed = dict(zip(ranks, items, strict=True))
+    return [placed.get(rank, f"other {rank}") for rank in range(1, 11)]
+
+
+def _of_items(rankings: Sequence[list[str]], n_relevant: int = 3) -> pl.DataFrame:
+    labels = [list("abc"[:n_relevant])] * len(rankings)
+    return pl.DataFrame({"id": range(len(rankings)), "prediction": rankings, "label": labels})
+
+
+@pytest.mark.parametrize("items", list(permutations("abc")))
+def test_items_of_equal_relevance_are_exchangeable(items: tuple[str, ...]) -> None:
+    """Regression: sums in the order of items differed in the last bit, which broke ties: p = 0.0156."""
+    perfect, missed = _ranking((1, 2, 3), "abc"), _ranking((1, 2, 8), "abc")
+    old = [missed] * 7 + [perfect] * 21
+    new = [perfect] * 7 + [_ranking((1, 2, 8), items)] + [perfect] * 20
+    assert trackperm.compare(_of_items(old), _of_items(new), "ndcg").pvalue == pytest.approx(18 / 2**8)
+
+
+@pytest.mark.parametrize("opposite", range(8))
+def test_the_same_change_beside_other_items_is_the_same_difference(opposite: int) -> None:
+    """Regression: 1 / log2(4) - 1 / log2(5) was another number beside an item at another rank."""
+    places = [1, 2, 5, 6, 7, 8, 9, 10]
+    sides = [
+        [_ranking((place, 4 if (i == opposite) == is_new else 3), "ab") for i, place in enumerate(places)]
+        for is_new in (False, True)
+    ]
+    same = [_ranking((1, 2), "ab")] * 20
+    old, new = (_of_items([*side, *same], 2) for side in sides)
+    assert trackperm.compare(old, new, "ndcg").pvalue == pytest.approx(18 / 2**8)
+
+
+@pytest.mark.parametrize("n", range(1, 9))
+def test_shares_of_the_best_ranking_add_up_to_one(n: int) -> None:
+    """So an item that is lost is as much as an item that is alone, and a perfect ranking is 1."""
+    items = [f"i{i}" for i in range(n)]
+    label = pl.Series("label", [items] * 3)
+    rankings = [items, items[:-1], ["x"] * (n - 1) + items[-1:]]
+    perfect, without, alone = ndcg(pl.Series("prediction", rankings), label, 10, "linear")
+    assert perfect == 1.0
+    assert without + alone == 1.0

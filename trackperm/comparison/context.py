@@ -17,8 +17,10 @@ class MissingDataCase:
     ----------
     missing : {'worst', 'best'}
         The assumption: the worst or the best case for the candidate.
-    difference, pvalue : float
-        The statistic and its p-value.
+    difference, pvalue, log10_pvalue : float
+        The statistic, its p-value and the decimal logarithm of that.
+    relation : {'=', '≤', '≈'}
+        Sign between p and its number; see :data:`~trackperm.exact.result.Relation`.
     verdict : {'better', 'worse', 'undecided'}
         Verdict on the sign of the difference.
     """
@@ -26,6 +28,8 @@ class MissingDataCase:
     missing: Missing
     difference: float
     pvalue: float
+    log10_pvalue: float
+    relation: Relation
     verdict: Sign
 
 
@@ -65,7 +69,7 @@ class AdjustedPValue:
 
     def format_pvalue(self, digits: int = 3, level: float = 1.0) -> str:
         """Format the adjusted p-value, as :meth:`PermutationTest.format_pvalue` does."""
-        return format_pvalue(self.pvalue, self.log10_pvalue, digits, level)
+        return format_pvalue(self.pvalue, self.log10_pvalue, digits, level, self.relation)
 
 
 @dataclass(frozen=True)

@@ -122,7 +122,7 @@ class Dependence:
         found += f" (intra-class correlation {self.icc:.2f}, {size})"
         if self.log10_pvalue is None:
             return found
-        shown = format_pvalue(self.pvalue or 0.0, self.log10_pvalue, 3, alpha)
+        shown = format_pvalue(self.pvalue or 0.0, self.log10_pvalue, 3, alpha, relation(self.method))
         drawn = {"monte-carlo": " (Monte Carlo)", "tilted": " (tilted sampling)"}.get(self.method or "", "")
         return f"{found}: by `{self.column}`, {name} {relation(self.method)} {shown}{drawn}"
 

@@ -104,10 +104,17 @@ def compare_runs(
     if missing != "bounds":
         return compared[0]
     cases = tuple(
-        MissingDataCase(case.pairing.missing, case.difference, case.pvalue, case.decision.sign)
+        MissingDataCase(
+            case.pairing.missing,
+            case.difference,
+            case.pvalue,
+            case.log10_pvalue,
+            case.test.relation,
+            case.decision.sign,
+        )
         for case in compared
     )
-    weaker = max(compared, key=lambda comparison: comparison.pvalue)
+    weaker = max(compared, key=lambda comparison: comparison.log10_pvalue)
     return replace(
         weaker, options={**weaker.options, "missing": "bounds"}, cases=cases, bounds=tuple(compared)
     )

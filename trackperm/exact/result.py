@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Decimal
 from functools import cached_property
 from typing import Literal
 
@@ -146,9 +147,10 @@ class PermutationTest:
     def format_pvalue(self, digits: int = 3, level: float = 1.0) -> str:
         """Write the p-value with `digits` significant digits; below 1e-300 from its logarithm, never as 0.
 
-        More digits are written if fewer would put it on the other side of `level`.
+        An upper end is rounded up. More digits are written if fewer would put it on the other side of
+        `level`.
         """
-        return format_pvalue(self.pvalue, self.log10_pvalue, digits, level)
+        return format_pvalue(self.pvalue, self.log10_pvalue, digits, level, self.relation)
 
     @property
     def log10_smallest_pvalue(self) -> float:
@@ -175,19 +177,29 @@ class PermutationTest:
         return self._distribution()
 
 
-def format_pvalue(pvalue: float, log10_pvalue: float, digits: int = 3, level: float = 1.0) -> str:
+def format_pvalue(
+    pvalue: float, log10_pvalue: float, digits: int = 3, level: float = 1.0, relation: Relation = "="
+) -> str:
     """Write a p-value that may be below the range of floats; see :meth:`PermutationTest.format_pvalue`."""
+    rounding = ROUND_CEILING if relation == "≤" else ROUND_HALF_EVEN
     if pvalue >= 1e-300:
-        while digits < 17 and (float(f"{pvalue:.{digits}g}") < level) != (pvalue < level):
+        while digits < 17 and (float(rounded(pvalue, digits, rounding)) < level) != (pvalue < level):
             digits += 1
-        return f"{pvalue:.{digits}g}"
-    return format_log10_pvalue(log10_pvalue, digits)
+        return rounded(pvalue, digits, rounding)
+    return format_log10_pvalue(log10_pvalue, digits, rounding)
 
 
-def format_log10_pvalue(log10_pvalue: float, digits: int = 3) -> str:
+def format_log10_pvalue(log10_pvalue: float, digits: int = 3, rounding: str = ROUND_HALF_EVEN) -> str:
     """Write the p-value with this decimal logarithm with `digits` significant digits; never as 0."""
     if log10_pvalue >= -300.0:
-        return f"{10.0**log10_pvalue:.{digits}g}"
+        return rounded(10.0**log10_pvalue, digits, rounding)
     exponent = math.floor(log10_pvalue)
-    mantissa = f"{10 ** (log10_pvalue - exponent):.{digits}g}"
+    mantissa = rounded(10 ** (log10_pvalue - exponent), digits, rounding)
     return f"1e{exponent + 1}" if float(mantissa) >= 10.0 else f"{mantissa}e{exponent}"
+
+
+def rounded(value: float, digits: int = 3, rounding: str = ROUND_HALF_EVEN) -> str:
+    """Write a number with `digits` significant digits, rounded in a way that :mod:`decimal` names."""
+    exact = Decimal(value)
+    unit = Decimal(1).scaleb(exact.adjusted() - digits + 1)
+    return f"{float(exact.quantize(unit, rounding)):.{digits}g}" if exact else "0"

@@ -141,13 +141,16 @@ def combined(
         f.col(name).sum().cast(f.Int64).alias(name) for name in (*columns, *numbers)
     )
     share = cache(_SHARES[rule](statistic) if rule in _SHARES else Fraction)
+    ones = {name: _one(statistic, name) if rule in _SHARES else 1 for name in own_names}
+    one_of = {count_of(side, name): ones[name] for side in SIDES for name in own_names}
     unit = 1
 
     def shares(distinct: pl.DataFrame) -> pl.DataFrame:
         nonlocal unit
         found = {
             name: [
-                share(c, n) for c, n in zip(distinct[name].to_list(), distinct[number].to_list(), strict=True)
+                share(c // one_of[name], n) * one_of[name]
+                for c, n in zip(distinct[name].to_list(), distinct[number].to_list(), strict=True)
             ]
             for name, number in columns.items()
         }
@@ -212,6 +215,12 @@ _SHARES: Mapping[RepeatsInSpec | None, Callable[[Statistic], Share]] = {
 """Value of an example, of whose n rows c pass, by rule."""
 
 
+def _one(statistic: Statistic, name: str) -> int:
+    """Return a count of 1 in its unit, which a statistic that was logged after averages has."""
+    units = statistic.resolution
+    return int(1 / Fraction(units.get(name, 1))) if isinstance(units, Mapping) else 1
+
+
 def _require_passes(rows: JoinedRows, frame: Frame, names: Sequence[str], statistic: Statistic) -> None:
     """Refuse counts other than 0 and 1, several counts that vary, and statistics where lower is better."""
     values: list[set[int]] = []
@@ -226,7 +235,7 @@ def _require_passes(rows: JoinedRows, frame: Frame, names: Sequence[str], statis
     hint = "`--repeats mean` averages the rows of an example for any counts."
     needed = f"`repeats: {statistic.repeats}` requires rows that pass or fail"
     for name, found in zip(names, values, strict=True):
-        if found - {0, 1}:
+        if found - {0, _one(statistic, name)}:
             raise InputError(
                 f"{needed}, counted as 1 and 0, but the count `{name}` of `{statistic.name}` has other"
                 " values",

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from decimal import ROUND_FLOOR
 
 from trackperm.choices import Alternative
 from trackperm.comparison import Comparison
@@ -13,7 +14,7 @@ from trackperm.exact import PermutationTest
 from trackperm.exact.engines.monte_carlo import exact_interval
 from trackperm.exact.intervals import Interval
 from trackperm.exact.power import EquivalencePower
-from trackperm.exact.result import EXACT_WITHIN, Relation
+from trackperm.exact.result import EXACT_WITHIN, Relation, format_pvalue, rounded
 from trackperm.pairing.checks.pairing_warnings import shared_input
 from trackperm.statistic import Statistic
 
@@ -149,7 +150,8 @@ def _certified(test: PermutationTest) -> str:
         if low <= 0.0:
             return "certified upper end"
         is_same = f"{low:.3g}" == f"{test.pvalue:.3g}"
-        return f"certified upper end, lower end {'equal to three digits' if is_same else f'{low:.3g}'}"
+        below = rounded(low, rounding=ROUND_FLOOR)
+        return f"certified upper end, lower end {'equal to three digits' if is_same else below}"
     if test.error_bound < 1:
         return f"exact within ±{100 * test.error_bound:.2g} %"
     return "certified as an upper bound" if math.isfinite(test.error_bound) else "not certified"
@@ -295,11 +297,14 @@ def notes(comparison: Comparison) -> list[str]:
         found.append(f"certified ends: {test.why}")
     if comparison.interval_unavailable is not None:
         found.append(f"no interval: {comparison.interval_unavailable}")
-    if comparison.n_discordant > 0 and not is_within_reach(comparison):
+    if comparison.n_discordant > 0 and (comparison.n_better, comparison.n_worse) == (0, 0):
+        found.append("the exchange of no single example changes the score")
+    elif comparison.n_discordant > 0 and not is_within_reach(comparison):
         found.append(f"no verdict possible: {smallest_p_sentence(comparison)}")
     if (
         comparison.verdict == "undecided"
         and not is_range(comparison)
+        and (comparison.n_better, comparison.n_worse) != (0, 0)
         and comparison.detectable is not None
         and is_within_reach(comparison)
     ):
@@ -353,12 +358,13 @@ def _changed(comparison: Comparison) -> str | None:
 
 def _cases(comparison: Comparison) -> str:
     """Return the results of the worst and the best case, and whether they agree."""
-    name = f"{pvalue_name(comparison.test)} {comparison.test.relation}"
-    cases = ", ".join(
-        f"{case.missing} case {format_number(case.difference, sign=True)} ({name} {case.pvalue:.3g},"
-        f" {case.verdict})"
-        for case in comparison.cases
-    )
+    name = pvalue_name(comparison.test)
+    found = []
+    for case in comparison.cases:
+        shown = format_pvalue(case.pvalue, case.log10_pvalue, 3, comparison.alpha, case.relation)
+        size = format_number(case.difference, sign=True)
+        found.append(f"{case.missing} case {size} ({name} {case.relation} {shown}, {case.verdict})")
+    cases = ", ".join(found)
     return f"{cases}: {'the verdicts differ' if comparison.depends_on_missing else 'the same verdict'}"
 
 
@@ -372,7 +378,7 @@ def smallest_p_sentence(comparison: Comparison) -> str:
     if drawn is not None and exponent < -math.log10(drawn + 1):
         exponent = -math.log10(drawn + 1)  # the observed outcome counts as one of the swaps
         found += f" and {drawn:,} random swaps"
-    least = f"{10.0**exponent:.3g}" if exponent > -300 else f"1e{math.floor(exponent)}"
+    least = rounded(10.0**exponent, rounding=ROUND_FLOOR) if exponent > -300 else f"1e{math.floor(exponent)}"
     return f"{found} no {pvalue_name(test)} is below {least}"
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from typing import Any
 
 import polars as pl
 
 from trackperm.comparison import (
+    CORRECTIONS,
     AdjustedPValue,
     Comparison,
     Dependence,
@@ -159,11 +161,31 @@ def rebuilt(data: Mapping[str, Any], statistic: Statistic, table: CountTable) ->
 def of_family(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return margin, slice and correction of a comparison, which do not follow from its counts."""
     margin, part, corrected = data["margin"], data["slice"], data["corrected"]
+    alpha = float(data["options"]["alpha"])
     return {
         "margin": None if margin is None else float(margin),
         "slice": None if part is None else Slice(**part),
-        "corrected": None if corrected is None else AdjustedPValue(**corrected),
+        "corrected": None if corrected is None else _adjusted(corrected, alpha),
     }
+
+
+def _adjusted(logged: Mapping[str, Any], alpha: float) -> AdjustedPValue:
+    """Return the corrected p-value with this logarithm; only what other tests determine is as logged."""
+    rule, log10 = CORRECTIONS[logged["method"]], float(logged["log10_pvalue"])
+    pvalue, written = 10.0**log10, logged["pvalue"]
+    if isinstance(written, float) and math.isclose(pvalue, written, rel_tol=1e-9):
+        pvalue = written  # without the rounding of the logarithm, which may decide next to alpha
+    return AdjustedPValue(
+        method=rule.name,
+        title=rule.title,
+        controls=rule.controls,
+        valid_under=rule.valid_under,
+        n_tests=int(logged["n_tests"]),
+        pvalue=pvalue,
+        log10_pvalue=log10,
+        rejected=pvalue < alpha,
+        relation=logged["relation"],
+    )
 
 
 def _run(origin: str, name: str) -> RunData:

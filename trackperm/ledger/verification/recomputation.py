@@ -55,6 +55,18 @@ _EXACT = (
     "key",
 )
 _NUMBERS = ("baseline_score", "candidate_score", "difference", "log10_smallest_pvalue")
+_DERIVED = ("sign", "n_uncorrected", "effect_sizes", "minimum_detectable_effect")
+_OF_BOTH_CASES = (
+    "interval",
+    "no_interval",
+    "equivalent",
+    "no_equivalence",
+    "equivalence_pvalue",
+    "equivalence_pvalue_is_bound",
+    "equivalence_power",
+)
+"""Values that need the counts of both cases of missing predictions, where these are bounded."""
+
 _OF_RUNS = ("baseline", "candidate", "cases", "options")
 _OF_PAIRING = (
     "by",
@@ -208,7 +220,11 @@ def _of_result(data: Mapping[str, Any], again: Comparison) -> Iterator[Check]:
     for name in _NUMBERS:
         yield Check.close(name, data.get(name), fresh[name])
     yield from _of_estimate(data.get("estimate"), fresh["estimate"])
-    yield from _of_interval(data, again)
+    has_all_counts = not again.cases or bool(again.bounds)
+    for name in (*_DERIVED, *(_OF_BOTH_CASES if has_all_counts else ())):
+        if name in data:
+            yield from _of_parts(name, data[name], fresh[name])
+    yield from _of_correction(data, again)
     yield from _of_opinions(data, again)
     for name in _EXACT:
         yield Check.equal(name, data.get(name), fresh[name])
@@ -216,7 +232,7 @@ def _of_result(data: Mapping[str, Any], again: Comparison) -> Iterator[Check]:
     if again.statistic.cluster is None:
         yield Check.equal("n_paired", data["pairing"].get("n_paired"), again.n_examples)
     if again.cases:
-        weaker = max(again.cases, key=lambda case: case.pvalue)
+        weaker = max(again.cases, key=lambda case: case.log10_pvalue)
         yield Check.close("p-value of the weaker case", weaker.pvalue, again.pvalue, tolerance)
         yield Check.close("difference of the weaker case", weaker.difference, again.difference)
 
@@ -230,21 +246,33 @@ def _of_estimate(logged: object, fresh: Mapping[str, float] | None) -> Iterator[
         yield Check.close(f"estimate of p, {name}", logged.get(name), value)
 
 
-def _of_interval(data: Mapping[str, Any], again: Comparison) -> Iterator[Check]:
-    """Check the interval, and the corrected p-value as far as the counts of this comparison bound it."""
-    logged, found = data.get("interval"), again.to_dict()["interval"]
-    if not again.cases:  # the interval of both cases needs the counts of both
-        for end in ("low", "high"):
-            value = logged.get(end) if isinstance(logged, Mapping) else None
-            yield Check.close(
-                f"{end} end of the interval", value, None if found is None else found[end], 1e-6
-            )
-    corrected = again.corrected
-    if corrected is not None and corrected.controls == "FWER":
+def _of_parts(name: str, logged: object, found: object) -> Iterator[Check]:
+    """Check a value and all of its parts; numbers may differ by the rounding of another machine."""
+    if isinstance(logged, Mapping) and isinstance(found, Mapping):
+        for part in found:
+            yield from _of_parts(f"{part} of {_spaced(name)}", logged.get(part), found[part])
+    elif isinstance(found, float):
+        yield Check.close(_spaced(name), logged, found, 1e-6)
+    else:
+        yield Check.equal(_spaced(name), logged, found)
+
+
+def _spaced(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _of_correction(data: Mapping[str, Any], again: Comparison) -> Iterator[Check]:
+    """Check the corrected p-value as far as the counts of this comparison bound it."""
+    if (corrected := again.corrected) is not None:
         least = again.log10_pvalue + math.log10(1.0 - CLOSE)
         shown = repr(corrected.log10_pvalue)
         is_possible = corrected.log10_pvalue >= least
         yield Check("log10 of the corrected p", shown, f"at least {again.log10_pvalue!r}", is_possible)
+        written = data["corrected"]
+        yield Check.close("corrected p", written["pvalue"], corrected.pvalue)
+        for name in ("title", "controls", "valid_under", "rejected"):
+            yield Check.equal(f"{name} of the correction", written[name], getattr(corrected, name))
+        yield Check.equal("correction", again.options.get("correction"), corrected.method)
 
 
 def _of_opinions(data: Mapping[str, Any], again: Comparison) -> Iterator[Check]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 
 from trackperm.comparison.verdict import MARKERS, Sign
-from trackperm.exact.result import EXACT_WITHIN
+from trackperm.exact.result import EXACT_WITHIN, format_pvalue
 from trackperm.leaderboards import Leaderboard, Pair, Row
 from trackperm.report.text import direction, ends, format_number, one_sided, shorten
 
@@ -111,9 +111,9 @@ def shows_groups(board: Leaderboard) -> bool:
 
 def adjusted(board: Leaderboard, pair: Pair, digits: int = 3) -> str:
     """Return the adjusted p-value, never rounded to 0 or across alpha, and marked if it is not exact."""
-    corrected = replace(pair.test, pvalue=pair.adjusted, log10_pvalue=pair.log10_adjusted)
-    found = corrected.format_pvalue(digits, board.alpha)
-    return {"≈": f"≈{found} MC", "≤": f"≤{found}", "=": found}[board.relation(pair)]
+    relation = board.relation(pair)
+    found = format_pvalue(pair.adjusted, pair.log10_adjusted, digits, board.alpha, relation)
+    return {"≈": f"≈{found} MC", "≤": f"≤{found}", "=": found}[relation]
 
 
 def certainty(board: Leaderboard, pair: Pair) -> str:

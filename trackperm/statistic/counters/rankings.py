@@ -19,6 +19,9 @@ GAINS = ("linear", "exponential")
 MOST_EXPONENTIAL = 60
 """Largest grade with an exponential gain: its gain is an integer below 2^62."""
 
+SHARE = 2.0**-45
+"""Unit of an item's share of the discounted gain: sums below 2^8 are exact."""
+
 Floats = npt.NDArray[np.float64]
 
 
@@ -36,6 +39,9 @@ def ndcg(prediction: pl.Series, label: pl.Series, k: int, gain: str) -> Floats:
 
     An item at rank r gains its grade, or 2^grade - 1, over log2(1 + r), at its first place alone; 0 if no
     item is relevant: Järvelin and Kekäläinen (2002), Burges et al. (2005).
+
+    The share of each item is rounded to a multiple of :data:`SHARE`, and those of the best ranking add up to
+    1. Sums of shares are exact then, so that equal differences of rankings are equal numbers, and ties.
     """
     hits, n = _Hits.of(prediction, label, k), len(prediction)
     gains = hits.relevant.gains(gain)
@@ -44,10 +50,25 @@ def ndcg(prediction: pl.Series, label: pl.Series, k: int, gain: str) -> Floats:
     firsts = np.searchsorted(rows, np.arange(n))
     places = np.arange(rows.size) - firsts[rows] + 1
     kept = places <= k if k else np.ones(rows.size, dtype=np.bool_)
-    ideal = np.bincount(rows[kept], (gains[order] / np.log2(1.0 + places))[kept], minlength=n)
-    own = np.bincount(hits.rows, gains[hits.items] / np.log2(1.0 + hits.ranks), minlength=n)
-    found: Floats = np.divide(own, ideal, out=np.zeros(n), where=ideal > 0)
-    return found
+    rows, places, best = rows[kept], places[kept], gains[order][kept]
+    discounts = _discounts(int(max(places.max(initial=0), hits.ranks.max(initial=0))))
+    ideal = np.bincount(rows, best * discounts[places], minlength=n)
+    shares = np.rint(best * discounts[places] / ideal[rows] / SHARE)
+    is_last = np.append(rows[1:] != rows[:-1], True)[: rows.size]
+    rest, last_place, last_gain = np.full(n, 1.0 / SHARE), np.zeros(n, dtype=np.int64), np.zeros(n)
+    rest -= np.bincount(rows[~is_last], shares[~is_last], minlength=n)
+    last_place[rows[is_last]], last_gain[rows[is_last]] = places[is_last], best[is_last]
+    won = gains[hits.items]
+    own = np.rint(won * discounts[hits.ranks] / ideal[hits.rows] / SHARE)
+    completes = (hits.ranks == last_place[hits.rows]) & (won == last_gain[hits.rows])
+    own[completes] = rest[hits.rows[completes]]
+    total = np.bincount(hits.rows, own, minlength=n)
+    return np.asarray(total * SHARE, dtype=np.float64)
+
+
+def _discounts(most: int) -> Floats:
+    """Return 1 / log2(1 + r) for the ranks r from 1 to `most`, after 0."""
+    return np.array([0.0, *(1.0 / math.log2(1 + rank) for rank in range(1, most + 1))])
 
 
 @dataclass(frozen=True)
