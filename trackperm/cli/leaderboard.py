@@ -87,7 +87,9 @@ def leaderboard(
     tag_runs: a.TagRuns = False,
     format_: Annotated[Format, FORMAT] = "text",
     output: OutputFiles = None,
-    stars: Annotated[bool, typer.Option("--stars", help="Mark small adjusted p-values by stars.")] = False,
+    stars: Annotated[
+        bool, typer.Option("--stars", help="Mark adjusted p-values below 0.05, 0.01, 0.001 by *, **, ***.")
+    ] = False,
 ) -> None:
     """Rank many runs on the same examples, with tests that are corrected for the number of comparisons.
 

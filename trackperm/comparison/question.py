@@ -78,6 +78,15 @@ _COUNTED = {
 _ROLES = {"prediction": PREDICTIONS, "label": LABELS}
 
 
+_TYPES: Sequence[tuple[str, type | tuple[type, ...], str]] = (
+    ("parameters", Mapping, "a mapping of names to values"),
+    ("columns", Mapping, "a mapping of names to columns"),
+    ("cluster", (str, type(None)), "the name of a column"),
+    ("by_position", bool, "True or False"),
+    ("allow_unseen", bool, "True or False"),
+)
+
+
 @dataclass(frozen=True)
 class Question:
     """Choices of a user: statistics, columns and unit.
@@ -116,7 +125,10 @@ class Question:
     allow_unseen: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse contradictory choices."""
+        """Refuse contradictory choices, and values of other types than a program may give."""
+        for name, type_, expected in _TYPES:
+            if not isinstance(value := getattr(self, name), type_):
+                raise InputTypeError(f"`{name}` is {value!r}; expected {expected}")
         for option, choice in (("unit", Unit), ("repeats", Repeats)):
             if getattr(self, option) is not None:
                 require_choice(option, getattr(self, option), get_args(choice))
@@ -175,6 +187,8 @@ class Question:
         if "id" in self.columns:
             id_columns(self.columns["id"], typical)  # refuse an empty name before data are read
         named = self._with_parameters(self._named(typical))
+        if self.metrics and self.statistics:
+            _require_score(named, self.metrics[0])
         found = [self._adapted(self._with_columns(each, named), typical) for each in named]
         found = [with_class_columns(each, typical) if each.names_by_class else each for each in found]
         for id_ in {each.columns["id"] for each in found} if not self.by_position else ():
@@ -364,6 +378,16 @@ class Question:
         if statistic.repeats is not None:
             return of_examples, statistic.repeats
         return (of_examples, "sum") if attempts or self.unit == "example" else (id_, None)
+
+
+def _require_score(statistics: Sequence[Statistic], metric: str) -> None:
+    """Refuse a metric beside statistics that read no score."""
+    if not any({"score", "passed"} & each.columns.keys() for each in statistics):
+        names = listed([each.name for each in statistics])
+        raise InputError(
+            f"the metric `{metric}` is given beside {names}, which reads no score",
+            hint="leave one of them out.",
+        )
 
 
 def _typical(tables: Sequence[ExampleTable]) -> Sequence[ExampleTable]:

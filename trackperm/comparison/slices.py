@@ -91,6 +91,8 @@ def _sides(
 ) -> tuple[_Side, _Side]:
     """Return the values of a column in both runs, after checking that they agree on each example."""
     tables = baseline.table, candidate.table
+    if not isinstance(column, str):
+        raise InputTypeError(f"the slice {column!r} is not the name of a column")
     for table in tables:
         if column not in table.columns:
             raise InputError(

@@ -23,6 +23,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Real
 from typing import Literal
 
 from trackperm.choices import Alternative
@@ -145,7 +146,7 @@ def decide(
     )
 
 
-def require_margin(margin: float, alpha: float) -> None:
+def require_margin(margin: object, alpha: float) -> None:
     """Refuse a margin that is not positive, and a level at which equivalence cannot be shown.
 
     Raises
@@ -153,9 +154,9 @@ def require_margin(margin: float, alpha: float) -> None:
     InputError
         If the margin is not a positive number, or alpha is not below 1/2.
     """
-    if not 0.0 < margin < math.inf:
+    if not isinstance(margin, int | float | Real) or not 0.0 < float(margin) < math.inf:
         raise InputError(
-            f"`margin` is {margin}; expected a positive number",
+            f"`margin` is {margin!r}; expected a positive number",
             hint="it is the smallest difference that matters, such as 0.01 for accuracy.",
         )
     if not 0.0 < alpha < 0.5:

@@ -104,6 +104,8 @@ class TestOptions:
         require_level(self.alpha)
         require_choice("method", self.method, _METHODS)
         require_choice("interval", self.interval, _INTERVALS)
+        if not isinstance(self.mid_p, bool | np.bool_):
+            raise InputError(f"`mid_p` is {self.mid_p!r}; expected True or False")
         if self.n_samples is not None:
             _require_integer("samples", self.n_samples, 1)
         _require_integer("seed", self.seed, 0)
@@ -111,9 +113,9 @@ class TestOptions:
             _require_integer("exceedances", self.exceedances, 1)
         if self.mid_p and self.method in ("monte-carlo", "tilted"):
             raise InputError("the mid-p-value needs an exact method", hint="omit `--mid-p` or `--method`.")
-        if self.exceedances is not None and self.method == "tilted":
+        if self.exceedances is not None and self.method not in ("auto", "monte-carlo"):
             raise InputError(
-                "`--exceedances` does not apply to `--method tilted`, which never stops early",
+                f"`--exceedances` does not apply to `--method {self.method}`, which never stops early",
                 hint="use `--method monte-carlo`, or omit `--exceedances`.",
             )
 
@@ -137,7 +139,7 @@ class TestOptions:
 
 
 def _require_integer(option: str, value: object, smallest: int) -> None:
-    if not isinstance(value, (int, np.integer)) or value < smallest:
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < smallest:
         raise InputError(f"`--{option}` is {value!r}; expected an integer of at least {smallest}")
 
 

@@ -61,7 +61,9 @@ def load_runs(
         If a tracker cannot be reached.
     """
     read = _Reader(artifact, references, tracking_uri, progress)
-    named = list(sources.items()) if isinstance(sources, Mapping) else [(None, source) for source in sources]
+    named: list[tuple[str | None, Any]] = [(None, each) for each in sources]
+    if isinstance(sources, Mapping):
+        named = [(str(name), each) for name, each in sources.items()]
     runs = read.sources(named)
     unreadable: list[ExcludedRun] = []
     if experiment is not None:
@@ -70,6 +72,8 @@ def load_runs(
             raise InputError(f"`{experiment}` has no finished run; expected at least two")
         known = {run.table.origin for run in runs}
         runs += [run for run in found if run.table.origin not in known]
+    elif not runs:
+        raise InputError("there are no runs; a leaderboard needs at least two")
     chosen = None
     if baseline is not None:
         chosen = _named(baseline, named, runs)

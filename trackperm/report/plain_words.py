@@ -65,11 +65,15 @@ def _size_by_case(comparison: Comparison) -> str:
         )
     of = next((of for of in (100, 1000, 10_000) if (high - low) * of >= 2.0), 1_000_000)
     if low < 0 < high:
-        size = f"between {-low * of:.0f} fewer and {high * of:.0f} more"
+        size = f"between {_short(-low * of)} fewer and {_short(high * of)} more"
     else:
         ends = sorted((abs(low * of), abs(high * of)))
-        size = f"{ends[0]:.0f} to {ends[1]:.0f} {'more' if high > 0 else 'fewer'}"
+        size = f"{_short(ends[0])} to {_short(ends[1])} {'more' if high > 0 else 'fewer'}"
     return f"Depending on the missing predictions, the candidate gets {size} of every {of:,} examples right."
+
+
+def _short(number: float) -> str:
+    return f"{number:,.1f}".removesuffix(".0")
 
 
 def _chance(comparison: Comparison) -> str:

@@ -27,8 +27,10 @@ _NUMBERED = re.compile(r"(?P<table>.*?)-?(?P<number>\d+)-of-(?P<of>\d+)\.parquet
 def read_parquet(file: SourceFile) -> ExampleTable:
     """Read a Parquet file with the types that it declares.
 
-    Raise SourceError if it is not a complete Parquet file, or two columns have the same name.
+    Raise SourceError if it is not a complete Parquet file, two columns have the same name, or its name and
+    the files beside it show that it is one of several parts of a table.
     """
+    _require_whole(file)
     return ExampleTable.from_scan(_scan([file.path], file.origin), file.origin)
 
 
@@ -51,6 +53,21 @@ def read_parts(file: SourceFile) -> ExampleTable:
                 hint="the parts of one table have the same columns, with the same types.",
             )
     return ExampleTable.from_scan(_scan(paths, file.origin), file.origin)
+
+
+def _require_whole(file: SourceFile) -> None:
+    """Refuse one part of a table; files such as ``1.parquet`` beside ``2.parquet`` may be runs."""
+    name, folder = file.path.name, file.path.parent
+    if not (name.lower().startswith("part") or _NUMBERED.fullmatch(name) or (folder / _MARKS[0]).exists()):
+        return
+    beside = [path.name for path in folder.iterdir() if path.is_file()]
+    parts = next((parts for parts in tables_in_parts(beside) if name in parts), (name,))
+    if (n := max(len(parts), _n_parts(name))) > 1:
+        raise SourceError(
+            f"`{file.origin}` is one of {n} parts of a table",
+            hint="name the folder of the parts, which is read as a whole; a part that is a table of its own"
+            " needs another name.",
+        )
 
 
 def tables_in_parts(names: Iterable[str]) -> list[tuple[str, ...]]:
