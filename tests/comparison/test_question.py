@@ -354,3 +354,25 @@ def test_columns_of_one_of_several_statistics() -> None:
 def test_parameters_that_no_statistic_has() -> None:
     with pytest.raises(InputError, match="has no parameter `positive`"):
         trackperm.compare(PLAIN, PLAIN, parameters={"positive": "cat"})
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"by_position": "no"}, "`by_position` is 'no'; expected True or False"),
+        ({"allow_unseen": "x"}, "`allow_unseen` is 'x'; expected True or False"),
+        ({"parameters": ["positive"]}, r"`parameters` is \['positive'\]; expected a mapping"),
+        ({"columns": "prediction=a"}, "`columns` is 'prediction=a'; expected a mapping"),
+        ({"cluster": 3}, "`cluster` is 3; expected the name of a column"),
+        ({"slices": [3]}, "the slice 3 is not the name of a column"),
+        ({"margin": "0.1"}, "`margin` is '0.1'; expected a positive number"),
+        ({"metric": "label"}, "the metric `label` is given beside `accuracy`, which reads no score"),
+    ],
+)
+def test_values_that_a_program_may_not_give_are_refused(options: dict[str, Any], message: str) -> None:
+    """Regression: a text counted as True, and a metric beside a statistic without a score was left out."""
+    run = pl.DataFrame({"id": range(9), "prediction": [0, 1, 2] * 3, "label": [0, 1, 1] * 3})
+    with pytest.raises(
+        InputError if "metric" in options or "margin" in options else TypeError, match=message
+    ):
+        trackperm.compare(run, run, "accuracy", **options)

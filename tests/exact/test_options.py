@@ -24,6 +24,9 @@ from trackperm.exact.options import bytes_of, require_choice
         ({"n_samples": 1.5}, "`n_samples` is 1.5; expected an integer of at least 1"),
         ({"seed": -1}, "`seed` is -1; expected an integer of at least 0"),
         ({"exceedances": 0}, "`exceedances` is 0; expected an integer of at least 1"),
+        ({"n_samples": True}, "`n_samples` is True; expected an integer of at least 1"),
+        ({"mid_p": "no"}, "`mid_p` is 'no'; expected True or False"),
+        ({"exceedances": 3, "method": "dp"}, '`exceedances` does not apply to `method="dp"`'),
         ({"mid_p": True, "method": "monte-carlo"}, "the mid-p-value needs an exact method"),
     ],
 )

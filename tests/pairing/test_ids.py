@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -12,6 +13,8 @@ from support.budget import cases
 from support.example_tables import table
 from support.specs import load
 
+import trackperm
+from trackperm.choices import EngineName
 from trackperm.errors import InputError, PairingError
 from trackperm.pairing.pair import pair_in_memory as pair
 from trackperm.statistic import load_statistic
@@ -141,3 +144,15 @@ def test_a_column_of_the_id_may_be_the_cluster(tmp_path: Path) -> None:
         (1, 1, 2),
         (2, 1, 0),
     ]
+
+
+@pytest.mark.parametrize("columns", ["id,label", "label,id"])
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+def test_the_label_may_be_part_of_the_id(columns: str, engine: EngineName) -> None:
+    """Regression: a fault, for the digest of the test set read the label once more."""
+    label = ["a", "b", "c"] * 4
+    runs = [
+        pl.DataFrame({"id": range(12), "label": label, "prediction": ["a"] * n + label[n:]}) for n in (4, 9)
+    ]
+    plain, found = (trackperm.compare(*runs, columns={"id": each}, engine=engine) for each in ("id", columns))
+    assert (found.pvalue, found.n_examples) == (plain.pvalue, 12)

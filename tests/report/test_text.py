@@ -3,6 +3,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import replace
+from decimal import ROUND_CEILING
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +14,12 @@ from support.comparisons import accuracy, answers, check_golden, numbered, witho
 import trackperm
 from trackperm.comparison import Comparison
 from trackperm.comparison.corrections import corrected
+from trackperm.exact.result import format_log10_pvalue
 from trackperm.ledger.run_texts import comparison_cell, comparison_name
 from trackperm.report import description, text, view
+from trackperm.report.effect_bar import effect_bar
+from trackperm.report.plain_words import plain_words
+from trackperm.report.text_bar import text_bar
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -412,3 +417,106 @@ def test_certified_ends_that_look_equal_are_not_printed_twice():
     assert text.certainty(close) == "certified upper end, lower end equal to three digits"
     apart = replace(close, interval=(0.012, test.pvalue))
     assert text.certainty(apart) == "certified upper end, lower end 0.012"
+
+
+def test_upper_ends_are_rounded_up_and_lower_ends_down() -> None:
+    """Regression: `p ≤ 0.131` for an end of 0.1312, while the exact p was 0.13103."""
+    comparison = accuracy(9, 2)
+    test = replace(
+        comparison.test, method="bracket", pvalue=0.131178, error_bound=0.01, interval=(0.11989, 0.131178)
+    )
+    comparison = replace(comparison, test=test)
+    assert (text.pvalue(comparison), comparison.format_pvalue(2)) == ("p ≤ 0.132", "0.14")
+    assert text.certainty(test) == "certified upper end, lower end 0.119"
+    assert "no p is below 0.000976" in text.smallest_p_sentence(accuracy(9, 2))
+    assert format_log10_pvalue(-400.5, rounding=ROUND_CEILING) == "3.17e-401"
+
+
+def test_runs_of_one_name_are_called_by_their_references_or_roles() -> None:
+    """Regression: "preds.csv is better than preds.csv"."""
+    comparison = accuracy(20, 4)
+    same = replace(comparison.baseline_data, name="preds")
+    comparison = replace(comparison, baseline_data=same, candidate_data=replace(same, name="preds"))
+    assert text.headline(comparison).startswith("the candidate is better than the baseline by accuracy")
+    other = replace(same, table=replace(same.table, origin="B/preds.csv"))
+    found = replace(comparison, candidate_data=other)
+    assert text.headline(found).startswith("B/preds.csv is better than baseline by accuracy")
+
+
+class TestMissingBounds:
+    """Regression: one of the two cases was shown as the result."""
+
+    @staticmethod
+    def compared() -> Comparison:
+        label = ["a"] * 100
+        first = pl.DataFrame({"id": range(100), "prediction": ["b"] * 20 + ["a"] * 80, "label": label})
+        second = pl.DataFrame(
+            {
+                "id": range(100),
+                "prediction": ["a"] * 5 + ["b"] * 10 + ["a"] * 65 + [None] * 20,
+                "label": label,
+            }
+        )
+        return trackperm.compare(first, second, "accuracy", missing="bounds")
+
+    def test_scores_and_differences_are_ranges(self) -> None:
+        comparison = self.compared()
+        assert text.scores(comparison) == [
+            ("baseline", "0.8000"),
+            ("candidate", "0.7000 to 0.9000"),
+            ("difference", "-0.1000 to +0.1000"),
+        ]
+        assert plain_words(comparison).startswith(
+            "Depending on the missing predictions, the candidate gets between 10 fewer and 10 more of every"
+            " 100 examples right. If the two runs were interchangeable, in the less extreme case, a"
+        )
+        assert not any("minimum detectable" in note for note in text.notes(comparison))
+        assert "odds" not in " ".join(description.explanation(comparison))
+
+    def test_the_bars_go_from_the_worst_to_the_best_case(self) -> None:
+        comparison = self.compared()
+        numbers, axis, _ = text_bar(comparison)
+        assert "-0.1000 to +0.1000" in numbers
+        assert re.search("●{5,}", axis)
+        assert "<circle" not in effect_bar(comparison)
+
+    def test_each_case_has_its_own_sign_and_no_p_is_0(self) -> None:
+        label = ["a"] * 1400
+        first = pl.DataFrame({"id": range(1400), "prediction": ["b"] * 1400, "label": label})
+        second = first.with_columns(prediction=pl.when(pl.col("id") > 0).then(pl.lit("a")))
+        (note,) = (
+            note
+            for note in text.notes(trackperm.compare(first, second, "accuracy", missing="bounds"))
+            if note.startswith("missing predictions: worst")
+        )
+        assert "p = 0," not in note
+        assert re.search(r"p = \d\.\d+e-4\d\d, better", note)
+
+
+def test_the_interval_that_decides_equivalence_is_shown() -> None:
+    comparison = accuracy(8, 7, both=385, margin=0.03)
+    assert [name for name, _ in text.intervals(comparison)] == ["95% CI", "90% CI"]
+    assert "   90% CI [-0.0163, +0.0215]" in text.lines(comparison)[0]
+    assert "| 90% CI |" in description.markdown(comparison)
+    assert re.search("╌━+╂━●━+╌", text_bar(comparison)[1])
+    facts = {name: detail for name, _, detail in view.facts(comparison)}
+    assert "decides equivalence" in facts["90% CI"]
+
+
+def test_an_interval_beside_a_correction_says_to_which_p_value_it_belongs() -> None:
+    found = corrected([accuracy(20, 8), accuracy(9, 4)], "holm")[0]
+    facts = {name: detail for name, _, detail in view.facts(found)}
+    assert facts["95% CI"].endswith("agrees with the uncorrected p-value, not with the correction")
+    assert plain_words(found).endswith(", before the correction for 2 tests.")
+
+
+def test_a_score_that_no_exchange_changes_has_no_detectable_effect() -> None:
+    """Regression: a rounding error became a minimum detectable effect of 1.7e-07."""
+    label = [0] * 40
+    runs = [
+        pl.DataFrame({"id": range(40), "prediction": [0] * n + [1] * (40 - n), "label": label})
+        for n in (40, 30)
+    ]
+    notes = text.notes(trackperm.compare(*runs, "cohen_kappa", allow_unseen=True))
+    assert "the exchange of no single example changes the score" in notes
+    assert not any("detectable" in note for note in notes)

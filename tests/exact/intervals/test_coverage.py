@@ -9,12 +9,14 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from exact.intervals.populations import Simulation, populations
 from scipy.stats import binom, poisson
 from support.budget import Measured, cases
 from support.cases import F1, mean_scores
 
+import trackperm
 from trackperm.errors import UndefinedStatisticError
 from trackperm.exact.intervals import (
     AdditiveScores,
@@ -258,3 +260,41 @@ def test_the_rule_decides_which_intervals_are_shown() -> None:
     interval = bootstrap_interval(observed, F1, multiplicities=counts)
     assert interval.method == "bootstrap BCa"
     assert 0.0 in interval
+
+
+def _calibration(seed: int, gaps: tuple[float, float], n: int = 300) -> list[pl.DataFrame]:
+    """Two runs whose probability of being right is less than their confidence by these gaps."""
+    rng = np.random.default_rng(seed)
+    label, confidence = rng.integers(0, 2, n), rng.uniform(0.5, 1.0, n).round(3)
+    return [
+        pl.DataFrame(
+            {
+                "id": range(n),
+                "label": label,
+                "prediction": np.where(rng.random(n) < confidence - gap, label, 1 - label),
+                "confidence": confidence,
+            }
+        )
+        for gap in gaps
+    ]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_interval_near_a_bend_of_the_statistic(seed: int) -> None:
+    """Regression: +0.027 to +0.95 for a difference of 0.055 in calibration error denied equivalence."""
+    found = trackperm.compare(*_calibration(seed, (0.0, 0.02)), "ece", margin=0.2)
+    assert found.interval is None
+    assert "an absolute value in the statistic is near 0" in str(found.interval_unavailable)
+    assert all(
+        trackperm.compare(*_calibration(seed, (0.0, 0.02)), "ece", interval=choice).interval is None
+        for choice in ("score", "bootstrap")
+    )
+
+
+@pytest.mark.slow
+def test_intervals_away_from_bends_have_their_coverage() -> None:
+    """With gaps of 0.2 and 0.3 in every bin, the difference in calibration error is 0.1."""
+    found = [trackperm.compare(*_calibration(seed, (0.2, 0.3)), "ece").interval for seed in range(100)]
+    shown = [each for each in found if each is not None]
+    assert len(shown) >= 80
+    assert sum(0.1 not in each for each in shown) <= 12

@@ -337,7 +337,65 @@ def test_files_that_lack_are_refused(files: dict[str, bytes], path: str):
         verify_files(fewer)
 
 
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        ({"pvalue": 0.001, "rejected": True}, {"corrected p", "rejected of the correction", "verdict"}),
+        ({"title": "nothing"}, {"title of the correction"}),
+        ({"controls": "FDR", "log10_pvalue": -3.0, "pvalue": 0.001}, {"log10 of the corrected p"}),
+    ],
+)
+def test_a_corrected_p_value_cannot_be_invented(change: dict[str, Any], what: set[str]) -> None:
+    """Regression: with another p-value beside its logarithm, a star was certified that does not exist."""
+    comparison = corrected([accuracy(9, 2), accuracy(9, 4)])[0]
+    files = evidence(comparison)
+    data = json.loads(files["trackperm/comparison.json"])
+    verdict = {"verdict": "better"} if "rejected" in change else {}
+    assert what <= failures(verify_files(changed(files, corrected=data["corrected"] | change, **verdict)))
+
+
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        ("margin", "equivalent"),
+        ("margin", "equivalence_pvalue"),
+        ("margin", "equivalence_power.at_zero"),
+        ("accuracy", "effect_sizes.odds"),
+        ("accuracy", "interval.method"),
+        ("identical", "no_interval"),
+        ("one-sided", "minimum_detectable_effect.effect"),
+        ("corrected", "sign"),
+    ],
+)
+def test_every_part_of_a_result_is_checked(name: str, path: str, tmp_path: Path) -> None:
+    files = evidence(CASES[name](tmp_path))
+    field, _, part = path.partition(".")
+    value = json.loads(files["trackperm/comparison.json"])[field]
+    other: Any = {**value, part: 0.123} if part else 0.123
+    assert len(failures(verify_files(changed(files, **{field: other})))) == 1
+
+
 class TestFromRuns:
+    @pytest.mark.parametrize(
+        ("statistic", "options"),
+        [
+            ("pass_at_k", {"parameters": {"k": 2}}),
+            ("pass_hat_k", {"parameters": {"k": 2}}),
+            ("pass_at_1", {"unit": "attempt"}),
+            ("pass_at_1", {"repeats": "mean"}),
+            ("pass_at_1", {"repeats": "any"}),
+        ],
+    )
+    def test_rules_of_attempts(self, statistic: str, options: dict[str, Any]) -> None:
+        """Regression: the logged unit of averages, such as 1/6, was taken for counts other than 0 and 1."""
+        rng = np.random.default_rng(3)
+        runs = [
+            pl.DataFrame({"id": np.repeat(range(20), 4), "passed": (rng.random(80) < rate).astype(int)})
+            for rate in (0.4, 0.6)
+        ]
+        comparison = trackperm.compare(*runs, statistic, **options)
+        assert not failures(verify_from_runs(evidence(comparison), *run_data(*runs)))
+
     @pytest.mark.parametrize("name", ["f1", "classes", "strata", "bounds", "monte carlo"])
     def test_the_same_runs_give_the_same(self, name: str, tmp_path: Path):
         comparison = CASES[name](tmp_path)

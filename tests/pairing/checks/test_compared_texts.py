@@ -97,3 +97,32 @@ def test_the_name_of_a_column_that_varies_is_no_verdict(spec: str | None, option
             for frame in frames
         ]
         assert trackperm.compare(*same, spec, **options).baseline_score == 0.5
+
+
+BY_CLASS = """classes: [{}]
+counts:
+  tp: (prediction == class) & (label == class)
+  size: where(prediction == class, 1, 0) + where(label == class, 1, 0)
+  n: 1
+score: 2 * tp / size
+undefined: 0
+"""
+
+
+@pytest.mark.parametrize("classes", ["cat, dogg", "cow, zebra"])
+def test_listed_classes_that_are_misspelt_or_all_absent_are_refused(classes: str) -> None:
+    """Regression: `n: 1` kept the misspelt class, which halved the score, without a word."""
+    labels = ["cat", "dog"] * 6
+    runs = [run(labels, prediction=["cat"] * n + labels[n:], label=labels) for n in (8, 4)]
+    with pytest.raises(InputError, match="`own` counts a value that never occurs: no run has the value"):
+        compared(BY_CLASS.format(classes), *runs)
+
+
+def test_a_listed_class_that_a_small_test_set_lacks_is_noted_once() -> None:
+    labels = ["cat", "dog"] * 6
+    runs = [run(labels, prediction=["cat"] * n + labels[n:], label=labels) for n in (8, 4)]
+    found = compared(BY_CLASS.format("cat, dog, zebra"), *runs).statistic.found
+    assert found == (
+        "look: no run has the value 'zebra' in `label`: `label` of `baseline` has 'cat' (6), 'dog' (6)",
+    )
+    assert compared(BY_CLASS.format("cat, dog"), *runs).statistic.found == ()

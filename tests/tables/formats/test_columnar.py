@@ -74,6 +74,28 @@ class TestParts:
         FRAME[1:2].write_parquet(folder / "test-00001-of-00003.parquet")
         assert read_examples(folder).frame.to_polars().equals(FRAME)
 
+    @pytest.mark.parametrize(
+        "names",
+        [
+            ["part-00000-a.parquet", "part-00001-a.parquet"],
+            ["test-00000-of-00002.parquet", "test-00001-of-00002.parquet"],
+            ["test-00000-of-00002.parquet"],
+            ["a.parquet", "b.parquet", "_SUCCESS"],
+        ],
+    )
+    def test_a_single_part_is_refused(self, names: list[str], tmp_path: Path) -> None:
+        """Regression: half of the rows were compared, without a word."""
+        for name in names:
+            pl.DataFrame({"id": [name], "score": [1.0]}).write_parquet(tmp_path / name)
+        with pytest.raises(SourceError, match=f"`{names[0]}` is one of 2 parts of a table"):
+            read_examples(tmp_path / names[0], names[0])
+
+    @pytest.mark.parametrize("names", [["1.parquet", "2.parquet"], ["part-00000-a.parquet", "other.csv"]])
+    def test_files_that_may_be_runs_are_read(self, names: list[str], tmp_path: Path) -> None:
+        for name in names:
+            pl.DataFrame({"id": [name], "score": [1.0]}).write_parquet(tmp_path / name)
+        assert len(read_examples(tmp_path / names[0], "run")) == 1
+
     def test_parts_with_other_columns_are_refused(self, tmp_path: Path) -> None:
         folder = self.write(tmp_path / "run")
         FRAME.with_columns(pl.col("label").cast(pl.String)).write_parquet(folder / "part-00002.parquet")
