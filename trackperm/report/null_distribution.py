@@ -89,7 +89,7 @@ def null_parts(comparison: Comparison, width: int) -> str:
     for tick in ticks:
         parts.append(f'<line x1="{x(tick)}" x2="{x(tick)}" y1="{_AXIS}" y2="{_AXIS + 5}" stroke="{SOFT}"/>')
         words = drawing.tick_label(tick, ticks)
-        middle = drawing.kept_inside(x(tick), words, 0, width)
+        middle = drawing.kept_inside(x(tick), words, 4, width - 4)
         parts.append(words_at(middle, _AXIS + 20, words, text_anchor="middle"))
     at = x(test.observed)
     parts.append(

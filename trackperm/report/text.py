@@ -59,9 +59,14 @@ def scope(comparison: Comparison) -> str:
 
 
 def format_number(value: float, *, sign: bool = False) -> str:
-    """Format a score with four decimals, or with four significant digits if it is small or large."""
+    """Format a score with four decimals, or fewer digits if it is small or large.
+
+    From 10,000 on it has seven significant digits, and four below 0.001 and from 10,000,000 on.
+    """
     plus = "+" if sign and value != 0 else ""
-    if value == 0 or 1e-3 <= abs(value) < 1e7:
+    if 1e4 <= abs(value) < 1e7:
+        return f"{value:{plus}.{6 - math.floor(math.log10(abs(value)))}f}"
+    if value == 0 or 1e-3 <= abs(value) < 1e4:
         return f"{value:{plus}.4f}"
     return f"{value:{plus}.4g}"
 
