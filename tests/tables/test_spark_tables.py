@@ -84,7 +84,7 @@ class TestTables:
         result = CliRunner().invoke(commands.app, ["inspect", "spark:base", "--format", format_])
         assert result.exit_code == 0, result.output
         assert "table of Spark" in result.output
-        assert "trackperm compare spark:base spark:base" in result.output or format_ == "json"
+        assert "trackperm compare spark:base OTHER" in result.output or format_ == "json"
 
     @pytest.mark.parametrize("name", ["none", "no.such.table", "two words"])
     def test_a_missing_table(self, name: str) -> None:

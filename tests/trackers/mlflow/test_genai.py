@@ -256,7 +256,7 @@ def test_a_store_without_a_server_and_the_command_line(tmp_path: Any):
     assert f"{N} examples" in inspected.stdout
     assert "could be score: correct, length" in inspected.stdout
     assert "evaluation: mlflow.genai.evaluate" in inspected.stdout
-    command = inspected.stdout.strip().splitlines()[-1].split()
+    command = inspected.stdout.strip().splitlines()[-1].replace(" OTHER", f" mlflow:{run_id}").split()
     compared = call_trackperm(tmp_path, *command[1:])
     assert compared.returncode == 0, compared.stdout + compared.stderr
 
