@@ -196,7 +196,9 @@ AT_NIGHT = {
     "categories",
     "copies",
     "counts that are too large",
+    "decimals of databases",
     "decimals of databases that are integers",
+    "examples without an id",
     "ids called folds",
     "ids that are decimals",
     "ids that differ in zeros",
@@ -213,6 +215,7 @@ AT_NIGHT = {
     "no values",
     "one text in two normal forms",
     "shifted",
+    "unsigned integers",
 }
 """Cases that Spark takes at night: another case has the same kind of query."""
 
