@@ -201,6 +201,11 @@ CLASHES = {
         table([1], "b"),
         "column `x` of `a` holds values of type Date",
     ),
+    "complex": (
+        ExampleTable.from_native(pd.DataFrame({"x": [1j]}), "a"),
+        table([1], "b"),
+        "column `x` of `a` has values of a type that cannot be read",
+    ),
     "mixed": (
         ExampleTable.from_native(pd.DataFrame({"x": pd.Series(["1", 1], dtype=object)}), "a"),
         table([1], "b"),

@@ -154,7 +154,7 @@ def require_margin(margin: object, alpha: float) -> None:
     InputError
         If the margin is not a positive number, or alpha is not below 1/2.
     """
-    if not isinstance(margin, int | float | Real) or not 0.0 < float(margin) < math.inf:
+    if not isinstance(margin, Real) or not 0.0 < float(margin) < math.inf:
         raise InputError(
             f"`margin` is {margin!r}; expected a positive number",
             hint="it is the smallest difference that matters, such as 0.01 for accuracy.",

@@ -168,10 +168,9 @@ def _margin(comparison: Comparison, margin: float) -> str:
     if decision.equivalent is None:
         return f"The difference is not shown to be within the margin of {margin:g}: {decision.lack}."
     does = "lies" if decision.equivalent else "does not lie"
-    if isinstance(size.basis, str):
+    if (deciding := text.deciding_interval(comparison)) is None:
         return f"The difference {does} within the margin of {margin:g}: {size.unseen}."
     level = f"{100 * (1 - 2 * comparison.alpha):.10g}%"
-    (deciding,) = text.deciding_interval(comparison)
     return (
         f"The interval of confidence {level}, {text.ends(deciding)}, {does} within the margin of {margin:g};"
         f" this is the result of two one-sided tests at level {comparison.alpha:g}."

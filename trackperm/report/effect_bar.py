@@ -77,7 +77,7 @@ def bar_parts(comparison: Comparison, width: int) -> str:
     else:
         ends = x(interval[0]), x(interval[1])
         strokes = [(ends, 8)]
-        for deciding in text.deciding_interval(comparison):
+        if (deciding := text.deciding_interval(comparison)) is not None:
             strokes = [(ends, 3), ((x(deciding.low), x(deciding.high)), 8)]
         parts += [
             f'<line x1="{left}" x2="{right}" y1="{_MIDDLE}" y2="{_MIDDLE}" stroke="{colour}"'

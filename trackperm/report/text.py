@@ -154,9 +154,7 @@ def _certified(test: PermutationTest) -> str:
         low = test.interval[0]
         if low <= 0.0:
             return "certified upper end"
-        is_same = f"{low:.3g}" == f"{test.pvalue:.3g}"
-        below = rounded(low, rounding=ROUND_FLOOR)
-        return f"certified upper end, lower end {'equal to three digits' if is_same else below}"
+        return f"certified upper end, lower end {rounded(low, rounding=ROUND_FLOOR)}"
     if test.error_bound < 1:
         return f"exact within ±{100 * test.error_bound:.2g} %"
     return "certified as an upper bound" if math.isfinite(test.error_bound) else "not certified"
@@ -167,7 +165,7 @@ def scores(comparison: Comparison) -> list[tuple[str, str]]:
 
     If they depend on the missing predictions, the values are ranges.
     """
-    cases = (comparison.bounds or ()) if is_range(comparison) else (comparison,)
+    cases = comparison.bounds if is_range(comparison) else (comparison,)
     found = []
     for name in ("baseline", "candidate"):
         values = [getattr(case, f"{name}_score") for case in cases]
@@ -217,16 +215,16 @@ def ends(interval: Interval) -> str:
 
 def intervals(comparison: Comparison) -> list[tuple[str, str]]:
     """Return names and ends of the interval and of the one that decides equivalence, where there are any."""
-    found = [] if comparison.interval is None else [comparison.interval]
-    return [(confidence(each), ends(each)) for each in (*found, *deciding_interval(comparison))]
+    found = (comparison.interval, deciding_interval(comparison))
+    return [(confidence(each), ends(each)) for each in found if each is not None]
 
 
-def deciding_interval(comparison: Comparison) -> list[Interval]:
-    """Return the interval that is held against the margin, each end at level alpha; none without one."""
+def deciding_interval(comparison: Comparison) -> Interval | None:
+    """Return the interval that decides equivalence, with each end at level alpha; None without one."""
     size = comparison.size if comparison.margin is not None else None
     if size is None or isinstance(size.basis, str):
-        return []
-    return [replace(size.basis, low=size.low, high=size.high)]
+        return None
+    return replace(size.basis, low=size.low, high=size.high)
 
 
 def correction(comparison: Comparison) -> str:

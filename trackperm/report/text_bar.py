@@ -34,9 +34,9 @@ def text_bar(comparison: Comparison) -> list[str]:
     interval, deciding = drawn_interval(comparison), text.deciding_interval(comparison)
     if interval is not None:
         for i in range(column(interval[0]), column(interval[1]) + 1):
-            axis[i] = "╌" if deciding else "━"
-        for each in deciding:
-            for i in range(column(each.low), column(each.high) + 1):
+            axis[i] = "━" if deciding is None else "╌"
+        if deciding is not None:
+            for i in range(column(deciding.low), column(deciding.high) + 1):
                 axis[i] = "━"
         if interval[0] <= 0.0 <= interval[1]:
             axis[column(0.0)] = "╂"

@@ -215,19 +215,15 @@ def _correction(comparison: Comparison) -> list[tuple[str, str, str]]:
 
 
 def _intervals(comparison: Comparison) -> list[tuple[str, str, str]]:
-    found, relations = [], []
-    if comparison.interval is not None:
+    usual, deciding = comparison.interval, text.deciding_interval(comparison)
+    found = []
+    if usual is not None:
         is_alone = comparison.n_uncorrected is None and comparison.corrected is None
         with_ = "the test" if is_alone else "the uncorrected p-value, not with the correction"
-        found.append(comparison.interval)
-        relations.append(f"{comparison.interval.relation} with {with_}")
-    for each in text.deciding_interval(comparison):
-        found.append(each)
-        relations.append("decides equivalence; the thick line above")
-    return [
-        (text.confidence(each), text.ends(each), f"{each.method}, {relation}")
-        for each, relation in zip(found, relations, strict=True)
-    ]
+        found.append((usual, f"{usual.relation} with {with_}"))
+    if deciding is not None:
+        found.append((deciding, "decides equivalence; the thick line above"))
+    return [(text.confidence(each), text.ends(each), f"{each.method}, {role}") for each, role in found]
 
 
 def caption(comparison: Comparison) -> str:

@@ -283,16 +283,13 @@ class Statistic:
 
     @cached_property
     def compared_texts(self) -> Mapping[str, Sequence[tuple[str, str | None]]]:
-        """Texts with which counts compare each column, and the parameter of each, but for `positive`.
+        """Texts and listed classes with which counts compare each column, and the parameter of each.
 
-        Listed classes are such texts of the columns that are compared with them.
+        The value of `positive` is not among them.
         """
-        texts = compared_texts(self._counts.values())
-        if self.class_column is None:
-            for name in sorted(self.equality(CLASS).names):
-                listed = [(each, None) for each in self.classes if isinstance(each, str)]
-                texts.setdefault(name.rpartition(".")[2], []).extend(listed)
-        kept = {name: [each for each in found if each[1] != POSITIVE] for name, found in texts.items()}
+        listed = self.classes if self.class_column is None else ()
+        texts = compared_texts(self._counts.values(), {CLASS: listed})
+        kept = {name: [each for each in texts[name] if each[1] != POSITIVE] for name in sorted(texts)}
         return {name: found for name, found in kept.items() if found}
 
     @property

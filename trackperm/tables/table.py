@@ -313,7 +313,7 @@ def to_polars(series: nw.Series[Any], where: str) -> pl.Series:
         raise MissingDependencyError(
             f"{where} cannot be read: {error}", hint="pip install pyarrow"
         ) from error
-    except NotImplementedError as error:  # pyarrow's
+    except NotImplementedError as error:  # pyarrow has no type for complex numbers, for example
         raise InputTypeError(f"{where} has values of a type that cannot be read: {error}") from error
     except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
         raise InputTypeError(

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from support.boards import of_scores, sweep
 
 import trackperm
+from trackperm.leaderboards.paired_runs import ExcludedRun
 from trackperm.report.leaderboard import cells
 from trackperm.report.leaderboard.text import lines, markdown
 
@@ -93,3 +96,10 @@ def test_no_marker_is_without_its_word() -> None:
         table = cells.cells(board)
         words = {row[table.header.index("verdict")] for row in table.rows}
         assert words <= {"▲ better", "▼ worse", "≈ undecided", "best", "baseline"}
+
+
+def test_the_reason_of_an_excluded_run_is_one_line_without_its_table() -> None:
+    """Regression: the table of the first examples stood behind the reason, as "example `a` `b` 0 0 1"."""
+    reason = "`label` differs between the runs on 144 of 300 examples\n\n    example   `a`\n    0         1"
+    board = replace(sweep(3), incomplete=(ExcludedRun("a", "a.csv", reason),))
+    assert cells.incomplete(board) == [("a", "`label` differs between the runs on 144 of 300 examples")]

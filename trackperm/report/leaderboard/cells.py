@@ -318,7 +318,9 @@ def clone_groups(board: Leaderboard) -> list[tuple[str, ...]]:
 
 def incomplete(board: Leaderboard) -> Sequence[tuple[str, str]]:
     """Return the names of excluded runs, with the reason on one line, without its tables of examples."""
-    return [
-        (run.name, " ".join(" ".join(line for line in run.reason.split("\n") if line[:4].strip()).split()))
-        for run in board.incomplete
-    ]
+    return [(run.name, _without_tables(run.reason)) for run in board.incomplete]
+
+
+def _without_tables(message: str) -> str:
+    """Return a message on one line, without its indented lines."""
+    return " ".join(word for line in message.split("\n") if line[:4].strip() for word in line.split())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from trackperm.statistic.expressions.tree import (
@@ -57,26 +57,32 @@ class Equality:
         return any(own & their for own, their in pairs)
 
 
-def compared_texts(expressions: Iterable[Expression]) -> dict[str, list[tuple[str, str | None]]]:
+def compared_texts(
+    expressions: Iterable[Expression], values: Mapping[str, Iterable[object]]
+) -> dict[str, list[tuple[str, str | None]]]:
     """Return the texts with which names are compared by ``==`` and ``!=``, and the parameter of each.
 
-    Names are without their prefixes.
+    Names are without their prefixes. `values` are those of the names that have several, such as ``class``.
     """
     found: dict[str, list[tuple[str, str | None]]] = {}
     for expression in expressions:
-        for name, text, parameter in _texts(expression.tree):
-            found.setdefault(name, []).append((text, parameter))
+        for name, text, parameter in _texts(expression.tree, values):
+            if (text, parameter) not in (known := found.setdefault(name, [])):
+                known.append((text, parameter))
     return found
 
 
-def _texts(node: Node) -> Iterator[tuple[str, str, str | None]]:
+def _texts(node: Node, values: Mapping[str, Iterable[object]]) -> Iterator[tuple[str, str, str | None]]:
     """Yield each name that is compared with a text, the text and its parameter."""
     if isinstance(node, Binary) and node.operator in ("==", "!="):
         for side, other in ((node.left, node.right), (node.right, node.left)):
             if isinstance(side, Name) and isinstance(other, Literal) and isinstance(other.value, str):
                 yield side.name, other.value, other.parameter
+            elif isinstance(side, Name) and isinstance(other, Name):
+                texts = (value for value in values.get(other.name, ()) if isinstance(value, str))
+                yield from ((side.name, text, None) for text in texts)
     for child in children(node):
-        yield from _texts(child)
+        yield from _texts(child, values)
 
 
 def _partners(node: Node, name: str) -> Iterator[Node | None]:
