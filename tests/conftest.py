@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -114,6 +115,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker(pytest.mark.filterwarnings(rf"ignore::{category}:(mlflow|wandb)(\.|$)"))
             # wandb leaves its temporary folders to the garbage collector, which `isolated` starts
             item.add_marker(pytest.mark.filterwarnings("ignore:Implicitly cleaning up:ResourceWarning"))
+    _leave_all_but_samples(items)
+
+
+def _leave_all_but_samples(items: list[pytest.Item]) -> None:
+    """Of the cases of a test with the mark `sample`, mark all but so many as `extended`, evenly spread."""
+    cases_of: dict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("sample"):
+            cases_of[item.nodeid.partition("[")[0]].append(item)
+    for of_test in cases_of.values():
+        others = ("extended", "slow", "nightly", "spark", "training")
+        usual = [item for item in of_test if not any(map(item.get_closest_marker, others))]
+        (number,) = of_test[0].get_closest_marker("sample").args
+        kept = {i * len(usual) // number for i in range(number)}
+        for i, item in enumerate(usual):
+            if i not in kept:
+                item.add_marker("extended")
 
 
 def pytest_sessionfinish() -> None:

@@ -119,6 +119,7 @@ def test_bash_completes(words: str, found: list[str], folder: Path):
 COMPARE = ("compare", "old.csv", "new.csv")
 
 
+@pytest.mark.extended
 def test_colours_are_for_terminals_and_can_be_chosen(folder: Path):
     assert f"{ANSI}32m" in on_terminal(folder, *COMPARE)
     assert ANSI not in on_terminal(folder, *COMPARE, NO_COLOR="1")

@@ -52,6 +52,7 @@ def run_command(printed: str) -> str:
     return invoke(*arguments)
 
 
+@pytest.mark.extended
 def test_credentials_of_an_address_are_not_printed() -> None:
     with served_objects() as (address, served):
         written = io.BytesIO()
@@ -64,6 +65,7 @@ def test_credentials_of_an_address_are_not_printed() -> None:
     assert f"trackperm compare '{address}/questions.parquet?sig=…" in printed
 
 
+@pytest.mark.extended
 def test_a_column_of_ids_by_another_name_is_in_the_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -156,6 +158,7 @@ def test_parts_are_named_and_the_commands_run(tmp_path: Path) -> None:
     assert "lm-evaluation-harness samples, part `flexible`" in run_command(printed)
 
 
+@pytest.mark.extended
 @pytest.mark.tracker
 def test_runs_of_a_tracker_are_left_as_they_are(tmp_path: Path) -> None:
     store = MlflowStore.local(tmp_path)
@@ -175,6 +178,7 @@ def asked_by_default(path: Path) -> str:
     return line.removeprefix("by default: ")
 
 
+@pytest.mark.extended
 def test_metrics_of_the_format_are_the_default(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_text("".join(json.dumps(row) + "\n" for row in eval_logs.LM_EVAL))
@@ -186,6 +190,7 @@ def test_metrics_of_the_format_are_the_default(tmp_path: Path) -> None:
     assert asked_by_default(path) == "match (the metric of the log)"
 
 
+@pytest.mark.extended
 def test_two_columns_of_counts_are_two_systems(tmp_path: Path) -> None:
     path = tmp_path / "counts"
     path.write_text("8,6\n3,5\n7,7\n")
@@ -198,6 +203,7 @@ def test_two_columns_of_counts_are_two_systems(tmp_path: Path) -> None:
     run_command(command)
 
 
+@pytest.mark.extended
 def test_truth_values_as_text_are_a_score(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("id,correct\n1,True\n2,False\n")
     assert asked_by_default(tmp_path / "a") == "correct_is_True (the only score, `correct`)"
@@ -231,6 +237,7 @@ def test_examples_with_several_attempts_are_found_as_by_compare(tmp_path: Path) 
     run_command(printed[-1])
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("columns", "options"),
     [

@@ -61,6 +61,7 @@ def assert_exact(found: trackperm.Comparison, truth: Fraction) -> None:
     assert abs(found.pvalue - float(truth)) <= max(found.test.error_bound, 1e-15) * float(truth) + 1e-15
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", NAMES)
 def test_against_all_swaps(name: str) -> None:
     rng = np.random.default_rng(NAMES.index(name))
@@ -78,6 +79,7 @@ def test_against_all_swaps(name: str) -> None:
         assert_exact(found, pair_scores.exact_pvalue(score, exchanged[1], exchanged[0], rows))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", NAMES)
 def test_strata_against_all_swaps(name: str) -> None:
     rng = np.random.default_rng(10 + NAMES.index(name))
@@ -313,6 +315,7 @@ def test_pairs_that_conditions_leave_out_are_named() -> None:
         trackperm.compare(*frames(*random_rows(np.random.default_rng(44), "concordance_index", 9)), spec)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ["roc_auc", "average_precision"])
 @pytest.mark.parametrize("other", [2, "2", 7.0])
 def test_two_labels_other_than_0_and_1_need_the_positive_class(name: str, other: Any) -> None:

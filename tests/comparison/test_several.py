@@ -94,6 +94,7 @@ def test_uncorrected_results_are_labelled_everywhere(sliced: Statistic) -> None:
     assert "uncorrected" not in "\n".join(text.lines(alone))
 
 
+@pytest.mark.extended
 def test_uncorrected_results_are_verified(sliced: Statistic) -> None:
     both = runs()
     logged = compare_statistics(*both, [sliced], correction="none")[1]

@@ -127,6 +127,7 @@ def test_two_sided_tests_need_a_statistic_that_changes_sign() -> None:
         structured_test(observed, swapped, ELLIPSE)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("shift", [1, 2, 3])
 def test_far_tails_of_nonlinear_statistics(shift: int) -> None:
     """The candidate is better on nearly every example: p is far below the rounding of a transform."""

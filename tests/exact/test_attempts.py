@@ -201,6 +201,7 @@ def test_observed_difference_of_zero() -> None:
     check_pvalue(tested(examples, mid_p=True), 1 - at_zero / 2)
 
 
+@pytest.mark.extended
 def test_ten_thousand_examples_take_seconds() -> None:
     rng = np.random.default_rng(5)
     easy = rng.beta(0.7, 0.7, 10_000)
@@ -222,6 +223,7 @@ def test_ten_thousand_examples_take_seconds() -> None:
     assert peak < 2**29
 
 
+@pytest.mark.extended
 def test_numbers_of_attempts_without_a_common_lattice_are_bracketed() -> None:
     primes = [11, 13, 17, 19, 23, 29, 31, 37]
     examples: list[Example] = [(a - 4, a, b - 9, b) for a, b in zip(primes[:4], primes[4:], strict=True)][:3]

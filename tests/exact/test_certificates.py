@@ -24,12 +24,14 @@ LONG = {3, 4, 5, 6, 9, 17, 18, 23, 24}
 N_CHUNKS = {"few": 120, "many": 80, "scales": 40, "large": 20, "real": 40}
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("family", "number"), chunks(N_CHUNKS))
 def test_linear_certificates(family: str, number: int) -> None:
     source = real_scores if family == "real" else coin_sums
     check(source.cases(family, LAWS * number, LAWS * (number + 1)), source.answer)
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(
     "number",
     [
@@ -49,6 +51,7 @@ def asked(
     return result.pvalue, result.pvalue * result.error_bound + 2.0**-52
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("family", ["few", "many", "scales", "large"])
 def test_alternatives_fit_together(family: str) -> None:
     """P-values of both sides add up to 1 and the mass of the ties, their mid-p-values to 1."""

@@ -15,6 +15,7 @@ LAWS = 30
 N_CHUNKS = {"plane": 60, "irrational": 30, "space": 30}
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("family", "number"), chunks(N_CHUNKS))
 def test_certificates(family: str, number: int) -> None:
     check(score_laws.cases(family, LAWS * number, LAWS * (number + 1)), score_laws.answer)

@@ -22,6 +22,7 @@ def loaded(code: str) -> set[str]:
     )
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("code", "unwanted"),
     [

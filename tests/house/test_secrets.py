@@ -81,6 +81,7 @@ def call(folder: Path, command: str, *arguments: str, code: int = 0, **env: str)
     return said
 
 
+@pytest.mark.extended
 def test_commands_on_addresses(tmp_path: Path, addresses: tuple[str, str]):
     base, cand = addresses
     policy = tmp_path / "trackperm.yaml"

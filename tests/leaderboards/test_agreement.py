@@ -130,6 +130,7 @@ def test_labels_of_a_single_run_are_not_in_the_test_set():
         assert trackperm.leaderboard(runs, "mean", baseline=baseline).test_set == expected
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.strip().splitlines()[0])
 @given(runs=fields())
 @settings(max_examples=cases(2), deadline=None)
@@ -171,6 +172,7 @@ def agree(runs: dict[str, pl.DataFrame], name: str, **options: Any) -> Leaderboa
     return board
 
 
+@pytest.mark.extended
 def test_numbers_of_other_sizes_tie_as_in_a_comparison():
     """Regression: numbers that are equal in two runs were rounded to units of their pairs with a third one.
 
@@ -202,6 +204,7 @@ def test_averages_of_rounded_scores_are_not_rounded_again():
     agree(runs, "mean", resolution=0.25, repeats="mean")
 
 
+@pytest.mark.extended
 def test_units_of_classes_are_those_of_each_pair():
     """Regression: confidences of a third run were rounded to the unit of the first pair."""
     rng, n = np.random.default_rng(5), 80
@@ -220,6 +223,7 @@ def test_units_of_classes_are_those_of_each_pair():
     agree(runs, "ece")
 
 
+@pytest.mark.extended
 def test_positions_pair_classes_too():
     """Regression: classes were paired by ids where `by_position` was asked for."""
     rng, n = np.random.default_rng(3), 60
@@ -257,6 +261,7 @@ def test_clusters_of_rank_statistics_are_what_is_counted():
     assert agree(runs, "spearman", cluster="doc").n_examples == 6
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("spec", [ACCURACY, MEAN, F1, STRATIFIED], ids=["accuracy", "mean", "f1", "strata"])
 @given(runs=fields(), data=st.data())
 @settings(max_examples=cases(2), deadline=None)
@@ -273,6 +278,7 @@ def without_notes(board: Leaderboard) -> dict:
     return {name: value for name, value in board.to_dict().items() if name != "notes"}
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
 @pytest.mark.parametrize("spec", [ACCURACY, WRONG, LOG_RATIO], ids=["sum", "negative slope", "ratio"])
 def test_a_family_of_one_is_a_comparison(tmp_path: Path, spec: str, alternative: str):

@@ -178,6 +178,7 @@ def test_errors_of_the_statistic_are_raised(tmp_path: Path):
 IDS = {"csv": "write_csv", "jsonl": "write_ndjson", "parquet": "write_parquet"}
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("missing", ["error", "drop", "wrong"])
 @pytest.mark.parametrize(
     "formats", [("parquet", "jsonl", "csv"), ("csv", "parquet", "jsonl"), ("csv", "csv", "parquet")]

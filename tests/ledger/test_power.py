@@ -14,7 +14,7 @@ from support.mlflow_stores import MlflowStore
 
 import trackperm
 from trackperm.comparison.sample_size import plan_from_pilot, plan_paired
-from trackperm.errors import InputError
+from trackperm.errors import InputError, InputTypeError
 from trackperm.ledger.past_comparisons import plan_from_past
 
 OLD, NEW = [True] * 24 + [False] * 16, [True] * 30 + [False] * 10
@@ -28,6 +28,7 @@ def test_from_a_discordance() -> None:
     assert plan == plan_paired(0.03, 0.1, n_examples=1319, power=0.9, alternative="greater")
 
 
+@pytest.mark.extended
 def test_of_equivalence_from_a_discordance_or_a_pilot() -> None:
     """The difference is 0 unless it is given, whatever that of the pilot is."""
     plan = trackperm.power(margin=0.03, discordance=0.1, n_examples=500)
@@ -158,4 +159,21 @@ def test_from_runs_and_past_comparisons_of_a_tracker(tmp_path: Path) -> None:
 )
 def test_contradictory_options_are_refused(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
+        trackperm.power(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("difference", "0.1"),
+        ("discordance", True),
+        ("power", "high"),
+        ("alpha", "low"),
+        ("n_examples", 2.5),
+        ("seed", "x"),
+    ],
+)
+def test_values_of_the_wrong_type_are_refused(option: str, value: object) -> None:
+    arguments: dict[str, Any] = {"difference": 0.1, "discordance": 0.2, option: value}
+    with pytest.raises((InputError, InputTypeError), match=f"`{option}` is {value!r}; expected a"):
         trackperm.power(**arguments)

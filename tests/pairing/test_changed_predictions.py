@@ -79,6 +79,7 @@ class TestCounted:
         assert changed_in(BASELINE, lacks, missing="wrong") == 5
         assert changed_in(lacks, lacks, missing="wrong") == 0
 
+    @pytest.mark.extended
     @pytest.mark.parametrize("by_position", [False, True])
     def test_predictions_that_the_statistic_does_not_read(self, by_position: bool) -> None:
         scored = [frame.with_columns(score=pl.lit(1)) for frame in (BASELINE, CANDIDATE)]

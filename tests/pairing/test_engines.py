@@ -67,14 +67,14 @@ def check(engines: Sequence[str], tables: tuple[pa.Table, pa.Table]) -> None:
         assert outcome(engine, *tables) == expected, engine
 
 
-@settings(deadline=None, max_examples=cases(8))
+@settings(deadline=None, max_examples=cases(4))
 @given(runs())
 def test_comparisons_agree_on_every_engine(tables: tuple[pa.Table, pa.Table]) -> None:
     check(ENGINES, tables)
 
 
 @pytest.mark.spark
-@settings(deadline=None, max_examples=cases(6))
+@settings(deadline=None, max_examples=cases(3))
 @given(runs())
 def test_comparisons_agree_on_spark(tables: tuple[pa.Table, pa.Table]) -> None:
     check([SPARK], tables)

@@ -146,6 +146,7 @@ def test_a_column_of_the_id_may_be_the_cluster(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("columns", ["id,label", "label,id"])
 @pytest.mark.parametrize("engine", ["polars", "duckdb"])
 def test_the_label_may_be_part_of_the_id(columns: str, engine: EngineName) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import polars as pl
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.budget import cases
@@ -61,7 +62,7 @@ def paired(frames: list[Any]) -> Any:
         return str(error)
 
 
-@settings(deadline=None, max_examples=cases(30))
+@settings(deadline=None, max_examples=cases(12))
 @given(examples(), st.randoms(use_true_random=False))
 def test_the_order_of_rows_changes_nothing(frame: pl.DataFrame, random: Any) -> None:
     shuffled = [run[random.sample(range(len(run)), len(run))] for run in runs(frame)]
@@ -94,6 +95,7 @@ def test_digests_depend_on_values_types_and_columns() -> None:
     assert digest(score=[1, 2], other=[3, 4]) == digest(score=[1.0, 2.0])
 
 
+@pytest.mark.extended
 def test_many_examples_take_little_time() -> None:
     n = 200_000
     rng = np.random.default_rng(1)

@@ -113,6 +113,7 @@ def test_pictures_need_the_extra_and_pages_do_not(monkeypatch):
     assert "<svg" in comparison._repr_html_()
 
 
+@pytest.mark.extended
 def test_results_present_themselves_in_a_fresh_interpreter():
     """The package root, which any import of a part of it runs, names the presenters."""
     code = (

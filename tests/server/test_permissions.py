@@ -54,6 +54,7 @@ def guarded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         yield Guarded(server, store, experiment_id, (runs[0], runs[1]))
 
 
+@pytest.mark.slow
 def test_user_without_access_gets_403_on_every_byte(guarded: Guarded) -> None:
     """Regression: a server that read runs with its own rights showed them to everybody."""
     nobody = guarded.user("nobody")

@@ -53,6 +53,7 @@ def random_rows(rng: np.random.Generator, n: int) -> tuple[list[dict[str, Any]],
     return first, second
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("alternative", ["two-sided", "greater"])
 @pytest.mark.parametrize("name", STATISTICS)
 def test_against_all_swaps_and_scikit_learn(name: str, alternative: str) -> None:
@@ -76,6 +77,7 @@ def test_against_all_swaps_and_scikit_learn(name: str, alternative: str) -> None
     assert tested >= 8
 
 
+@pytest.mark.extended
 @each_with_engines(STATISTICS, "polars", "duckdb")
 def test_every_engine_counts_the_same(name: str, engine: Any) -> None:
     baseline, candidate = random_rows(np.random.default_rng(5), 60)
@@ -159,6 +161,7 @@ def test_kappa_of_two_classes_as_of_one_against_the_other() -> None:
     assert mcc[0].pvalue == pytest.approx(mcc[1].pvalue, rel=1e-9)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("name", ["cohen_kappa", "quadratic_weighted_kappa", "multiclass_mcc"])
 def test_leaderboards_agree_with_comparisons(name: str) -> None:
     rng = np.random.default_rng(6)

@@ -100,6 +100,7 @@ def test_against_enumeration(n: int) -> None:
     assert positive >= (3 if n == 8 else 0)
 
 
+@pytest.mark.extended
 def test_thousand_sentences_by_tilted_sampling() -> None:
     label, *systems = corpus(np.random.default_rng(1), 1000, longest=30)
     found = trackperm.compare(*(run(system, label) for system in systems), "bleu")

@@ -52,6 +52,7 @@ def test_against_enumeration_and_library(name: str):
     assert tested >= 4
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("name", DEFINITIONS)
 def test_against_enumeration_of_ten_examples(name: str):
     definition = DEFINITIONS[name]

@@ -41,6 +41,7 @@ def columns(seed: int, pattern: str = "probability_*", order: list[int] | None =
     return pl.DataFrame({"id": range(40), "label": LABEL, **own})
 
 
+@pytest.mark.extended
 @each_with_engines(STATISTICS, "duckdb")
 def test_columns_have_the_numbers_of_lists(name: str, engine: Any, tmp_path: Path) -> None:
     expected = trackperm.compare(lists(1), lists(2), name, parameters=LABELS)
@@ -233,6 +234,7 @@ def test_a_spec_is_checked_against_them(tmp_path: Path) -> None:
     assert problems(spec, ["id", "label", "probability_cat"])
 
 
+@pytest.mark.extended
 def test_inspect_finds_them(tmp_path: Path) -> None:
     columns(1).write_csv(tmp_path / "run.csv")
     shown = invoke("inspect", tmp_path / "run.csv")

@@ -139,6 +139,7 @@ LARGE = {
 }
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("text", LARGE.values(), ids=LARGE)
 def test_the_largest_files_take_seconds_at_most(text: str) -> None:
     started = time.process_time()

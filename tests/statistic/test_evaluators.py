@@ -146,6 +146,7 @@ def frame(rows: Sequence[Example]) -> pl.DataFrame:
     return pl.DataFrame([{"id": i, **row} for i, row in enumerate(rows)])
 
 
+@pytest.mark.sample(9)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("name", CASES)
 def test_against_the_library_over_all_swaps(name: str, seed: int) -> None:
@@ -177,6 +178,7 @@ def test_a_missing_answer(name: str) -> None:
     )
 
 
+@pytest.mark.extended
 @each_with_engines(CASES, "duckdb")
 def test_every_engine_counts_the_same(name: str, engine: Any) -> None:
     case = CASES[name]
@@ -192,6 +194,7 @@ def test_every_engine_counts_the_same(name: str, engine: Any) -> None:
 LOGGED = ["rmse", "r2", "cohen_kappa", "quadratic_weighted_kappa", "weighted_f1", "multiclass_mcc", "ece"]
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("name", LOGGED)
 def test_logged_results_are_verified(name: str, tmp_path: Path) -> None:
     """The counts and the document of the statistic are enough to compute the result again."""

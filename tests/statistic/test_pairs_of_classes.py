@@ -89,6 +89,7 @@ def test_against_scikit_learn(name: str, form: str) -> None:
     )
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("clustered", [False, True], ids=["examples", "clusters"])
 def test_against_all_swaps(name: str, clustered: bool) -> None:

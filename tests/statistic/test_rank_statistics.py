@@ -49,6 +49,7 @@ def frames(rows: dict[str, Any], *sides: Any) -> list[pl.DataFrame]:
     return [pl.DataFrame({"id": range(len(own)), **rows, "score": own}) for own in sides]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", SCORES)
 @pytest.mark.parametrize("scale", ["ranks", "raw"])
 def test_against_all_swaps(name: str, scale: str) -> None:
@@ -73,6 +74,7 @@ def test_against_all_swaps(name: str, scale: str) -> None:
             assert found.pvalue == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("name", SCORES)
 def test_strata_and_clusters_against_all_swaps(name: str) -> None:
     rng = np.random.default_rng(20)
@@ -137,6 +139,7 @@ def test_monte_carlo_is_labelled(name: str) -> None:
     assert "the rank of an example depends on the others" in str(found.interval_unavailable)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("name", "keys"),
     [
@@ -161,6 +164,7 @@ def test_verified_from_the_logged_codes(name: str, keys: list[str]) -> None:
     assert [check.what for check in verify_files(files).checks if not check.matches]
 
 
+@pytest.mark.extended
 def test_leaderboards() -> None:
     rows, first, second = random_runs(np.random.default_rng(24), "spearman", 80, np.arange(1000.0))
     third = first + 1

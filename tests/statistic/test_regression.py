@@ -52,6 +52,7 @@ def expected_pvalue(score: Callable[[Values], Any], label: Any, first: Any, seco
     return float(found)
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("places", [0, 1, 3, 4])
 @pytest.mark.parametrize("name", NUMBERS)
 def test_numbers_against_all_swaps_and_scikit_learn(name: str, places: int) -> None:
@@ -88,6 +89,7 @@ def test_other_floats_are_computed_in_floats() -> None:
     assert "multiples of 2**-" in found.pairing.notes[0]
 
 
+@pytest.mark.extended
 @each_with_engines(NUMBERS, "polars", "duckdb")
 def test_every_engine_counts_the_same(name: str, engine: Any) -> None:
     rng = np.random.default_rng(4)
@@ -284,6 +286,7 @@ def test_correlations_of_equal_numbers_are_0() -> None:
     assert (found.baseline_score, found.candidate_score, found.pvalue) == (0.0, 0.0, 1.0)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("name", ["r2", "pearson"])
 def test_large_integers_are_exact(name: str) -> None:
     """Times in seconds: squares of integers are exact, those of floats are rounded."""

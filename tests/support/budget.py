@@ -10,10 +10,10 @@ Measured = Callable[..., None]
 
 NIGHTLY = os.environ.get("TRACKPERM_NIGHTLY") == "1"
 
-CASES = 50
+CASES = 25
 """Of a test that does not say how many it needs."""
 
-MORE = 10
+MORE = 20
 """How many times as many are drawn at night."""
 
 

@@ -147,6 +147,7 @@ def runs(n: int = N) -> tuple[pa.Table, pa.Table]:
 
 @kinds
 class TestComparisons:
+    @pytest.mark.sample(2)
     @pytest.mark.parametrize("engine", ["auto", "duckdb"])
     def test_a_column_that_is_not_used_is_not_read(self, kind: str, engine: Any) -> None:
         """Nor is it where ids, the unit and the statistic are inferred, and slices are made."""
@@ -256,6 +257,7 @@ class TestDuckDB:
             found = trackperm.compare(*frames, "accuracy", columns={"id": "ID"}, engine=engine)
             assert (found.baseline_score, found.n_examples) == (1.0, N)
 
+    @pytest.mark.sample(4)
     @pytest.mark.parametrize("engine", ["polars", "duckdb"])
     @pytest.mark.parametrize(
         ("id_", "answer"),

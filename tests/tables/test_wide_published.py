@@ -30,6 +30,7 @@ def test_topics_of_trec(identifier: str) -> None:
     check_reference(identifier, *files, "-s", "mean", "--by-position")
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("identifier", reference_data.spread(named("wmt17_ter"), 2))
 def test_edits_of_translations(identifier: str) -> None:
     """Corpus TER is edits over words of the references, the same for all: the p-value is that of the sum."""

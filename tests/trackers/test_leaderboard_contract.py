@@ -160,6 +160,7 @@ def test_two_that_are_logged_at_once_keep_their_places(
         )
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("store", ["mlflow-sqlite", "wandb-online"], indirect=True)
 def test_runs_are_tagged_with_the_adjusted_p_on_request(
     store: TrackerStore, experiment: str, runs: dict[str, str]
@@ -201,6 +202,7 @@ def test_where_it_is_logged(store: TrackerStore, experiment: str, runs: dict[str
     assert len(store.comparisons(experiment, "leaderboard")) == 1
 
 
+@pytest.mark.extended
 def test_runs_that_the_tracker_lists_are_taken_where_references_are(
     store: TrackerStore, experiment: str, runs: dict[str, str]
 ):
@@ -217,6 +219,7 @@ def test_runs_that_the_tracker_lists_are_taken_where_references_are(
     assert [published.look for published in trackperm.log(both)] == [1, 2]
 
 
+@pytest.mark.extended
 def test_two_references_to_one_run(store: TrackerStore, experiment: str, runs: dict[str, str]):
     """A baseline that another reference names is one of the runs; listed twice, it is refused."""
     if Path(experiment).is_absolute():

@@ -89,6 +89,7 @@ def test_a_comparison_that_is_not_there_is_bad_input(store: TrackerStore, tracke
         tracker.comparison("x/y/z")
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("locator", ["nobody", "", "日本"])
 def test_runs_that_are_not_comparisons_are_bad_input(
     tracker: Tracker, pair: tuple[TrackedRun, TrackedRun], locator: str

@@ -88,6 +88,7 @@ def test_a_changed_comparison_is_the_same_run(
     assert (kept.locator, kept.description) == (first.run.reference.locator, "another")
 
 
+@pytest.mark.extended
 def test_another_key_is_another_comparison(
     store: TrackerStore, tracker: Tracker, experiment: str, pair: tuple[TrackedRun, TrackedRun]
 ):
@@ -98,6 +99,7 @@ def test_another_key_is_another_comparison(
     }
 
 
+@pytest.mark.extended
 @on_servers
 def test_both_runs_are_tagged_on_request_and_the_newest_comparison_counts(
     store: TrackerStore, tracker: Tracker, experiment: str, pair: tuple[TrackedRun, TrackedRun]
@@ -184,6 +186,7 @@ _TOO_MUCH: dict[str, Callable[[], dict[str, object]]] = {
 }
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("case", _TOO_MUCH)
 def test_what_the_tracker_would_cut_or_change_is_refused_before_anything_is_written(
     store: TrackerStore, tracker: Tracker, experiment: str, pair: tuple[TrackedRun, TrackedRun], case: str

@@ -33,6 +33,7 @@ def test_a_run_is_found_by_its_locator(store: TrackerStore, tracker: Tracker, ex
     assert found.name == "forest"
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "artifact",
     [
@@ -92,6 +93,7 @@ def test_several_tables_are_listed_and_one_is_chosen(store: TrackerStore, tracke
     assert tracker.read(run, f"{test}::id").frame["prediction"].to_list() == ["z"]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("artifact", ["dve.json", "eval", "eval/none.json", "../dev.json", "/etc/passwd", ""])
 def test_missing_artifacts_are_refused(store: TrackerStore, tracker: Tracker, experiment: str, artifact: str):
     two = {"dev.json": PREDICTIONS, "eval/test.parquet": {"id": ["z"]}}

@@ -107,10 +107,10 @@ class TestOptions:
         if not isinstance(self.mid_p, bool | np.bool_):
             raise InputError(f"`mid_p` is {self.mid_p!r}; expected True or False")
         if self.n_samples is not None:
-            _require_integer("samples", self.n_samples, 1)
-        _require_integer("seed", self.seed, 0)
+            require_integer("samples", self.n_samples, 1)
+        require_integer("seed", self.seed, 0)
         if self.exceedances is not None:
-            _require_integer("exceedances", self.exceedances, 1)
+            require_integer("exceedances", self.exceedances, 1)
         if self.mid_p and self.method in ("monte-carlo", "tilted"):
             raise InputError("the mid-p-value needs an exact method", hint="omit `--mid-p` or `--method`.")
         if self.exceedances is not None and self.method not in ("auto", "monte-carlo"):
@@ -138,7 +138,8 @@ class TestOptions:
         return self if self.alternative is not None else replace(self, alternative=alternative)
 
 
-def _require_integer(option: str, value: object, smallest: int) -> None:
+def require_integer(option: str, value: object, smallest: int) -> None:
+    """Refuse a value of an option that is not an integer of at least `smallest`."""
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < smallest:
         raise InputError(f"`--{option}` is {value!r}; expected an integer of at least {smallest}")
 

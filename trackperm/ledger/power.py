@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, overload
 
@@ -10,7 +11,8 @@ from trackperm.choices import Alternative, MissingRule, Repeats, Unit
 from trackperm.comparison.compare import compare
 from trackperm.comparison.equivalence_plan import EquivalencePlan, plan_equivalence
 from trackperm.comparison.sample_size import Plan, plan_from_pilot, plan_paired
-from trackperm.errors import InputError
+from trackperm.errors import InputError, InputTypeError
+from trackperm.exact.options import require_integer, require_level
 from trackperm.exact.power.simulated import N_RESAMPLES
 from trackperm.ledger.past_comparisons import PastPlan, plan_from_past
 from trackperm.statistic import Statistic
@@ -158,8 +160,8 @@ def power(
 
     Raises
     ------
-    InputError
-        If not exactly one source is given, or no plan can be made from it.
+    InputError, InputTypeError
+        If not exactly one source is given, no plan can be made from it, or an option is no number.
     TrackerError
         If a tracker cannot be reached or refuses.
     CapacityError
@@ -175,6 +177,12 @@ def power(
     >>> trackperm.power(margin=0.03, discordance=0.1).needed
     1026
     """
+    numbers = {"difference": difference, "margin": margin, "discordance": discordance, "power": power}
+    _require_numbers({name: value for name, value in numbers.items() if value is not None})
+    require_level(alpha)
+    if n_examples is not None:
+        require_integer("examples", n_examples, 1)
+    require_integer("seed", seed, 0)
     _require_one_source(baseline, discordance, experiment)
     if experiment is None and test_set is not None:
         raise InputError("`--test-set` needs an experiment", hint="add `--experiment`.")
@@ -223,6 +231,12 @@ def power(
     if margin is not None:
         return plan_equivalence(margin, pilot, **equivalence)
     return plan_from_pilot(pilot, difference=difference, **sought, **drawn)
+
+
+def _require_numbers(values: Mapping[str, object]) -> None:
+    for name, value in values.items():
+        if isinstance(value, bool) or not isinstance(value, Real):
+            raise InputTypeError(f"`{name}` is {value!r}; expected a number")
 
 
 def _require_pilot(options: Mapping[str, Any]) -> None:

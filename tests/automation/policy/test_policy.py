@@ -115,6 +115,7 @@ DECIDES_NOTHING = {
 }
 
 
+@pytest.mark.sample(7)
 @pytest.mark.parametrize(
     ("old", "new", "decides"),
     [*((*each, True) for each in DECIDES.items()), *((*each, False) for each in DECIDES_NOTHING.items())],

@@ -112,4 +112,4 @@ class Model(RuleBasedStateMachine):
 
 
 TestModel = Model.TestCase
-TestModel.settings = settings(max_examples=cases(40), stateful_step_count=25, deadline=None)
+TestModel.settings = settings(max_examples=cases(20), stateful_step_count=25, deadline=None)

@@ -79,6 +79,7 @@ def test_other_predictions_of_that_name_are_not_compared(runs: Script):
     assert str(path) in runs.told
 
 
+@pytest.mark.extended
 def test_a_tracker_that_does_not_answer_costs_the_budget_and_nothing_is_lost(runs: Script):
     with silent_server() as uri:
         found = [mlflow_run("a" * 32, uri)]

@@ -237,6 +237,7 @@ def test_an_exception_passes_through_and_nothing_is_compared(runs: Script):
     assert not runs.state.exists()
 
 
+@pytest.mark.extended
 def test_a_tracker_that_does_not_answer_costs_the_budget(runs: Script):
     with silent_server() as uri:
         path = runs.policy_file(tracking_uri=uri)

@@ -136,6 +136,7 @@ def test_a_sender_can_read_why_its_long_body_is_refused(site: Site):
         assert status(connection.recv(65536)) == 413
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     "trickle",
     [
@@ -180,6 +181,7 @@ def test_many_slow_connections(site: Site, monkeypatch: pytest.MonkeyPatch):
         assert threading.active_count() - before <= http.MOST_AT_ONCE
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     "opening",
     [b"", b"POST /wandb HTTP/1.1\r\n", signed_raw(b"", b"Content-Length: 65536")],

@@ -120,6 +120,7 @@ def test_nobody_reads_its_lines_any_more(tmp_path: Path, options: list[str]):
     assert [entry.candidate for entry in Queue(tmp_path / "state").entries()] == ["wandb:team/digits/x"]
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     "option",
     [

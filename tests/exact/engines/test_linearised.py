@@ -116,6 +116,7 @@ def test_the_ends_contain_exact_pvalues() -> None:
     assert np.median(widths) < 1.0
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "lift", [0.0, 0.12, *(pytest.param(lift, marks=pytest.mark.extended) for lift in (0.05, 0.25))]
 )
@@ -137,6 +138,7 @@ def test_the_ends_contain_pvalues_of_the_lattice(lift: float, side: Any) -> None
         assert bracket.error_bound < 1.0 or n == 200 or exact.log10_pvalue < -30.0
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(("n", "seed"), [(24, 0), (30, 1), (36, 2)])
 def test_the_ends_contain_pvalues_of_rank_four(n: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -240,6 +242,7 @@ def test_auto_takes_certified_ends_where_they_are_tight() -> None:
     assert low < far.estimate.log10 < by_name.log10_pvalue
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("candidate", [0.602, pytest.param(0.613, marks=pytest.mark.extended)])
 def test_estimates_are_within_the_ends(candidate: float) -> None:
     problem = class_predictions(100_000, 20, 0.6, candidate)

@@ -442,6 +442,7 @@ def test_memory_stays_below_the_estimate(n_threads: int) -> None:
         tracemalloc.stop()
 
 
+@pytest.mark.extended
 def test_more_ways_to_swap_than_an_integer_is_written_with():
     """Python writes no integer of more than 4,300 digits."""
     rng = np.random.default_rng(5)

@@ -178,6 +178,7 @@ def test_a_difference_without_an_error_is_the_most_extreme() -> None:
     assert studentized_test(swapped, observed, PRECISION, once(observed), alternative="greater").pvalue == 1.0
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", STATISTICS)
 @pytest.mark.parametrize("alternative", ["two-sided", "greater"])
 def test_exact_under_exchangeability(name: str, alternative: Alternative) -> None:

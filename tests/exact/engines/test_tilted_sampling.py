@@ -101,6 +101,7 @@ def test_exchanging_the_runs_changes_nothing() -> None:
     )
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("n", "rates", "seed"),
     [(30, (0.7, 0.6), 0), (40, (0.8, 0.6), 1), (40, (0.6, 0.8), 2), (60, (0.95, 0.6), 3)],

@@ -106,6 +106,7 @@ def expanded(h: RealStatistic, exponent: float, scale: float) -> tuple[Recorded,
     return deviations, Expander(deviations, variables).expand(h)
 
 
+@pytest.mark.extended
 def test_remainders_at_points_within_the_bounds() -> None:
     rng = np.random.default_rng(0)
     n_checked, closest = 0, 0.0
@@ -175,6 +176,7 @@ def test_products_of_the_two_runs_cancel() -> None:
     assert 7.0 < bounds[1] / bounds[0] < 9.5
 
 
+@pytest.mark.extended
 def test_numbers_beyond_the_range_of_floats_have_no_expansion() -> None:
     x = RealStatistic.variable(0, 4)
     for h in (

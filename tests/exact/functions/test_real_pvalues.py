@@ -73,7 +73,7 @@ def rounded(oracle: Callable[[Point], Decimal]) -> Callable[[Point], Fraction]:
 METHODS = st.sampled_from(["auto", "enumerate", "lattice"])
 
 
-@settings(deadline=None, max_examples=cases(150))
+@settings(deadline=None, max_examples=cases(60))
 @given(
     TREES,
     st.lists(st.tuples(*[st.tuples(*[st.integers(-2, 4)] * 3)] * 2), min_size=1, max_size=6),
@@ -263,6 +263,7 @@ def test_ties_of_a_callable_do_not_depend_on_blocks() -> None:
     np.testing.assert_array_equal(found, np.concatenate(fewer))
 
 
+@pytest.mark.extended
 def test_samples_stay_small_and_within_reach() -> None:
     rng = np.random.default_rng(0)
     observed = np.unique(rng.integers(0, 10**6, size=(200_000, 2)), axis=0)

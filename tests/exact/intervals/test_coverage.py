@@ -279,6 +279,7 @@ def _calibration(seed: int, gaps: tuple[float, float], n: int = 300) -> list[pl.
     ]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", range(6))
 def test_no_interval_near_a_bend_of_the_statistic(seed: int) -> None:
     """Regression: +0.027 to +0.95 for a difference of 0.055 in calibration error denied equivalence."""

@@ -104,6 +104,7 @@ def test_few_influential_examples_have_no_interval() -> None:
     assert interval_of_pairs(none) == "no example has an influence on the difference, so its size is unknown"
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("law", "truth"),
     [

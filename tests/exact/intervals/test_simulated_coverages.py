@@ -11,6 +11,7 @@ from scipy.special import ndtri
 from trackperm.exact.intervals import Interval, score_interval, why_not_scored
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_difference_is_in_the_interval_exactly_if_it_is_not_rejected(name: str) -> None:
     simulation = Simulation(name)

@@ -195,6 +195,7 @@ def test_sums_that_may_overflow_are_refused() -> None:
         ranked_pairs(scores, Roles(*[zeros] * 6), terms, np.ones((1, 1, 3), dtype=bool))
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(("n", "share", "most"), [(40, 0.3, 0.07), (100, 0.3, 0.07)])
 def test_level_of_ranks(n: int, share: float, most: float) -> None:
     """With 600 samples, a level of 0.05 exceeds 0.07 once in 60 times; the seed is fixed."""

@@ -35,6 +35,7 @@ from trackperm.exact.power.equivalence import (
 ALPHA = 0.05
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("n", "discordance", "difference", "margin", "alpha"),
     [
@@ -76,6 +77,7 @@ def test_without_discordant_examples_half_an_example_is() -> None:
     assert PairedLaw.of(scores).discordance == 1.5 / 21
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(("n", "margin_in_deviations", "share"), [(60, 3.0, 0.0), (100, 4.0, 0.5)])
 def test_of_shifts_it_is_that_of_simulated_data(
     n: int, margin_in_deviations: float, share: float, measured: Measured
@@ -104,6 +106,7 @@ def f1_population() -> tuple[np.ndarray, np.ndarray]:
     return pairs, law
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(("n", "margin"), [(150, 0.12), (1000, 0.05)])
 def test_of_f1_it_is_that_of_simulated_data(n: int, margin: float, measured: Measured) -> None:
     rng, n_sets = np.random.default_rng(n), cases(60)
@@ -124,6 +127,7 @@ def test_of_f1_it_is_that_of_simulated_data(n: int, margin: float, measured: Mea
     assert binom.ppf(1e-3, n_sets, power - 0.05) <= found <= binom.ppf(1 - 1e-3, n_sets, power + 0.05)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("sample", "truth", "margin"),
     [

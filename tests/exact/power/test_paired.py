@@ -100,6 +100,7 @@ SETTINGS = [
 ]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("listed", [needed.LISTED, 0], ids=["listed", "in-stretches"])
 @pytest.mark.parametrize(("difference", "discordance", "power", "alpha", "alternative"), SETTINGS)
 def test_examples_needed_against_every_number(

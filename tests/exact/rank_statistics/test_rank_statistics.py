@@ -60,6 +60,7 @@ def test_scores_after_random_exchanges(name: str) -> None:
             assert [side[draw] for side in found] == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("alternative", ["two-sided", "less", "greater"])
 def test_a_correlation_without_ties_is_exact_as_all_exchanges_say(alternative: Any) -> None:
     rng = np.random.default_rng(1)
@@ -123,6 +124,7 @@ def test_draws_depend_on_the_seed_alone(name: str) -> None:
     assert round(again.pvalue * (stopped.n_samples + 1)) - 1 == 20
 
 
+@pytest.mark.extended
 def test_the_level_is_kept_by_few_draws() -> None:
     rng = np.random.default_rng(5)
     n_rejected = 0

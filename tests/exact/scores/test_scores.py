@@ -84,6 +84,7 @@ def test_floats_are_exact_or_their_rounding_is_noted(values: list[float]) -> Non
         assert all(change <= abs(Fraction(y)) / 2**49 for change, y in zip(changes, values, strict=True))
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("single", [False, True])
 def test_arbitrary_reals_are_rarely_taken_for_decimals_or_fractions(single: bool) -> None:
     reals = np.random.default_rng(3).random(1000)

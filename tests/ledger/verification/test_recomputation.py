@@ -132,6 +132,7 @@ def rewritten(
     return {**files, path: buffer.getvalue()}
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("name", CASES)
 def test_logged_values_are_recomputed(name: str, tmp_path: Path):
     comparison = CASES[name](tmp_path)
@@ -317,6 +318,7 @@ def test_any_changed_byte_of_spec_or_counts_is_detected_or_harmless(data: st.Dat
         assert pl.read_parquet(bytes(content)).equals(pl.read_parquet(original[path]))
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("name", ["count_table", "discordant"])
 def test_a_table_on_which_the_reader_aborts_is_seen(
     files: dict[str, bytes], name: str, monkeypatch: pytest.MonkeyPatch

@@ -142,6 +142,7 @@ class TestTwoClasses:
         assert error.message.endswith(" has 'no' (30), 'yes' (5)")
         assert error.hint == "`--set positive=yes` or `--set positive=no` chooses the class."
 
+    @pytest.mark.sample(7)
     @pytest.mark.parametrize("name", OF_ONE_CLASS)
     @pytest.mark.parametrize("given", [{}, {"positive": 1}, {"positive": "1"}], ids=str)
     def test_text_0_and_1_are_0_and_1(self, name: str, given: dict[str, Any]) -> None:

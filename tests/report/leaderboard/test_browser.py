@@ -48,6 +48,7 @@ def chrome() -> Iterator[Browser]:
         yield started
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     "name",
     [pytest.param(name, marks=[] if name in FIRST else pytest.mark.extended) for name in BOARDS],

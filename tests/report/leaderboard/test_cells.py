@@ -69,6 +69,7 @@ def test_the_lead_names_all_that_are_first_and_never_calls_undecided_runs_equal(
     assert against == "the baseline m0 has accuracy 0.5000, rank 2"
 
 
+@pytest.mark.extended
 def test_ten_groups_have_letters_and_more_have_ranks() -> None:
     few, many, by = sweep(8), sweep(40), sweep(40, correction="by")
     assert {"group", "possible ranks"} < set(cells.cells(few).header)

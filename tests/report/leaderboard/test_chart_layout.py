@@ -19,6 +19,7 @@ BOARDS = {
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", BOARDS)
 def test_positions_are_those_of_the_numbers(name: str) -> None:
     board = BOARDS[name]()
@@ -55,6 +56,7 @@ def test_the_open_side_of_a_one_sided_interval_reaches_the_edge() -> None:
     assert all(sum(interval) == pytest.approx(100.0) for interval in drawn)
 
 
+@pytest.mark.extended
 def test_at_most_two_hundred_runs_are_drawn_and_the_rest_is_named() -> None:
     board = of_scores(*range(100, 100 + MOST_ROWS + 5), n=400)
     chart = chart_layout(board)

@@ -90,7 +90,12 @@ def test_files_are_written_in_the_format_of_their_names(runs: list[str], tmp_pat
 
 def test_stars_are_optional(runs: list[str]) -> None:
     assert "***" not in printed(*runs)
-    assert "***" in printed(*runs, "--stars")
+    with_stars = printed(*runs, "--stars")
+    assert "***" in with_stars
+    assert (
+        "\nstars: adjusted p * below 0.05, ** below 0.01, *** below 0.001; verdicts are at level 0.05\n"
+        in with_stars
+    )
 
 
 def test_names_are_not_markup(tmp_path: Path) -> None:
@@ -117,6 +122,7 @@ def store(tmp_path: Path) -> MlflowStore:
     return store
 
 
+@pytest.mark.extended
 @pytest.mark.tracker
 def test_all_runs_of_an_experiment(store: MlflowStore) -> None:
     text = printed("--experiment", "mlflow:digits", "--tracking-uri", store.uri)
@@ -132,6 +138,7 @@ def test_all_runs_of_an_experiment(store: MlflowStore) -> None:
     assert not store.comparisons("digits", "leaderboard")
 
 
+@pytest.mark.extended
 @pytest.mark.tracker
 def test_it_is_logged_on_request(store: MlflowStore) -> None:
     def said(*arguments: str, command: str = "leaderboard") -> tuple[str, str]:

@@ -15,6 +15,7 @@ from trackperm.server.jobs.process import ServerAdapter
 pytestmark = pytest.mark.tracker
 
 
+@pytest.mark.extended
 def test_every_scheme_leads_to_public_routes() -> None:
     found = python(
         "from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository\n"

@@ -33,6 +33,7 @@ EXPRESSIONS = [
 UNITS = st.sampled_from([Fraction(1), Fraction(1, 10), Fraction(1, 3), Fraction(5, 2), Fraction(1, 2**20)])
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("text", EXPRESSIONS)
 @given(UNITS, UNITS, st.lists(st.integers(-30, 30), min_size=6, max_size=6))
 def test_against_fractions(text: str, a: Fraction, b: Fraction, counts: list[int]) -> None:

@@ -152,6 +152,7 @@ class TestOutOfReach:
             tracker.publish(publication(run))
         assert not http_store.comparisons(experiment)
 
+    @pytest.mark.extended
     def test_permission_to_write_artifacts_is_denied(
         self, http_store: MlflowStore, proxy: FaultyProxy, experiment: str
     ):
@@ -349,6 +350,7 @@ class TestDiscovery:
             logged.store.client.set_tag(logged.id, "mlflow.loggedArtifacts", note)
             assert logged.ids() == IDS
 
+    @pytest.mark.extended
     def test_too_many_folders_are_not_half_searched(self, logged: Logged):
         logged.table()
         for i in range(70):

@@ -18,6 +18,7 @@ from trackperm.trackers.base import open_tracker
 from trackperm.trackers.wandb.offline import find_offline_run, is_offline_run, read_offline_run
 
 
+@pytest.mark.extended
 def test_what_is_an_offline_run(offline_runs: OfflineRuns, monkeypatch: pytest.MonkeyPatch):
     folder = offline_runs["forest"]
     assert is_offline_run(str(folder))

@@ -16,6 +16,7 @@ from trackperm.trackers.wandb.tracker import WandbTracker
 pytestmark = [pytest.mark.tracker, pytest.mark.contract]
 
 
+@pytest.mark.extended
 def test_an_offline_comparison_is_listed_and_verified_until_a_file_of_it_is_changed(tmp_path: Path):
     for name, right in (("old", [True, False] * 6), ("new", [True] * 12)):
         answers(right).write_csv(tmp_path / f"{name}.csv")

@@ -243,8 +243,8 @@ def method(board: Leaderboard) -> str:
     )
 
 
-def legend(board: Leaderboard) -> list[str]:
-    """Return sentences about the meaning of the columns."""
+def legend(board: Leaderboard, *, stars: bool = False) -> list[str]:
+    """Return sentences about the meaning of the columns, and of `stars` if they are shown."""
     other = "the best run" if board.baseline is None else "the baseline"
     sentences = [f"▲ better, ▼ worse than {other}; ≈ undecided, which does not prove equality"]
     if board.baseline is None and shows_groups(board):
@@ -254,6 +254,9 @@ def legend(board: Leaderboard) -> list[str]:
             "possible ranks: those that no significant difference rules out, "
             f"together for all runs at level {board.alpha:g}"
         )
+    if stars:
+        levels = ", ".join(f"{mark} below {level:g}" for level, mark in reversed(STARS))
+        sentences.append(f"stars: adjusted p {levels}; verdicts are at level {board.alpha:g}")
     sentences += _intervals(board, other)
     if board.alternative != "two-sided":
         sentences.append(one_sided(board.alternative))

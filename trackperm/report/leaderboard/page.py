@@ -23,7 +23,7 @@ def html(board: Leaderboard, *, stars: bool = False) -> str:
         table=parts.cells(board, stars=stars),
         roles=[parts.role(board, place) for place in range(len(board.rows))],
         chart=chart,
-        legend=parts.legend(board),
+        legend=parts.legend(board, stars=stars),
         notes=parts.notes(board),
         incomplete=parts.incomplete(board),
         pairs=cells_of_pairs(board) if has_pairs(board) and few else None,

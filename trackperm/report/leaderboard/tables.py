@@ -53,7 +53,7 @@ def latex(board: Leaderboard, *, stars: bool = False) -> str:
     sentences = [
         parts.summary(board),
         parts.method(board),
-        *parts.legend(board),
+        *parts.legend(board, stars=stars),
         *parts.notes(board),
         *(f"incomplete: {name}: {reason}" for name, reason in parts.incomplete(board)),
     ]

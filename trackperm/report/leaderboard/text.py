@@ -26,7 +26,7 @@ def lines(board: Leaderboard, *, stars: bool = False) -> list[str]:
         *aligned(rows, right={i for i, numeric in enumerate(table.numeric) if numeric}),
         "",
         *([] if names.sentence is None else [names.sentence]),
-        *parts.legend(board),
+        *parts.legend(board, stars=stars),
         f"scope: {parts.SCOPE}",
         *parts.notes(board),
         *(f"incomplete: {name}: {shorten(reason, _REASON)}" for name, reason in parts.incomplete(board)),
@@ -56,7 +56,7 @@ def markdown(board: Leaderboard, *, stars: bool = False, remarks: Sequence[str] 
             for sentence in (
                 parts.method(board),
                 *([] if names.sentence is None else [names.sentence]),
-                *parts.legend(board),
+                *parts.legend(board, stars=stars),
                 f"scope: {parts.SCOPE}",
                 *parts.notes(board),
                 *remarks,

@@ -88,6 +88,7 @@ def check_every_point(region: Region, reach: Reach, window: Window) -> None:
     np.testing.assert_array_equal(painted(found.undefined, window), expected == UNDEFINED)
 
 
+@pytest.mark.sample(30)
 @pytest.mark.parametrize("upper", [True, False])
 @pytest.mark.parametrize("strict", [True, False])
 @pytest.mark.parametrize("size", EXAMPLES)
@@ -115,6 +116,7 @@ def test_poles_cost_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
             region_rows(region, window_rows(window), reach, BUDGET)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("width", [0, 1, 2, 9, 14])
 @pytest.mark.parametrize("name", ["double line", "steep double line", "ties beyond floats"])
 def test_strips_of_few_points(name: str, width: int) -> None:

@@ -104,6 +104,7 @@ def no_grid(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tail_module, "grid_tail", refuse)
 
 
+@pytest.mark.sample(12)
 @pytest.mark.usefixtures("no_grid")
 @pytest.mark.parametrize("mid_p", [False, True])
 @pytest.mark.parametrize("alternative", oracles.ALTERNATIVES)
@@ -121,6 +122,7 @@ def test_against_all_swaps(name: str, alternative: Alternative, mid_p: bool) -> 
     assert 3 in ranks
 
 
+@pytest.mark.sample(4)
 @pytest.mark.usefixtures("no_grid")
 @pytest.mark.parametrize("alternative", oracles.ALTERNATIVES)
 @pytest.mark.parametrize("name", REAL)
@@ -308,6 +310,7 @@ GOLD = {
 }
 
 
+@pytest.mark.sample(6)
 @pytest.mark.usefixtures("no_grid")
 @pytest.mark.parametrize("alternative", oracles.ALTERNATIVES)
 @pytest.mark.parametrize("kind", [RationalStatistic, RealStatistic])
@@ -334,6 +337,7 @@ def test_forms_of_counts_that_all_matter_stay() -> None:
         assert in_fewer_forms(difference(score, RationalStatistic), histogram, lattice) is None
 
 
+@pytest.mark.extended
 def test_narrow_windows_leave_out_what_they_say() -> None:
     """Coins of one axis are independent of the others: binomial tails under a tilt, by integers."""
     law = SwapDistribution(np.eye(3, dtype=np.int64), np.array([40, 300, 2_000]))
