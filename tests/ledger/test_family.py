@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
 import math
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +99,12 @@ def test_a_logged_comparison_verifies_until_it_is_changed(ledger: Ledger):
     assert result.exit_code == 4
     (line,) = (line for line in result.stdout.splitlines() if line.startswith("MISMATCH"))
     assert "metric accuracy/p_value" in line
+    with contextlib.closing(sqlite3.connect(ledger.store.uri.removeprefix("sqlite:///"))) as database:
+        for table in ("latest_metrics", "metrics"):
+            database.execute(f"DELETE FROM {table} WHERE run_uuid = ?", [run.reference.locator])
+        database.commit()
+    verification = trackperm.verify(str(run.reference), tracking_uri=ledger.store.uri)
+    assert "metric accuracy/p_value" in {check.what for check in verification.checks if not check.matches}
 
 
 def test_an_experiment_lists_all_families(ledger: Ledger):

@@ -228,8 +228,8 @@ class LoggedComparison:
         Whether writing was completed.
     tags : mapping of str to str
         Tags of the publication and its key; an unfinished one may lack some.
-    metrics : mapping of str to float
-        Metrics of the publication; empty where reading them needs more than finding the run.
+    metrics : mapping of str to float, or None
+        Metrics of the publication; None where reading them needs more than finding the run.
     is_beginning : bool
         Whether another process has just created the run and may not have written `created` yet.
     """
@@ -238,7 +238,7 @@ class LoggedComparison:
     created: datetime | None
     is_finished: bool
     tags: Mapping[str, str]
-    metrics: Mapping[str, float] = field(default_factory=dict)
+    metrics: Mapping[str, float] | None = None
     is_beginning: bool = False
 
     @property

@@ -341,8 +341,10 @@ def _of_tracker(logged: LoggedComparison, data: Mapping[str, Any], again: Compar
     }
     for name, value in expected.items():
         yield Check.equal(f"tag {name}", logged.tags.get(name), value)
+    if logged.metrics is None:
+        return
     computed = metrics(again)
-    for name in sorted(computed) if logged.metrics else ():
+    for name in sorted(computed):
         wanted = computed[name]
         tolerance = CLOSE if again.error_bound >= 1 else CLOSE + 2 * again.error_bound
         if name.endswith("/error_bound"):
