@@ -21,6 +21,8 @@ from support.wandb_standin import Standin, environment
 
 keep_in_place()
 
+NOT_BY_DEFAULT = ("extended", "slow", "nightly", "spark", "training")
+
 SERVICE = "WANDB_SERVICE"
 """Where wandb tells processes of its own service: never restored, for that may have ended."""
 
@@ -119,19 +121,27 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _leave_all_but_samples(items: list[pytest.Item]) -> None:
-    """Of the cases of a test with the mark `sample`, mark all but so many as `extended`, evenly spread."""
+    """Of the cases of a test with the mark `sample`, keep so many, evenly spread, by default."""
     cases_of: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
         if item.get_closest_marker("sample"):
             cases_of[item.nodeid.partition("[")[0]].append(item)
     for of_test in cases_of.values():
-        others = ("extended", "slow", "nightly", "spark", "training")
-        usual = [item for item in of_test if not any(map(item.get_closest_marker, others))]
-        (number,) = of_test[0].get_closest_marker("sample").args
-        kept = {i * len(usual) // number for i in range(number)}
-        for i, item in enumerate(usual):
-            if i not in kept:
-                item.add_marker("extended")
+        sample = of_test[0].get_closest_marker("sample")
+        if sample.args:
+            usual = [item for item in of_test if not any(map(item.get_closest_marker, NOT_BY_DEFAULT))]
+            _leave_all_but(*sample.args, usual, "extended")
+        if "spark" in sample.kwargs:
+            on_spark = [item for item in of_test if item.get_closest_marker("spark")]
+            by_day = [item for item in on_spark if not item.get_closest_marker("nightly")]
+            _leave_all_but(sample.kwargs["spark"], by_day, "nightly")
+
+
+def _leave_all_but(number: int, items: list[pytest.Item], mark: str) -> None:
+    kept = {i * len(items) // number for i in range(number)}
+    for i, item in enumerate(items):
+        if i not in kept:
+            item.add_marker(mark)
 
 
 def pytest_sessionfinish() -> None:

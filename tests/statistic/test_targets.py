@@ -125,7 +125,7 @@ SPELT_OTHERWISE = {
 }
 
 
-@pytest.mark.sample(70)
+@pytest.mark.sample(70, spark=10)
 @each_engine
 @pytest.mark.parametrize("text", [*AS_IN_PYTHON, *SPELT_OTHERWISE])
 def test_one_meaning_on_every_engine(engine: str, text: str) -> None:
@@ -142,7 +142,7 @@ LARGE = {
 }
 
 
-@pytest.mark.sample(24)
+@pytest.mark.sample(24, spark=4)
 @each_engine
 @pytest.mark.parametrize(
     "text", ["i + j", "i - j", "i * j", "-i", "abs(i)", "i ** 2", "i * j // j", "i % 7", "i // -1"]
@@ -182,6 +182,7 @@ def test_integers_that_decimals_cannot_hold_are_out_of_range(engine: str) -> Non
 @pytest.mark.parametrize(
     "engine", ["polars", "pandas", "pyarrow", "duckdb", pytest.param(SPARK, marks=pytest.mark.spark)]
 )
+@pytest.mark.sample(spark=2)
 @pytest.mark.parametrize("text", ["d == d", "d < 1", "min(d, 0) < 1", "where(i > 0, d, 0.5) > 0"])
 def test_nan_is_out_of_range(engine: str, text: str) -> None:
     found = counted(engine, text, {"i": [1, 1], "d": [math.nan, 0.5]})

@@ -63,6 +63,7 @@ class TestColumns:
         assert found.dtypes(["price", "score"]) == {"price": pl.Decimal(9, 2), "score": pl.Float64}
         assert found.head(2).n_rows == len(found.head(2).read(["a.b"])) == 2
 
+    @pytest.mark.sample(spark=3)
     @pytest.mark.parametrize("name", ROWS.column_names)
     def test_witnesses_tell_the_type_that_all_values_do(self, kind: str, name: str) -> None:
         found = query(kind)
