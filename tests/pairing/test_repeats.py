@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import combinations
+from pathlib import Path
 from statistics import fmean
 from typing import Any
 
@@ -287,3 +288,43 @@ class TestClusters:
             found = trackperm.compare(*frames, "accuracy", cluster="document", repeats=repeats)
             assert found.pvalue == pytest.approx(float(wanted), rel=1e-9)
             assert found.n_examples == 4
+
+
+@pytest.mark.parametrize(
+    ("repeats", "options"), [("mean", {}), ("pass_at_k", {"k": 1}), ("pass_hat_k", {"k": 1})]
+)
+def test_averages_that_are_fractions_within_strata(
+    tmp_path: Path, repeats: str, options: dict[str, int]
+) -> None:
+    """The mean over strata keeps its strata where averages have a unit of their own."""
+    parameters = f"parameters: {options}\n" if options else ""
+    path = tmp_path / "s.yaml"
+    path.write_text(
+        "name: s\ncounts: {correct: prediction == label, n: 1}\nscore: correct / n\nstrata: label\n"
+        f"repeats: {repeats}\n{parameters}".replace("'", "")
+    )
+    first = pl.DataFrame(
+        [
+            {"id": i, "epoch": e, "label": "ab"[i % 2], "prediction": "a" if e == 0 else "ab"[i % 2]}
+            for i in range(4)
+            for e in range(2)
+        ]
+    )
+    for engine in ("polars", "duckdb"):
+        found = trackperm.compare(
+            first, first.with_columns(prediction=pl.col("label")), str(path), engine=engine
+        )
+        assert (found.baseline_score, found.candidate_score) == (0.75, 1.0)
+        assert (found.n_discordant, found.pvalue) == (2, 0.5)
+
+
+def test_balanced_accuracy_of_averages() -> None:
+    rows = [
+        {"id": i, "epoch": e, "label": "ab"[i % 2], "prediction": "a" if e == 0 else "ab"[i % 2]}
+        for i in range(4)
+        for e in range(2)
+    ]
+    first = pl.DataFrame(rows)
+    second = first.with_columns(prediction=pl.col("label"))
+    found = trackperm.compare(first, second, "balanced_accuracy", repeats="mean")
+    assert (found.baseline_score, found.candidate_score, found.pvalue) == (0.75, 1.0, 0.5)

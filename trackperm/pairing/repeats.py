@@ -173,7 +173,8 @@ def combined(
     if unit > 1:
         units = statistic.resolution if isinstance(statistic.resolution, Mapping) else {}
         scaled = {name: units.get(name, Fraction(1)) / unit for name in own_names}
-        statistic = load_statistic(statistic, resolution=scaled)
+        names = list(statistic.weights) if strata else None
+        statistic = load_statistic(statistic, resolution=scaled, strata=names)
     return found, statistic
 
 
