@@ -191,3 +191,20 @@ def test_refusals():
 
 def test_families_of_none():
     assert tarone_holm([], []).tolist() == []
+
+
+@pytest.mark.parametrize("alternative", ["two-sided", "less", "greater"])
+@pytest.mark.parametrize("step", [1, 2, 3])
+def test_smallest_of_a_nonlinear_statistic_of_one_sum_is_the_least_over_all_swaps(alternative, step):
+    """(u - 2)^2 - (v - 2)^2 of sums u and v is greatest where u is 0 or all, or, by the steps, in between."""
+    u, v = np.array([[step], [step], [1]]), np.array([[0], [0], [0]])
+    x = [RationalStatistic.variable(i, 2) for i in range(2)]
+    square = (x[0] - 2) ** 2 - (x[1] - 2) ** 2
+
+    def test(observed, swapped):
+        counts = np.hstack([observed, swapped]), np.hstack([swapped, observed])
+        return structured_test(*counts, square, alternative=alternative)
+
+    masks = (np.array(bits)[:, None] for bits in itertools.product([False, True], repeat=3))
+    pvalues = [test(np.where(mask, v, u), np.where(mask, u, v)).pvalue for mask in masks]
+    assert 10.0 ** log10_smallest_pvalue(test(u, v)) == pytest.approx(min(pvalues), rel=1e-9)

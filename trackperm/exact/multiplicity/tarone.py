@@ -113,7 +113,8 @@ def log10_smallest_pvalue(test: PermutationTest) -> float:
             "the p-value is a mid p-value, which is not valid; corrections need valid p-values",
             hint="test without `mid_p`.",
         )
-    if test.rank <= 1 or test.n_discordant > LISTABLE:
+    is_linear = test.n_better is not None
+    if is_linear or test.n_discordant > LISTABLE:
         return test.log10_smallest_pvalue
     try:
         law = test.null_distribution
