@@ -157,3 +157,23 @@ def test_refused_probabilities(name: str, case: tuple[list[Any], list[Any], dict
     frame = pl.DataFrame({"id": range(len(label)), "label": label, "probabilities": values})
     with pytest.raises((InputError, InputTypeError), match=said):
         trackperm.compare(frame, frame, name, parameters=parameters)
+
+
+@pytest.mark.parametrize("kind", [pl.Float64, pl.Float32])
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+def test_other_probabilities_of_a_run_change_no_example(engine: Any, kind: Any) -> None:
+    """Squared errors of equal probabilities are equal, whether all those of the run are decimals or not."""
+    n = 12
+    own = pl.Series([[0.1, 0.2, 0.7]] * n, dtype=pl.List(kind))
+    first = pl.DataFrame({"id": range(n), "label": [0, 1, 2] * 4, "probabilities": own})
+    for last in ([1 / 3, 2 / 3, 0.0], [0.12345, 0.07655, 0.8]):
+        other = pl.Series([[0.1, 0.2, 0.7]] * (n - 1) + [last], dtype=pl.List(kind))
+        second = first.with_columns(probabilities=other)
+        for frames in ((first, second), (second, first)):
+            found = trackperm.compare(*frames, "multiclass_brier", engine=engine)
+            assert (found.n_discordant, found.pvalue) == (1, 1.0)
+
+
+def test_equal_runs_of_lists_outside_of_memory() -> None:
+    run = pl.DataFrame({"id": range(4), "label": [0, 1] * 2, "probabilities": [[0.5, 0.5]] * 4})
+    assert trackperm.compare(run, run.clone(), "multiclass_brier", engine="duckdb").pvalue == 1.0

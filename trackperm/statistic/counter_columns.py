@@ -128,6 +128,8 @@ def _counted(call: Call, given: Sequence[pl.Series], labels: LabelCounts | None)
     )
     rows = known.to_series().arg_true()
     dtype = pl.Float64 if counter.decimal else pl.Int64
+    if not len(rows):
+        return pl.Series([None] * len(known), dtype=dtype)
     try:
         values = counter.function(*(column.gather(rows) for column in given), *looked_up, *choices)
     except UncountableError as error:

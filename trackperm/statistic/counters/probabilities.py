@@ -12,7 +12,7 @@ import numpy.typing as npt
 import polars as pl
 
 from trackperm.errors import UncountableError
-from trackperm.exact.scores.scaling import decimal_places
+from trackperm.exact.scores.floats import CHANCE, DOUBLE, SINGLE, ULPS
 from trackperm.messages import listed
 from trackperm.statistic.counters.base import Integers
 
@@ -24,6 +24,12 @@ CLIPPED = float(np.finfo(np.float64).eps)
 
 MOST_DIGITS = 7
 """Most decimals of probabilities whose squares add up in integers below 2^53, for up to 90 classes."""
+
+SINGLE_DIGITS = 4
+"""Most decimals that probabilities of single precision are not near by chance."""
+
+MOST_CLASSES = 90
+"""Most classes for which sums of squares are computed in integers."""
 
 ROUNDED = 0.005
 """Largest rounding error of one probability that was written with two decimals."""
@@ -63,18 +69,27 @@ def class_log_loss(probabilities: pl.Series, label: pl.Series, classes: str) -> 
 def class_squared_error(probabilities: pl.Series, label: pl.Series, classes: str) -> Floats:
     """Return the sum over classes of (probability - y)^2, where y is 1 for the label and 0 otherwise.
 
-    Sums of decimals are computed in integers and rounded once.
+    Sums of decimals are computed in integers and rounded once. Each example is read alone, so that its count
+    is the same in all runs.
     """
     found = _Probabilities.of(probabilities, label, classes)
-    digits = decimal_places(found.values.ravel())
-    scale = 10 ** min(digits, MOST_DIGITS) if digits is not None else 1
-    if digits is None or digits > MOST_DIGITS or found.values.shape[1] * scale**2 >= 2**53:
-        errors = found.values.copy()
-        errors[np.arange(len(errors)), found.labels] -= 1.0
-        return np.asarray((errors**2).sum(axis=1))
-    wholes = np.rint(found.values * scale).astype(np.int64)
-    wholes[np.arange(len(wholes)), found.labels] -= scale
-    return np.asarray((wholes**2).sum(axis=1) / scale**2)
+    rows = np.arange(len(found.values))
+    errors = found.values.copy()
+    errors[rows, found.labels] -= 1.0
+    sums = np.asarray((errors**2).sum(axis=1))
+    if found.values.shape[1] > MOST_CLASSES:
+        return sums
+    is_single = (found.values.astype(np.float32) == found.values).all(axis=1)
+    # Those of single precision come first: where both forms fit, that of double precision remains.
+    for digits, eps, possible in ((SINGLE_DIGITS, SINGLE, is_single), (MOST_DIGITS, DOUBLE, True)):
+        scale = 10**digits
+        wholes = np.rint(found.values * scale)
+        ulps = min(ULPS, CHANCE / (2.0 * eps * scale))
+        is_near = np.abs(wholes / scale - found.values) <= ulps * eps * found.values
+        wholes[rows, found.labels] -= scale
+        exact = (wholes.astype(np.int64) ** 2).sum(axis=1) / scale**2
+        sums = np.where(is_near.all(axis=1) & possible, exact, sums)
+    return sums
 
 
 def class_names(text: str) -> tuple[str, ...]:
