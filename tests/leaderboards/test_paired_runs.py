@@ -11,7 +11,7 @@ from support.comparisons import numbered
 
 import trackperm
 from trackperm.errors import InputError, InputTypeError, PairingError, SourceError, SpecError
-from trackperm.leaderboards import Leaderboard
+from trackperm.leaderboards import Leaderboard, run_counts
 
 N = 20
 
@@ -276,3 +276,52 @@ def test_text_0_and_1_are_0_and_1(baseline: str | None):
     board, expected = (trackperm.leaderboard(runs, "f1", baseline=baseline) for runs in (texts, numbers))
     assert [(row.name, row.score) for row in board.rows] == [(row.name, row.score) for row in expected.rows]
     assert board.statistic.parameters == {"positive": "1"}
+
+
+def numbers_of(*runs: list[float], label: float = 0.3) -> dict[str, pl.DataFrame]:
+    """Return runs with these predictions of one label."""
+    return {
+        f"m{i}": pl.DataFrame({"id": range(len(run)), "label": [label] * len(run), "prediction": run})
+        for i, run in enumerate(runs)
+    }
+
+
+TENTHS = [0.1, 0.5, 0.1, 0.4, 0.2, 0.1, 0.1, 0.1]
+OTHERS = [0.1, 0.5, 0.5, 0.2, 0.4, 0.4, 0.1, 0.1]
+ODD = [0.1234567890123, *OTHERS[1:]]
+
+
+@pytest.mark.parametrize("statistic", ["mae", "mse", "above"])
+@pytest.mark.parametrize("runs", [(TENTHS, OTHERS, ODD), (TENTHS, OTHERS), (ODD, ODD[::-1], TENTHS)])
+@pytest.mark.parametrize("baseline", [None, "m0", "m1"])
+def test_pairs_of_a_leaderboard_read_decimals_as_compare(
+    tmp_path: Path, runs: Any, statistic: str, baseline: str | None
+) -> None:
+    """A run with other floats does not decide how two runs of decimals are counted."""
+    tables = numbers_of(*runs)
+    if statistic == "above":
+        (tmp_path / "s.yaml").write_text(
+            'name: s\ncounts: {k: "(prediction - 0.2 > label - 0.1) + 0", n: 1}\nscore: k / n\n'
+        )
+        statistic = str(tmp_path / "s.yaml")
+    board = trackperm.leaderboard(tables, statistic, baseline=baseline)
+    for pair in board.pairs:
+        names = [board.rows[i].name for i in (pair.baseline, pair.candidate)]
+        alone = trackperm.compare(*(tables[name] for name in names), statistic)
+        assert pair.test.pvalue == alone.pvalue
+        assert pair.test.n_discordant == alone.n_discordant
+
+
+def test_runs_of_decimals_are_paired_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    tables = numbers_of(TENTHS, OTHERS, [x + 0.01 for x in OTHERS])
+    monkeypatch.setattr(run_counts, "pair_in_memory", None)
+    assert trackperm.leaderboard(tables, "mae").pairs
+
+
+def test_equal_predictions_tie_where_rows_are_left_out() -> None:
+    tables = numbers_of(TENTHS, [0.9, *TENTHS[1:]], ODD)
+    tables["m2"] = tables["m2"].head(7)
+    board = trackperm.leaderboard(tables, "mse", missing="drop")
+    places = {board.rows[i].name: i for i in range(3)}
+    (pair,) = (p for p in board.pairs if {p.baseline, p.candidate} == {places["m0"], places["m1"]})
+    assert pair.test.n_discordant == 1

@@ -7,7 +7,7 @@ reference run, so that all runs agree with each other. A run that fails is left 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal, get_args
@@ -27,10 +27,12 @@ from trackperm.pairing.checks.label_values import (
     with_positive,
 )
 from trackperm.pairing.columns import PairedColumns
+from trackperm.pairing.decimal_columns import DecimalsOfMany
 from trackperm.pairing.many_runs import PairedRun, pair_many
 from trackperm.pairing.pair import pair_in_memory
 from trackperm.pairing.paired_counts import PairedCounts
 from trackperm.statistic import Statistic, load_statistic
+from trackperm.statistic.expressions.frames import Decimals
 from trackperm.statistic.rank_score import CLUSTER
 from trackperm.tables.column_types import typed_columns
 from trackperm.tables.table import ExampleTable, id_columns
@@ -89,6 +91,8 @@ class PairedRuns:
         Number of examples, or of clusters, that are tested.
     n_largest : int
         Number of rows of the largest complete run.
+    is_read_by_pair : bool
+        Whether pairs of runs are paired anew, as some are computed in integers and others in floats.
     """
 
     statistic: Statistic
@@ -97,6 +101,7 @@ class PairedRuns:
     incomplete: tuple[ExcludedRun, ...]
     n_examples: int
     n_largest: int
+    is_read_by_pair: bool = False
 
 
 def pair_all(
@@ -145,9 +150,13 @@ def pair_all(
     if not allow_unseen:
         require_listed_classes([run.table for run in runs], statistic)
 
-    def paired(reference: ExampleTable, run: RunData) -> Pairing:
+    def paired(
+        reference: ExampleTable, run: RunData, decimals: Mapping[str, Decimals] | None = None
+    ) -> Pairing:
         progress(f"pairing: {run.name}")
-        return pair_in_memory(reference, run.table, statistic, missing=missing, by_position=by_position)
+        return pair_in_memory(
+            reference, run.table, statistic, missing=missing, by_position=by_position, decimals=decimals
+        )
 
     reference, failures = _reference(runs, order, failures, paired, is_baseline=baseline is not None)
     if missing == "wrong":
@@ -156,12 +165,21 @@ def pair_all(
         runs = [reference if failures.get(i, "") is None else run for i, run in enumerate(runs)]
     entries = []
     tables = [run.table for run in runs]
-    at_once = pair_many(reference.table, tables, statistic, missing=missing, by_position=by_position)
+    read = _common_decimals(reference.table, tables, statistic, missing, by_position=by_position)
+    at_once = pair_many(
+        reference.table,
+        tables,
+        statistic,
+        missing=missing,
+        by_position=by_position,
+        decimals=None if read is None else read.decimals,
+    )
     for i, run in enumerate(runs):
         if failures.get(i) is not None:
             continue
         try:
-            entries.append(Entry(run, at_once[i] or paired(reference.table, run)))
+            decimals = read.decimals if read is not None and i in read.runs else None
+            entries.append(Entry(run, at_once[i] or paired(reference.table, run, decimals)))
         except SpecError:
             raise
         except (InputError, InputTypeError) as error:
@@ -182,7 +200,24 @@ def pair_all(
     unit = f"candidate.{CLUSTER}" if is_clustered_rank else "id"
     n_examples = entries[0].pairing.counts.frame.get_column(unit).n_unique()
     n_largest = max(len(entry.data.table) for entry in entries)
-    return PairedRuns(statistic, reference, tuple(entries), incomplete, n_examples, n_largest)
+    is_read_by_pair = read is not None and not read.is_of_pairs
+    return PairedRuns(
+        statistic, reference, tuple(entries), incomplete, n_examples, n_largest, is_read_by_pair
+    )
+
+
+def _common_decimals(
+    reference: ExampleTable,
+    tables: Sequence[ExampleTable],
+    statistic: Statistic,
+    missing: MissingOfMany,
+    *,
+    by_position: bool,
+) -> DecimalsOfMany | None:
+    """Return the decimal columns of all runs, unless each pair of runs is paired anew in any case."""
+    if statistic.depends_on_both:
+        return None
+    return DecimalsOfMany.find(reference, tables, statistic, missing=missing, by_position=by_position)
 
 
 def _with_like_ids(runs: Sequence[RunData], statistic: Statistic) -> list[RunData]:

@@ -54,7 +54,8 @@ class RunCounts:
     declared : Statistic
         The statistic as declared, by which two runs are paired anew.
     is_read_by_pair : bool
-        Whether decimals were added up or averaged in units of a pair, so that each pair is paired anew.
+        Whether decimals were added up or averaged in units of a pair, or are computed in floats in some pairs
+        only, so that each pair is paired anew.
     """
 
     statistic: Statistic
@@ -77,7 +78,7 @@ class RunCounts:
         read = {name for entry in runs.entries for name in _units(entry.pairing.statistic)}
         named = dict.fromkeys(read, declared) if isinstance(declared, Fraction) else dict(declared)
         columns: list[list[Array]] = []
-        is_read_by_pair = False
+        is_read_by_pair = runs.is_read_by_pair
         for name in runs.statistic.count_names:
             own: list[Array] = []
             for entry in runs.entries:
@@ -258,6 +259,8 @@ class RunCounts:
         None if there are too many distinct rows, strata, or decimals.
         """
         if self.decimals or self.statistic.strata is not None or self.statistic.depends_on_both:
+            return None
+        if self.is_read_by_pair:
             return None
         rows = np.empty((0, len(self.statistic.count_names)), dtype=np.int64)
         for own in self.values:

@@ -7,7 +7,7 @@ far fewer kinds than examples, so that counting by kind saves time and memory.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from trackperm.pairing.engines.in_memory import InMemory
 from trackperm.pairing.joined import KEY, SIDES, SIZE, JoinedRows, count_of, of
 from trackperm.statistic import Outcome, Statistic, load_statistic
 from trackperm.statistic.definition import CLASS_COLUMN, ClassValue
+from trackperm.statistic.expressions.frames import Decimals
 from trackperm.statistic.expressions.types import literal_type
 from trackperm.tables.column_types import LISTS, ColumnType
 
@@ -51,6 +52,8 @@ class ClassCounts:
         The statistic that was counted.
     notes : tuple of str
         Remarks on the counts for readers of the result.
+    decimals : mapping of str to Decimals
+        Columns of both runs whose values are decimals, among those with which counts are computed.
     """
 
     baseline: Integers
@@ -58,6 +61,7 @@ class ClassCounts:
     sizes: Integers
     statistic: Statistic
     notes: tuple[str, ...]
+    decimals: Mapping[str, Decimals] = field(default_factory=dict)
 
     def summed(self, units: Integers, kinds: Integers, sizes: Integers) -> ClassCounts:
         """Add up the counts of the examples of each unit.
@@ -134,12 +138,14 @@ def counted_by_class(
     statistic: Statistic,
     types: Mapping[str, ColumnType],
     outcomes: tuple[Outcome, Outcome] | None,
+    decimals: Mapping[str, Decimals] | None = None,
 ) -> tuple[Frame, ClassCounts]:
     """Count the outcomes of both runs for every class.
 
     `types` includes those of :func:`class_types`; `outcomes` replace missing predictions of baseline and
-    candidate. It returns the rows in the test, with the number of their kind and the columns of
-    :meth:`ClassCounts.pooled`, and the counts of the kinds.
+    candidate; `decimals` are known if the rows are a part of those by which they were found. It returns the
+    rows in the test, with the number of their kind and the columns of :meth:`ClassCounts.pooled`, and the
+    counts of the kinds.
 
     Raises
     ------
@@ -164,7 +170,10 @@ def counted_by_class(
     frame, kinds = _with_kinds(rows, read, types, require_few_kinds)
     in_memory = InMemory()
     of_kinds = replace(rows, engine=in_memory, types={**rows.types, **types})
-    own = counted(of_kinds, in_memory.local(_for_every(classes, kinds)), statistic, dict(types), outcomes)
+    if decimals is not None:
+        decimals = {**decimals, **_bound(classes)}
+    every = in_memory.local(_for_every(classes, kinds))
+    own = counted(of_kinds, every, statistic, dict(types), outcomes, decimals=decimals)
     if own.statistic is not statistic:  # counting has set its units
         statistic = load_statistic(own.statistic, classes=classes)
     shape = (len(kinds), len(classes), len(statistic.count_names))
@@ -183,8 +192,15 @@ def counted_by_class(
             hint="check how the class is written in the data.",
         )
     notes = (*own.notes, *_predicted_alone(rows, classes, statistic, types))
-    counts = ClassCounts(baseline, candidate, kinds[_SIZE].to_numpy(), statistic, notes)
+    counts = ClassCounts(baseline, candidate, kinds[_SIZE].to_numpy(), statistic, notes, own.decimals)
     return engine.kept(frame.join(engine.local(counts.pooled()), on=KIND, how="left")), counts
+
+
+def _bound(classes: Sequence[ClassValue]) -> dict[str, Decimals]:
+    """Return the bound of classes that are integers, with which counts may compute."""
+    if not classes or any(type(value) is not int for value in classes):
+        return {}
+    return {CLASS_COLUMN: Decimals(1, max(abs(int(value)) for value in classes))}
 
 
 def _with_kinds(

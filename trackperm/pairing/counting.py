@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial, reduce
 from operator import or_
@@ -17,8 +16,8 @@ import polars as pl
 
 from trackperm.errors import InputError, UncountableError
 from trackperm.exact import CountTable
-from trackperm.exact.scores.scaling import decimal_places
 from trackperm.pairing.checks.differences import shown
+from trackperm.pairing.decimal_columns import decimals_of_pair
 from trackperm.pairing.engines.base import Engine, Frame, Types
 from trackperm.pairing.joined import (
     COLUMN_OF,
@@ -56,13 +55,15 @@ def counted(
     types: Types,
     outcomes: tuple[Outcome, Outcome] | None,
     *,
+    decimals: Mapping[str, Decimals] | None = None,
     units: Mapping[str, Fraction] | None = None,
     labels: LabelCounts | None = None,
 ) -> CountedRows:
     """Count the outcomes of both runs on `frame`, the rows that are counted.
 
     `types` has the columns that the counts read; `outcomes` replace missing predictions of baseline and
-    candidate; `units` and `labels` are known if `frame` is a part of the rows by which they were found.
+    candidate; `decimals`, the columns whose values are decimals, `units` and `labels` are known if `frame` is
+    a part of the rows by which they were found. Decimals are found in both runs together, by default.
 
     Raises
     ------
@@ -71,14 +72,32 @@ def counted(
         prediction counts, or if the resolution of a count is too fine, or so coarse that no difference is
         left.
     """
-    frame, decimals = outcomes_of(rows, frame, statistic, types, outcomes, labels)
-    if not decimals and not statistic.resolution:
-        return CountedRows(frame, statistic, ())
+    frame, decimals = with_decimals(rows, frame, statistic, types, decimals)
+    frame, reals = outcomes_of(rows, frame, statistic, types, outcomes, decimals, labels)
+    if not reals and not statistic.resolution:
+        return CountedRows(frame, statistic, (), decimals)
     if rows.engine.is_local:
         f = rows.functions
-        reals = (f.col(count_of(SIDES[1], name)).alias(real_of(name)) for name in sorted(decimals))
-        frame = frame.with_columns(*reals)
-    return scaled(rows.engine, frame, statistic, decimals, units)
+        columns = (f.col(count_of(SIDES[1], name)).alias(real_of(name)) for name in sorted(reals))
+        frame = frame.with_columns(*columns)
+    return replace(scaled(rows.engine, frame, statistic, reals, units), decimals=decimals)
+
+
+def with_decimals(
+    rows: JoinedRows,
+    frame: Frame,
+    statistic: Statistic,
+    types: Types,
+    decimals: Mapping[str, Decimals] | None = None,
+) -> tuple[Frame, Mapping[str, Decimals]]:
+    """Return the columns of both runs whose values are decimals, if they are not known, beside `frame`."""
+    if decimals is not None:
+        return frame, decimals
+    computed = statistic.computed_decimals(types)
+    if not computed:
+        return frame, {}
+    frame = rows.engine.kept(frame)
+    return frame, decimals_of_pair(rows.engine, frame, computed)
 
 
 def outcomes_of(
@@ -87,59 +106,52 @@ def outcomes_of(
     statistic: Statistic,
     types: Types,
     outcomes: tuple[Outcome, Outcome] | None,
+    decimals: Mapping[str, Decimals],
     labels: LabelCounts | None = None,
 ) -> tuple[Frame, frozenset[str]]:
-    """Count as :func:`counted` does, but do not scale decimals; also return the names of decimal counts."""
+    """Count as :func:`counted` does, but do not scale decimals; also return the names of decimal counts.
+
+    `decimals` are the columns whose values are decimals in all runs that are compared.
+    """
     f, taken = rows.functions, (None, None) if outcomes is None else outcomes
     _require_ranges(rows, frame, statistic, types)
-    computed = statistic.computed_decimals(types)
-    frame = rows.engine.kept(frame) if computed else frame
     # Types are checked before counters are called.
     expressions = {
         count_of(side, name): expression
         for side, outcome in zip(SIDES, taken, strict=True)
-        for name, expression in _expressions(rows, frame, statistic, types, side, outcome).items()
+        for name, expression in _expressions(rows, statistic, types, decimals, side, outcome).items()
     }
     frame = with_counters(rows, frame, statistic, taken, labels or label_counts(rows, statistic))
     frame = frame.with_columns(expression.alias(name) for name, expression in expressions.items())
     frame = rows.engine.kept(frame)
     schema = frame.collect_schema()
-    decimals = frozenset(
+    reals = frozenset(
         name
         for name in statistic.count_names
         if any(schema[count_of(side, name)].is_float() for side in SIDES)
     )
-    _require_known(rows, frame, statistic, decimals)
+    _require_known(rows, frame, statistic, reals)
     frame = frame.with_columns(
-        f.col(count_of(side, name)).cast(f.Float64 if name in decimals else f.Int64)
+        f.col(count_of(side, name)).cast(f.Float64 if name in reals else f.Int64)
         for side in SIDES
         for name in statistic.count_names
     )
-    return frame, decimals
-
-
-def _decimals(rows: JoinedRows, frame: Frame, side: str, names: Iterable[str]) -> dict[str, Decimals]:
-    """Return those of one run's columns whose values, without nulls, are all decimals."""
-    found = {}
-    for name in names:
-        column = of(side, name)
-        values = rows.engine.collected(frame.select(column).unique())[column].drop_nulls().cast(pl.Float64)
-        digits = decimal_places(values.to_numpy())
-        if digits is not None:
-            largest = math.ceil(float(np.abs(values.to_numpy()).max()) * 10**digits) + 1
-            found[name] = Decimals(10**digits, largest)
-    return found
+    return frame, reals
 
 
 def _expressions(
-    rows: JoinedRows, frame: Frame, statistic: Statistic, types: Types, side: str, outcome: Outcome | None
+    rows: JoinedRows,
+    statistic: Statistic,
+    types: Types,
+    decimals: Mapping[str, Decimals],
+    side: str,
+    outcome: Outcome | None,
 ) -> dict[str, nw.Expr]:
     """Return the expressions of the counts of one run; padding counts 0."""
     f = rows.functions
-    decimals = _decimals(rows, frame, side, statistic.computed_decimals(types))
     expressions = statistic.counts(types, COLUMN_OF[side], f, decimals)
     if outcome is not None:
-        instead = statistic.missing_counts(types, outcome, COLUMN_OF[side], f)
+        instead = statistic.missing_counts(types, outcome, COLUMN_OF[side], f, decimals)
         expressions = {
             name: f.when(rows.present(side, rows.columns.of_runs)).then(expression).otherwise(instead[name])
             for name, expression in expressions.items()

@@ -16,6 +16,7 @@ from trackperm.pairing.engines.base import Types
 from trackperm.pairing.engines.in_memory import InMemory
 from trackperm.pairing.joined import IN_TEST, KEY, SIDES, SIZE, JoinedRows, of
 from trackperm.statistic import Outcome, Statistic
+from trackperm.statistic.expressions.frames import Decimals
 
 MOST = 2**17
 """Most examples that are searched for discordant ones if the rows are not in memory.
@@ -28,9 +29,16 @@ _MARGIN = 1.5  # factor on the share of keys that is read, because the quantile 
 
 
 def few_discordant_rows(
-    rows: JoinedRows, statistic: Statistic, types: Types, outcomes: tuple[Outcome, Outcome] | None
+    rows: JoinedRows,
+    statistic: Statistic,
+    types: Types,
+    outcomes: tuple[Outcome, Outcome] | None,
+    decimals: Mapping[str, Decimals],
 ) -> pl.DataFrame:
-    """Select, among the first :data:`MOST` rows by id whose columns differ, those whose counts differ."""
+    """Select, among the first :data:`MOST` rows by id whose columns differ, those whose counts differ.
+
+    `decimals` are the columns that are decimals on all rows.
+    """
     columns, in_memory = rows.columns, InMemory()
     f = rows.functions
     conditions = [
@@ -47,11 +55,12 @@ def few_discordant_rows(
     few = in_memory.local(first)
     local = replace(rows, engine=in_memory, rows=few, frame=few)
     if statistic.has_classes:
-        frame, _ = counted_by_class(local, statistic, types, outcomes)
+        frame, _ = counted_by_class(local, statistic, types, outcomes, decimals)
     else:
         labels = label_counts(rows, statistic)
         units = statistic.resolution if isinstance(statistic.resolution, Mapping) else {}
-        frame = counted(local, few, statistic, types, outcomes, units=units, labels=labels).frame
+        own = counted(local, few, statistic, types, outcomes, decimals=decimals, units=units, labels=labels)
+        frame = own.frame
         frame = frame.with_columns(differ(in_memory.functions, statistic).alias(DIFFERS))
     if columns.strata is not None:
         frame = frame.with_columns(

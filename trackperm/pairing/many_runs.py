@@ -57,6 +57,7 @@ from trackperm.pairing.paired_counts import PairedCounts
 from trackperm.pairing.report import OUTCOMES, ExampleCounts, PairingReport
 from trackperm.pairing.scaling import CountedRows, scaled
 from trackperm.statistic import Statistic
+from trackperm.statistic.expressions.frames import Decimals
 from trackperm.tables.table import ExampleTable
 
 _RUN = "run_number"
@@ -103,10 +104,12 @@ def pair_many(
     *,
     missing: Missing = "error",
     by_position: bool = False,
+    decimals: Mapping[str, Decimals] | None = None,
 ) -> list[PairedRun | None]:
     """Pair with a reference run all runs that hold exactly its examples.
 
-    For each run the result equals that of :func:`~trackperm.pairing.pair.pair_in_memory`, with the same
+    `decimals` are the columns that are decimals in all runs; without them, runs that need them are left. For
+    each run the result equals that of :func:`~trackperm.pairing.pair.pair_in_memory`, with the same
     arguments; it is None if that function has to be called instead.
     """
     found: list[PairedRun | None] = [None] * len(candidates)
@@ -132,11 +135,11 @@ def pair_many(
         except (InputError, InputTypeError):
             continue
         own, frame = map(engine.collected, typed)
-        if statistic.computed_decimals(types):
-            continue  # whether columns are decimals depends on each run
+        if decimals is None and statistic.computed_decimals(types):
+            continue
         group = next((group for group in groups if group.takes(columns, types, own)), None)
         if group is None:
-            group = _Group(engine, reference, own, columns, types, statistic, missing)
+            group = _Group(engine, reference, own, columns, types, statistic, missing, decimals or {})
             groups.append(group)
         if group.add(_Member(number, candidate, columns, frame)):
             for place, paired in group.paired():
@@ -168,9 +171,10 @@ class _Group:
         types: Types,
         statistic: Statistic,
         missing: Missing,
+        decimals: Mapping[str, Decimals],
     ) -> None:
         self._engine, self._own, self._columns, self._types = engine, own, columns, types
-        self._statistic, self._missing = statistic, missing
+        self._statistic, self._missing, self._decimals = statistic, missing, decimals
         self._members: list[_Member] = []
         run = keyed_run(engine, engine.local(own), reference, columns.ids)
         ordered = engine.collected(with_key_hash(engine, run.frame)).sort(KEY).with_row_index(_PLACE)
@@ -200,7 +204,9 @@ class _Group:
             return
         rows = self._only(rows, whole)
         try:
-            counted, decimals = outcomes_of(rows, rows.rows, self._statistic, self._types, None)
+            counted, decimals = outcomes_of(
+                rows, rows.rows, self._statistic, self._types, None, self._decimals
+            )
         except InputError:
             return
         parts = self._in_order(counted, whole)

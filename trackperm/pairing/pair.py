@@ -58,6 +58,7 @@ from trackperm.pairing.repeats import (
 from trackperm.pairing.report import OUTCOMES, ExampleCounts, PairingReport
 from trackperm.pairing.result import Pairing, PairingResult
 from trackperm.statistic import Statistic, load_statistic
+from trackperm.statistic.expressions.frames import Decimals
 from trackperm.tables.column_names import SPLITS
 from trackperm.tables.query import Query
 from trackperm.tables.table import ExampleTable
@@ -82,6 +83,7 @@ def pair(
     missing: Missing = "error",
     by_position: bool = False,
     engine: EngineName = "auto",
+    decimals: Mapping[str, Decimals] | None = None,
 ) -> PairingResult:
     """Match the examples of two runs and count the outcomes of each.
 
@@ -100,6 +102,9 @@ def pair(
         Whether rows are matched by their order instead of by id.
     engine : {"auto", "polars", "duckdb", "spark"}
         Engine that joins and counts the rows.
+    decimals : mapping of str to Decimals, optional
+        Columns whose values are decimals in all runs of a leaderboard, if these are two of them. By default
+        they are found in both runs together.
 
     Returns
     -------
@@ -123,7 +128,7 @@ def pair(
     # The rows of a query have no order: pairing by position is always done in memory.
     named: EngineName = "polars" if columns.id is None else engine
     with engine_for(named, (baseline, candidate), columns.names) as chosen:
-        return _paired(chosen, (baseline, candidate), statistic, columns, missing)
+        return _paired(chosen, (baseline, candidate), statistic, columns, missing, decimals)
 
 
 def pair_in_memory(
@@ -133,9 +138,18 @@ def pair_in_memory(
     *,
     missing: Missing = "error",
     by_position: bool = False,
+    decimals: Mapping[str, Decimals] | None = None,
 ) -> Pairing:
     """Match the examples of two runs as :func:`pair`, in memory, and keep the counts of every example."""
-    found = pair(baseline, candidate, statistic, missing=missing, by_position=by_position, engine="polars")
+    found = pair(
+        baseline,
+        candidate,
+        statistic,
+        missing=missing,
+        by_position=by_position,
+        engine="polars",
+        decimals=decimals,
+    )
     assert isinstance(found, Pairing)  # noqa: S101
     return found
 
@@ -167,6 +181,7 @@ def _paired(
     statistic: Statistic,
     columns: PairedColumns,
     missing: Missing,
+    decimals: Mapping[str, Decimals] | None,
 ) -> PairingResult:
     runs, types = keyed_runs(engine, *tables, columns)
     outcomes, read_types = OUTCOMES.get(missing), types
@@ -183,6 +198,7 @@ def _paired(
     has_strata = columns.strata is not None and statistic.rank_score is None
 
     by_class: ClassCounts | None = None
+    read: Mapping[str, Decimals] = decimals or {}
     shares: PairedShares | None = None
     counted_rows, count_notes = rows, tuple[str, ...]()
     if (term := statistic.pair_term) is not None:
@@ -195,11 +211,11 @@ def _paired(
         counted_rows, frame, statistic = coded.rows, coded.frame, coded.statistic
         engine = counted_rows.engine
     elif statistic.has_classes:
-        frame, by_class = counted_by_class(rows, statistic, read_types, outcomes)
-        statistic, count_notes = by_class.statistic, by_class.notes
+        frame, by_class = counted_by_class(rows, statistic, read_types, outcomes, decimals)
+        statistic, count_notes, read = by_class.statistic, by_class.notes, by_class.decimals
     else:
-        own = counted(rows, rows.examples, statistic, types, outcomes)
-        frame, statistic, count_notes = own.frame, own.statistic, own.notes
+        own = counted(rows, rows.examples, statistic, types, outcomes, decimals=decimals)
+        frame, statistic, count_notes, read = own.frame, own.statistic, own.notes, own.decimals
     if has_strata:
         frame = frame.with_columns(
             counted_rows.example(str(columns.strata)).cast(counted_rows.functions.String).alias(STRATUM)
@@ -256,7 +272,7 @@ def _paired(
     discordant = (
         discordant_rows(counted_rows, frame, statistic, has_values=has_values)
         if engine.is_local or not has_values
-        else few_discordant_rows(rows, statistic, read_types, outcomes)
+        else few_discordant_rows(rows, statistic, read_types, outcomes, read)
     )
     if len(discordant) < table.n_discordant and not engine.is_local and has_values:
         report = replace(report, n_shown=len(discordant))

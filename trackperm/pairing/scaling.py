@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import polars as pl
@@ -13,6 +13,7 @@ from trackperm.exact.scores.scaling import scale_scores
 from trackperm.pairing.engines.base import Engine, Frame
 from trackperm.pairing.joined import SIDES, count_of
 from trackperm.statistic import Statistic, load_statistic
+from trackperm.statistic.expressions.frames import Decimals
 
 _INTEGER = "count_as_integer"
 
@@ -29,11 +30,14 @@ class CountedRows:
         The statistic, with the units of the counts.
     notes : tuple of str
         The units in which decimals were counted.
+    decimals : mapping of str to Decimals
+        Columns of both runs whose values are decimals, among those with which counts are computed.
     """
 
     frame: Frame
     statistic: Statistic
     notes: tuple[str, ...]
+    decimals: Mapping[str, Decimals] = field(default_factory=dict)
 
 
 def scaled(

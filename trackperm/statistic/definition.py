@@ -29,7 +29,13 @@ from trackperm.statistic.counters.base import LabelCounts
 from trackperm.statistic.document import Document
 from trackperm.statistic.expressions.arrays import integers
 from trackperm.statistic.expressions.equality import Equality, compared_texts
-from trackperm.statistic.expressions.frames import Decimals, count_expression
+from trackperm.statistic.expressions.frames import (
+    Decimals,
+    count_expression,
+    decimal_columns,
+    is_computed_in_floats,
+    may_be_in_integers,
+)
 from trackperm.statistic.expressions.functions import NARWHALS, FrameExpression, Functions
 from trackperm.statistic.expressions.parts import CLASS, has_totals, in_parts
 from trackperm.statistic.expressions.tree import Expression, Name
@@ -195,7 +201,8 @@ class Statistic:
         functions : Functions
             Builder of the expressions.
         decimals : mapping of str to Decimals, optional
-            Columns whose values are decimals; expressions of these are computed without rounding errors.
+            Columns whose values are decimals or integers in both runs; expressions of these are computed
+            without rounding errors.
 
         Raises
         ------
@@ -220,18 +227,29 @@ class Statistic:
         return count_expression(score, self._read_columns, types, located, functions)
 
     def computed_decimals(self, types: Mapping[str, ColumnType]) -> tuple[str, ...]:
-        """Return the decimal columns from which counts are computed, not only read or compared."""
-        if ColumnType.DECIMAL not in types.values():
-            return ()
-        checker = self._checker(types, decimals=True)
+        """Return the numeric columns of counts that compute with decimal columns, or compare them.
+
+        Columns that are only read, and those of counts that can only be computed in floats, are not among
+        them.
+        """
+        numeric = (ColumnType.DECIMAL, ColumnType.INTEGER)
         found = [
             self._read_columns[node.full]
-            for name, expression in self._counts.items()
-            if not isinstance(expression.tree, Name)
-            and checker.result(expression, f"the count `{name}`") is ColumnType.DECIMAL
+            for expression in (*self._counts.values(), *self._substitutes)
+            if decimal_columns(expression, self._read_columns, types) and may_be_in_integers(expression)
             for node in expression.names
         ]
-        return tuple(dict.fromkeys(name for name in found if types.get(name) is ColumnType.DECIMAL))
+        return tuple(dict.fromkeys(name for name in found if types.get(name) in numeric))
+
+    def computed_in_floats(
+        self, types: Mapping[str, ColumnType], decimals: Mapping[str, Decimals]
+    ) -> frozenset[str]:
+        """Return the counts that compute with decimal columns in floats, if `decimals` are all decimals."""
+        return frozenset(
+            name
+            for name, expression in self._counts.items()
+            if is_computed_in_floats(expression, self._read_columns, types, decimals)
+        )
 
     @property
     def example_columns(self) -> tuple[str, ...]:
@@ -315,6 +333,7 @@ class Statistic:
         outcome: Outcome = "missing",
         located: Callable[[str], str] = str,
         functions: Functions = NARWHALS,
+        decimals: Mapping[str, Decimals] | None = None,
     ) -> dict[str, FrameExpression]:
         """Return the data frame expression of every count of a missing prediction, of type int64.
 
@@ -342,7 +361,8 @@ class Statistic:
                 hint=f"`{outcome}:` in its file does, as in {example}, with an expression in `label` for"
                 " every count; not every statistic has one.",
             )
-        return self._compiled(substitute, f"the {outcome} count", types, located, functions)
+        what = f"the {outcome} count"
+        return self._compiled(substitute, what, types, located, functions, decimals, real=False)
 
     def _compiled(
         self,
@@ -351,13 +371,15 @@ class Statistic:
         types: Mapping[str, ColumnType],
         located: Callable[[str], str],
         functions: Functions,
-        decimals: Mapping[str, Decimals] | None = None,
+        decimals: Mapping[str, Decimals] | None,
+        *,
+        real: bool,
     ) -> dict[str, FrameExpression]:
         """Check and compile an expression for every count; `what` begins its name in messages.
 
-        Counts may be decimals if `decimals`, the columns of decimals, are given.
+        `real` allows counts that are decimals; the other arguments are those of :meth:`counts`.
         """
-        checker = self._checker(types, decimals=decimals is not None)
+        checker = self._checker(types, decimals=real)
         compiled = {}
         for name in self.count_names:
             checker.result(expressions[name], f"{what} `{name}`")
@@ -518,8 +540,9 @@ def _count_expressions(
     decimals: tuple[tuple[str, Decimals], ...],
 ) -> dict[str, FrameExpression]:
     """Compile the counts of :meth:`Statistic.counts`, once for the same types of columns."""
-    counts = statistic._counts
-    return statistic._compiled(counts, "the count", dict(types), located, functions, dict(decimals))
+    return statistic._compiled(
+        statistic._counts, "the count", dict(types), located, functions, dict(decimals), real=True
+    )
 
 
 def joint_values(names: tuple[str, ...], u: Integers, v: Integers) -> dict[str, npt.NDArray[Any]]:

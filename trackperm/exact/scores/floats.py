@@ -182,6 +182,59 @@ def read_floats(runs: Runs, *, wide: bool) -> ScaledScores:
     return _binary(runs, wide=wide)
 
 
+@dataclass(frozen=True)
+class DecimalForms:
+    """Numbers of decimals with which one run, or several, can be read.
+
+    Attributes
+    ----------
+    digits, of_single : frozenset of int
+        Numbers of decimals of all values; with those of single precision read as such in `of_single`.
+    are_integers : bool
+        Whether all values are integers of at most 62 bits.
+    largest : float
+        Largest magnitude; not finite if a value is not.
+    """
+
+    digits: frozenset[int] = frozenset(range(MOST_DIGITS + 1))
+    of_single: frozenset[int] = frozenset(range(MOST_DIGITS + 1))
+    are_integers: bool = True
+    largest: float = 0.0
+
+    @classmethod
+    def of(cls, values: Floats) -> DecimalForms:
+        """Find the forms of one run; floats that are not finite have none."""
+        run = Run.of(values)
+        if not math.isfinite(run.largest):
+            return cls(frozenset(), frozenset(), False, run.largest)
+        if not values.size:
+            return cls()
+        single = run.single()
+        digits = _digits(run)
+        of_single = digits if single.eps == run.eps else _digits(single)
+        return cls(digits, of_single, run.are_integers(), run.largest)
+
+    def __and__(self, other: DecimalForms) -> DecimalForms:
+        """Return the forms that both have."""
+        return DecimalForms(
+            self.digits & other.digits,
+            self.of_single & other.of_single,
+            self.are_integers and other.are_integers,
+            max(self.largest, other.largest),
+        )
+
+    @property
+    def places(self) -> int | None:
+        """Least number of decimals, as :func:`read_floats` reads these runs together; None without any."""
+        if self.are_integers:
+            return 0
+        return min(self.digits or self.of_single, default=None)
+
+
+def _digits(run: Run) -> frozenset[int]:
+    return frozenset(digits for digits in range(MOST_DIGITS + 1) if run.are_multiples(10**digits))
+
+
 def _decimals(runs: Runs) -> ScaledScores | None:
     for digits in range(MOST_DIGITS + 1):
         scale = 10**digits

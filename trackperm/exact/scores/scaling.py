@@ -93,19 +93,6 @@ def scale_scores(
     return scaled
 
 
-def decimal_places(values: npt.NDArray[np.float64]) -> int | None:
-    """Return the decimals of floats that are integers or decimals as :func:`scale_scores` reads them.
-
-    It is None if there are no floats, if one is not finite, or if they are not decimals.
-    """
-    if not values.size or not np.isfinite(values).all():
-        return None
-    found = scale_scores(values, values, wide=False)
-    if found.how not in ("integers", "decimals"):
-        return None
-    return len(str(found.unit.denominator)) - 1
-
-
 def _array(values: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
     if isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values).any():
         index = int(np.ma.getmaskarray(values).ravel().argmax())

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from trackperm.errors import SpecError
 from trackperm.statistic.counters import COUNTERS
 from trackperm.statistic.expressions.functions import NARWHALS, FrameExpression, Functions
 from trackperm.statistic.expressions.tree import (
@@ -74,8 +75,9 @@ def count_expression(
     functions : Functions
         Functions that build the expression.
     decimals : mapping of str to Decimals, optional
-        Columns whose values are decimals. A decimal expression of such columns alone is computed in integers
-        and rounded once, so that rounding errors of its parts, as in ``(0.3 - 0.1) ** 2``, do not matter.
+        Columns whose values are decimals or integers in both runs. An expression whose decimal columns are
+        all among them is computed in integers, and a decimal is rounded at the end, so that rounding errors
+        of its parts, as in ``(0.3 - 0.1) ** 2`` and ``0.1 + 0.2 <= 0.3``, do not matter.
 
     Raises
     ------
@@ -91,50 +93,93 @@ def count_expression(
             functions.lit(float("nan"), functions.Float64) if is_decimal else compiler.whole(OUT_OF_RANGE)
         )
         values = functions.when(part.valid).then(values).otherwise(invalid)
-    if not is_decimal or not decimals or isinstance(expression.tree, Name):
+    found = _in_integers(expression, columns, types, located, functions, decimals or {})
+    if found is None:
         return values
-    return _rounded_once(expression, columns, types, located, functions, decimals, values)
+    part, unit = found
+    exact = _times_unit(part.values, unit, functions) if is_decimal else part.values
+    return exact if part.valid is None else functions.when(part.valid).then(exact).otherwise(values)
 
 
-def _rounded_once(
+def is_computed_in_floats(
+    expression: Expression,
+    columns: Mapping[str, str],
+    types: Mapping[str, ColumnType],
+    decimals: Mapping[str, Decimals],
+) -> bool:
+    """Whether an expression computes with decimal columns, and does so in floats if these are `decimals`."""
+    if not decimal_columns(expression, columns, types):
+        return False
+    return _in_integers(expression, columns, types, str, NARWHALS, decimals) is None
+
+
+def decimal_columns(
+    expression: Expression, columns: Mapping[str, str], types: Mapping[str, ColumnType]
+) -> set[str]:
+    """Return the decimal columns with which an expression computes or which it compares."""
+    if isinstance(expression.tree, Name):
+        return set()
+    read = {columns[node.full] for node in expression.names}
+    return {name for name in read if types.get(name) is ColumnType.DECIMAL}
+
+
+def may_be_in_integers(expression: Expression) -> bool:
+    """Whether an expression of decimals has no part that is not a decimal, such as a quotient."""
+    return not any(
+        (isinstance(node, Binary) and node.operator == "/")
+        or (isinstance(node, Call) and node.function in COUNTERS and COUNTERS[node.function].decimal)
+        for node in expression.nodes
+    )
+
+
+def _in_integers(
     expression: Expression,
     columns: Mapping[str, str],
     types: Mapping[str, ColumnType],
     located: Callable[[str], str],
     functions: Functions,
     decimals: Mapping[str, Decimals],
-    in_floats: FrameExpression,
-) -> FrameExpression:
-    """Compute a decimal expression in integers, where all its decimal columns are decimals.
+) -> tuple[_Part, Fraction] | None:
+    """Compute an expression in integers if all its decimal columns are decimals; return it with its unit.
 
-    It is `in_floats` where integers leave 53 bits, and everywhere if a column is not of decimals.
+    It is None if integers might leave 62 bits on some example: the rows of both runs are all computed in
+    integers or all in floats, since a row in integers and an equal one in floats would differ.
     """
-    read = {columns[node.full] for node in expression.names}
-    lacking = {name for name in read if types[name] is ColumnType.DECIMAL} - decimals.keys()
-    if lacking or any(isinstance(node, Call) and node.function in COUNTERS for node in expression.nodes):
-        return in_floats
-    scales = {name: decimals[name].scale for name in read & decimals.keys()}
+    read = decimal_columns(expression, columns, types)
+    if not read or not read <= decimals.keys() or not may_be_in_integers(expression):
+        return None
+    scales = {name: decimals[name].scale for name in read}
     whole, unit = in_units(expression, lambda node: Fraction(1, scales.get(columns[node.full], 1)))
     compiler = _Compiler(whole, columns, types, located, functions, decimals)
-    part = compiler.limited(compiler.integer(compiler.compile(whole.tree)), _FLOAT_EXACT)
-    if part.type is not ColumnType.INTEGER or max(unit.numerator, unit.denominator) > _FLOAT_EXACT:
-        return in_floats
-    values = part.values.cast(functions.Float64)
+    try:
+        part = compiler.integer(compiler.compile(whole.tree))
+    except SpecError:
+        return None
+    part = compiler.limited(part, OUT_OF_RANGE)
+    is_exact = all(int(float(each)) == each for each in (unit.numerator, unit.denominator))
+    return None if compiler.has_limits or not is_exact else (part, unit)
+
+
+def _times_unit(values: FrameExpression, unit: Fraction, functions: Functions) -> FrameExpression:
+    """Convert integers to decimals of a unit whose two parts floats hold."""
+    values = values.cast(functions.Float64)
     if unit.numerator != 1:
         values = values * functions.lit(float(unit.numerator), functions.Float64)
     if unit.denominator != 1:
-        values = values / functions.lit(float(unit.denominator), functions.Float64)
-    return values if part.valid is None else functions.when(part.valid).then(values).otherwise(in_floats)
+        zero, denominator = (functions.lit(x, functions.Float64) for x in (0.0, float(unit.denominator)))
+        # By a constant, polars multiplies with the rounded reciprocal, and is off in the last digit.
+        values = values / (values * zero + denominator)
+    return values
 
 
 @dataclass(frozen=True)
 class Decimals:
-    """Values of a column that are all decimals.
+    """Values of a column of both runs that are all decimals, or integers.
 
     Attributes
     ----------
     scale : int
-        Power of ten of which all values are multiples of the inverse.
+        Power of ten of which all values are multiples of the inverse; 1 for integers.
     largest : int
         Bound on the absolute value, in these multiples.
     """
@@ -179,6 +224,7 @@ class _Compiler:
         decimals: Mapping[str, Decimals] | None = None,
     ) -> None:
         self.decimals = decimals or {}
+        self.has_limits = False  # whether values beyond a limit are invalid
         self.located = located
         self.functions = functions
         self.expression = expression
@@ -236,7 +282,7 @@ class _Compiler:
         whole = values.cast(self.functions.Int64)
         if found is ColumnType.BOOLEAN:
             return _Part(whole != self.whole(0), found, 1)
-        return _Part(whole, found, 2**63)
+        return _Part(whole, found, self.decimals[name].largest if name in self.decimals else 2**63)
 
     def unary(self, node: Unary) -> _Part:
         operand = self.compile(node.operand)
@@ -374,6 +420,7 @@ class _Compiler:
         """Trust the part only where its absolute value is at most `limit`; it is 0 elsewhere."""
         if part.bound <= limit:
             return part
+        self.has_limits = True
         within = part.values.is_between(self.whole(-limit), self.whole(limit))
         values = self.functions.when(within).then(part.values).otherwise(self.whole(0))
         return replace(part, values=values, bound=limit, valid=_both(part.valid, within), cost=3 * part.cost)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
+from trackperm.statistic.counters import COUNTERS
 from trackperm.statistic.expressions.tree import (
     COMPARISONS,
     Binary,
@@ -62,6 +63,8 @@ def _quantity(node: Node, unit: Callable[[Name], Fraction]) -> Quantity:
             return replace(node, left=base), value ** (constant_integer(node.right) or 0)
         case Binary():
             return _binary(node, of(node.left), of(node.right))
+        case Call(function=name) if name in COUNTERS:
+            return node, _ONE
         case Call(function="where"):
             condition, _ = of(node.arguments[0])
             choices, value = _aligned([of(choice) for choice in node.arguments[1:]])
