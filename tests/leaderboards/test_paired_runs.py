@@ -319,9 +319,9 @@ def test_runs_of_decimals_are_paired_once(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_equal_predictions_tie_where_rows_are_left_out() -> None:
-    tables = numbers_of(TENTHS, [0.9, *TENTHS[1:]], ODD)
+    tables = numbers_of(TENTHS, [ODD[0], *TENTHS[1:]], OTHERS)
     tables["m2"] = tables["m2"].head(7)
-    board = trackperm.leaderboard(tables, "mse", missing="drop")
+    board = trackperm.leaderboard(tables, "mae", missing="drop")
     places = {board.rows[i].name: i for i in range(3)}
     (pair,) = (p for p in board.pairs if {p.baseline, p.candidate} == {places["m0"], places["m1"]})
     assert pair.test.n_discordant == 1

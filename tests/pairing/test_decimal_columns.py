@@ -13,12 +13,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.budget import cases
+from support.engines import SPARK_AT_NIGHT
 
 import trackperm
 from trackperm.errors import TrackpermError
 from trackperm.exact.scores.floats import DecimalForms
 
-each_local_engine = pytest.mark.parametrize(
+each_engine = pytest.mark.parametrize(
+    "engine", ["polars", "duckdb", pytest.param("spark", marks=SPARK_AT_NIGHT)]
+)
+with_spark = pytest.mark.parametrize(
     "engine", ["polars", "duckdb", pytest.param("spark", marks=pytest.mark.spark)]
 )
 
@@ -56,7 +60,7 @@ def one_changed(value: float, n: int = 12) -> list[pl.DataFrame]:
     return [a, a.with_columns(prediction=pl.Series([0.1] * (n - 1) + [value]))]
 
 
-@each_local_engine
+@each_engine
 @pytest.mark.parametrize("statistic", ["mae", "mse", "rmse"])
 @pytest.mark.parametrize("value", [0.12345678, 0.123456789, 0.1234567890123])
 def test_one_changed_prediction_is_one_discordant_example(statistic: str, value: float, engine: Any) -> None:
@@ -64,7 +68,7 @@ def test_one_changed_prediction_is_one_discordant_example(statistic: str, value:
     assert (found.n_discordant, found.pvalue) == (1, 1.0)
 
 
-@each_local_engine
+@with_spark
 def test_integers_tie_with_the_same_decimals(engine: Any) -> None:
     label = [0.3, 1.1, 0.7, 2.9] * 3
     first, second = (
@@ -77,7 +81,7 @@ def test_integers_tie_with_the_same_decimals(engine: Any) -> None:
         assert trackperm.compare(*frames, "mae", engine=engine).n_discordant == 1
 
 
-@each_local_engine
+@each_engine
 @pytest.mark.parametrize(
     ("kind", "score"), [("at most", 1), ("difference", 1), ("choice", 0), ("largest", 1)]
 )

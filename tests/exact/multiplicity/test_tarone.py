@@ -208,3 +208,13 @@ def test_smallest_of_a_nonlinear_statistic_of_one_sum_is_the_least_over_all_swap
     masks = (np.array(bits)[:, None] for bits in itertools.product([False, True], repeat=3))
     pvalues = [test(np.where(mask, v, u), np.where(mask, u, v)).pvalue for mask in masks]
     assert 10.0 ** log10_smallest_pvalue(test(u, v)) == pytest.approx(min(pvalues), rel=1e-9)
+
+
+def test_smallest_of_two_examples_that_change_nothing_is_1():
+    """Precision without true positives is 0, whichever false positives there are."""
+    x = [RationalStatistic.variable(i, 4) for i in range(4)]
+    observed = np.array([[0, 1, 0, 0]] * 2)
+    precision = x[0] / (x[1] + 1) - x[2] / (x[3] + 1)
+    test = structured_test(observed, observed[:, [2, 3, 0, 1]], precision, alternative="less")
+    assert test.rank == 1
+    assert 10.0 ** log10_smallest_pvalue(test) == pytest.approx(1.0)
