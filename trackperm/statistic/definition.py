@@ -232,6 +232,8 @@ class Statistic:
         Columns that are only read, and those of counts that can only be computed in floats, are not among
         them.
         """
+        if ColumnType.DECIMAL not in types.values():
+            return ()
         numeric = (ColumnType.DECIMAL, ColumnType.INTEGER)
         found = [
             self._read_columns[node.full]
