@@ -20,11 +20,17 @@ from trackperm.statistic import Statistic
 
 SCOPE = "these two runs on these examples; not other seeds, prompts or test sets"
 
+UNCHANGEABLE = "the exchange of no single example changes the score"
+"""Why a test has p = 1 although counts differ, such as F1 where no run found a positive example."""
+
 RARE = 0.5
 """Power below which equivalence is not shown in most comparisons of equal runs."""
 
 _NAME_LIMIT = 200
-_CAUTIONS = ("look: ", "dropped: ", "missing predictions: ", "paired by position: ")
+_CAUTION = re.compile(
+    "(?:look|dropped|missing predictions|paired by position): "
+    "|`[^`]*`: the run (?:crashed|failed|was killed|was preempted)"
+)
 _MARKDOWN_SPECIAL = re.compile(r"([\\`*_{}\[\]<>|~&#!$])")
 
 
@@ -301,7 +307,7 @@ def notes(comparison: Comparison) -> list[str]:
     if comparison.interval_unavailable is not None:
         found.append(f"no interval: {comparison.interval_unavailable}")
     if comparison.n_discordant > 0 and (comparison.n_better, comparison.n_worse) == (0, 0):
-        found.append("the exchange of no single example changes the score")
+        found.append(UNCHANGEABLE)
     elif comparison.n_discordant > 0 and not is_within_reach(comparison):
         found.append(f"no verdict possible: {smallest_p_sentence(comparison)}")
     if (
@@ -340,7 +346,7 @@ def notes(comparison: Comparison) -> list[str]:
 
 def cautions(comparison: Comparison) -> list[str]:
     """Return the notes without which the result may mislead."""
-    return [note for note in notes(comparison) if note.startswith(_CAUTIONS)]
+    return [note for note in notes(comparison) if _CAUTION.match(note)]
 
 
 def one_sided(alternative: Alternative) -> str:

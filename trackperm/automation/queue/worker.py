@@ -219,7 +219,7 @@ class Worker:
         self, claim: Entry, tracker: Tracker, reference: RunReference
     ) -> tuple[Event, Entry, dict[str, object]]:
         """Queue the run that logged an artifact; if a crash precedes the drop, the next call adds nothing."""
-        run = history_of(tracker).aliased(reference.locator)
+        run = history_of(tracker).aliased(reference.locator).run
         self._queue.add([Task(claim.queue_key, str(run.reference), claim.policy)], claim.source)
         self._queue.drop(claim)
         return "resolved", claim, {"run": str(run.reference)}
