@@ -204,4 +204,30 @@ def _holds_logs(folder: Path) -> bool:
         return False
 
 
+def _runs_within(folder: Path) -> list[Path]:
+    """Return the subfolders with samples: the harness makes one for each model in its output path."""
+    if not folder.is_dir():
+        return []
+    return [path for path in _visible(folder) if path.is_dir() and _holds_logs(path)]
+
+
+def _read_output(file: SourceFile) -> ExampleTable:
+    """Read the only run in an output path of the harness; raise SourceError if there are several."""
+    runs = [f"{file.origin.rstrip('/')}/{path.name}" for path in _runs_within(file.path)]
+    if len(runs) > 1:
+        raise SourceError(
+            f"`{file.origin}` has samples of lm-evaluation-harness in {len(runs)} subfolders, {listed(runs)};"
+            " expected one run",
+            hint="name one of the subfolders.",
+        )
+    return read_lm_eval(SourceFile(_runs_within(file.path)[0], runs[0], file.part))
+
+
 LM_EVAL = Source("lm-eval", "lm-evaluation-harness samples", _recognises, read_lm_eval, part="filter")
+LM_EVAL_OUTPUT = Source(
+    "lm-eval-output",
+    LM_EVAL.title,
+    lambda file: bool(_runs_within(file.path)),
+    _read_output,
+    part="filter",
+)
