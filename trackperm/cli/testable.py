@@ -110,7 +110,8 @@ def testable(run: str, data: RunData, columns: Sequence[Column], options: Sequen
         verdicts = _verdicts(data.table, candidates)
         metric = _metric(data, candidates, verdicts, ids, by_position)
         ways = {name: ["-s", name, *arguments] for name, arguments in found.items()} | {"mean": metric or []}
-        plain = next((way for name in _COMMON[never_equal:] if (way := ways.get(name))), None)
+        names = (*data.table.whole_log_metrics.values(), *_COMMON[never_equal:])
+        plain = next((way for name in names if (way := ways.get(name))), None)
         if plain is None:
             return Testable(default, tuple(found), (), verdict=next(iter(verdicts), None))
     return Testable(default, tuple(found), ("trackperm", "compare", run, OTHER, *plain, *options, *logs))
@@ -143,11 +144,10 @@ def _metric(
     """Find options that compare a column of scores, or else the share of a verdict; None without either."""
     from trackperm.comparison import Question
     from trackperm.comparison.share_of_value import PLACEHOLDER
-    from trackperm.tables.column_names import ATTEMPT
 
     table = data.table
     outputs = {*candidates["prediction"], *candidates["label"]}
-    numbers = [name for name in candidates["score"] if name not in outputs and not ATTEMPT.fullmatch(name)]
+    numbers = [name for name in candidates["score"] if name not in outputs]
     scores = [name for name in numbers if is_called(name, "score")]
     good = [verdict for verdict in verdicts if not verdict.endswith(f"={PLACEHOLDER}")]
     for metric in dict.fromkeys((*scores, *good, *numbers)):
@@ -202,11 +202,9 @@ def source_of(run: str) -> Source | None:
 
 def _finds_ids(data: RunData) -> bool:
     """Whether a comparison finds the column of ids by itself."""
-    from trackperm.comparison import Question
-    from trackperm.statistic import load_statistic
+    from trackperm.comparison.question import columns_of_examples
 
-    (adapted,) = Question((load_statistic("mean"),)).statistics_of([data.table, data.table])
-    return adapted.columns["id"] in data.table.columns
+    return columns_of_examples([data.table])[0] in data.table.columns
 
 
 def _arguments(

@@ -33,14 +33,15 @@ from trackperm.comparison.default_statistics import (
 from trackperm.comparison.log_metrics import (
     column_of_metric,
     first_text,
-    metrics_of,
     named_metric,
     own_metrics,
     require_like_scores,
     share_of_true,
     statistic_of_metric,
 )
+from trackperm.comparison.metric_directions import metrics_of, why_lower_is_better
 from trackperm.comparison.share_of_value import PLACEHOLDER, option_of_column
+from trackperm.comparison.whole_log_metrics import require_metrics_of_examples
 from trackperm.errors import InputError, InputTypeError
 from trackperm.exact.options import require_choice
 from trackperm.exact.scores.resolution import Resolution
@@ -50,7 +51,6 @@ from trackperm.pairing.checks.label_values import other_spellings, require_label
 from trackperm.pairing.columns import require_no_summary
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.class_columns import patterns_of_classes, with_class_columns
-from trackperm.statistic.direction import lower_is_better_by_name
 from trackperm.tables.column_names import (
     ATTEMPT,
     CLUSTERS,
@@ -74,6 +74,14 @@ _COUNTED = {
     "pooled_error_rate": ("errors", "words"),
 }
 """Built-in statistics of columns of counts."""
+
+_GREATER_IS_BETTER = {
+    "mean": "score",
+    "pass_at_1": "passed",
+    "pass_at_k": "passed",
+    "pass_hat_k": "passed",
+}
+"""Built-in statistics of one column of any name, of which greater values are better."""
 
 _ROLES = {"prediction": PREDICTIONS, "label": LABELS}
 
@@ -224,7 +232,10 @@ class Question:
             return [load_statistic(source) for source in self.statistics]
         if self.metrics:
             return [named_metric(name, tables, allow_unseen=self.allow_unseen) for name in self.metrics]
-        return own_metrics(tables) or _of_format(tables) or self._of_columns(tables)
+        if found := own_metrics(tables) or _of_format(tables):
+            return found
+        require_metrics_of_examples(tables)
+        return self._of_columns(tables)
 
     def _of_columns(self, tables: Sequence[ExampleTable]) -> list[Statistic]:
         """Infer the statistic from the columns; refuse them if no statistic or more than one fits."""
@@ -320,10 +331,11 @@ class Question:
             id_, repeats = self._unit(id_, statistic, tables)
         columns["id"] = id_
         adapted = load_statistic(statistic, columns=columns, repeats=repeats)
-        score = adapted.columns.get("score", "")
-        if adapted.name == "mean" and adapted.greater_is_better and lower_is_better_by_name(score):
+        score = adapted.columns.get(_GREATER_IS_BETTER.get(adapted.name, ""), "")
+        reason = why_lower_is_better(score, tables) if adapted.greater_is_better else None
+        if reason is not None:
             raise InputError(
-                f"greater values of `mean` are better, but `{score}` has the name of an error",
+                f"greater values of `{adapted.name}` are better, but {reason}",
                 hint=f"use `--metric {score}`, for which smaller values are better.",
             )
         # The same statistic keeps what was computed of it once.
@@ -437,6 +449,15 @@ def _only(score: str) -> str:
 
 def _chosen(name: str, why: str) -> Statistic:
     return replace(load_statistic(name), chosen=why)
+
+
+def columns_of_examples(tables: Sequence[ExampleTable]) -> tuple[str, tuple[str, ...]]:
+    """Return the column of ids that is used by default, and those that number the attempts at an example.
+
+    The column of ids is ``id``, even if the runs lack it, where no other is clear.
+    """
+    id_ = "id" if have(tables, ["id"]) else _identifying(tables)[0]
+    return id_, _attempt_columns(tables, [id_]) if have(tables, [id_]) else ()
 
 
 def _identifying(tables: Sequence[ExampleTable]) -> tuple[str, list[str]]:

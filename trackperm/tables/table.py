@@ -46,6 +46,11 @@ class ExampleTable:
         Whether the rows have an order; those of a query (DuckDB, Spark) have none.
     metrics : mapping of str to str
         Metrics that the log itself names, with the columns that hold their scores of every example.
+    greater_is_better : mapping of str to bool
+        Columns of scores of which the log declares whether greater values are better.
+    whole_log_metrics : mapping of str to str
+        Metrics that the log computes over all examples together and not for each, with the built-in
+        statistic that computes each from predictions and labels, or an empty text if there is none.
     statistics : tuple of str
         Built-in statistics that suit the columns of the format.
     """
@@ -59,6 +64,8 @@ class ExampleTable:
     notes: tuple[str, ...] = ()
     ordered: bool = True
     metrics: Mapping[str, str] = field(default_factory=dict)
+    greater_is_better: Mapping[str, bool] = field(default_factory=dict)
+    whole_log_metrics: Mapping[str, str] = field(default_factory=dict)
     statistics: tuple[str, ...] = ()
 
     @classmethod
