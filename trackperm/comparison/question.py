@@ -57,13 +57,14 @@ from trackperm.tables.column_names import (
     IDS,
     INPUTS,
     LABELS,
+    PERHAPS_ATTEMPT,
     PREDICTIONS,
     SCORE,
     SCORES,
     names_categories,
     names_clusters,
 )
-from trackperm.tables.column_types import is_number
+from trackperm.tables.column_types import are_integers, is_number
 from trackperm.tables.table import ExampleTable, have, id_columns
 
 StatisticSource = str | Path | Statistic
@@ -356,7 +357,7 @@ class Question:
         names = id_columns(id_, tables)
         if not have(tables, names):
             return id_, statistic.repeats
-        examples = tuple(name for name in names if not ATTEMPT.fullmatch(name)) or names
+        examples = tuple(name for name in names if not _numbers_attempts(name, tables)) or names
         attempts = tuple(name for name in names if name not in examples)
         if not attempts:
             attempts = _attempt_columns(tables, names)
@@ -464,12 +465,23 @@ def _attempt_columns(tables: Sequence[ExampleTable], ids: Sequence[str]) -> tupl
 
     Return no columns if every id has one row, or if the columns do not distinguish the rows of an id.
     """
-    names = tuple(
-        name for name in _shared_columns(tables) if name not in ids and ATTEMPT.fullmatch(name) is not None
-    )
-    if not names or not any(_repeats(table, ids) for table in tables):
+    shared = [name for name in _shared_columns(tables) if name not in ids]
+    named = tuple(name for name in shared if ATTEMPT.fullmatch(name))
+    perhaps = tuple(name for name in shared if PERHAPS_ATTEMPT.fullmatch(name))
+    if not (named or perhaps) or not any(_repeats(table, ids) for table in tables):
         return ()
-    return () if any(_repeats(table, (*ids, *names)) for table in tables) else names
+    either = (*named, *(name for name in perhaps if _numbers_attempts(name, tables)))
+    for names in filter(None, dict.fromkeys((named, either))):
+        if not any(_repeats(table, (*ids, *names)) for table in tables):
+            return names
+    return ()
+
+
+def _numbers_attempts(name: str, tables: Sequence[ExampleTable]) -> bool:
+    """Whether a column numbers the rows of an id by its name; a ``run`` or ``generation`` has to be integers."""
+    if ATTEMPT.fullmatch(name):
+        return True
+    return PERHAPS_ATTEMPT.fullmatch(name) is not None and are_integers(name, tables)
 
 
 def _repeats(table: ExampleTable, names: Sequence[str]) -> bool:

@@ -80,6 +80,12 @@ ATTEMPT = re.compile(
 )
 """Pattern of the usual names of columns that number the attempts at an example, such as ``epoch``."""
 
+PERHAPS_ATTEMPT = re.compile(
+    r"(run|iteration|iter|generation|gen)([ _.-]?(id|idx|index|number|num|no|nr))?", re.IGNORECASE
+)
+"""Pattern of names of columns that number attempts only if ids repeat and the numbers tell their rows apart.
+"""
+
 _EXAMPLES = frozenset(("problem", "question", "task", "instance", "example", "sample", "prompt"))
 """Words for an example: with `id` or `idx` after them they name a column of ids."""
 
