@@ -13,7 +13,10 @@ from trackperm.pairing.repeated_rows import repeated_rows, share_values
 from trackperm.tables.table import ExampleTable
 
 TASKS = [i for _ in range(8) for i in range(15)]
-TAKEN_TOGETHER = "`task_id` has 8 rows of each value: `--id task_id` with `--repeats sum` takes them together as one example"
+TAKEN_TOGETHER = (
+    "`task_id` has 8 rows of each value: `--id task_id` with `--repeats sum` takes them together as one"
+    " example"
+)
 
 
 def attempts(right: set[int], **columns: list[Any]) -> pl.DataFrame:

@@ -11,12 +11,13 @@ from functools import lru_cache
 import polars as pl
 
 from trackperm.comparison.share_of_value import ShareOfValue, option_of_column, true_of_column, values_of
+from trackperm.comparison.stated_direction import StatedDirection, lower_is_stated
 from trackperm.errors import InputError, TrackpermError
 from trackperm.messages import did_you_mean, listed
 from trackperm.statistic import Statistic, builtin_names, load_statistic, read_statistic
 from trackperm.statistic.direction import direction_word, lower_is_better_by_name
 from trackperm.statistic.document import dump
-from trackperm.tables.column_names import IDS, PASSED
+from trackperm.tables.column_names import IDS, PASSED, SCORE
 from trackperm.tables.column_types import FIRST_ROWS, is_number, typed_columns
 from trackperm.tables.table import ExampleTable, have
 
@@ -75,7 +76,33 @@ def named_metric(name: str, tables: Sequence[ExampleTable], *, allow_unseen: boo
     is_name = any(name in table.columns or name in metrics_of(table) for table in tables)
     if "=" in name and not is_name:
         return ShareOfValue.parse(name, tables).statistic(tables, allow_unseen=allow_unseen)
-    return share_of_true(name, tables) or statistic_of_metric(name, column_of_metric(name, tables), tables)
+    if (share := share_of_true(name, tables)) is not None:
+        return share
+    column = column_of_metric(name, tables)
+    if name == column == SCORE and (stated := _named_direction(tables, column)) is not None:
+        return _lower_mean(column, stated)
+    return statistic_of_metric(name, column, tables)
+
+
+def statistic_of_score(column: str, tables: Sequence[ExampleTable], why: str) -> Statistic:
+    """Return the statistic of the only score of runs, in the direction that they state in another column."""
+    stated = lower_is_stated(tables, column)
+    if stated is None:
+        return statistic_of_metric(column, column, tables, why)
+    return _lower_mean(column, stated, why)
+
+
+def _named_direction(tables: Sequence[ExampleTable], column: str) -> StatedDirection | None:
+    """Return what the runs state if lower values of a score that the user named are better."""
+    try:
+        return lower_is_stated(tables, column)
+    except InputError:
+        return None  # the user has decided
+
+
+def _lower_mean(column: str, stated: StatedDirection, why: str = "") -> Statistic:
+    found = mean_of_metric(column, column, why, is_lower=True)
+    return replace(found, found=(f"lower is better: {stated.reason}",))
 
 
 def share_of_true(column: str, tables: Sequence[ExampleTable], why: str = "") -> Statistic | None:
@@ -108,9 +135,12 @@ def _is_binary(table: ExampleTable, column: str) -> bool:
 
 
 @lru_cache(maxsize=256)
-def mean_of_metric(name: str, column: str, why: str = "") -> Statistic:
-    """Build the mean of a column of scores; refuse names that leave the better direction open."""
-    if _is_open(name):
+def mean_of_metric(name: str, column: str, why: str = "", *, is_lower: bool | None = None) -> Statistic:
+    """Build the mean of a column of scores; refuse names that leave the better direction open.
+
+    `is_lower` is whether lower values are better, if something else than the name says so.
+    """
+    if is_lower is None and _is_open(name):
         raise InputError(
             f"the name of the metric `{name}` does not show whether greater values are better",
             hint=f"declare it in a spec: `counts: {{total: score, n: 1}}`, `columns: {{score: {column}}}`,"
@@ -124,7 +154,7 @@ def mean_of_metric(name: str, column: str, why: str = "") -> Statistic:
         "columns": {"score": column},
         "counts": {"total": "score", "n": 1},
         "score": "total / n",
-        "greater_is_better": not lower_is_better_by_name(name),
+        "greater_is_better": not (lower_is_better_by_name(name) if is_lower is None else is_lower),
     }
     return replace(read_statistic(dump(document), f"metric {name}"), chosen=why)
 

@@ -38,8 +38,9 @@ from trackperm.comparison.log_metrics import (
     own_metrics,
     require_like_scores,
     share_of_true,
-    statistic_of_metric,
+    statistic_of_score,
 )
+from trackperm.comparison.score_units import with_one_unit
 from trackperm.comparison.share_of_value import PLACEHOLDER, option_of_column
 from trackperm.errors import InputError, InputTypeError
 from trackperm.exact.options import require_choice
@@ -192,6 +193,7 @@ class Question:
             _require_score(named, self.metrics[0])
         found = [self._adapted(self._with_columns(each, named), typical) for each in named]
         found = [with_class_columns(each, typical) if each.names_by_class else each for each in found]
+        found = [with_one_unit(tables, each, is_named=self._names_statistics) for each in found]
         for id_ in {each.columns["id"] for each in found} if not self.by_position else ():
             require_no_summary(tables, id_)
         unseen = self.allow_unseen
@@ -216,6 +218,11 @@ class Question:
                 hint=f"choose one, such as `--metric {names[0]}`; `trackperm compare` compares all of them.",
             )
         return found[0]
+
+    @property
+    def _names_statistics(self) -> bool:
+        """Whether the user named the statistics, or their metrics."""
+        return bool(self.statistics or self.metrics)
 
     # The statistics.
 
@@ -252,7 +259,7 @@ class Question:
                 for label in [labels] if labels is not None else binary_labels(tables, SCORE, others):
                     require_mean(tables, SCORE, label)
             require_scores(tables, scores[0])
-            return [statistic_of_metric(scores[0], scores[0], tables, _only(scores[0]))]
+            return [statistic_of_score(scores[0], tables, _only(scores[0]))]
         if len(possible) == 1:
             return [*shares.values()]
         if possible:
@@ -478,7 +485,7 @@ def _attempt_columns(tables: Sequence[ExampleTable], ids: Sequence[str]) -> tupl
 
 
 def _numbers_attempts(name: str, tables: Sequence[ExampleTable]) -> bool:
-    """Whether a column numbers the rows of an id by its name; a ``run`` or ``generation`` has to be integers."""
+    """Whether a column numbers the rows of an id, by its name; a ``run`` has to hold integers."""
     if ATTEMPT.fullmatch(name):
         return True
     return PERHAPS_ATTEMPT.fullmatch(name) is not None and are_integers(name, tables)
