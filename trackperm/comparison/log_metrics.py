@@ -19,6 +19,7 @@ from trackperm.statistic.direction import direction_word, lower_is_better_by_nam
 from trackperm.statistic.document import dump
 from trackperm.tables.column_names import IDS, PASSED, SCORE
 from trackperm.tables.column_types import FIRST_ROWS, is_number, typed_columns
+from trackperm.tables.nested_fields import named_fields
 from trackperm.tables.table import ExampleTable, have
 
 _SCORE = "score."
@@ -167,19 +168,27 @@ def column_of_metric(name: str, tables: Sequence[ExampleTable]) -> str:
         table = next((table for table in tables if column not in table.columns), tables[0])
         numbers = [each for each in table.columns if each not in IDS and is_number(each, [table])]
         known = [*metrics_of(table), *numbers]
+        nested = named_fields(table, [name])
         raise InputError(
             f"`{table.origin}` has no metric `{name}`",
-            hint=f"its scores are {listed(dict.fromkeys(known))}.{did_you_mean(name, known)}"
+            hint=f"{nested}."
+            if nested is not None
+            else f"its scores are {listed(dict.fromkeys(known))}.{did_you_mean(name, known)}"
             if known
             else f"its columns are {listed(table.columns)}, and none of them holds scores.",
         )
     if not is_number(column, tables):
         require_like_scores(tables, column)
+        nested = next((said for table in tables if (said := named_fields(table, [column]))), None)
         value = option_of_column(tables, column)
         share = f"`--metric {shlex.quote(value or '')}` compares the shares of a good value."
         raise InputError(
             f"the metric `{name}` has values that are not numbers; expected numbers or booleans",
-            hint="compare predictions with labels by `--statistic NAME`." if value is None else share,
+            hint=share
+            if value is not None
+            else f"{nested}."
+            if nested is not None
+            else "compare predictions with labels by `--statistic NAME`.",
         )
     return column
 

@@ -66,6 +66,7 @@ from trackperm.tables.column_names import (
     names_clusters,
 )
 from trackperm.tables.column_types import are_integers, is_number
+from trackperm.tables.nested_fields import known_fields
 from trackperm.tables.table import ExampleTable, have, id_columns
 
 StatisticSource = str | Path | Statistic
@@ -269,9 +270,11 @@ class Question:
                 refusal or _texts_as_scores(tables) or f"their columns are {listed(_shared_columns(tables))}"
             )
         runs = listed(dict.fromkeys(table.origin for table in tables[:2]))
+        ways = self._ways(tables, possible, {"prediction": predictions, "label": labels})
+        nested = known_fields(tables[0])
         raise InputError(
             f"the statistic of {runs} is unclear: {found}",
-            hint=self._ways(tables, possible, {"prediction": predictions, "label": labels}),
+            hint=ways if nested is None else f"{nested}; or {ways}",
         )
 
     def _ways(

@@ -17,6 +17,7 @@ from trackperm.pairing.text_columns import text_columns
 from trackperm.statistic import Statistic
 from trackperm.tables.column_names import INPUTS, LABELS, PREDICTIONS
 from trackperm.tables.column_types import ColumnType, unusable
+from trackperm.tables.nested_fields import named_fields
 from trackperm.tables.table import ExampleTable, id_columns
 
 _OPTIONS = {"prediction": "--prediction", "label": "--label"}
@@ -311,7 +312,8 @@ def _lacking(
         parts.append(repeated.hint)
     elif lacks_id:
         parts.append("`--by-position` pairs rows in their order")
-    hint = "; ".join(parts)
+    nested = [said for lackers in lacking.values() if (said := named_fields(lackers[0], lacking))]
+    hint = "; ".join((*nested[:1], *parts))
     for name in lacking:
         if roles[name] in statistic.names_by_class and roles[name] not in statistic.class_columns:
             hint += (
