@@ -95,11 +95,11 @@ def with_one_unit(tables: Sequence[ExampleTable], statistic: Statistic, *, is_na
     fractions, percentages = _in_two_units(scores, statistic, is_bounded=column != REWARD)
     if not fractions:
         return statistic
-    found = _sentence((fractions, percentages), scores[0], column)
+    message = _sentence((fractions, percentages), scores[0], column)
     if is_named:
-        return replace(statistic, found=(*statistic.found, f"look: {found}"))
+        return replace(statistic, found=(*statistic.found, f"look: {message}"))
     raise InputError(
-        found,
+        message,
         hint="write the scores of all runs in one unit: multiply or divide those of one by 100."
         f" `--metric {column}` compares them as they are.",
     )
