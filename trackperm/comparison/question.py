@@ -194,7 +194,11 @@ class Question:
             _require_score(named, self.metrics[0])
         found = [self._adapted(self._with_columns(each, named), typical) for each in named]
         found = [with_class_columns(each, typical) if each.names_by_class else each for each in found]
-        found = [with_one_unit(tables, each, is_named=self._names_statistics) for each in found]
+        is_named = bool(self.statistics or self.metrics)
+        found = [
+            with_one_unit(tables, each, is_named=is_named) if "score" in each.columns else each
+            for each in found
+        ]
         for id_ in {each.columns["id"] for each in found} if not self.by_position else ():
             require_no_summary(tables, id_)
         unseen = self.allow_unseen
@@ -219,11 +223,6 @@ class Question:
                 hint=f"choose one, such as `--metric {names[0]}`; `trackperm compare` compares all of them.",
             )
         return found[0]
-
-    @property
-    def _names_statistics(self) -> bool:
-        """Whether the user named the statistics, or their metrics."""
-        return bool(self.statistics or self.metrics)
 
     # The statistics.
 

@@ -79,13 +79,15 @@ class _Scores:
 def with_one_unit(tables: Sequence[ExampleTable], statistic: Statistic, *, is_named: bool) -> Statistic:
     """Refuse a mean of fractions in one run and of percentages in another; a note says so if `is_named`.
 
+    The statistic has a column `score`; one that reads other columns as well is not checked.
+
     Raises
     ------
     InputError
         If the units differ and the user has not named the statistic or metric.
     """
-    column = statistic.columns.get("score")
-    if column is None or set(statistic.used_columns) != {column} or statistic.rank_score is not None:
+    column = statistic.columns["score"]
+    if set(statistic.used_columns) != {column} or statistic.rank_score is not None:
         return statistic
     scores = [
         found
