@@ -30,9 +30,9 @@ class RepeatedRows(NamedTuple):
     def hint(self) -> str:
         """The way to take the rows of one value together, in a sentence without a full stop."""
         least, most = self.n_rows
-        n = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+        rows = f"{least:,} rows" if least == most else f"{least:,} to {most:,} rows"
         return (
-            f"`{self.column}` has {n} rows of each value: `--id {self.column}` with `--repeats {self.rule}`"
+            f"`{self.column}` has {rows} of each value: `--id {self.column}` with `--repeats {self.rule}`"
             " takes them together as one example"
         )
 
