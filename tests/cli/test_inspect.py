@@ -44,6 +44,16 @@ could be score: seconds
 """
 
 
+@pytest.mark.parametrize("beside", [{}, {"uuid": [f"row {i}" for i in range(40)]}])
+def test_attempts_that_no_column_numbers(tmp_path: Path, beside: dict[str, list[str]]) -> None:
+    path = tmp_path / "attempts.parquet"
+    scores = [int(i % 10 < 6) for i in range(40)]
+    pl.DataFrame({"task_id": [i % 10 for i in range(40)], "reward": scores, **beside}).write_parquet(path)
+    printed = invoke("inspect", str(path))
+    assert printed.splitlines()[-1].endswith(" --id task_id --repeats sum")
+    assert "10 examples" in run_command(printed)
+
+
 def run_command(printed: str) -> str:
     """Run the command that an inspection ends with."""
     program, *arguments = shlex.split(printed.splitlines()[-1])

@@ -88,7 +88,7 @@ def testable(run: str, data: RunData, columns: Sequence[Column], options: Sequen
     """Find the built-in statistics by which the run can be compared with itself."""
     from trackperm.statistic import builtin_names, load_statistic
 
-    candidates = candidates_of(columns, len(data.table))
+    candidates, whole = candidates_of(columns, len(data.table)), data.table
     data = replace(data, table=data.table.head(_TRIED).loaded())
     finds_ids = _finds_ids(data)
     by_position = not candidates["id"] and not finds_ids
@@ -114,7 +114,20 @@ def testable(run: str, data: RunData, columns: Sequence[Column], options: Sequen
         plain = next((way for name in names if (way := ways.get(name))), None)
         if plain is None:
             return Testable(default, tuple(found), (), verdict=next(iter(verdicts), None))
+    plain = plain if finds_ids else _with_repeats(plain, whole, ids)
     return Testable(default, tuple(found), ("trackperm", "compare", run, OTHER, *plain, *options, *logs))
+
+
+def _with_repeats(words: Sequence[str], table: ExampleTable, ids: Mapping[str, str]) -> list[str]:
+    """Take the rows of an id that repeats together, in place of a pairing by position or by other ids."""
+    from trackperm.pairing.repeated_rows import repeated_rows
+
+    repeated = repeated_rows([table])
+    if repeated is None:
+        return [*words]
+    replaced = ("--by-position", "--id", *ids.values())
+    others = (word for word in words if word not in replaced)
+    return [*others, "--id", repeated.column, "--repeats", repeated.rule]
 
 
 def _is_never_equal(data: RunData, candidates: Mapping[str, Sequence[str]]) -> bool:

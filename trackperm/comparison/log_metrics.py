@@ -12,13 +12,15 @@ import polars as pl
 
 from trackperm.comparison.metric_directions import declared_direction, direction_of, is_open, metrics_of
 from trackperm.comparison.share_of_value import ShareOfValue, option_of_column, true_of_column, values_of
+from trackperm.comparison.stated_direction import StatedDirection, lower_is_stated
 from trackperm.comparison.whole_log_metrics import notes_on_whole_logs, require_metric_of_examples
 from trackperm.errors import InputError, TrackpermError
 from trackperm.messages import did_you_mean, listed
 from trackperm.statistic import Statistic, builtin_names, load_statistic, read_statistic
 from trackperm.statistic.document import dump
-from trackperm.tables.column_names import IDS, PASSED
+from trackperm.tables.column_names import IDS, PASSED, SCORE
 from trackperm.tables.column_types import FIRST_ROWS, is_number, typed_columns
+from trackperm.tables.nested_fields import named_fields
 from trackperm.tables.table import ExampleTable, have
 
 
@@ -69,7 +71,32 @@ def named_metric(name: str, tables: Sequence[ExampleTable], *, allow_unseen: boo
     is_name = any(name in table.columns or name in metrics_of(table) for table in tables)
     if "=" in name and not is_name:
         return ShareOfValue.parse(name, tables).statistic(tables, allow_unseen=allow_unseen)
-    return share_of_true(name, tables) or statistic_of_metric(name, column_of_metric(name, tables), tables)
+    if (share := share_of_true(name, tables)) is not None:
+        return share
+    column = column_of_metric(name, tables)
+    if name == column == SCORE and (stated := _named_direction(tables, column)) is not None:
+        return _lower_mean(column, stated)
+    return statistic_of_metric(name, column, tables)
+
+
+def statistic_of_score(column: str, tables: Sequence[ExampleTable], why: str) -> Statistic:
+    """Return the statistic of the only score of runs, in the direction that they state in another column."""
+    stated = lower_is_stated(tables, column)
+    if stated is None:
+        return statistic_of_metric(column, column, tables, why)
+    return _lower_mean(column, stated, why)
+
+
+def _named_direction(tables: Sequence[ExampleTable], column: str) -> StatedDirection | None:
+    """Return what the runs state if lower values of a score that the user named are better."""
+    try:
+        return lower_is_stated(tables, column)
+    except InputError:
+        return None  # the user has decided
+
+
+def _lower_mean(column: str, stated: StatedDirection, why: str = "") -> Statistic:
+    return mean_of_metric(column, column, why, False, (f"lower is better: {stated.reason}",))
 
 
 def share_of_true(column: str, tables: Sequence[ExampleTable], why: str = "") -> Statistic | None:
@@ -129,19 +156,27 @@ def column_of_metric(name: str, tables: Sequence[ExampleTable]) -> str:
         table = next((table for table in tables if column not in table.columns), tables[0])
         numbers = [each for each in table.columns if each not in IDS and is_number(each, [table])]
         known = [*metrics_of(table), *numbers]
+        nested = named_fields(table, [name])
         raise InputError(
             f"`{table.origin}` has no metric `{name}`",
-            hint=f"its scores are {listed(dict.fromkeys(known))}.{did_you_mean(name, known)}"
+            hint=f"{nested}."
+            if nested is not None
+            else f"its scores are {listed(dict.fromkeys(known))}.{did_you_mean(name, known)}"
             if known
             else f"its columns are {listed(table.columns)}, and none of them holds scores.",
         )
     if not is_number(column, tables):
         require_like_scores(tables, column)
+        nested = next((said for table in tables if (said := named_fields(table, [column]))), None)
         value = option_of_column(tables, column)
         share = f"`--metric {shlex.quote(value or '')}` compares the shares of a good value."
         raise InputError(
             f"the metric `{name}` has values that are not numbers; expected numbers or booleans",
-            hint="compare predictions with labels by `--statistic NAME`." if value is None else share,
+            hint=share
+            if value is not None
+            else f"{nested}."
+            if nested is not None
+            else "compare predictions with labels by `--statistic NAME`.",
         )
     return column
 

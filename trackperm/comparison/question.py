@@ -37,9 +37,10 @@ from trackperm.comparison.log_metrics import (
     own_metrics,
     require_like_scores,
     share_of_true,
-    statistic_of_metric,
+    statistic_of_score,
 )
 from trackperm.comparison.metric_directions import metrics_of, why_lower_is_better
+from trackperm.comparison.score_units import with_one_unit
 from trackperm.comparison.share_of_value import PLACEHOLDER, option_of_column
 from trackperm.comparison.whole_log_metrics import require_metrics_of_examples
 from trackperm.errors import InputError, InputTypeError
@@ -57,13 +58,15 @@ from trackperm.tables.column_names import (
     IDS,
     INPUTS,
     LABELS,
+    PERHAPS_ATTEMPT,
     PREDICTIONS,
     SCORE,
     SCORES,
     names_categories,
     names_clusters,
 )
-from trackperm.tables.column_types import is_number
+from trackperm.tables.column_types import are_integers, is_number
+from trackperm.tables.nested_fields import known_fields
 from trackperm.tables.table import ExampleTable, have, id_columns
 
 StatisticSource = str | Path | Statistic
@@ -199,6 +202,11 @@ class Question:
             _require_score(named, self.metrics[0])
         found = [self._adapted(self._with_columns(each, named), typical) for each in named]
         found = [with_class_columns(each, typical) if each.names_by_class else each for each in found]
+        is_named = bool(self.statistics or self.metrics)
+        found = [
+            with_one_unit(tables, each, is_named=is_named) if "score" in each.columns else each
+            for each in found
+        ]
         for id_ in {each.columns["id"] for each in found} if not self.by_position else ():
             require_no_summary(tables, id_)
         unseen = self.allow_unseen
@@ -262,7 +270,7 @@ class Question:
                 for label in [labels] if labels is not None else binary_labels(tables, SCORE, others):
                     require_mean(tables, SCORE, label)
             require_scores(tables, scores[0])
-            return [statistic_of_metric(scores[0], scores[0], tables, _only(scores[0]))]
+            return [statistic_of_score(scores[0], tables, _only(scores[0]))]
         if len(possible) == 1:
             return [*shares.values()]
         if possible:
@@ -272,9 +280,11 @@ class Question:
                 refusal or _texts_as_scores(tables) or f"their columns are {listed(_shared_columns(tables))}"
             )
         runs = listed(dict.fromkeys(table.origin for table in tables[:2]))
+        ways = self._ways(tables, possible, {"prediction": predictions, "label": labels})
+        nested = known_fields(tables[0])
         raise InputError(
             f"the statistic of {runs} is unclear: {found}",
-            hint=self._ways(tables, possible, {"prediction": predictions, "label": labels}),
+            hint=ways if nested is None else f"{nested}; or {ways}",
         )
 
     def _ways(
@@ -368,7 +378,7 @@ class Question:
         names = id_columns(id_, tables)
         if not have(tables, names):
             return id_, statistic.repeats
-        examples = tuple(name for name in names if not ATTEMPT.fullmatch(name)) or names
+        examples = tuple(name for name in names if not _numbers_attempts(name, tables)) or names
         attempts = tuple(name for name in names if name not in examples)
         if not attempts:
             attempts = _attempt_columns(tables, names)
@@ -485,12 +495,23 @@ def _attempt_columns(tables: Sequence[ExampleTable], ids: Sequence[str]) -> tupl
 
     Return no columns if every id has one row, or if the columns do not distinguish the rows of an id.
     """
-    names = tuple(
-        name for name in _shared_columns(tables) if name not in ids and ATTEMPT.fullmatch(name) is not None
-    )
-    if not names or not any(_repeats(table, ids) for table in tables):
+    shared = [name for name in _shared_columns(tables) if name not in ids]
+    named = tuple(name for name in shared if ATTEMPT.fullmatch(name))
+    perhaps = tuple(name for name in shared if PERHAPS_ATTEMPT.fullmatch(name))
+    if not (named or perhaps) or not any(_repeats(table, ids) for table in tables):
         return ()
-    return () if any(_repeats(table, (*ids, *names)) for table in tables) else names
+    either = (*named, *(name for name in perhaps if _numbers_attempts(name, tables)))
+    for names in filter(None, dict.fromkeys((named, either))):
+        if not any(_repeats(table, (*ids, *names)) for table in tables):
+            return names
+    return ()
+
+
+def _numbers_attempts(name: str, tables: Sequence[ExampleTable]) -> bool:
+    """Whether a column numbers the rows of an id, by its name; a ``run`` has to hold integers."""
+    if ATTEMPT.fullmatch(name):
+        return True
+    return PERHAPS_ATTEMPT.fullmatch(name) is not None and are_integers(name, tables)
 
 
 def _repeats(table: ExampleTable, names: Sequence[str]) -> bool:

@@ -86,7 +86,7 @@ def compare_runs(
         require_margin_within(statistic, margin)
     options = options.with_default(statistic.alternative)
     has_clusters = statistic.cluster is not None or statistic.repeats == "attempts"
-    may_depend = look_for_clusters and not (by_position or has_clusters)
+    may_depend = look_for_clusters and not has_clusters
     rules: tuple[Missing, ...] = ("worst", "best") if missing == "bounds" else (missing,)
     compared = []
     for rule in rules:
@@ -96,7 +96,7 @@ def compare_runs(
         _require_scores(pairing, baseline, candidate)
         test = count_table_test(pairing.statistic, pairing.count_table, options)
         found = _comparison(baseline, candidate, pairing, test, options, margin)
-        if may_depend and isinstance(pairing, Pairing) and _has_others(tables, statistic):
+        if may_depend and isinstance(pairing, Pairing) and _has_others(tables, statistic, by_position):
             seen = dependence_of(baseline, candidate, pairing)
             clusters = tuple(_by_cluster(each, found, statistic, options) for each in seen)
             found = replace(found, dependence=clusters)
@@ -120,9 +120,9 @@ def compare_runs(
     )
 
 
-def _has_others(tables: tuple[ExampleTable, ExampleTable], statistic: Statistic) -> bool:
+def _has_others(tables: tuple[ExampleTable, ExampleTable], statistic: Statistic, by_position: bool) -> bool:
     """Whether there are columns that may hold clusters: unread ones, or those of an id of several columns."""
-    read = {*statistic.columns.values()}
+    read = {column for role, column in statistic.columns.items() if role != "id" or not by_position}
     columns = {name for table in tables for name in table.columns}
     return statistic.columns["id"] not in columns or not columns <= read
 
@@ -158,7 +158,14 @@ def _by_cluster(
     options = replace(options, method="auto", n_samples=n_drawn)
     try:
         clustered = load_statistic(statistic, cluster=seen.column)
-        pairing = pair(baseline.table, candidate.table, clustered, missing=comparison.pairing.missing)
+        paired = comparison.pairing
+        pairing = pair(
+            baseline.table,
+            candidate.table,
+            clustered,
+            missing=paired.missing,
+            by_position=paired.by == "position",
+        )
         _require_scores(pairing, baseline, candidate)
         test = count_table_test(pairing.statistic, pairing.count_table, options)
         found = _comparison(baseline, candidate, pairing, test, options, None)

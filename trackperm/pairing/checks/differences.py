@@ -17,7 +17,9 @@ from trackperm.messages import side_by_side
 from trackperm.pairing.columns import PairedColumns
 from trackperm.pairing.engines.base import Engine
 from trackperm.pairing.joined import KEY, MATCHED, SIDES, JoinedRows, KeyedRun, of
+from trackperm.pairing.repeated_rows import repeated_rows
 from trackperm.pairing.report import ExampleCounts
+from trackperm.tables.table import ExampleTable
 
 _NORMAL_FORM = "normal_form"
 _SHORT = 2  # letters and digits of a grade or of an abbreviation
@@ -206,8 +208,8 @@ def require_same_length(baseline: KeyedRun, candidate: KeyedRun) -> None:
         )
 
 
-def require_unique_ids(runs: Sequence[RunDifferences], id_: str) -> None:
-    """Refuse ids that several rows share."""
+def require_unique_ids(runs: Sequence[RunDifferences], id_: str, tables: Sequence[ExampleTable]) -> None:
+    """Refuse ids that several rows share; `tables` have the rows."""
     messages = [
         f"{run.repeated.n:,} of {run.n_keyed:,} rows of `{run.origin}` share their `{id_}` with another row"
         f" {run.repeated.listed()}"
@@ -215,11 +217,18 @@ def require_unique_ids(runs: Sequence[RunDifferences], id_: str) -> None:
         if run.repeated.n
     ]
     if messages:
+        repeated = repeated_rows(tables, id_)
+        ways = (
+            "`--id NAME` names another column, `--id NAME,NAME` names several columns that identify an"
+            " example together."
+            if repeated is None
+            else f"{repeated.hint}, as attempts should be. Where they are different examples,"
+            " `--id NAME,NAME` names columns that identify an example together."
+        )
         raise PairingError(
             "\n\n".join(messages),
             hint="each example has one row. MLflow's `log_table` appends to an existing table, so a table"
-            " that was logged twice has every row twice. `--id NAME` names another column, `--id NAME,NAME`"
-            " names several columns that identify an example together.",
+            f" that was logged twice has every row twice. {ways}",
         )
 
 
