@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from trackperm.choices import Missing
 from trackperm.pairing.engines.base import Frame
 from trackperm.pairing.joined import IN_TEST, SIDES, JoinedRows
 from trackperm.pairing.report import OUTCOMES
@@ -60,3 +63,14 @@ def missing_predictions(rows: JoinedRows) -> list[str]:
     return [
         f"missing predictions: {of_baseline} at their {outcomes[0]}, {of_candidate} at their {outcomes[1]}"
     ]
+
+
+def without_case(notes: Iterable[str], missing: Missing) -> tuple[str, ...]:
+    """Return notes of the worst or the best case of missing predictions, as they are true of both cases."""
+    baseline, candidate = (f" at their {outcome}" for outcome in OUTCOMES[missing])
+    return tuple(
+        note.replace(f"{baseline}, ", ", ").removesuffix(candidate)
+        if note.startswith("missing predictions: ")
+        else note
+        for note in notes
+    )
