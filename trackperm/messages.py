@@ -58,6 +58,11 @@ def size(n_bytes: int) -> str:
     return f"{n_bytes / 2**30:.1f} GiB" if n_bytes >= 2**30 else f"{max(n_bytes / 2**20, 0.1):.1f} MiB"
 
 
+def amount(n: int, noun: str) -> str:
+    """Return a number with its noun, as in "1 example" and "1,319 examples"."""
+    return f"{n:,} {noun}{'s' * (n != 1)}"
+
+
 def listed(names: Iterable[str]) -> str:
     """Return names in backticks, separated by commas: at most the first 20."""
     quoted = [f"`{printable(name)}`" for name in names]

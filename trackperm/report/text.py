@@ -15,6 +15,7 @@ from trackperm.exact.engines.monte_carlo import exact_interval
 from trackperm.exact.intervals import Interval
 from trackperm.exact.power import EquivalencePower
 from trackperm.exact.result import EXACT_WITHIN, Relation, format_pvalue, rounded
+from trackperm.messages import amount
 from trackperm.pairing.checks.pairing_warnings import shared_input
 from trackperm.report.numbers import extra_digits, format_difference, format_number
 from trackperm.statistic import Statistic
@@ -245,8 +246,7 @@ def correction(comparison: Comparison) -> str:
 
 def examples(comparison: Comparison) -> str:
     """Return the number of examples, and of discordant ones."""
-    number, noun = comparison.n_examples, unit(comparison)
-    return f"{number:,} {noun if number == 1 else noun + 's'} ({discordance(comparison)})"
+    return f"{amount(comparison.n_examples, unit(comparison))} ({discordance(comparison)})"
 
 
 def unit(comparison: Comparison) -> str:
@@ -291,7 +291,7 @@ def notes(comparison: Comparison) -> list[str]:
         found.append(changed)
     if report.n_dropped:
         found.append(
-            f"dropped: {report.n_dropped:,} examples without a complete row in both runs "
+            f"dropped: {amount(report.n_dropped, 'example')} without a complete row in both runs "
             f"(baseline {report.n_baseline:,}, candidate {report.n_candidate:,}, tested {report.n_paired:,})"
         )
     if is_range(comparison):
@@ -376,12 +376,13 @@ def _changed(comparison: Comparison) -> str | None:
     report, n_discordant = comparison.pairing, comparison.n_discordant
     if report.n_changed is None or report.n_changed <= n_discordant:
         return None
-    changed = f"{report.n_changed:,} of {report.n_paired:,} predictions changed"
+    changed = f"{report.n_changed:,} of {amount(report.n_paired, 'prediction')} changed"
     of_case = in_one_case(comparison)
+    verb_end = "s" * (n_discordant == 1)
     if report.n_paired == comparison.n_examples:
-        return f"{changed}; {n_discordant:,} change the score{of_case}"
-    units = f"{unit(comparison)}s differ in score"
-    return f"{changed}; {n_discordant:,} of {comparison.n_examples:,} {units}{of_case}"
+        return f"{changed}; {n_discordant:,} change{verb_end} the score{of_case}"
+    units = amount(comparison.n_examples, unit(comparison))
+    return f"{changed}; {n_discordant:,} of {units} differ{verb_end} in score{of_case}"
 
 
 def _cases(comparison: Comparison) -> str:
@@ -400,8 +401,8 @@ def smallest_p_sentence(comparison: Comparison) -> str:
     """Return the smallest p-value that any outcome on as many discordant examples has, as a sentence."""
     test = comparison.test
     exponent = test.log10_smallest_pvalue
-    number, noun = comparison.n_discordant, unit(comparison)
-    found = f"with {number:,} discordant {noun if number == 1 else noun + 's'}{in_one_case(comparison)}"
+    units = amount(comparison.n_discordant, f"discordant {unit(comparison)}")
+    found = f"with {units}{in_one_case(comparison)}"
     drawn = test.n_samples if test.method == "monte-carlo" else None
     if drawn is not None and exponent < -math.log10(drawn + 1):
         exponent = -math.log10(drawn + 1)  # the observed outcome counts as one of the swaps

@@ -10,6 +10,7 @@ from decimal import Decimal
 from trackperm.comparison.verdict import MARKERS, Sign
 from trackperm.exact.result import EXACT_WITHIN, format_pvalue
 from trackperm.leaderboards import Leaderboard, Pair, Row
+from trackperm.messages import amount
 from trackperm.report.numbers import extra_digits, format_difference, format_number
 from trackperm.report.text import direction, ends, one_sided, shorten
 
@@ -220,12 +221,12 @@ def _are(n: int) -> str:
 
 def summary(board: Leaderboard) -> str:
     """Return what was compared, as a sentence: statistic, runs, examples, comparisons."""
-    n, unit = board.n_examples, "example" if board.statistic.cluster is None else "cluster"
+    unit = "example" if board.statistic.cluster is None else "cluster"
     name = f"{board.statistic.name}{direction(board.statistic)}"
     against = "all pairs" if board.baseline is None else f"against `{board.rows[board.baseline].name}`"
     return (
-        f"{name}: {len(board.rows)} runs on {n:,} {unit}{'' if n == 1 else 's'}, {against}, "
-        f"{len(board.pairs)} comparison{'' if len(board.pairs) == 1 else 's'}"
+        f"{name}: {len(board.rows)} runs on {amount(board.n_examples, unit)}, {against}, "
+        f"{amount(len(board.pairs), 'comparison')}"
     )
 
 
@@ -308,7 +309,7 @@ def notes(board: Leaderboard) -> list[str]:
     found = []
     if board.missing == "drop" and board.n_examples < board.n_largest:
         found.append(
-            f"tested on the {board.n_examples:,} examples that all runs have; the largest has"
+            f"tested on the {amount(board.n_examples, 'example')} that all runs have; the largest has"
             f" {board.n_largest:,}"
         )
     if board.missing == "wrong":
