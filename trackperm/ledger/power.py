@@ -182,6 +182,7 @@ def power(
     require_level(alpha)
     if n_examples is not None:
         require_integer("examples", n_examples, 1)
+    require_integer("resamples", n_resamples, 1)
     require_integer("seed", seed, 0)
     _require_one_source(baseline, discordance, experiment)
     if experiment is None and test_set is not None:

@@ -77,7 +77,7 @@ class ComparisonView:
     facts : list of (str, str, str)
         Name, value and small print of every number.
     notes, explanation, pairing : list of str
-        Caveats; sentences on what was tested; sentences on how rows were paired.
+        Caveats; sentences on what was tested; further sentences on how rows were paired.
     null, narrow_null, caption : str
         Null distributions as SVG and their caption; empty if it is too large to draw.
     refusal : str
@@ -114,6 +114,7 @@ class ComparisonView:
             null, narrow_null = null_drawing(comparison), null_drawing(comparison, narrow=True)
         except CapacityError as error:
             refusal = why_not_drawn(comparison.test, error)
+        notes = text.notes(comparison)
         return cls(
             marker=comparison.marker,
             verdict=comparison.verdict,
@@ -123,9 +124,9 @@ class ComparisonView:
             bar=effect_bar(comparison),
             narrow_bar=effect_bar(comparison, narrow=True),
             facts=facts(comparison),
-            notes=text.notes(comparison),
+            notes=notes,
             explanation=description.explanation(comparison),
-            pairing=list(comparison.pairing.lines()),
+            pairing=[line for line in comparison.pairing.lines() if line not in notes],
             null=null,
             narrow_null=narrow_null,
             caption=caption(comparison) if null else "",
