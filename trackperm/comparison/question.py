@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import get_args
 
 from trackperm.choices import Repeats, RepeatsInSpec, Unit
+from trackperm.comparison.argument_types import require_names, require_types
 from trackperm.comparison.default_statistics import (
     binary_labels,
     require_mean,
@@ -44,7 +45,7 @@ from trackperm.comparison.share_of_value import PLACEHOLDER, option_of_column
 from trackperm.errors import InputError, InputTypeError
 from trackperm.exact.options import require_choice
 from trackperm.exact.scores.resolution import Resolution
-from trackperm.messages import listed
+from trackperm.messages import echoed, listed
 from trackperm.pairing.checks.compared_texts import require_compared_texts
 from trackperm.pairing.checks.label_values import other_spellings, require_label_values
 from trackperm.pairing.columns import require_no_summary
@@ -79,8 +80,6 @@ _ROLES = {"prediction": PREDICTIONS, "label": LABELS}
 
 
 _TYPES: Sequence[tuple[str, type | tuple[type, ...], str]] = (
-    ("parameters", Mapping, "a mapping of names to values"),
-    ("columns", Mapping, "a mapping of names to columns"),
     ("cluster", (str, type(None)), "the name of a column"),
     ("by_position", bool, "True or False"),
     ("allow_unseen", bool, "True or False"),
@@ -126,9 +125,13 @@ class Question:
 
     def __post_init__(self) -> None:
         """Refuse contradictory choices, and values of other types than a program may give."""
+        require_types(parameters=self.parameters, columns=self.columns)
+        require_names("metric", self.metrics)
+        if isinstance(self.resolution, Mapping):
+            require_names("resolution", self.resolution)
         for name, type_, expected in _TYPES:
             if not isinstance(value := getattr(self, name), type_):
-                raise InputTypeError(f"`{name}` is {value!r}; expected {expected}")
+                raise InputTypeError(f"`{name}` is {echoed(value)}; expected {expected}")
         for option, choice in (("unit", Unit), ("repeats", Repeats)):
             if getattr(self, option) is not None:
                 require_choice(option, getattr(self, option), get_args(choice))

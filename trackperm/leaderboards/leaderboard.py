@@ -7,16 +7,17 @@ excluded from the ranking, and is listed with the reason.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
 from trackperm.choices import Alternative, CorrectionOfPairs, Method, MissingOfMany, Repeats, Unit
 from trackperm.comparison import Question, reference_answers
+from trackperm.comparison.argument_types import require_types
 from trackperm.comparison.effect import interval_of
 from trackperm.comparison.single import ROUNDED_AWAY
-from trackperm.errors import InputError
+from trackperm.errors import InputError, InputTypeError
 from trackperm.exact import TestOptions
 from trackperm.exact.intervals import Interval
 from trackperm.exact.multiplicity import adjustment
@@ -32,7 +33,7 @@ from trackperm.leaderboards.pairs import PairTester
 from trackperm.leaderboards.ranking import best_first, ranked_rows, tested_pairs
 from trackperm.leaderboards.result import Leaderboard
 from trackperm.leaderboards.run_counts import RunCounts
-from trackperm.messages import listed
+from trackperm.messages import echoed, listed
 from trackperm.statistic import Statistic
 
 
@@ -144,6 +145,17 @@ def leaderboard(
         seed=seed,
         memory_budget=bytes_of(memory_budget),
     )
+    _require_types(
+        runs,
+        metric=metric,
+        experiment=experiment,
+        intervals=intervals,
+        artifact=artifact,
+        parameters=parameters,
+        columns=columns,
+        missing=missing,
+        tracking_uri=tracking_uri,
+    )
     references = reference_answers(labels, columns or {}, by_position=by_position)
     question = Question(
         statistics=() if statistic is None else (statistic,),
@@ -176,6 +188,16 @@ def leaderboard(
         by_position=by_position,
         allow_unseen=allow_unseen,
     )
+
+
+def _require_types(runs: object, **options: object) -> None:
+    """Refuse runs that are not several, and options of other types than they take."""
+    if not isinstance(runs, Iterable) or isinstance(runs, str | bytes) or hasattr(runs, "columns"):
+        raise InputTypeError(
+            f"`runs` is {echoed(runs)}; expected a list of runs, or a mapping of names to runs",
+            hint='`trackperm.leaderboard(["a.csv", "b.csv"])`, for example.',
+        )
+    require_types(**options)
 
 
 def leaderboard_of_runs(
