@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import get_args
 
 from trackperm.choices import Repeats, RepeatsInSpec, Unit
+from trackperm.comparison.argument_types import require_names, require_types
 from trackperm.comparison.default_statistics import (
     binary_labels,
     require_mean,
@@ -46,7 +47,7 @@ from trackperm.comparison.whole_log_metrics import require_metrics_of_examples
 from trackperm.errors import InputError, InputTypeError
 from trackperm.exact.options import require_choice
 from trackperm.exact.scores.resolution import Resolution
-from trackperm.messages import listed
+from trackperm.messages import echoed, listed
 from trackperm.pairing.checks.compared_texts import require_compared_texts
 from trackperm.pairing.checks.label_values import other_spellings, require_label_values
 from trackperm.pairing.columns import require_no_summary
@@ -90,8 +91,6 @@ _ROLES = {"prediction": PREDICTIONS, "label": LABELS}
 
 
 _TYPES: Sequence[tuple[str, type | tuple[type, ...], str]] = (
-    ("parameters", Mapping, "a mapping of names to values"),
-    ("columns", Mapping, "a mapping of names to columns"),
     ("cluster", (str, type(None)), "the name of a column"),
     ("by_position", bool, "True or False"),
     ("allow_unseen", bool, "True or False"),
@@ -137,9 +136,13 @@ class Question:
 
     def __post_init__(self) -> None:
         """Refuse contradictory choices, and values of other types than a program may give."""
+        require_types(parameters=self.parameters, columns=self.columns)
+        require_names("metric", self.metrics)
+        if isinstance(self.resolution, Mapping):
+            require_names("resolution", self.resolution)
         for name, type_, expected in _TYPES:
             if not isinstance(value := getattr(self, name), type_):
-                raise InputTypeError(f"`{name}` is {value!r}; expected {expected}")
+                raise InputTypeError(f"`{name}` is {echoed(value)}; expected {expected}")
         for option, choice in (("unit", Unit), ("repeats", Repeats)):
             if getattr(self, option) is not None:
                 require_choice(option, getattr(self, option), get_args(choice))
@@ -276,9 +279,7 @@ class Question:
         if possible:
             found = f"each of {listed(possible)} could be the score"
         else:
-            found = (
-                refusal or _texts_as_scores(tables) or f"their columns are {listed(_shared_columns(tables))}"
-            )
+            found = refusal or _texts_as_scores(tables) or _columns_of(tables)
         runs = listed(dict.fromkeys(table.origin for table in tables[:2]))
         ways = self._ways(tables, possible, {"prediction": predictions, "label": labels})
         nested = known_fields(tables[0])
@@ -301,13 +302,11 @@ class Question:
             min(verdicts, key=lambda option: option.endswith(f"={PLACEHOLDER}"), default="")
         )
         value = f", a good value whose share is compared by `--metric {verdict}`" if verdicts else ""
-        options = [
-            option
-            for role, column in roles.items()
-            if column is None
-            for option in _of_one(tables, role) or [f"`--{role} COLUMN`"]
-        ]
+        unclear = [role for role, column in roles.items() if column is None]
+        options = [option for role in unclear for option in _of_role(tables, role)]
         named = f"name the columns of accuracy by {' and '.join(options)}, " if options else ""
+        if "label" in unclear and len(_with_role(tables, "label")) == 1:
+            named += f"{'or ' * ('label=' in named)}give the labels of both runs by `--labels FILE`, "
         return named + (
             f"name a column of scores by `--metric COLUMN`{metric}{value}, or a statistic of"
             f" `trackperm statistic list` by `--statistic NAME`; `trackperm inspect {tables[0].origin}`"
@@ -438,13 +437,52 @@ def _texts_as_scores(tables: Sequence[ExampleTable]) -> str | None:
     return None
 
 
-def _of_one(tables: Sequence[ExampleTable], role: str) -> list[str]:
-    """Return options that name the columns of a role if each of two runs has one, with different names."""
-    own = [[name for name in (role, *_ROLES[role]) if name in table.columns] for table in tables]
-    if len(tables) != 2 or any(len(set(names)) != 1 for names in own):
-        return []
-    sides = zip(("baseline", "candidate"), own, strict=True)
-    return [f"`--{side}-column {role}={names[0]}`" for side, names in sides if names[0] != role]
+def _of_role(tables: Sequence[ExampleTable], role: str) -> list[str]:
+    """Return options that name the columns of a role; by run if their names differ or only one is unusual.
+
+    No option is returned if only one run has labels, and the other has no column that may be labels.
+    """
+    found = _with_role(tables, role)
+    if len(tables) != 2 or not found or any(len(names) > 1 for names in found.values()):
+        return [f"`--{role} COLUMN`"]
+    options = []
+    for place, side in enumerate(("baseline", "candidate")):
+        names = found.get(place) or _other_texts(tables[place], tables[1 - place])
+        if not names:
+            return [] if role == "label" else [f"`--{role} COLUMN`"]
+        if names[0] != role:
+            options.append(f"`--{side}-column {role}={names[0] if len(names) == 1 else 'COLUMN'}`")
+    return options
+
+
+def _with_role(tables: Sequence[ExampleTable], role: str) -> dict[int, list[str]]:
+    """Return the columns with a usual name of the role, by the place of each run that has any."""
+    usual = dict.fromkeys((role, *_ROLES[role]))
+    found = {place: [name for name in usual if name in table.columns] for place, table in enumerate(tables)}
+    return {place: names for place, names in found.items() if names}
+
+
+def _other_texts(table: ExampleTable, other: ExampleTable) -> list[str]:
+    """Return columns of text that only `table` has, and whose names have no other meaning."""
+    usual = {*PREDICTIONS, *LABELS, *INPUTS, *SCORES, *other.columns}
+    return [
+        name
+        for name in table.columns
+        if not (name in usual or _is_called_id(name) or ATTEMPT.fullmatch(name) or names_clusters(name))
+        and not is_number(name, [table])
+    ]
+
+
+def _columns_of(tables: Sequence[ExampleTable]) -> str:
+    """Say which columns the runs have; of many runs with different ones, which they share."""
+    shared = _shared_columns(tables)
+    if all(len(table.columns) == len(shared) for table in tables):
+        return f"their columns are {listed(shared)}"
+    if len(tables) == 2:
+        return " and ".join(
+            f"`{table.origin}` has {listed(table.columns) or 'no columns'}" for table in tables
+        )
+    return f"the columns that all runs have are {listed(shared)}" if shared else "the runs share no column"
 
 
 def _names_no_label(name: str) -> bool:

@@ -25,6 +25,7 @@ from trackperm.exact.outcome import n_requested
 from trackperm.exact.permutation import structured_test_of
 from trackperm.exact.rank_statistics import draws_by_default, rank_test_of
 from trackperm.pairing import Pairing, PairingResult
+from trackperm.pairing.notes import without_case
 from trackperm.pairing.pair import pair
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.definition import ATTEMPTS
@@ -115,8 +116,13 @@ def compare_runs(
         for case in compared
     )
     weaker = max(compared, key=lambda comparison: comparison.log10_pvalue)
+    report = weaker.pairing
     return replace(
-        weaker, options={**weaker.options, "missing": "bounds"}, cases=cases, bounds=tuple(compared)
+        weaker,
+        pairing=replace(report, notes=without_case(report.notes, report.missing)),
+        options={**weaker.options, "missing": "bounds"},
+        cases=cases,
+        bounds=tuple(compared),
     )
 
 

@@ -115,7 +115,7 @@ class Row:
         return self.data.table.origin
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Leaderboard(Presented):
     """Ranking of runs by score, with corrected tests of their pairs.
 

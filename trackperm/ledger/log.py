@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, overload
 
 from trackperm.comparison import Comparison, RunData
+from trackperm.comparison.argument_types import require_types
 from trackperm.errors import InputError, InputTypeError
 from trackperm.leaderboards import Leaderboard
 from trackperm.ledger.comparison_publication import (
@@ -18,6 +19,7 @@ from trackperm.ledger.comparison_publication import (
 )
 from trackperm.ledger.entries import LedgerEntry, TestFamily, families
 from trackperm.ledger.leaderboard_publication import leaderboard_publication, require_taggable
+from trackperm.messages import echoed
 from trackperm.trackers.base import Tracker, require_options
 from trackperm.trackers.publication import KEY_TAG, LoggedComparison, Publication, Published
 from trackperm.trackers.references import TrackedRun
@@ -108,9 +110,10 @@ def log(
     <BLANKLINE>
     Hint: give one: `trackperm.log(result, trackperm.open_tracker('mlflow', uri), 'experiment')`.
     """
-    if isinstance(tracker, str):
+    require_types(container=container)
+    if tracker is not None and not hasattr(tracker, "publish"):
         raise InputTypeError(
-            f"`tracker` is {tracker!r}; expected a tracker",
+            f"`tracker` is {echoed(tracker)}; expected a tracker",
             hint="open it: `trackperm.log(result, trackperm.open_tracker('mlflow', uri), 'experiment')`.",
         )
     if isinstance(result, Comparison):

@@ -70,9 +70,9 @@ def render_comparison(comparison: Comparison) -> RenderedComparison:
     remarks = []
     if len(viewable.rows) < comparison.n_discordant:
         n_shown = comparison.pairing.n_shown
-        whole = "all" if n_shown is None else f"the first {n_shown}"
+        whole = "all" if n_shown is None else f"the first {n_shown:,}"
         remarks.append(
-            f"table of discordant examples: the first {len(viewable.rows)} of {comparison.n_discordant};"
+            f"table of discordant examples: the first {len(viewable.rows):,} of {comparison.n_discordant:,};"
             f" {whole} are in trackperm/discordant.parquet"
         )
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -265,9 +266,17 @@ class ExampleTable:
 
 def holds_values(given: object) -> bool:
     """Whether an argument is an array, a series, a list, a tuple or a mapping, but not a data frame."""
-    if isinstance(given, list | tuple | Mapping) or nw.dependencies.is_into_series(given):
+    if isinstance(given, list | tuple | range | Mapping) or nw.dependencies.is_into_series(given):
+        return True
+    if is_arrow_array(given):
         return True
     return hasattr(given, "__array__") and hasattr(given, "shape") and not hasattr(given, "columns")
+
+
+def is_arrow_array(given: object) -> bool:
+    """Whether an argument is an array of pyarrow in one piece; narwhals knows chunked ones alone."""
+    pyarrow = sys.modules.get("pyarrow")
+    return pyarrow is not None and isinstance(given, pyarrow.Array)
 
 
 def require_plain_names(table: ExampleTable) -> None:

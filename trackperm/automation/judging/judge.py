@@ -40,6 +40,7 @@ from trackperm.errors import InputError
 from trackperm.exact.engines.monte_carlo import CONFIDENCE
 from trackperm.exact.multiplicity import ADJUSTMENTS, TARONE_HOLM, adjust_log10, tarone_holm_log10
 from trackperm.report import text
+from trackperm.report.numbers import format_difference
 
 Outcome = Literal["pass", "fail", "undecided"]
 
@@ -284,7 +285,7 @@ def _numbers(comparison: Comparison) -> str:
     pvalue = text.pvalue(comparison)
     if among := text.correction(comparison):
         pvalue += f", {among}"
-    return f"difference {text.format_number(comparison.difference, sign=True)}, {pvalue}"
+    return f"difference {format_difference(comparison.difference)}, {pvalue}"
 
 
 def _examples(comparison: Comparison) -> str:
