@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
+from datetime import datetime, timedelta, timezone
+
 import pytest
+from support.comparisons import accuracy
 from support.processes import at_once
 from support.tracker_stores import Kept, TrackerStore, on_servers, publication, smallest_png
 
+import trackperm
 from trackperm.errors import InputError
 from trackperm.ledger import families
 from trackperm.ledger.comparison_publication import look_sentence
 from trackperm.ledger.verification import verify_files
+from trackperm.trackers import publication as of_publication
 from trackperm.trackers.base import Tracker
 from trackperm.trackers.references import TrackedRun
 
@@ -97,6 +103,26 @@ def test_runs_that_are_not_comparisons_are_bad_input(
     for each in (locator, pair[1].reference.locator):
         with pytest.raises(InputError):
             tracker.comparison(each)
+
+
+@pytest.mark.parametrize("store", ["mlflow-sqlite", "wandb-offline", "wandb-online"], indirect=True)
+def test_a_slow_clock_gives_no_earlier_place(
+    tracker: Tracker, experiment: str, monkeypatch: pytest.MonkeyPatch
+):
+    """Regression: a comparison of a machine whose clock is late became the first look at the test set."""
+    first = trackperm.log(accuracy(9, 2, both=20), tracker, experiment).look
+    late = datetime.now(timezone.utc) - timedelta(days=1)
+    monkeypatch.setattr(of_publication, "now", lambda: late.isoformat(timespec="microseconds"))
+    others = [
+        trackperm.log(accuracy(9, 2, both=20, alpha=alpha), tracker, experiment).look
+        for alpha in (0.01, 0.02)
+    ]
+    assert [first, *others] == [1, 2, 3]
+    (family,) = families(tracker.comparisons(experiment))
+    alphas = [
+        json.loads(tracker.files(entry.run)["trackperm/comparison.json"])["alpha"] for entry in family.entries
+    ]
+    assert alphas == [0.05, 0.01, 0.02]
 
 
 _LOGGING = """
