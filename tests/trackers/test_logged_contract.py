@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 
 import pytest
@@ -103,6 +104,26 @@ def test_runs_that_are_not_comparisons_are_bad_input(
     for each in (locator, pair[1].reference.locator):
         with pytest.raises(InputError):
             tracker.comparison(each)
+
+
+def test_all_that_a_comparison_shows_is_verified(store: TrackerStore, tracker: Tracker, experiment: str):
+    comparison = accuracy(9, 2, both=20).with_second_opinions()
+    run = trackperm.log(comparison, tracker, experiment).run
+    files, logged = tracker.files(run), tracker.comparison(run.reference.locator)
+    found = verify_files(files, logged, tracker.shown_tables(run))
+    assert found.matches, found
+    assert {
+        "metric accuracy/p_value",
+        "name of the run",
+        "table results",
+        "table discordant",
+        "table second_opinions",
+        "tag trackperm.second_opinions",
+    } <= {check.what for check in found.checks}
+    assert not [note for note in found.notes if "the metrics" in note or note.endswith("tables of the run")]
+    if logged.labels is not None:
+        other = replace(logged, labels=("trackperm", "accuracy", "▼ worse"))
+        assert not verify_files(files, other).matches
 
 
 @pytest.mark.parametrize("store", ["mlflow-sqlite", "wandb-offline", "wandb-online"], indirect=True)

@@ -236,6 +236,8 @@ class LoggedComparison:
         Metrics of the publication; None where reading them needs more than finding the run.
     is_beginning : bool
         Whether another process has just created the run and may not have written `created` yet.
+    labels : tuple of str, or None
+        Words that the tracker's table of runs shows beside the name; None where it has none.
     """
 
     run: TrackedRun
@@ -244,6 +246,7 @@ class LoggedComparison:
     tags: Mapping[str, str]
     metrics: Mapping[str, float] | None = None
     is_beginning: bool = False
+    labels: tuple[str, ...] | None = None
 
     @property
     def kind(self) -> str:
