@@ -38,6 +38,7 @@ from trackperm.trackers.mlflow.read_back import (
     logged_comparison,
     logged_comparisons,
     logged_files,
+    logged_tables,
 )
 from trackperm.trackers.mlflow.statistics import store_statistic, stored_statistics
 from trackperm.trackers.mlflow.store import FAILED_STATUSES, Store, moment
@@ -216,6 +217,10 @@ class MlflowTracker:
     def files(self, run: TrackedRun) -> dict[str, bytes]:
         """Read the artifacts of a comparison under ``trackperm/``, by path."""
         return logged_files(self._store, run)
+
+    def shown_tables(self, run: TrackedRun) -> dict[str, bytes]:
+        """Read the tables that the page of a comparison shows, by name, as JSON."""
+        return logged_tables(self._store, run)
 
     def runs(self, container: str) -> list[TrackedRun]:
         """List the finished runs of the experiment called `container`, oldest first."""
