@@ -33,7 +33,7 @@ OF_COLUMNS = (*NOT_A_MAPPING, {"id": None}, {1: "id"}, {"id": 1})
 @pytest.mark.parametrize("value", OF_COLUMNS, ids=repr)
 @pytest.mark.parametrize("name", ["columns", "baseline_columns", "candidate_columns"])
 def test_columns(name: str, value: Any) -> None:
-    with pytest.raises(InputTypeError, match=f"^`{name}` (is|has the name) "):
+    with pytest.raises(InputTypeError, match=f"^`{name}` (is|contains) "):
         trackperm.compare(OLD, NEW, **{name: value})
 
 
@@ -50,7 +50,7 @@ def test_columns(name: str, value: Any) -> None:
     ids=repr,
 )
 def test_options_of_compare(options: dict[str, Any]) -> None:
-    with pytest.raises(InputTypeError, match=f"`{next(iter(options))}` (is|has the name) "):
+    with pytest.raises(InputTypeError, match=f"`{next(iter(options))}` (is|contains) "):
         trackperm.compare(OLD, NEW, **options)
 
 
@@ -85,7 +85,7 @@ def test_runs_of_a_leaderboard(runs: Any) -> None:
     ids=repr,
 )
 def test_options_of_a_leaderboard(name: str, value: Any) -> None:
-    with pytest.raises(InputTypeError, match=f"^`{name}` (is|has the name) "):
+    with pytest.raises(InputTypeError, match=f"^`{name}` (is|contains) "):
         trackperm.leaderboard({"a": OLD, "b": NEW}, **{name: value})
 
 

@@ -48,4 +48,4 @@ def require_names(argument: str, names: Iterable[object]) -> None:
     """Refuse names in an argument that are not text."""
     for name in names:
         if not isinstance(name, str):
-            raise InputTypeError(f"`{argument}` has the name {echoed(name)}; expected text")
+            raise InputTypeError(f"`{argument}` contains {echoed(name)}; expected names, which are text")
