@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from trackperm.messages import (
+    amount,
     did_you_mean,
     listed,
     masked,
@@ -114,3 +115,12 @@ def test_control_characters_are_escaped():
 def test_did_you_mean() -> None:
     assert did_you_mean("fpp", ["tp", "fp", "fn"]) == " Did you mean `fp`?"
     assert did_you_mean("zzz", ["tp"]) == ""
+
+
+def test_amount() -> None:
+    assert [amount(n, "example") for n in (0, 1, 2, 1319)] == [
+        "0 examples",
+        "1 example",
+        "2 examples",
+        "1,319 examples",
+    ]

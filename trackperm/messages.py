@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from urllib.parse import unquote
 
 _LISTED = 20
+_ECHOED = 200  # characters of a refused value, of which the first ones say what it is
 
 # The user ends at the last `@` before the path, because people forget to encode the `@` of a password.
 _USER = re.compile(r"(?<=://)[^/?#\s'\"]+@")
@@ -58,6 +59,11 @@ def size(n_bytes: int) -> str:
     return f"{n_bytes / 2**30:.1f} GiB" if n_bytes >= 2**30 else f"{max(n_bytes / 2**20, 0.1):.1f} MiB"
 
 
+def amount(n: int, noun: str) -> str:
+    """Return a number with its noun, as in "1 example" and "1,319 examples"."""
+    return f"{n:,} {noun}{'s' * (n != 1)}"
+
+
 def listed(names: Iterable[str]) -> str:
     """Return names in backticks, separated by commas: at most the first 20."""
     quoted = [f"`{printable(name)}`" for name in names]
@@ -75,6 +81,12 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return `` Did you mean `x`?`` for the name in `known` that is closest to `name`, or nothing."""
     close = difflib.get_close_matches(name, list(known), n=1)
     return f" Did you mean `{close[0]}`?" if close else ""
+
+
+def echoed(value: object) -> str:
+    """Return the `repr` of a value for a message that refuses it, cut to one line of it."""
+    text = repr(value).partition("\n")[0]
+    return text if len(text) <= _ECHOED else f"{text[: _ECHOED - 1]}…"
 
 
 def kind(value: object) -> str:

@@ -42,6 +42,7 @@ NAMES = {
     },
     "examples": "n_examples",
     "memory": "memory_budget",
+    "resamples": "n_resamples",
     "samples": "n_samples",
 }
 """Arguments in Python of options with a value."""

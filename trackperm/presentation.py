@@ -6,6 +6,7 @@ A result is a value that knows nothing of pages. The package root names the pres
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection
 from typing import Any, Protocol
 
@@ -40,10 +41,30 @@ def register(kind: str, load: Callable[[], Presenter]) -> None:
     _presenters[kind] = load
 
 
-class Presented:
-    """Base of results: readable text, and forms for notebooks and browsers."""
+class Presented(ABC):
+    """Base of results: readable text, and forms for notebooks and browsers.
+
+    Results are equal if they are of one kind and have the same JSON, which contains their key.
+    """
 
     __slots__ = ()
+
+    @property
+    @abstractmethod
+    def key(self) -> str:
+        """Digest that identifies the result."""
+
+    @abstractmethod
+    def to_json(self) -> str:
+        """Return the result as JSON text."""
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Presented) or type(self) is not type(other):
+            return NotImplemented
+        return self is other or (self.key == other.key and self.to_json() == other.to_json())
+
+    def __hash__(self) -> int:
+        return hash(self.key)
 
     @property
     def _presenter(self) -> Presenter:

@@ -124,7 +124,7 @@ def test_real_scores_engines_and_their_labels(folder: Path):
     exact = call_trackperm(folder, *arguments)
     assert (exact.returncode, exact.stderr) == (0, "")
     assert "p = 0.0156  exact, two-sided" in exact.stdout
-    assert "`total`: 2 decimals, taken exactly" in exact.stdout
+    assert "`score`: 2 decimals, taken exactly" in exact.stdout
     drawn = call_trackperm(folder, *arguments, "--method", "monte-carlo", "--samples", "2000", "--seed", "3")
     assert "Monte Carlo of 2,000 swaps, 99 % interval" in drawn.stdout
     assert drawn.stdout == call_trackperm(folder, *arguments, *drawn.args[6:]).stdout
@@ -188,7 +188,7 @@ REFUSED = {
     "example twice": (["twice.csv"], "'dev-1317'"),
     "other labels": (["labels.csv"], "`label` differs"),
     "no ids": (["noid.csv"], "--by-position"),
-    "no predictions": (["renamed.csv"], "--prediction"),
+    "no predictions": (["renamed.csv"], "--candidate-column prediction="),
     "unknown statistic": (["cand.csv", "-s", "f2"], "built in are"),
     "no such spec": (["cand.csv", "-s", "f2.yaml"], "`f2.yaml`"),
     "broken spec": (["cand.csv", "-s", "broken.yaml"], "broken.yaml:3:1"),

@@ -44,6 +44,16 @@ could be score: seconds
 """
 
 
+@pytest.mark.parametrize("beside", [{}, {"uuid": [f"row {i}" for i in range(40)]}])
+def test_attempts_that_no_column_numbers(tmp_path: Path, beside: dict[str, list[str]]) -> None:
+    path = tmp_path / "attempts.parquet"
+    scores = [int(i % 10 < 6) for i in range(40)]
+    pl.DataFrame({"task_id": [i % 10 for i in range(40)], "reward": scores, **beside}).write_parquet(path)
+    printed = invoke("inspect", str(path))
+    assert printed.splitlines()[-1].endswith(" --id task_id --repeats sum")
+    assert "10 examples" in run_command(printed)
+
+
 def run_command(printed: str) -> str:
     """Run the command that an inspection ends with."""
     program, *arguments = shlex.split(printed.splitlines()[-1])
@@ -296,3 +306,47 @@ def test_json_agrees_with_the_text(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert found["could_be"]["label"] == ["target"]
     assert f"can be tested: {', '.join(found['statistics'])}\n" in text
     assert shlex.join(found["command"]) == text.splitlines()[-1].strip()
+
+
+def test_examples_with_several_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The number of an epoch is no score, and the rows of an example have its id."""
+    monkeypatch.chdir(tmp_path)
+    samples = [
+        eval_logs.inspect_sample(id_, epoch, match="C" if id_ < epoch else "I")
+        for id_ in range(4)
+        for epoch in (1, 2, 3)
+    ]
+    eval_logs.write_json(Path("a.json"), eval_logs.inspect_log(samples))
+    printed = invoke("inspect", "a.json")
+    assert printed.startswith("a.json: Inspect log, 4 examples in 12 rows\n")
+    assert "could be id: id\n" in printed
+    assert "could be score: score\n" in printed
+    found = json.loads(invoke("inspect", "a.json", "--format", "json"))
+    assert (found["n_examples"], found["n_rows"]) == (4, 12)
+    assert found["could_be"]["id"] == ["id"]
+    assert "4 examples" in run_command(printed)
+
+
+def test_metrics_over_all_samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is said to be the default is what `compare` does: it refuses such a log."""
+    monkeypatch.chdir(tmp_path)
+    pairs = [["the red fox", "the red cat"], ["a dog", "a dog"]]
+    samples = [eval_logs.lm_eval_sample(i, 0.0, metrics=["ter"], ter=pair) for i, pair in enumerate(pairs)]
+    for sample in samples:
+        del sample["exact_match"]
+    eval_logs.write_lines(Path("a.jsonl"), samples)
+    printed = invoke("inspect", "a.jsonl")
+    assert "metrics over all samples, with no number for each: ter\n" in printed
+    assert "by default: no metric of `a.jsonl` has a number for each sample: `ter` is computed" in printed
+    assert printed.splitlines()[-1] == "  trackperm compare a.jsonl OTHER -s ter"
+    assert "p = 1 " in run_command(printed)
+
+
+def test_declared_directions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = "2026-01-21T03-44-18.458309"
+    eval_logs.write_lines(Path(f"samples_sums_{run}.jsonl"), eval_logs.LM_EVAL)
+    directions = {"sums": {"exact_match": False}}
+    document = {"results": {}, "configs": {}, "higher_is_better": directions}
+    eval_logs.write_json(Path(f"results_{run}.json"), document)
+    assert "metrics of the log: exact_match (lower is better)\n" in invoke("inspect", ".")

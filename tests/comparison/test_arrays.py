@@ -32,6 +32,7 @@ SHAPES: dict[str, Callable[[Array], Any]] = {
     "tuple": lambda array: tuple(array.tolist()),
     "polars": pl.Series,
     "pyarrow": lambda array: pa.chunked_array([array[:50], array[50:]]),
+    "pyarrow in one piece": pa.array,
     "pandas": pd.Series,
     "object array": lambda array: array.astype(object),
 }
@@ -87,6 +88,12 @@ def test_text_and_parameters():
         words[Y_TRUE], words[OLD], words[NEW], statistic="f1", parameters={"positive": "yes"}
     )
     assert found.pvalue == trackperm.compare(Y_TRUE, OLD, NEW, statistic="f1").pvalue
+
+
+def test_a_range_is_a_list():
+    later = [i + i % 3 for i in range(12)]
+    found = trackperm.compare(range(12), later, statistic="mean")
+    assert numbers(found) == numbers(trackperm.compare(list(range(12)), later, statistic="mean"))
 
 
 def test_two_arrays_are_scores(tmp_path: Path):

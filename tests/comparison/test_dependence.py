@@ -83,10 +83,48 @@ class TestWhatIsSaid:
         for name in ("pvalue", "verdict", "key", "signature", "interval"):
             assert getattr(found, name) == getattr(without, name)
 
-    def test_declared_clusters_are_not_searched(self, tmp_path: Path) -> None:
+    def test_declared_clusters_are_not_searched(self) -> None:
         frames = sides(np.random.default_rng(1), documents(), 1.0)
         assert compared(frames, cluster="document").dependence == ()
-        assert compared([frame.rename({"id": "row"}) for frame in frames], by_position=True).dependence == ()
+
+    def test_rows_that_are_paired_by_position(self) -> None:
+        frames = sides(np.random.default_rng(1), documents(), 1.0)
+        found = compared([frame.rename({"id": "row"}) for frame in frames], by_position=True)
+        assert found.dependence == compared(frames).dependence != ()
+
+    @pytest.mark.parametrize("name", ["task_id", "sample_id", "question_id", "instance_id", "qid", "doc_id"])
+    @pytest.mark.parametrize("as_text", [False, True])
+    def test_attempts_with_an_id_of_each_row(self, name: str, as_text: bool) -> None:
+        """Four attempts at 30 examples look like 120 examples, by which p would be 0.001."""
+        task = np.tile(np.arange(30), 4)
+        values = [f"t-{i}" for i in task] if as_text else task
+        right = task < 10, (task < 8) | ((task >= 10) & (task < 17))
+        frames = [numbered(**{name: values, "correct": each.astype(int)}) for each in right]
+        found = compared(frames, None)
+        (seen,) = found.dependence
+        assert (seen.column, seen.n_clusters, found.verdict, seen.verdict) == (
+            name,
+            30,
+            "better",
+            "undecided",
+        )
+        assert seen.pvalue == pytest.approx(2 * binom.cdf(2, 9, 0.5))
+
+    def test_attempts_at_few_tasks_without_an_id(self) -> None:
+        task = np.tile(np.arange(15), 8)
+        right = task < 6, (task < 5) | ((task >= 6) & (task < 11))
+        frames = [pl.DataFrame({"task_id": task, "score": each.astype(int)}) for each in right]
+        (seen,) = compared(frames, None, by_position=True).dependence
+        assert (seen.column, seen.verdict) == ("task_id", "undecided")
+        assert seen.pvalue == pytest.approx(2 * binom.cdf(1, 6, 0.5))
+
+    def test_independent_examples_with_the_id_of_a_task(self) -> None:
+        rng = np.random.default_rng(2)
+        task, said = np.repeat(np.arange(40), 10), 0
+        for _ in range(10):
+            frames = [numbered(task_id=task, correct=rng.integers(0, 2, 400)) for _ in range(2)]
+            said += len(compared(frames, None).dependence)
+        assert said == 0
 
     def test_no_effect(self) -> None:
         found = [compared(sides(np.random.default_rng(seed), documents(), 0.0)) for seed in range(5)]

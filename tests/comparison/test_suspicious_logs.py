@@ -53,7 +53,12 @@ def test_a_score_beside_labels_of_another_name(
             ({"label": "gold", "prediction": "pred"}, {}),
             "`--baseline-column prediction=pred` and `--base",
         ),
-        (({"label": "x"}, {}), "`--label COLUMN`"),
+        (
+            ({"label": "x"}, {}),
+            "`--baseline-column label=x`, or give the labels of both runs by `--labels FILE`, name",
+        ),
+        (({}, {"prediction": "answer"}), "by `--candidate-column prediction=answer`, name"),
+        (({"label": "x"}, {"label": "y"}), "`--label COLUMN`"),
     ],
 )
 def test_columns_with_another_name_in_one_run(names: Any, options: str) -> None:
@@ -61,6 +66,32 @@ def test_columns_with_another_name_in_one_run(names: Any, options: str) -> None:
     with pytest.raises(InputError, match="is unclear") as caught:
         asked(*frames)
     assert options in str(caught.value.hint)
+
+
+def test_labels_of_one_run_only() -> None:
+    """Regression: `--label COLUMN` was offered, although the other run has no such column."""
+    with pytest.raises(InputError, match="is unclear") as caught:
+        asked(PLAIN, PLAIN.drop("label"))
+    assert str(caught.value.hint).startswith("give the labels of both runs by `--labels FILE`, name a")
+    several = PLAIN.drop("label").with_columns(a=pl.lit("x"), b=pl.lit("y"))
+    with pytest.raises(InputError, match="is unclear") as caught:
+        asked(PLAIN, several)
+    assert "`--candidate-column label=COLUMN`, or give the labels" in str(caught.value.hint)
+
+
+def test_columns_of_each_run_are_named_where_they_differ() -> None:
+    """Regression: the columns that both runs have were called the columns of each."""
+    ids, plain = PLAIN[["id"]], PLAIN.drop("label")
+    cases = {
+        "is unclear: their columns are `id`": (ids, ids),
+        "has `id`, `prediction`, `label` and `.*` has `id`, `prediction`": (PLAIN, plain),
+        "has `id` and `.*` has `x`": (ids, PLAIN.select(x="label")),
+        "the columns that all runs have are `id`": (ids, ids, plain, plain),
+        "the runs share no column": (ids, *[PLAIN.select(pl.col("label").alias(name)) for name in "xy"]),
+    }
+    for message, frames in cases.items():
+        with pytest.raises(InputError, match=message):
+            asked(*frames)
 
 
 @pytest.mark.parametrize("column", ["prediction", "label"])

@@ -8,13 +8,14 @@ from support.processes import ROOT
 
 COUNT = re.compile(
     r"(?<!\^)\{([^{}:!]+)\} (?:distinct |random |paired |discordant )?"
-    r"(?:examples|rows|swaps|draws|exchanges|sentences|instances|queries|differences)\b"
+    r"(?:examples|rows|swaps|draws|exchanges|sentences|instances|queries|differences|predictions|resamples)\b"
 )
 
 FORMATTED = {
     "trackperm/tables/wandb/logged_tables.py": {"kept", "noted"},
     "trackperm/automation/training/lightning.py": {"size"},
     "trackperm/exact/rank_statistics/permutation.py": {"n_coins"},
+    "trackperm/pairing/checks/label_values.py": {"number"},
     "trackperm/pairing/repeats.py": {"sides[0]"},
 }
 """Counts that are formatted before, or small."""

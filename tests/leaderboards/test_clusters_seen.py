@@ -45,5 +45,9 @@ def test_no_effect() -> None:
 
 def test_clusters_that_are_declared() -> None:
     assert looks(trackperm.leaderboard(runs(1.0), metric="correct", cluster="document")) == []
+
+
+def test_rows_that_are_paired_by_position() -> None:
     by_position = {name: frame.drop("id") for name, frame in runs(1.0).items()}
-    assert looks(trackperm.leaderboard(by_position, metric="correct", by_position=True)) == []
+    (line,) = looks(trackperm.leaderboard(by_position, metric="correct", by_position=True))
+    assert [line] == looks(trackperm.leaderboard(runs(1.0), metric="correct"))

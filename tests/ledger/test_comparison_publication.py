@@ -90,7 +90,7 @@ def test_viewable_table_is_cut_and_the_parquet_is_whole():
     whole = parquet(result.files["trackperm/discordant.parquet"])
     assert whole.height == 1200
     assert whole["baseline.prediction"].to_list() == [text] * 1200
-    assert "first 1000 of 1200; all are in trackperm/discordant.parquet" in result.description.replace(
+    assert "first 1,000 of 1,200; all are in trackperm/discordant.parquet" in result.description.replace(
         "\\", ""
     )
 

@@ -11,8 +11,10 @@ import pytest
 from support import eval_logs
 from support.comparisons import answers
 from support.mlflow_stores import MlflowStore
+from typer.testing import CliRunner
 
 import trackperm
+from trackperm.cli import commands
 from trackperm.comparison.sample_size import plan_from_pilot, plan_paired
 from trackperm.errors import InputError, InputTypeError
 from trackperm.ledger.past_comparisons import plan_from_past
@@ -171,9 +173,19 @@ def test_contradictory_options_are_refused(arguments: dict[str, Any], message: s
         ("alpha", "low"),
         ("n_examples", 2.5),
         ("seed", "x"),
+        ("n_resamples", 1.5),
+        ("n_resamples", 0),
     ],
 )
 def test_values_of_the_wrong_type_are_refused(option: str, value: object) -> None:
     arguments: dict[str, Any] = {"difference": 0.1, "discordance": 0.2, option: value}
     with pytest.raises((InputError, InputTypeError), match=f"`{option}` is {value!r}; expected a"):
         trackperm.power(**arguments)
+
+
+def test_the_command_line_calls_resamples_samples() -> None:
+    """Regression: `n_resamples` was named, and checked only for plans that resample."""
+    arguments = ["power", "--difference", "0.1", "--discordance", "0.2", "--samples", "-1"]
+    result = CliRunner().invoke(commands.app, arguments)
+    assert isinstance(result.exception, InputError)
+    assert result.exception.message == "`--samples` is -1; expected an integer of at least 1"

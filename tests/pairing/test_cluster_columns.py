@@ -65,6 +65,11 @@ def test_clusters_are_in_the_order_of_the_ids() -> None:
         ("passage_idx", ROW // 2),
         ("remark", texts(ROW // 5)),
         ("context", texts(ROW // 10 * 3)),
+        ("task_id", ROW // 20),
+        ("taskId", texts(ROW // 5)),
+        ("sample_id", ROW % 50),
+        ("question_idx", ROW // 40),
+        ("qid", texts(ROW // 20)),
     ],
 )
 def test_columns_that_may_be_clusters(name: str, values: Any) -> None:
@@ -83,6 +88,10 @@ def test_columns_that_may_be_clusters(name: str, values: Any) -> None:
         ("language", texts(ROW // 5), "kinds"),
         ("question_type", texts(ROW // 5), "kinds"),
         ("epoch", ROW // 5, "attempts"),
+        ("task_id", ROW // 50, "there are four"),
+        ("task", texts(ROW // 5), "kinds"),
+        ("sample", ROW // 5, "attempts"),
+        ("run_id", ROW // 5, "an id of another thing"),
         ("target", texts(ROW // 5), "answers"),
         ("output", texts(ROW // 5), "predictions"),
         ("score.first", texts(ROW // 5), "scores"),
@@ -90,6 +99,23 @@ def test_columns_that_may_be_clusters(name: str, values: Any) -> None:
 )
 def test_columns_that_are_not_clusters(name: str, values: Any, why: str) -> None:
     assert names(**{name: values}) == [], why
+
+
+def test_rows_that_are_paired_by_position() -> None:
+    """Their numbers are their ids, and any column may hold clusters, also the id that was not used."""
+    part: dict[str, Any] = {"id": ROW // 5, "document": ROW // 20}
+    statistic = load_statistic("accuracy")
+    run = table(**part)
+    columns = cluster_columns(run, run, statistic, pl.Series(ROW), by_position=True)
+    assert [(column.name, column.sizes.size) for column in columns] == [("id", 40), ("document", 10)]
+    other = table(ORDER, **part)
+    assert cluster_columns(run, other, statistic, pl.Series(ROW), by_position=True) == []
+
+
+def test_an_id_beside_the_id_of_the_statistic() -> None:
+    """`--cluster id` would mean `row_id`, so the column `id` is left out."""
+    part: dict[str, Any] = {"row_id": ROW, "id": ROW // 5, "task_id": ROW // 5}
+    assert [each.name for each in found(table(**part), table(ORDER, **part), id_="row_id")] == ["task_id"]
 
 
 def test_columns_of_the_statistic_are_not_clusters() -> None:

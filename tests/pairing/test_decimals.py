@@ -39,7 +39,7 @@ class TestDecimals:
         assert {each.dtype for each in counts} == {pl.Int64()}
         assert (real.name, real.to_list()) == ("real.total", [0.1 + 0.2, 0.25, 2.0])
         assert found.statistic.resolution == {"total": Fraction(1, 100)}
-        assert found.report.notes[-1] == "`total`: 2 decimals, taken exactly"
+        assert found.report.notes[-1] == "`score`: 2 decimals, taken exactly"
 
     def test_discordant_examples_have_the_scores_of_the_spec(self) -> None:
         found = rows(means([0.5, 0.25], [0.1 + 0.2, 0.25]).discordant)
@@ -67,7 +67,7 @@ class TestDecimals:
     def test_other_units(self, baseline: Any, candidate: Any, unit: Fraction, note: str) -> None:
         found = means(baseline, candidate)
         assert found.statistic.resolution == {"total": unit}
-        assert f"`total`: {note}" in found.report.notes
+        assert f"`score`: {note}" in found.report.notes
 
     def test_single_precision(self) -> None:
         assert means([0.1, 0.7], [0.3, 0.25], dtype=pl.Float32).statistic.resolution == {
@@ -87,7 +87,7 @@ class TestDecimals:
         found = means([0.125, 0.5], [0.314, 0.5], statistic)
         assert found.counts.frame.select("baseline.total", "candidate.total").rows() == [(12, 31), (50, 50)]
         assert found.statistic.resolution == {"total": Fraction(1, 100)}
-        assert found.report.notes[-1] == "`total`: rounded to multiples of 0.01 (largest change 0.005)"
+        assert found.report.notes[-1] == "`score`: rounded to multiples of 0.01 (largest change 0.005)"
         assert means([1, 0], [2, 0], statistic).statistic.resolution == {}
 
     def test_resolution_by_name(self) -> None:
@@ -96,7 +96,7 @@ class TestDecimals:
         assert found.counts.frame.rows() == [(0, 4, 10, 2, 10), (1, 6, 10, 6, 10)]
         assert found.statistic.resolution == statistic.resolution
         assert found.report.notes[-2:] == (
-            "`total`: numbers, taken exactly as multiples of 0.5",
+            "`score`: numbers, taken exactly as multiples of 0.5",
             "`n`: numbers, taken exactly as multiples of 0.1",
         )
 
@@ -118,7 +118,7 @@ class TestDecimals:
 
     def test_missing_scores_are_named(self) -> None:
         with pytest.raises(
-            PairingError, match=r"1 of 2 examples of `cand` have no value in `score` \(first: 1\)"
+            PairingError, match=r"1 of 2 examples of `cand` has no value in `score` \(first: 1\)"
         ):
             means([0.5, 0.5], [0.5, float("nan")])
 

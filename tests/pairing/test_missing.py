@@ -116,6 +116,33 @@ class TestCountedAsWrong:
         assert found.baseline_score == pytest.approx((2 / 3 + 1) / 2)
 
 
+class TestOfferedWrong:
+    """Regression: `--missing wrong` was offered where it is refused for the same reason."""
+
+    @pytest.mark.parametrize("missing", ["error", "wrong"])
+    def test_not_without_a_label(self, missing: Any) -> None:
+        baseline, candidate = full(0)
+        lacks = candidate.with_columns(label=pl.when(pl.col("id") == 3).then(None).otherwise("label"))
+        with pytest.raises(PairingError, match="has no value in `label`") as caught:
+            trackperm.compare(baseline, lacks, "accuracy", missing=missing)
+        assert "--missing drop" in caught.value.hint
+        assert "--missing wrong" not in caught.value.hint
+
+    def test_not_without_an_id(self) -> None:
+        baseline, candidate = full(0)
+        lacks = candidate.with_columns(id=pl.when(pl.col("id") == 3).then(None).otherwise("id"))
+        with pytest.raises(PairingError, match="has no `id`") as caught:
+            trackperm.compare(baseline, lacks, "accuracy")
+        assert "--missing wrong" not in caught.value.hint
+
+    def test_without_a_prediction(self) -> None:
+        baseline, candidate = full(0)
+        with pytest.raises(PairingError, match="have no value in `prediction`") as caught:
+            trackperm.compare(baseline, without(candidate, [], [3, 4]), "accuracy")
+        assert "`--missing wrong` counts the others as wrong" in caught.value.hint
+        assert trackperm.compare(baseline, without(candidate, [], [3, 4]), "accuracy", missing="wrong")
+
+
 class TestRefused:
     def test_a_statistic_without_counts_of_missing_predictions(self, tmp_path: Path) -> None:
         with pytest.raises(
@@ -128,7 +155,7 @@ class TestRefused:
     def test_an_example_without_a_label(self, tmp_path: Path, side: int) -> None:
         sides: list[Any] = list(full(0))
         sides[side] = sides[side].with_columns(label=pl.when(pl.col("id") == 3).then(None).otherwise("label"))
-        with pytest.raises(PairingError, match=r"1 of 14 examples of .* have no value in `label`"):
+        with pytest.raises(PairingError, match=r"1 of 14 examples of .* has no value in `label`"):
             trackperm.compare(
                 *sides, load(tmp_path, SHARE + "missing: {correct: 0, n: 1}\n"), missing="wrong"
             )
@@ -136,7 +163,7 @@ class TestRefused:
     def test_an_example_without_an_id(self) -> None:
         baseline, candidate = full(0)
         unknown = candidate.with_columns(id=pl.when(pl.col("id") == 3).then(None).otherwise("id"))
-        with pytest.raises(PairingError, match=r"1 of 14 examples of `candidate` have no `id`"):
+        with pytest.raises(PairingError, match=r"1 of 14 examples of `candidate` has no `id`"):
             trackperm.compare(baseline, unknown, "accuracy", missing="wrong")
 
     def test_labels_that_differ(self, tmp_path: Path) -> None:

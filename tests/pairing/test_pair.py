@@ -139,7 +139,7 @@ REFUSED = {
         "    'b'              'B'\n"
         "    'c'              'C'\n\n"
         "2 of them differ only in upper and lower case.\n\n"
-        "Hint: `--missing drop` tests the 1 paired examples only, and the result says so; "
+        "Hint: `--missing drop` tests the 1 paired example only, and the result says so; "
     "`--missing wrong` counts the others as wrong.",
     ),
     "nothing in common": (
@@ -151,16 +151,16 @@ REFUSED = {
     ),
     "no id": (
         candidate(id=["a", None, "c"]),
-        "1 of 3 examples of `cand` have no `id` (rows counted from 0: 1)\n\n" + NO_PARTNER,
+        "1 of 3 examples of `cand` has no `id` (rows counted from 0: 1)\n\n" + NO_PARTNER.split(";")[0] + ".",
     ),
     "no value": (
         candidate(prediction=["x", None, "y"]),
-        "1 of 3 examples of `cand` have no value in `prediction` (first: 'b')\n\n"
+        "1 of 3 examples of `cand` has no value in `prediction` (first: 'b')\n\n"
         "Hint: `--missing drop` tests the 2 paired examples only, and the result says so; "
     "`--missing wrong` counts the others as wrong.",
     ),
     "no label that is used": (
-        candidate(label=["y", None, "x"]), "1 of 3 examples of `cand` have no value in `label` (first: 'b')",
+        candidate(label=["y", None, "x"]), "1 of 3 examples of `cand` has no value in `label` (first: 'b')",
     ),
     "no prediction at all": (
         candidate(prediction=[None, None, None]),
@@ -355,7 +355,7 @@ class TestByPosition:
 
     def test_missing_values(self) -> None:
         baseline, given = table(score=[1, None]), table(score=[1, 2])
-        with pytest.raises(PairingError, match=r"have no value in `score` \(first: 1\)"):
+        with pytest.raises(PairingError, match=r"has no value in `score` \(first: 1\)"):
             pair(baseline, given, MEAN, by_position=True)
         found = pair(baseline, given, MEAN, by_position=True, missing="drop")
         assert (found.counts.frame["id"].to_list(), found.report.n_dropped) == ([0], 1)
@@ -372,7 +372,7 @@ class TestLabelsThatNoCountReads:
             table(id=[1], score=[1], label=pl.Series([x], dtype=pl.String)) for x in ("x", other)
         )
         for pair_ in ((baseline, given), (given, baseline)):
-            with pytest.raises(PairingError, match="`label` differs between the runs on 1 of 1 examples"):
+            with pytest.raises(PairingError, match="`label` differs between the runs on 1 of 1 example"):
                 pair(*pair_, MEAN)
 
     def test_as_numbers(self) -> None:

@@ -73,6 +73,22 @@ class TestEpochs:
         frame = pl.DataFrame(attempts(drawn(0, FIVE, 0.5))).rename({"epoch": column})
         assert trackperm.compare(frame, frame).n_examples == 8
 
+    @pytest.mark.parametrize("column", ["run", "run_idx", "iteration", "iter", "generation", "Run-Id"])
+    def test_columns_that_may_number_rows(self, column: str) -> None:
+        frame = pl.DataFrame(attempts(drawn(0, FIVE, 0.5))).rename({"epoch": column})
+        assert trackperm.compare(frame, frame).n_examples == 8
+        assert trackperm.compare(frame, frame, columns={"id": f"id,{column}"}).n_examples == 8
+        single = frame.filter(pl.col(column) == pl.col(column).min().over("id"))
+        assert trackperm.compare(single, single).pairing.notes == ()
+        with pytest.raises(PairingError, match="share their `id` with another"):
+            trackperm.compare(*(frame.with_columns(pl.lit(1).alias(column)) for _ in range(2)))
+
+    def test_texts_number_no_rows(self) -> None:
+        frame = pl.DataFrame(attempts(drawn(0, FIVE, 0.5))).rename({"epoch": "generation"})
+        frame = frame.with_columns(pl.col("generation").map_elements("answer {}".format, pl.String))
+        with pytest.raises(PairingError, match="share their `id` with another"):
+            trackperm.compare(frame, frame)
+
     def test_named_beside_the_id(self) -> None:
         baseline, candidate = drawn(1, FIVE, 0.3), drawn(2, FIVE, 0.6)
         assert compared(baseline, candidate, columns={"id": "id,epoch"}).n_examples == 8

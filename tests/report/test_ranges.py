@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import polars as pl
 from support.comparisons import accuracy
@@ -11,8 +12,10 @@ import trackperm
 from trackperm.comparison import Comparison
 from trackperm.report import description, text, view
 from trackperm.report.effect_bar import effect_bar
+from trackperm.report.page import html
 from trackperm.report.plain_words import plain_words
 from trackperm.report.text_bar import text_bar
+from trackperm.server.jobs.views import comparison_view
 
 
 class TestMissingBounds:
@@ -51,6 +54,30 @@ class TestMissingBounds:
         assert "-0.1000 to +0.1000" in numbers
         assert re.search("●{5,}", axis)
         assert "<circle" not in effect_bar(comparison)
+
+    def test_counts_are_ranges_or_those_of_a_named_case(self) -> None:
+        comparison = self.compared()
+        assert text.discordance(comparison) == "10 to 30 discordant: 10 better, 0 to 20 worse"
+        more_changed = replace(comparison, pairing=replace(comparison.pairing, n_changed=45))
+        changes = [note for note in text.notes(more_changed) if "changed" in note]
+        assert changes == ["45 of 100 predictions changed; 30 change the score in the worst case"]
+        assert "With 30 discordant examples in the worst case no p" in " ".join(
+            description.explanation(comparison)
+        )
+        assert "differ in the worst case; the" in html(comparison)
+        assert comparison_view(comparison)["flips"]["case"] == " in the worst case"
+
+    def test_missing_predictions_are_noted_for_both_cases(self) -> None:
+        noted = [note for note in text.notes(self.compared()) if note.startswith("missing predictions: ")]
+        assert noted[1:] == ["missing predictions: 0 of the baseline, 20 of the candidate"]
+        (case, _) = self.compared().bounds
+        assert "missing predictions: 0 of the baseline at their best, 20 of the candidate at their worst" in (
+            text.notes(case)
+        )
+
+    def test_a_logged_comparison_names_the_case_of_its_counts(self) -> None:
+        logged = replace(self.compared(), bounds=())
+        assert text.discordance(logged) == "30 discordant: 10 better, 20 worse in the worst case"
 
     def test_each_case_has_its_own_sign_and_no_p_is_0(self) -> None:
         label = ["a"] * 1400

@@ -17,6 +17,7 @@ from trackperm.comparison.corrections import corrected
 from trackperm.exact.result import format_log10_pvalue
 from trackperm.ledger.run_texts import comparison_cell, comparison_name
 from trackperm.report import description, text, view
+from trackperm.report.numbers import format_number
 from trackperm.report.plain_words import plain_words
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -327,8 +328,8 @@ def test_only_certified_pvalues_are_called_exact(error_bound, words):
     ],
 )
 def test_numbers(value, plain, signed):
-    assert text.format_number(value) == plain
-    assert text.format_number(value, sign=True) == signed
+    assert format_number(value) == plain
+    assert format_number(value, sign=True) == signed
 
 
 @pytest.mark.parametrize("name", ["better", "worse", "undecided", "identical", "tiny", "position"])

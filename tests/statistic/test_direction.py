@@ -63,6 +63,10 @@ OPEN = {
     "mean rank": "rank",
     "n_fp": "fp",
     "output_tokens": "tokens",
+    "attack_success_rate": "attack",
+    "asr": "asr",
+    "mean_asr": "asr",
+    "pct_stereotype": "stereotype",
 }
 GREATER = (
     "reciprocal_rank",
@@ -86,6 +90,7 @@ GREATER = (
     "log_likelihood",
     "log_odds",
     "regression_r2",
+    "asr_bleu",
     "",
 )
 

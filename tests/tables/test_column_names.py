@@ -1,10 +1,10 @@
-"""What columns of clusters and of kinds are called."""
+"""What columns of clusters, of kinds and of ids are called."""
 
 from __future__ import annotations
 
 import pytest
 
-from trackperm.tables.column_names import names_categories, names_clusters
+from trackperm.tables.column_names import names_categories, names_clusters, names_examples
 
 
 @pytest.mark.parametrize(
@@ -25,3 +25,15 @@ def test_no_clusters(name: str) -> None:
 @pytest.mark.parametrize("name", ["language", "question_type", "metadata.subject", "taskName", "subject_id"])
 def test_categories(name: str) -> None:
     assert names_categories(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["id", "qid", "task_id", "taskId", "Question_ID", "sample_idx", "metadata.problem-id", "doc_id"]
+)
+def test_ids_of_examples(name: str) -> None:
+    assert names_examples(name)
+
+
+@pytest.mark.parametrize("name", ["task", "example", "user_id", "task_name", "id_task", "run_id", "question"])
+def test_no_ids_of_examples(name: str) -> None:
+    assert not names_examples(name)

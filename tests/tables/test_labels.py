@@ -57,7 +57,7 @@ class TestRows:
         file = lines(tmp_path / "p.jsonl", *rows)
         answers = lines(tmp_path / "gold.jsonl", *({"id": i, "label": "a"} for i in (1, 2, 3)))
         with pytest.raises(
-            PairingError, match=r"1 of 4 examples of .* have no `id` \(rows counted from 0: 2\)"
+            PairingError, match=r"1 of 4 examples of .* has no `id` \(rows counted from 0: 2\)"
         ):
             compared(file, file, "--labels", answers)
         found = compared(file, file, "--labels", answers, "--missing", "drop")
@@ -166,7 +166,7 @@ class TestSeveralIds:
 
     def test_an_example_left_out_is_refused(self, tmp_path: Path, gold: Path) -> None:
         file = lines(tmp_path / "p.jsonl", *self.ROWS[:4])
-        with pytest.raises(PairingError, match=r"1 of 5 examples of .* have no `id,epoch`"):
+        with pytest.raises(PairingError, match=r"1 of 5 examples of .* has no `id,epoch`"):
             compared(file, file, "-s", "accuracy", "--labels", gold, "--id", "id,epoch", "--unit", "row")
 
     def test_labels_by_none_of_them(self, tmp_path: Path, gold: Path) -> None:

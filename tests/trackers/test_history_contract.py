@@ -106,14 +106,14 @@ def test_the_run_behind_an_alias(store: TrackerStore, experiment: str, history: 
     if not isinstance(store, MlflowExperiments):  # where models are registered, which takes another client
         locator = store.run(experiment, "one", {"predictions.parquet": PREDICTIONS})
         name = f"predictions-{locator.rpartition('/')[2]}"
-        assert history.aliased(f"{experiment}/{name}:latest").reference.locator == locator
+        assert history.aliased(f"{experiment}/{name}:latest").run.reference.locator == locator
         artifact = wandb.Api().artifact(f"{experiment}/{name}:latest")
         artifact.aliases.append("champion")
         artifact.save()
-        assert history.champion(f"{experiment}/{name}").reference.locator == locator
+        assert history.champion(f"{experiment}/{name}").run.reference.locator == locator
         with pytest.raises(InputError, match=f"no artifact `{REGISTRY}/digits:champion`"):
             history.champion("digits")
         artifact.link(f"{REGISTRY}/digits", ["champion"])
-        assert history.champion("digits").reference.locator == locator
+        assert history.champion("digits").run.reference.locator == locator
     with pytest.raises(InputError):
         history.aliased(f"{experiment}/predictions:best")

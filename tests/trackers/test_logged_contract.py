@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+
 import pytest
+from support.comparisons import accuracy
 from support.processes import at_once
 from support.tracker_stores import Kept, TrackerStore, on_servers, publication, smallest_png
 
+import trackperm
 from trackperm.errors import InputError
 from trackperm.ledger import families
 from trackperm.ledger.comparison_publication import look_sentence
 from trackperm.ledger.verification import verify_files
+from trackperm.trackers import publication as of_publication
 from trackperm.trackers.base import Tracker
 from trackperm.trackers.references import TrackedRun
 
@@ -97,6 +104,46 @@ def test_runs_that_are_not_comparisons_are_bad_input(
     for each in (locator, pair[1].reference.locator):
         with pytest.raises(InputError):
             tracker.comparison(each)
+
+
+def test_all_that_a_comparison_shows_is_verified(store: TrackerStore, tracker: Tracker, experiment: str):
+    comparison = accuracy(9, 2, both=20).with_second_opinions()
+    run = trackperm.log(comparison, tracker, experiment).run
+    files, logged = tracker.files(run), tracker.comparison(run.reference.locator)
+    found = verify_files(files, logged, tracker.shown_tables(run))
+    assert found.matches, found
+    assert {
+        "metric accuracy/p_value",
+        "name of the run",
+        "table results",
+        "table discordant",
+        "table second_opinions",
+        "tag trackperm.second_opinions",
+    } <= {check.what for check in found.checks}
+    assert not [note for note in found.notes if "the metrics" in note or note.endswith("tables of the run")]
+    if logged.labels is not None:
+        other = replace(logged, labels=("trackperm", "accuracy", "▼ worse"))
+        assert not verify_files(files, other).matches
+
+
+@pytest.mark.parametrize("store", ["mlflow-sqlite", "wandb-offline", "wandb-online"], indirect=True)
+def test_a_slow_clock_gives_no_earlier_place(
+    tracker: Tracker, experiment: str, monkeypatch: pytest.MonkeyPatch
+):
+    """Regression: a comparison of a machine whose clock is late became the first look at the test set."""
+    first = trackperm.log(accuracy(9, 2, both=20), tracker, experiment).look
+    late = datetime.now(timezone.utc) - timedelta(days=1)
+    monkeypatch.setattr(of_publication, "now", lambda: late.isoformat(timespec="microseconds"))
+    others = [
+        trackperm.log(accuracy(9, 2, both=20, alpha=alpha), tracker, experiment).look
+        for alpha in (0.01, 0.02)
+    ]
+    assert [first, *others] == [1, 2, 3]
+    (family,) = families(tracker.comparisons(experiment))
+    alphas = [
+        json.loads(tracker.files(entry.run)["trackperm/comparison.json"])["alpha"] for entry in family.entries
+    ]
+    assert alphas == [0.05, 0.01, 0.02]
 
 
 _LOGGING = """

@@ -177,7 +177,7 @@ class TestPredictions:
             for frame, message in (
                 (POLARS.drop("id"), "no column `id`, only `prediction`, `label`"),
                 (twice, r"2 of 5 rows of `predictions` share their `id` with another row \(first: '001'\)"),
-                (without, r"1 of 4 examples of `predictions` have no `id` \(rows counted from 0: 3\)"),
+                (without, r"1 of 4 examples of `predictions` has no `id` \(rows counted from 0: 3\)"),
             ):
                 with pytest.raises(InputError, match=message):
                     trackperm.log_predictions(run, frame)

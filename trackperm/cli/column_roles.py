@@ -69,20 +69,32 @@ def holds_objects(table: ExampleTable, name: str) -> bool:
     return isinstance(values.dtype, pl.Struct)
 
 
-def candidates_of(columns: Sequence[Column], n_rows: int) -> dict[str, list[str]]:
-    """Return the columns that could have each role, likeliest first."""
+def candidates_of(
+    columns: Sequence[Column], n_rows: int, repeated_id: str | None = None
+) -> dict[str, list[str]]:
+    """Return the columns that could have each role, likeliest first.
+
+    `repeated_id` identifies examples with several rows; a column that numbers these is no score.
+    """
+    from trackperm.tables.column_names import ATTEMPT
+
     usable = [column for column in columns if column.usable]
     ids = [
         column.name
         for column in usable
-        if column.type in ("integer", "text") and not column.n_null and column.n_distinct == n_rows
+        if column.type in ("integer", "text")
+        and not column.n_null
+        and (column.n_distinct == n_rows or column.name == repeated_id)
     ]
     others = [column for column in usable if column.name not in ids or is_called(column.name, "score")]
     scores = [
         column.name
         for column in others
-        if (is_called(column.name, "score") and (column.is_number or column.says_true))
-        or (column.is_number and not is_called(column.name, "label") and not is_called(column.name, "id"))
+        if not ATTEMPT.fullmatch(column.name)
+        and (
+            (is_called(column.name, "score") and (column.is_number or column.says_true))
+            or (column.is_number and not is_called(column.name, "label") and not is_called(column.name, "id"))
+        )
     ]
 
     def named(role: str) -> list[str]:

@@ -19,6 +19,7 @@ from trackperm.messages import printable, without_credentials
 
 if TYPE_CHECKING:
     from trackperm.comparison import RunData
+    from trackperm.tables.table import ExampleTable
 
 _WIDEST = 40  # characters of a table cell
 
@@ -69,26 +70,52 @@ def _parts(run: str, format_: str, error: ChoiceError) -> Renderers:
 
 @dataclass(frozen=True)
 class _Inspection:
-    """Description of a run, for people and programs."""
+    """Description of a run, for people and programs.
+
+    If examples have several rows, `repeated_id` is their column of ids, and `n_examples` is None where the
+    table is too large to be read.
+    """
 
     run: str
     format: str
     data: RunData
-    n_examples: int
+    n_rows: int
+    n_examples: int | None
+    repeated_id: str | None
     columns: tuple[Column, ...]
     tests: Testable
 
     @classmethod
     def of(cls, run: str, data: RunData, options: Sequence[str]) -> _Inspection:
+        from trackperm.comparison.question import columns_of_examples
         from trackperm.tables.query import Query
 
-        n_examples = len(data.table)
+        n_rows = len(data.table)
         if isinstance(data.table.data, Query):
             data = replace(data, table=data.table.head(_DESCRIBED).loaded())
         table = data.table
         columns = tuple(described(table.only([name]), name) for name in table.columns)
         tests = testable(run, data, columns, options)
-        return cls(run, _format(run, data), data, n_examples, columns, tests)
+        id_, attempts = columns_of_examples([table])
+        n_examples: int | None = n_rows
+        if attempts:
+            n_distinct = next(column.n_distinct for column in columns if column.name == id_)
+            n_examples = n_distinct if len(table) == n_rows else None
+        repeated_id = id_ if attempts else None
+        return cls(run, _format(run, data), data, n_rows, n_examples, repeated_id, columns, tests)
+
+    @property
+    def candidates(self) -> dict[str, list[str]]:
+        """The columns that could have each role."""
+        return candidates_of(self.columns, len(self.data.table), self.repeated_id)
+
+    @property
+    def size(self) -> str:
+        """The number of examples, and of rows if examples have several."""
+        if self.n_examples is None:
+            return f"{self.n_rows:,} rows, several for an example"
+        examples = "1 example" if self.n_examples == 1 else f"{self.n_examples:,} examples"
+        return examples if self.n_examples == self.n_rows else f"{examples} in {self.n_rows:,} rows"
 
     def renderers(self) -> Renderers:
         return {
@@ -102,16 +129,19 @@ class _Inspection:
             "run": self.run,
             "format": self.format,
             "n_examples": self.n_examples,
+            "n_rows": self.n_rows,
             "columns": [
                 {**asdict(column), "example": _shown(column.example), "why_not": column.why_not or None}
                 for column in self.columns
             ],
-            "could_be": candidates_of(self.columns, len(table)),
+            "could_be": self.candidates,
             "probabilities": classes_of_columns(self.columns),
             "facts": {name: str(value) for name, value in table.facts.items()},
             "identity": list(table.identity),
             "notes": list(table.notes),
             "metrics": dict(table.metrics),
+            "greater_is_better": dict(table.greater_is_better),
+            "whole_log_metrics": dict(table.whole_log_metrics),
             "default": self.tests.default,
             "statistics": list(self.tests.statistics),
             "command": list(self.tests.command),
@@ -124,16 +154,15 @@ def _option(name: str, value: str | None) -> list[str]:
 
 def _lines(found: _Inspection) -> Iterator[str]:
     run, table, columns = found.run, found.data.table, found.columns
-    number = "1 example" if found.n_examples == 1 else f"{found.n_examples:,} examples"
-    described = f", described by the first {len(table):,}" if len(table) < found.n_examples else ""
-    yield f"{run}: {found.format}, {number}{described}"
+    described = f", described by the first {len(table):,}" if len(table) < found.n_rows else ""
+    yield f"{run}: {found.format}, {found.size}{described}"
     yield ""
     yield from _grid(columns)
     yield ""
     for column in columns:
         if column.why_not and column.type != "objects":
             yield f"{column.name} cannot be used: it {column.why_not}"
-    for role, names in candidates_of(columns, len(table)).items():
+    for role, names in found.candidates.items():
         yield f"could be {role}: {', '.join(names) or 'no column'}"
     for pattern, classes in classes_of_columns(columns).items():
         yield f"could be probabilities of classes: {pattern} ({', '.join(classes)})"
@@ -142,7 +171,9 @@ def _lines(found: _Inspection) -> Iterator[str]:
         command = shlex.join(["trackperm", "inspect", f"{run}::{systems[0]}"])
         yield f"could be one system each: {', '.join(systems)}; as in `{command}`"
     if table.metrics:
-        yield f"metrics of the log: {', '.join(table.metrics)}"
+        yield f"metrics of the log: {', '.join(_metrics(table))}"
+    if table.whole_log_metrics:
+        yield f"metrics over all samples, with no number for each: {', '.join(table.whole_log_metrics)}"
     for name, value in table.facts.items():
         yield f"{name}: {value}"
     if table.identity:
@@ -151,6 +182,12 @@ def _lines(found: _Inspection) -> Iterator[str]:
         yield f"note: {note}"
     yield ""
     yield from found.tests.lines()
+
+
+def _metrics(table: ExampleTable) -> Iterator[str]:
+    for name, column in table.metrics.items():
+        is_lower = table.greater_is_better.get(column) is False
+        yield f"{name} (lower is better)" if is_lower else name
 
 
 def _format(run: str, data: RunData | None) -> str:

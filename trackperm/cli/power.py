@@ -90,12 +90,14 @@ def power(
 
     With `--margin`, compute how many examples show equivalence within it.
     """
+    from trackperm.exact.options import require_integer
     from trackperm.ledger.power import AnyPlan
     from trackperm.ledger.power import power as overloaded
 
     planned: Callable[..., AnyPlan] = overloaded
 
     require_formats(output, ("text", "json"))
+    require_integer("samples", n_resamples, 1)  # Python has another name for it
     with working("computing power"):
         found = planned(
             baseline,

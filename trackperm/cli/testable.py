@@ -88,7 +88,7 @@ def testable(run: str, data: RunData, columns: Sequence[Column], options: Sequen
     """Find the built-in statistics by which the run can be compared with itself."""
     from trackperm.statistic import builtin_names, load_statistic
 
-    candidates = candidates_of(columns, len(data.table))
+    candidates, whole = candidates_of(columns, len(data.table)), data.table
     data = replace(data, table=data.table.head(_TRIED).loaded())
     finds_ids = _finds_ids(data)
     by_position = not candidates["id"] and not finds_ids
@@ -110,10 +110,24 @@ def testable(run: str, data: RunData, columns: Sequence[Column], options: Sequen
         verdicts = _verdicts(data.table, candidates)
         metric = _metric(data, candidates, verdicts, ids, by_position)
         ways = {name: ["-s", name, *arguments] for name, arguments in found.items()} | {"mean": metric or []}
-        plain = next((way for name in _COMMON[never_equal:] if (way := ways.get(name))), None)
+        names = (*data.table.whole_log_metrics.values(), *_COMMON[never_equal:])
+        plain = next((way for name in names if (way := ways.get(name))), None)
         if plain is None:
             return Testable(default, tuple(found), (), verdict=next(iter(verdicts), None))
+    plain = plain if finds_ids else _with_repeats(plain, whole, ids)
     return Testable(default, tuple(found), ("trackperm", "compare", run, OTHER, *plain, *options, *logs))
+
+
+def _with_repeats(words: Sequence[str], table: ExampleTable, ids: Mapping[str, str]) -> list[str]:
+    """Take the rows of an id that repeats together, in place of a pairing by position or by other ids."""
+    from trackperm.pairing.repeated_rows import repeated_rows
+
+    repeated = repeated_rows([table])
+    if repeated is None:
+        return [*words]
+    replaced = ("--by-position", "--id", *ids.values())
+    others = (word for word in words if word not in replaced)
+    return [*others, "--id", repeated.column, "--repeats", repeated.rule]
 
 
 def _is_never_equal(data: RunData, candidates: Mapping[str, Sequence[str]]) -> bool:
@@ -143,11 +157,10 @@ def _metric(
     """Find options that compare a column of scores, or else the share of a verdict; None without either."""
     from trackperm.comparison import Question
     from trackperm.comparison.share_of_value import PLACEHOLDER
-    from trackperm.tables.column_names import ATTEMPT
 
     table = data.table
     outputs = {*candidates["prediction"], *candidates["label"]}
-    numbers = [name for name in candidates["score"] if name not in outputs and not ATTEMPT.fullmatch(name)]
+    numbers = [name for name in candidates["score"] if name not in outputs]
     scores = [name for name in numbers if is_called(name, "score")]
     good = [verdict for verdict in verdicts if not verdict.endswith(f"={PLACEHOLDER}")]
     for metric in dict.fromkeys((*scores, *good, *numbers)):
@@ -202,11 +215,9 @@ def source_of(run: str) -> Source | None:
 
 def _finds_ids(data: RunData) -> bool:
     """Whether a comparison finds the column of ids by itself."""
-    from trackperm.comparison import Question
-    from trackperm.statistic import load_statistic
+    from trackperm.comparison.question import columns_of_examples
 
-    (adapted,) = Question((load_statistic("mean"),)).statistics_of([data.table, data.table])
-    return adapted.columns["id"] in data.table.columns
+    return columns_of_examples([data.table])[0] in data.table.columns
 
 
 def _arguments(

@@ -16,6 +16,7 @@ from trackperm.choices import (
     Repeats,
     Unit,
 )
+from trackperm.comparison.argument_types import require_types
 from trackperm.comparison.arrays import require_none_given, runs_of_arrays
 from trackperm.comparison.question import Question, StatisticSource
 from trackperm.comparison.result import Comparison
@@ -337,12 +338,18 @@ def compare(
         memory_budget=bytes_of(memory_budget),
     )
     _require_names(statistic, metric, slices, correction)
+    for each in artifact if isinstance(artifact, tuple) else (artifact,):
+        require_types(artifact=each)
+    require_types(
+        baseline_columns=baseline_columns, candidate_columns=candidate_columns, tracking_uri=tracking_uri
+    )
+    require_choice("missing", missing, get_args(MissingRule))
     require_choice("engine", engine, get_args(EngineName))
     question = Question(
         statistics=_sequence(statistic, StatisticSource),
         metrics=_sequence(metric, str),
-        parameters=parameters or {},
-        columns=columns or {},
+        parameters={} if parameters is None else parameters,
+        columns={} if columns is None else columns,
         resolution=resolution,
         unit=unit,
         repeats=repeats,

@@ -130,13 +130,19 @@ class Dependence:
 def dependence_of(baseline: RunData, candidate: RunData, pairing: Pairing) -> tuple[Dependence, ...]:
     """Find columns whose groups of examples are dependent, largest design effects first, without p-values.
 
-    The runs have all their columns; they are paired by id, and without clusters.
+    The runs have all their columns; they are paired without clusters.
     """
     statistic = pairing.statistic
     if len(pairing.counts.frame) > MOST_EXAMPLES or pairing.count_table.n_discordant == 0:
         return ()
     ids = pairing.counts.frame.get_column("id")
-    columns = cluster_columns(baseline.table, candidate.table, statistic, ids.unique(maintain_order=True))
+    columns = cluster_columns(
+        baseline.table,
+        candidate.table,
+        statistic,
+        ids.unique(maintain_order=True),
+        by_position=pairing.report.by == "position",
+    )
     if not columns:
         return ()
     shares = shares_of(pairing)

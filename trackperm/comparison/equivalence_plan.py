@@ -11,6 +11,7 @@ from trackperm.comparison.verdict import require_margin
 from trackperm.errors import InputError
 from trackperm.exact.power.equivalence import DifferenceLaw, PairedLaw, examples_for_equivalence
 from trackperm.exact.power.paired import share_better_of
+from trackperm.messages import amount
 
 
 @dataclass(frozen=True)
@@ -48,9 +49,9 @@ class EquivalencePlan:
         test = f"alpha {self.alpha:g}, true difference {self.difference:g}"
         if self.discordance is not None:
             test += f", discordance {self.discordance:.4g}"
-        found = [f"{seen} ({test}): about {self.needed:,} examples"]
+        found = [f"{seen} ({test}): about {amount(self.needed, 'example')}"]
         if self.n_examples is not None and self.power_there is not None:
-            found.append(f"with {self.n_examples:,} examples the power is {self.power_there:.2f}")
+            found.append(f"with {amount(self.n_examples, 'example')} the power is {self.power_there:.2f}")
         return found
 
     def to_dict(self) -> dict[str, Any]:

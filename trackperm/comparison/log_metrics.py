@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 
 import polars as pl
 
+from trackperm.comparison.metric_directions import declared_direction, direction_of, is_open, metrics_of
 from trackperm.comparison.share_of_value import ShareOfValue, option_of_column, true_of_column, values_of
+from trackperm.comparison.stated_direction import StatedDirection, lower_is_stated
+from trackperm.comparison.whole_log_metrics import notes_on_whole_logs, require_metric_of_examples
 from trackperm.errors import InputError, TrackpermError
 from trackperm.messages import did_you_mean, listed
 from trackperm.statistic import Statistic, builtin_names, load_statistic, read_statistic
-from trackperm.statistic.direction import direction_word, lower_is_better_by_name
 from trackperm.statistic.document import dump
-from trackperm.tables.column_names import IDS, PASSED
+from trackperm.tables.column_names import IDS, PASSED, SCORE
 from trackperm.tables.column_types import FIRST_ROWS, is_number, typed_columns
+from trackperm.tables.nested_fields import named_fields
 from trackperm.tables.table import ExampleTable, have
-
-_SCORE = "score."
-"""Prefix of score columns, in formats whose other columns may have the same names."""
 
 
 def own_metrics(tables: Sequence[ExampleTable]) -> list[Statistic]:
@@ -43,7 +43,8 @@ def own_metrics(tables: Sequence[ExampleTable]) -> list[Statistic]:
         )
     alone = sorted({name for _, metrics in having for name in metrics} - set(shared))
     notes = [f"look: not in all runs, and not compared: {listed(alone)}"] if alone else []
-    known = {name: column for name, column in shared.items() if not _is_open(name)}
+    notes += notes_on_whole_logs(tables)
+    known = {name: column for name, column in shared.items() if not is_open(name, column, tables)}
     if known and len(known) < len(shared):
         left = [name for name in shared if name not in known]
         notes.append(
@@ -52,22 +53,17 @@ def own_metrics(tables: Sequence[ExampleTable]) -> list[Statistic]:
         )
     why = "the metric of the log" if len(shared) == 1 else "one of the metrics of the log"
     found = [statistic_of_metric(name, column, tables, why) for name, column in (known or shared).items()]
-    return [replace(found[0], found=tuple(notes)), *found[1:]]
+    return [replace(found[0], found=(*notes, *found[0].found)), *found[1:]]
 
 
 def lost_metrics(baseline: ExampleTable, candidate: ExampleTable) -> list[str]:
     """Return the metrics of the baseline that the candidate lacks, where both logs have metrics."""
     own, other = metrics_of(baseline), metrics_of(candidate)
-    is_lost = {name: other.get(name) != column and not _is_open(name) for name, column in own.items()}
+    is_lost = {
+        name: other.get(name) != column and not is_open(name, column, [baseline])
+        for name, column in own.items()
+    }
     return [name for name, lost in is_lost.items() if lost] if other else []
-
-
-def metrics_of(table: ExampleTable) -> Mapping[str, str]:
-    """Return the columns of the metrics that a log declares, or else those with the prefix of scores."""
-    if table.metrics:
-        return table.metrics
-    names = [name for name in table.columns if name.startswith(_SCORE) and len(name) > len(_SCORE)]
-    return {name.removeprefix(_SCORE): name for name in names if is_number(name, [table])}
 
 
 def named_metric(name: str, tables: Sequence[ExampleTable], *, allow_unseen: bool = False) -> Statistic:
@@ -75,7 +71,32 @@ def named_metric(name: str, tables: Sequence[ExampleTable], *, allow_unseen: boo
     is_name = any(name in table.columns or name in metrics_of(table) for table in tables)
     if "=" in name and not is_name:
         return ShareOfValue.parse(name, tables).statistic(tables, allow_unseen=allow_unseen)
-    return share_of_true(name, tables) or statistic_of_metric(name, column_of_metric(name, tables), tables)
+    if (share := share_of_true(name, tables)) is not None:
+        return share
+    column = column_of_metric(name, tables)
+    if name == column == SCORE and (stated := _named_direction(tables, column)) is not None:
+        return _lower_mean(column, stated)
+    return statistic_of_metric(name, column, tables)
+
+
+def statistic_of_score(column: str, tables: Sequence[ExampleTable], why: str) -> Statistic:
+    """Return the statistic of the only score of runs, in the direction that they state in another column."""
+    stated = lower_is_stated(tables, column)
+    if stated is None:
+        return statistic_of_metric(column, column, tables, why)
+    return _lower_mean(column, stated, why)
+
+
+def _named_direction(tables: Sequence[ExampleTable], column: str) -> StatedDirection | None:
+    """Return what the runs state if lower values of a score that the user named are better."""
+    try:
+        return lower_is_stated(tables, column)
+    except InputError:
+        return None  # the user has decided
+
+
+def _lower_mean(column: str, stated: StatedDirection, why: str = "") -> Statistic:
+    return mean_of_metric(column, column, why, False, (f"lower is better: {stated.reason}",))
 
 
 def share_of_true(column: str, tables: Sequence[ExampleTable], why: str = "") -> Statistic | None:
@@ -91,9 +112,10 @@ def statistic_of_metric(name: str, column: str, tables: Sequence[ExampleTable], 
 
     A number of tests that pass is averaged: its first rows hold others than 0 and 1.
     """
-    if column == PASSED and all(_is_binary(table, column) for table in tables):
+    is_lower = declared_direction(column, tables) is False
+    if column == PASSED and not is_lower and all(_is_binary(table, column) for table in tables):
         return replace(load_statistic("pass_at_1"), chosen=why)
-    return mean_of_metric(name, column, why)
+    return mean_of_metric(name, column, why, *direction_of(name, column, tables))
 
 
 def _is_binary(table: ExampleTable, column: str) -> bool:
@@ -108,14 +130,10 @@ def _is_binary(table: ExampleTable, column: str) -> bool:
 
 
 @lru_cache(maxsize=256)
-def mean_of_metric(name: str, column: str, why: str = "") -> Statistic:
-    """Build the mean of a column of scores; refuse names that leave the better direction open."""
-    if _is_open(name):
-        raise InputError(
-            f"the name of the metric `{name}` does not show whether greater values are better",
-            hint=f"declare it in a spec: `counts: {{total: score, n: 1}}`, `columns: {{score: {column}}}`,"
-            " `score: total / n` and `greater_is_better: true`; `trackperm statistic new` writes a template.",
-        )
+def mean_of_metric(
+    name: str, column: str, why: str, greater_is_better: bool, found: tuple[str, ...]
+) -> Statistic:
+    """Build the mean of a column of scores; `why` and `found` say how it was chosen."""
     title = re.sub(r"[^A-Za-z0-9_.-]", "_", name)[:59]
     title = f"mean_{title}" if title in builtin_names() or not title else title
     document = {
@@ -124,32 +142,41 @@ def mean_of_metric(name: str, column: str, why: str = "") -> Statistic:
         "columns": {"score": column},
         "counts": {"total": "score", "n": 1},
         "score": "total / n",
-        "greater_is_better": not lower_is_better_by_name(name),
+        "greater_is_better": greater_is_better,
     }
-    return replace(read_statistic(dump(document), f"metric {name}"), chosen=why)
+    return replace(read_statistic(dump(document), f"metric {name}"), chosen=why, found=found)
 
 
 def column_of_metric(name: str, tables: Sequence[ExampleTable]) -> str:
     """Return the score column of a metric that the user named; refuse unknown and not numeric ones."""
+    require_metric_of_examples(name, tables)
     columns = {metrics_of(table).get(name, name) for table in tables}
     column = columns.pop()
     if columns or not have(tables, [column]):
         table = next((table for table in tables if column not in table.columns), tables[0])
         numbers = [each for each in table.columns if each not in IDS and is_number(each, [table])]
         known = [*metrics_of(table), *numbers]
+        nested = named_fields(table, [name])
         raise InputError(
             f"`{table.origin}` has no metric `{name}`",
-            hint=f"its scores are {listed(dict.fromkeys(known))}.{did_you_mean(name, known)}"
+            hint=f"{nested}."
+            if nested is not None
+            else f"its scores are {listed(dict.fromkeys(known))}.{did_you_mean(name, known)}"
             if known
             else f"its columns are {listed(table.columns)}, and none of them holds scores.",
         )
     if not is_number(column, tables):
         require_like_scores(tables, column)
+        nested = next((said for table in tables if (said := named_fields(table, [column]))), None)
         value = option_of_column(tables, column)
         share = f"`--metric {shlex.quote(value or '')}` compares the shares of a good value."
         raise InputError(
             f"the metric `{name}` has values that are not numbers; expected numbers or booleans",
-            hint="compare predictions with labels by `--statistic NAME`." if value is None else share,
+            hint=share
+            if value is not None
+            else f"{nested}."
+            if nested is not None
+            else "compare predictions with labels by `--statistic NAME`.",
         )
     return column
 
@@ -175,8 +202,3 @@ def first_text(table: ExampleTable, column: str) -> str | None:
     except TrackpermError:
         return None
     return str(values[0]) if values.dtype == pl.String and len(values) else None
-
-
-def _is_open(name: str) -> bool:
-    """Return whether the name of a metric leaves open whether greater values are better."""
-    return direction_word(name) is not None and not lower_is_better_by_name(name)

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import get_args
 
 from trackperm.choices import Repeats, RepeatsInSpec, Unit
+from trackperm.comparison.argument_types import require_names, require_types
 from trackperm.comparison.default_statistics import (
     binary_labels,
     require_mean,
@@ -33,37 +34,40 @@ from trackperm.comparison.default_statistics import (
 from trackperm.comparison.log_metrics import (
     column_of_metric,
     first_text,
-    metrics_of,
     named_metric,
     own_metrics,
     require_like_scores,
     share_of_true,
-    statistic_of_metric,
+    statistic_of_score,
 )
+from trackperm.comparison.metric_directions import metrics_of, why_lower_is_better
+from trackperm.comparison.score_units import with_one_unit
 from trackperm.comparison.share_of_value import PLACEHOLDER, option_of_column
+from trackperm.comparison.whole_log_metrics import require_metrics_of_examples
 from trackperm.errors import InputError, InputTypeError
 from trackperm.exact.options import require_choice
 from trackperm.exact.scores.resolution import Resolution
-from trackperm.messages import listed
+from trackperm.messages import echoed, listed
 from trackperm.pairing.checks.compared_texts import require_compared_texts
 from trackperm.pairing.checks.label_values import other_spellings, require_label_values
 from trackperm.pairing.columns import require_no_summary
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.class_columns import patterns_of_classes, with_class_columns
-from trackperm.statistic.direction import lower_is_better_by_name
 from trackperm.tables.column_names import (
     ATTEMPT,
     CLUSTERS,
     IDS,
     INPUTS,
     LABELS,
+    PERHAPS_ATTEMPT,
     PREDICTIONS,
     SCORE,
     SCORES,
     names_categories,
     names_clusters,
 )
-from trackperm.tables.column_types import is_number
+from trackperm.tables.column_types import are_integers, is_number
+from trackperm.tables.nested_fields import known_fields
 from trackperm.tables.table import ExampleTable, have, id_columns
 
 StatisticSource = str | Path | Statistic
@@ -75,12 +79,18 @@ _COUNTED = {
 }
 """Built-in statistics of columns of counts."""
 
+_GREATER_IS_BETTER = {
+    "mean": "score",
+    "pass_at_1": "passed",
+    "pass_at_k": "passed",
+    "pass_hat_k": "passed",
+}
+"""Built-in statistics of one column of any name, of which greater values are better."""
+
 _ROLES = {"prediction": PREDICTIONS, "label": LABELS}
 
 
 _TYPES: Sequence[tuple[str, type | tuple[type, ...], str]] = (
-    ("parameters", Mapping, "a mapping of names to values"),
-    ("columns", Mapping, "a mapping of names to columns"),
     ("cluster", (str, type(None)), "the name of a column"),
     ("by_position", bool, "True or False"),
     ("allow_unseen", bool, "True or False"),
@@ -126,9 +136,13 @@ class Question:
 
     def __post_init__(self) -> None:
         """Refuse contradictory choices, and values of other types than a program may give."""
+        require_types(parameters=self.parameters, columns=self.columns)
+        require_names("metric", self.metrics)
+        if isinstance(self.resolution, Mapping):
+            require_names("resolution", self.resolution)
         for name, type_, expected in _TYPES:
             if not isinstance(value := getattr(self, name), type_):
-                raise InputTypeError(f"`{name}` is {value!r}; expected {expected}")
+                raise InputTypeError(f"`{name}` is {echoed(value)}; expected {expected}")
         for option, choice in (("unit", Unit), ("repeats", Repeats)):
             if getattr(self, option) is not None:
                 require_choice(option, getattr(self, option), get_args(choice))
@@ -191,6 +205,11 @@ class Question:
             _require_score(named, self.metrics[0])
         found = [self._adapted(self._with_columns(each, named), typical) for each in named]
         found = [with_class_columns(each, typical) if each.names_by_class else each for each in found]
+        is_named = bool(self.statistics or self.metrics)
+        found = [
+            with_one_unit(tables, each, is_named=is_named) if "score" in each.columns else each
+            for each in found
+        ]
         for id_ in {each.columns["id"] for each in found} if not self.by_position else ():
             require_no_summary(tables, id_)
         unseen = self.allow_unseen
@@ -224,7 +243,10 @@ class Question:
             return [load_statistic(source) for source in self.statistics]
         if self.metrics:
             return [named_metric(name, tables, allow_unseen=self.allow_unseen) for name in self.metrics]
-        return own_metrics(tables) or _of_format(tables) or self._of_columns(tables)
+        if found := own_metrics(tables) or _of_format(tables):
+            return found
+        require_metrics_of_examples(tables)
+        return self._of_columns(tables)
 
     def _of_columns(self, tables: Sequence[ExampleTable]) -> list[Statistic]:
         """Infer the statistic from the columns; refuse them if no statistic or more than one fits."""
@@ -251,19 +273,19 @@ class Question:
                 for label in [labels] if labels is not None else binary_labels(tables, SCORE, others):
                     require_mean(tables, SCORE, label)
             require_scores(tables, scores[0])
-            return [statistic_of_metric(scores[0], scores[0], tables, _only(scores[0]))]
+            return [statistic_of_score(scores[0], tables, _only(scores[0]))]
         if len(possible) == 1:
             return [*shares.values()]
         if possible:
             found = f"each of {listed(possible)} could be the score"
         else:
-            found = (
-                refusal or _texts_as_scores(tables) or f"their columns are {listed(_shared_columns(tables))}"
-            )
+            found = refusal or _texts_as_scores(tables) or _columns_of(tables)
         runs = listed(dict.fromkeys(table.origin for table in tables[:2]))
+        ways = self._ways(tables, possible, {"prediction": predictions, "label": labels})
+        nested = known_fields(tables[0])
         raise InputError(
             f"the statistic of {runs} is unclear: {found}",
-            hint=self._ways(tables, possible, {"prediction": predictions, "label": labels}),
+            hint=ways if nested is None else f"{nested}; or {ways}",
         )
 
     def _ways(
@@ -280,13 +302,11 @@ class Question:
             min(verdicts, key=lambda option: option.endswith(f"={PLACEHOLDER}"), default="")
         )
         value = f", a good value whose share is compared by `--metric {verdict}`" if verdicts else ""
-        options = [
-            option
-            for role, column in roles.items()
-            if column is None
-            for option in _of_one(tables, role) or [f"`--{role} COLUMN`"]
-        ]
+        unclear = [role for role, column in roles.items() if column is None]
+        options = [option for role in unclear for option in _of_role(tables, role)]
         named = f"name the columns of accuracy by {' and '.join(options)}, " if options else ""
+        if "label" in unclear and len(_with_role(tables, "label")) == 1:
+            named += f"{'or ' * ('label=' in named)}give the labels of both runs by `--labels FILE`, "
         return named + (
             f"name a column of scores by `--metric COLUMN`{metric}{value}, or a statistic of"
             f" `trackperm statistic list` by `--statistic NAME`; `trackperm inspect {tables[0].origin}`"
@@ -320,10 +340,11 @@ class Question:
             id_, repeats = self._unit(id_, statistic, tables)
         columns["id"] = id_
         adapted = load_statistic(statistic, columns=columns, repeats=repeats)
-        score = adapted.columns.get("score", "")
-        if adapted.name == "mean" and adapted.greater_is_better and lower_is_better_by_name(score):
+        score = adapted.columns.get(_GREATER_IS_BETTER.get(adapted.name, ""), "")
+        reason = why_lower_is_better(score, tables) if adapted.greater_is_better else None
+        if reason is not None:
             raise InputError(
-                f"greater values of `mean` are better, but `{score}` has the name of an error",
+                f"greater values of `{adapted.name}` are better, but {reason}",
                 hint=f"use `--metric {score}`, for which smaller values are better.",
             )
         # The same statistic keeps what was computed of it once.
@@ -356,7 +377,7 @@ class Question:
         names = id_columns(id_, tables)
         if not have(tables, names):
             return id_, statistic.repeats
-        examples = tuple(name for name in names if not ATTEMPT.fullmatch(name)) or names
+        examples = tuple(name for name in names if not _numbers_attempts(name, tables)) or names
         attempts = tuple(name for name in names if name not in examples)
         if not attempts:
             attempts = _attempt_columns(tables, names)
@@ -416,13 +437,52 @@ def _texts_as_scores(tables: Sequence[ExampleTable]) -> str | None:
     return None
 
 
-def _of_one(tables: Sequence[ExampleTable], role: str) -> list[str]:
-    """Return options that name the columns of a role if each of two runs has one, with different names."""
-    own = [[name for name in (role, *_ROLES[role]) if name in table.columns] for table in tables]
-    if len(tables) != 2 or any(len(set(names)) != 1 for names in own):
-        return []
-    sides = zip(("baseline", "candidate"), own, strict=True)
-    return [f"`--{side}-column {role}={names[0]}`" for side, names in sides if names[0] != role]
+def _of_role(tables: Sequence[ExampleTable], role: str) -> list[str]:
+    """Return options that name the columns of a role; by run if their names differ or only one is unusual.
+
+    No option is returned if only one run has labels, and the other has no column that may be labels.
+    """
+    found = _with_role(tables, role)
+    if len(tables) != 2 or not found or any(len(names) > 1 for names in found.values()):
+        return [f"`--{role} COLUMN`"]
+    options = []
+    for place, side in enumerate(("baseline", "candidate")):
+        names = found.get(place) or _other_texts(tables[place], tables[1 - place])
+        if not names:
+            return [] if role == "label" else [f"`--{role} COLUMN`"]
+        if names[0] != role:
+            options.append(f"`--{side}-column {role}={names[0] if len(names) == 1 else 'COLUMN'}`")
+    return options
+
+
+def _with_role(tables: Sequence[ExampleTable], role: str) -> dict[int, list[str]]:
+    """Return the columns with a usual name of the role, by the place of each run that has any."""
+    usual = dict.fromkeys((role, *_ROLES[role]))
+    found = {place: [name for name in usual if name in table.columns] for place, table in enumerate(tables)}
+    return {place: names for place, names in found.items() if names}
+
+
+def _other_texts(table: ExampleTable, other: ExampleTable) -> list[str]:
+    """Return columns of text that only `table` has, and whose names have no other meaning."""
+    usual = {*PREDICTIONS, *LABELS, *INPUTS, *SCORES, *other.columns}
+    return [
+        name
+        for name in table.columns
+        if not (name in usual or _is_called_id(name) or ATTEMPT.fullmatch(name) or names_clusters(name))
+        and not is_number(name, [table])
+    ]
+
+
+def _columns_of(tables: Sequence[ExampleTable]) -> str:
+    """Say which columns the runs have; of many runs with different ones, which they share."""
+    shared = _shared_columns(tables)
+    if all(len(table.columns) == len(shared) for table in tables):
+        return f"their columns are {listed(shared)}"
+    if len(tables) == 2:
+        return " and ".join(
+            f"`{table.origin}` has {listed(table.columns) or 'no columns'}" for table in tables
+        )
+    return f"the columns that all runs have are {listed(shared)}" if shared else "the runs share no column"
 
 
 def _names_no_label(name: str) -> bool:
@@ -437,6 +497,15 @@ def _only(score: str) -> str:
 
 def _chosen(name: str, why: str) -> Statistic:
     return replace(load_statistic(name), chosen=why)
+
+
+def columns_of_examples(tables: Sequence[ExampleTable]) -> tuple[str, tuple[str, ...]]:
+    """Return the column of ids that is used by default, and those that number the attempts at an example.
+
+    The column of ids is ``id``, even if the runs lack it, where no other is clear.
+    """
+    id_ = "id" if have(tables, ["id"]) else _identifying(tables)[0]
+    return id_, _attempt_columns(tables, [id_]) if have(tables, [id_]) else ()
 
 
 def _identifying(tables: Sequence[ExampleTable]) -> tuple[str, list[str]]:
@@ -464,12 +533,23 @@ def _attempt_columns(tables: Sequence[ExampleTable], ids: Sequence[str]) -> tupl
 
     Return no columns if every id has one row, or if the columns do not distinguish the rows of an id.
     """
-    names = tuple(
-        name for name in _shared_columns(tables) if name not in ids and ATTEMPT.fullmatch(name) is not None
-    )
-    if not names or not any(_repeats(table, ids) for table in tables):
+    shared = [name for name in _shared_columns(tables) if name not in ids]
+    named = tuple(name for name in shared if ATTEMPT.fullmatch(name))
+    perhaps = tuple(name for name in shared if PERHAPS_ATTEMPT.fullmatch(name))
+    if not (named or perhaps) or not any(_repeats(table, ids) for table in tables):
         return ()
-    return () if any(_repeats(table, (*ids, *names)) for table in tables) else names
+    either = (*named, *(name for name in perhaps if _numbers_attempts(name, tables)))
+    for names in filter(None, dict.fromkeys((named, either))):
+        if not any(_repeats(table, (*ids, *names)) for table in tables):
+            return names
+    return ()
+
+
+def _numbers_attempts(name: str, tables: Sequence[ExampleTable]) -> bool:
+    """Whether a column numbers the rows of an id, by its name; a ``run`` has to hold integers."""
+    if ATTEMPT.fullmatch(name):
+        return True
+    return PERHAPS_ATTEMPT.fullmatch(name) is not None and are_integers(name, tables)
 
 
 def _repeats(table: ExampleTable, names: Sequence[str]) -> bool:

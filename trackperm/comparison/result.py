@@ -43,7 +43,7 @@ from trackperm.presentation import Presented
 from trackperm.statistic import Statistic
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Comparison(TwoRuns, Presented):
     """Result of pairing and testing two runs.
 

@@ -25,6 +25,7 @@ from trackperm.exact.power import (
 from trackperm.exact.power.needed import require_sought
 from trackperm.exact.power.paired import MOST_EXAMPLES
 from trackperm.exact.power.simulated import N_RESAMPLES
+from trackperm.messages import amount
 from trackperm.statistic import Statistic
 
 
@@ -84,16 +85,18 @@ class Plan:
             first, stays = self.needed.first, self.needed.stays
             later = "" if first == stays else f", and any number from {stays:,}"
             found.append(
-                f"{seen} ({test}, discordance {self.discordance:.4g}): {first:,} examples{later} (exact)"
+                f"{seen} ({test}, discordance {self.discordance:.4g}): {amount(first, 'example')}{later}"
+                " (exact)"
             )
         if self.about is not None:
-            found.append(f"{seen} ({test}): about {self.about:,} examples (normal approximation)")
+            found.append(f"{seen} ({test}): about {amount(self.about, 'example')} (normal approximation)")
         if self.n_examples is not None and self.power_there is not None:
-            found.append(f"with {self.n_examples:,} examples the power is {self.power_there:.4f} (exact)")
+            there = amount(self.n_examples, "example")
+            found.append(f"with {there} the power is {self.power_there:.4f} (exact)")
         if self.simulated is not None:
             found.append(str(self.simulated))
         if self.detectable is not None:
-            found.append(f"with {self.detectable.n_examples:,} examples: {self.detectable}")
+            found.append(f"with {amount(self.detectable.n_examples, 'example')}: {self.detectable}")
         if self.taking_part is not None:
             counted, n = self.taking_part
             found.append(

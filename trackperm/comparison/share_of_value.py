@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from trackperm.comparison.metric_directions import declared_direction
 from trackperm.errors import InputError, InputTypeError
 from trackperm.messages import did_you_mean, listed
 from trackperm.pairing.checks.differences import folded
@@ -84,7 +85,7 @@ class ShareOfValue(NamedTuple):
             literal = written(Literal(0, 0, value)) if isinstance(value, str) else str(value)
             matches = f"value {sign} {literal}"
         shown = as_text(value)
-        is_better = self._is_better(shown)
+        is_better = self._is_better(shown, declared_direction(self.column, tables))
         if is_better is None:
             columns = dump({"value": self.column}).strip()
             raise InputError(
@@ -109,17 +110,20 @@ class ShareOfValue(NamedTuple):
         found = (f"{counted}; {'more' if is_better else 'fewer'} are better",)
         return replace(read_statistic(dump(document), f"metric {self.text}"), found=found)
 
-    def _is_better(self, value: str) -> bool | None:
+    def _is_better(self, value: str, declared: bool | None) -> bool | None:
         """Whether more such examples are better; None if the words leave it open.
 
         ``=`` names the value of good examples and ``!=`` that of bad ones, unless its words say otherwise; an
-        error that is true is bad.
+        error that is true is bad. `declared` is whether the log says that greater values are better.
         """
         word = word_of_value(value)
-        if word == "true" and self.is_equal and lower_is_better_by_name(self.column):
-            return False
+        if word == "true" and self.is_equal:
+            if declared is not None:
+                return declared
+            if lower_is_better_by_name(self.column):
+                return False
         is_open = word == "open" or (word == "true" and not self.is_equal)
-        if is_open or direction_word(self.column) is not None:
+        if is_open or declared is False or direction_word(self.column) is not None:
             return None
         return word != "bad" if self.is_equal else word != "good"
 

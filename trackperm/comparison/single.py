@@ -25,6 +25,7 @@ from trackperm.exact.outcome import n_requested
 from trackperm.exact.permutation import structured_test_of
 from trackperm.exact.rank_statistics import draws_by_default, rank_test_of
 from trackperm.pairing import Pairing, PairingResult
+from trackperm.pairing.notes import without_case
 from trackperm.pairing.pair import pair
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.definition import ATTEMPTS
@@ -86,7 +87,7 @@ def compare_runs(
         require_margin_within(statistic, margin)
     options = options.with_default(statistic.alternative)
     has_clusters = statistic.cluster is not None or statistic.repeats == "attempts"
-    may_depend = look_for_clusters and not (by_position or has_clusters)
+    may_depend = look_for_clusters and not has_clusters
     rules: tuple[Missing, ...] = ("worst", "best") if missing == "bounds" else (missing,)
     compared = []
     for rule in rules:
@@ -96,7 +97,7 @@ def compare_runs(
         _require_scores(pairing, baseline, candidate)
         test = count_table_test(pairing.statistic, pairing.count_table, options)
         found = _comparison(baseline, candidate, pairing, test, options, margin)
-        if may_depend and isinstance(pairing, Pairing) and _has_others(tables, statistic):
+        if may_depend and isinstance(pairing, Pairing) and _has_others(tables, statistic, by_position):
             seen = dependence_of(baseline, candidate, pairing)
             clusters = tuple(_by_cluster(each, found, statistic, options) for each in seen)
             found = replace(found, dependence=clusters)
@@ -115,14 +116,19 @@ def compare_runs(
         for case in compared
     )
     weaker = max(compared, key=lambda comparison: comparison.log10_pvalue)
+    report = weaker.pairing
     return replace(
-        weaker, options={**weaker.options, "missing": "bounds"}, cases=cases, bounds=tuple(compared)
+        weaker,
+        pairing=replace(report, notes=without_case(report.notes, report.missing)),
+        options={**weaker.options, "missing": "bounds"},
+        cases=cases,
+        bounds=tuple(compared),
     )
 
 
-def _has_others(tables: tuple[ExampleTable, ExampleTable], statistic: Statistic) -> bool:
+def _has_others(tables: tuple[ExampleTable, ExampleTable], statistic: Statistic, by_position: bool) -> bool:
     """Whether there are columns that may hold clusters: unread ones, or those of an id of several columns."""
-    read = {*statistic.columns.values()}
+    read = {column for role, column in statistic.columns.items() if role != "id" or not by_position}
     columns = {name for table in tables for name in table.columns}
     return statistic.columns["id"] not in columns or not columns <= read
 
@@ -158,7 +164,14 @@ def _by_cluster(
     options = replace(options, method="auto", n_samples=n_drawn)
     try:
         clustered = load_statistic(statistic, cluster=seen.column)
-        pairing = pair(baseline.table, candidate.table, clustered, missing=comparison.pairing.missing)
+        paired = comparison.pairing
+        pairing = pair(
+            baseline.table,
+            candidate.table,
+            clustered,
+            missing=paired.missing,
+            by_position=paired.by == "position",
+        )
         _require_scores(pairing, baseline, candidate)
         test = count_table_test(pairing.statistic, pairing.count_table, options)
         found = _comparison(baseline, candidate, pairing, test, options, None)

@@ -11,7 +11,7 @@ from trackperm.choices import EngineName
 from trackperm.comparison.context import Slice
 from trackperm.comparison.runs import RunData
 from trackperm.errors import InputError, InputTypeError
-from trackperm.messages import did_you_mean, listed
+from trackperm.messages import did_you_mean, echoed, listed
 from trackperm.pairing.slices import require_same_slices
 from trackperm.statistic import Statistic
 from trackperm.tables.column_types import typed_columns, unusable
@@ -92,7 +92,7 @@ def _sides(
     """Return the values of a column in both runs, after checking that they agree on each example."""
     tables = baseline.table, candidate.table
     if not isinstance(column, str):
-        raise InputTypeError(f"the slice {column!r} is not the name of a column")
+        raise InputTypeError(f"the slice {echoed(column)} is not the name of a column")
     for table in tables:
         if column not in table.columns:
             raise InputError(

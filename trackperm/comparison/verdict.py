@@ -28,6 +28,7 @@ from typing import Literal
 
 from trackperm.choices import Alternative
 from trackperm.errors import InputError
+from trackperm.messages import echoed
 
 Sign = Literal["better", "worse", "undecided"]
 Conclusion = Literal["better", "worse", "equivalent", "undecided"]
@@ -156,7 +157,7 @@ def require_margin(margin: object, alpha: float) -> None:
     """
     if not isinstance(margin, Real) or not 0.0 < float(margin) < math.inf:
         raise InputError(
-            f"`margin` is {margin!r}; expected a positive number",
+            f"`margin` is {echoed(margin)}; expected a positive number",
             hint="it is the smallest difference that matters, such as 0.01 for accuracy.",
         )
     if not 0.0 < alpha < 0.5:

@@ -12,7 +12,7 @@ import numpy as np
 
 from trackperm.choices import Alternative, IntervalChoice, Method
 from trackperm.errors import InputError
-from trackperm.messages import did_you_mean, listed
+from trackperm.messages import did_you_mean, echoed, listed
 
 MEMORY_BUDGET = 2**30
 """Memory budget of a test in bytes, by default: it fits any laptop beside what else runs."""
@@ -43,6 +43,8 @@ def bytes_of(size: int | str) -> int:
     >>> bytes_of("512MB"), bytes_of("2GiB")
     (512000000, 2147483648)
     """
+    if not isinstance(size, int | str | np.integer):
+        raise InputError(f"`--memory` is {echoed(size)}; expected bytes, or a size such as 512MB or 2GiB")
     found = re.fullmatch(r"(\d+(?:\.\d+)?) ?([a-zA-Z]*)", str(size).strip())
     if found is None or found[2] not in _UNITS:
         raise InputError(f"`--memory {size}` is not a size; expected bytes, or a size such as 512MB or 2GiB")
@@ -105,7 +107,7 @@ class TestOptions:
         require_choice("method", self.method, _METHODS)
         require_choice("interval", self.interval, _INTERVALS)
         if not isinstance(self.mid_p, bool | np.bool_):
-            raise InputError(f"`mid_p` is {self.mid_p!r}; expected True or False")
+            raise InputError(f"`mid_p` is {echoed(self.mid_p)}; expected True or False")
         if self.n_samples is not None:
             require_integer("samples", self.n_samples, 1)
         require_integer("seed", self.seed, 0)
@@ -141,13 +143,13 @@ class TestOptions:
 def require_integer(option: str, value: object, smallest: int) -> None:
     """Refuse a value of an option that is not an integer of at least `smallest`."""
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < smallest:
-        raise InputError(f"`--{option}` is {value!r}; expected an integer of at least {smallest}")
+        raise InputError(f"`--{option}` is {echoed(value)}; expected an integer of at least {smallest}")
 
 
 def require_level(alpha: object) -> None:
     """Refuse a level that is not between 0 and 1, or so small that fractions of it underflow."""
     if not isinstance(alpha, int | float | np.number) or not _LEAST_LEVEL <= alpha < 1.0:
-        raise InputError(f"`alpha` is {alpha!r}; expected a number between 0 and 1, such as 0.05")
+        raise InputError(f"`alpha` is {echoed(alpha)}; expected a number between 0 and 1, such as 0.05")
 
 
 def require_choice(option: str, value: object, choices: Collection[str], *, hint: str = "") -> None:
@@ -159,6 +161,6 @@ def require_choice(option: str, value: object, choices: Collection[str], *, hint
         known = list(choices)
         suggestion = did_you_mean(value, known) if isinstance(value, str) else ""
         raise InputError(
-            f"`{option}` is {value!r}; expected one of {listed(known)}",
+            f"`{option}` is {echoed(value)}; expected one of {listed(known)}",
             hint=f"{hint}{suggestion}".strip() or None,
         )

@@ -10,12 +10,17 @@ from functools import cached_property
 from typing import Literal
 
 from trackperm.choices import Alternative, MethodOfResult
+from trackperm.errors import InputError
 from trackperm.exact.engines.lattice.statistic import Ties
 from trackperm.exact.null_distribution import NullDistribution
+from trackperm.messages import echoed
 
 Relation = Literal["=", "≤", "≈"]
 """Sign between p and its number: ``=`` is computed, ``≈`` by Monte Carlo. ``≤`` is a certified upper end, or
 valid and from tilted random swaps."""
+
+_MOST_DIGITS = 17
+"""Most digits of a p-value: a float has no more."""
 
 EXACT_WITHIN = 1e-6
 """Largest relative error of a p-value that is called exact: a thousandth of its last printed digit."""
@@ -181,9 +186,13 @@ def format_pvalue(
     pvalue: float, log10_pvalue: float, digits: int = 3, level: float = 1.0, relation: Relation = "="
 ) -> str:
     """Write a p-value that may be below the range of floats; see :meth:`PermutationTest.format_pvalue`."""
+    if isinstance(digits, bool) or digits not in range(1, _MOST_DIGITS + 1):
+        raise InputError(f"`digits` is {echoed(digits)}; expected an integer from 1 to {_MOST_DIGITS}")
     rounding = ROUND_CEILING if relation == "≤" else ROUND_HALF_EVEN
     if pvalue >= 1e-300:
-        while digits < 17 and (float(rounded(pvalue, digits, rounding)) < level) != (pvalue < level):
+        while digits < _MOST_DIGITS and (float(rounded(pvalue, digits, rounding)) < level) != (
+            pvalue < level
+        ):
             digits += 1
         return rounded(pvalue, digits, rounding)
     return format_log10_pvalue(log10_pvalue, digits, rounding)

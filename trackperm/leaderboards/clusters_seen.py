@@ -22,12 +22,15 @@ def clusters_seen(paired: PairedRuns) -> list[str]:
     """
     others = [entry for entry in paired.entries if entry.data.name != paired.reference.name][:MOST_RUNS]
     statistic = paired.statistic
-    if not others or statistic.cluster is not None or others[0].pairing.report.by != "id":
+    if not others or statistic.cluster is not None:
         return []
     ids = others[0].pairing.counts.frame.get_column("id").unique(maintain_order=True)
     if len(ids) > MOST_EXAMPLES:
         return []
-    columns = cluster_columns(paired.reference.table, others[0].data.table, statistic, ids)
+    by_position = others[0].pairing.report.by == "position"
+    columns = cluster_columns(
+        paired.reference.table, others[0].data.table, statistic, ids, by_position=by_position
+    )
     if not columns:
         return []
     shares = [found for entry in others if (found := shares_of(entry.pairing)) is not None]

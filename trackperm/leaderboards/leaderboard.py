@@ -7,16 +7,17 @@ excluded from the ranking, and is listed with the reason.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
 from trackperm.choices import Alternative, CorrectionOfPairs, Method, MissingOfMany, Repeats, Unit
 from trackperm.comparison import Question, reference_answers
+from trackperm.comparison.argument_types import require_types
 from trackperm.comparison.effect import interval_of
 from trackperm.comparison.single import ROUNDED_AWAY
-from trackperm.errors import InputError
+from trackperm.errors import InputError, InputTypeError
 from trackperm.exact import TestOptions
 from trackperm.exact.intervals import Interval
 from trackperm.exact.multiplicity import adjustment
@@ -26,17 +27,14 @@ from trackperm.exact.scores.resolution import Resolution
 from trackperm.leaderboards.clusters_seen import clusters_seen
 from trackperm.leaderboards.intervals import agreeing, interval_level
 from trackperm.leaderboards.loaded_runs import LoadedRuns, load_runs
+from trackperm.leaderboards.notes import notes_of
 from trackperm.leaderboards.paired_runs import ExcludedRun, PairedRuns, Progress, pair_all
 from trackperm.leaderboards.pairs import PairTester
 from trackperm.leaderboards.ranking import best_first, ranked_rows, tested_pairs
 from trackperm.leaderboards.result import Leaderboard
 from trackperm.leaderboards.run_counts import RunCounts
-from trackperm.messages import listed
-from trackperm.pairing.checks.label_values import other_spellings
+from trackperm.messages import echoed, listed
 from trackperm.statistic import Statistic
-
-MOST_REASONS = 5
-"""Most reasons for missing intervals that notes list, so that notes stay shorter than the table."""
 
 
 def leaderboard(
@@ -147,6 +145,17 @@ def leaderboard(
         seed=seed,
         memory_budget=bytes_of(memory_budget),
     )
+    _require_types(
+        runs,
+        metric=metric,
+        experiment=experiment,
+        intervals=intervals,
+        artifact=artifact,
+        parameters=parameters,
+        columns=columns,
+        missing=missing,
+        tracking_uri=tracking_uri,
+    )
     references = reference_answers(labels, columns or {}, by_position=by_position)
     question = Question(
         statistics=() if statistic is None else (statistic,),
@@ -179,6 +188,16 @@ def leaderboard(
         by_position=by_position,
         allow_unseen=allow_unseen,
     )
+
+
+def _require_types(runs: object, **options: object) -> None:
+    """Refuse runs that are not several, and options of other types than they take."""
+    if not isinstance(runs, Iterable) or isinstance(runs, str | bytes) or hasattr(runs, "columns"):
+        raise InputTypeError(
+            f"`runs` is {echoed(runs)}; expected a list of runs, or a mapping of names to runs",
+            hint='`trackperm.leaderboard(["a.csv", "b.csv"])`, for example.',
+        )
+    require_types(**options)
 
 
 def leaderboard_of_runs(
@@ -259,7 +278,7 @@ def leaderboard_of_runs(
         test_set=test_set,
         notes=(
             *([] if letters_note is None else [letters_note]),
-            *_notes(paired, {counted.entries[order[place]].data.name: why for place, why in found.items()}),
+            *notes_of(paired, {counted.entries[order[place]].data.name: why for place, why in found.items()}),
             *clusters_seen(paired),
         ),
         options=used,
@@ -341,30 +360,3 @@ def _with_scores(paired: PairedRuns, loaded: LoadedRuns) -> tuple[PairedRuns, Ru
 def _unscored(counted: RunCounts, i: int) -> bool:
     score = counted.scores[i]
     return score is None or not math.isfinite(score)
-
-
-def _notes(paired: PairedRuns, intervals: Mapping[str, Interval | str]) -> list[str]:
-    """Return notes: those of all runs once, the others with the name of their run."""
-    others = [entry for entry in paired.entries if entry.data.name != paired.reference.name]
-    of_run = [dict.fromkeys(entry.pairing.report.notes) for entry in others]
-    shared = [note for note in of_run[0] if all(note in notes for notes in of_run)]
-    notes = list(shared)
-    for entry, own in zip(others, of_run, strict=True):
-        notes += [f"{entry.data.name}: {note}" for note in own if note not in shared]
-    if others and not others[0].pairing.report.labels_checked:
-        notes.insert(0, "labels were not compared, because not all runs have them")
-    notes += other_spellings([entry.data.table for entry in paired.entries], paired.statistic)
-    levels = dict.fromkeys(entry.pairing.report.asymptotic for entry in others)
-    notes += [f"asymptotic: {level}" for level in levels if level is not None]
-    return [*notes, *_refusals({run: why for run, why in intervals.items() if isinstance(why, str)})]
-
-
-def _refusals(reasons: Mapping[str, str]) -> list[str]:
-    """Return notes on rows without an interval, by reason; of many reasons, the first ones only."""
-    runs: dict[str, list[str]] = {}
-    for run, reason in reasons.items():
-        runs.setdefault(reason, []).append(run)
-    lines = [f"no interval of {listed(names)}: {reason}" for reason, names in runs.items()]
-    shown = lines[:MOST_REASONS]
-    rest = len(reasons) - sum(len(names) for names in list(runs.values())[:MOST_REASONS])
-    return [*shown, *([f"no interval of {rest} more runs, for other reasons"] if rest else [])]

@@ -21,6 +21,7 @@ from trackperm.exact.intervals import Interval
 from trackperm.exact.multiplicity import Correction
 from trackperm.exact.result import Relation, adjusted_relations
 from trackperm.leaderboards.paired_runs import ExcludedRun
+from trackperm.messages import amount
 from trackperm.presentation import Presented
 from trackperm.statistic import Statistic
 
@@ -115,7 +116,7 @@ class Row:
         return self.data.table.origin
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Leaderboard(Presented):
     """Ranking of runs by score, with corrected tests of their pairs.
 
@@ -165,7 +166,7 @@ class Leaderboard(Presented):
     >>> runs = {"old": "baseline.parquet", "new": "candidate.parquet"}
     >>> board = trackperm.leaderboard(runs, "accuracy")
     >>> board
-    <Leaderboard of 2 runs by accuracy: 1 comparisons, 1 significant>
+    <Leaderboard of 2 runs by accuracy: 1 comparison, 1 significant>
     >>> [(row.name, round(row.score, 4)) for row in board.rows]
     [('new', 0.7915), ('old', 0.7612)]
     >>> board.rows[1].pair.verdict
@@ -383,8 +384,9 @@ class Leaderboard(Presented):
         }
 
     def __repr__(self) -> str:
+        tests = amount(len(self.pairs), "comparison")
         return (
-            f"<Leaderboard of {len(self.rows)} runs by {self.statistic.name}: {len(self.pairs)} comparisons,"
+            f"<Leaderboard of {len(self.rows)} runs by {self.statistic.name}: {tests},"
             f" {sum(pair.verdict != 'undecided' for pair in self.pairs)} significant>"
         )
 

@@ -21,6 +21,10 @@ MAX_COUNT_ROWS = 1_000_000
 LOG10_P_TAG = "trackperm.log10_p"
 """Decimal logarithm of the p-value, with all digits."""
 
+SIGNATURE_TAG = "trackperm.signature"
+SLICE_TAG = "trackperm.slice"
+"""Column and value of the slice; absent for all examples."""
+
 OPINIONS_TAG = "trackperm.second_opinions"
 """Number of second opinions, and how many are on the other side of alpha; absent if none was requested."""
 
@@ -58,17 +62,7 @@ def publication(comparison: Comparison, look: int | None = None, in_leaderboards
         metrics=metrics(comparison),
         tables=rendered.tables,
         files={**rendered.files, **files},
-        tags={
-            "trackperm.statistic": statistic,
-            "trackperm.verdict": rendered.verdict,
-            "trackperm.baseline": comparison.baseline,
-            "trackperm.candidate": comparison.candidate,
-            "trackperm.signature": comparison.signature,
-            TEST_SET_TAG: comparison.pairing.test_set,
-            LOG10_P_TAG: repr(comparison.log10_pvalue),
-            **({} if comparison.slice is None else {"trackperm.slice": str(comparison.slice)}),
-            **_opinions_tags(comparison),
-        },
+        tags=comparison_tags(comparison),
         description=rendered.description(remarks),
         baseline=comparison.baseline_run,
         candidate=comparison.candidate_run,
@@ -129,6 +123,21 @@ def metrics(comparison: Comparison) -> dict[str, float]:
         f"{comparison.statistic.name}/{name}": float(value)
         for name, value in found.items()
         if value is not None and math.isfinite(value)
+    }
+
+
+def comparison_tags(comparison: Comparison) -> dict[str, str]:
+    """Return the tags of the run of a comparison."""
+    return {
+        "trackperm.statistic": comparison.statistic.name,
+        "trackperm.verdict": f"{comparison.marker} {comparison.verdict}",
+        "trackperm.baseline": comparison.baseline,
+        "trackperm.candidate": comparison.candidate,
+        SIGNATURE_TAG: comparison.signature,
+        TEST_SET_TAG: comparison.pairing.test_set,
+        LOG10_P_TAG: repr(comparison.log10_pvalue),
+        **({} if comparison.slice is None else {SLICE_TAG: str(comparison.slice)}),
+        **_opinions_tags(comparison),
     }
 
 

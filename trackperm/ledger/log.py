@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import NamedTuple, overload
 
 from trackperm.comparison import Comparison, RunData
+from trackperm.comparison.argument_types import require_types
 from trackperm.errors import InputError, InputTypeError
 from trackperm.leaderboards import Leaderboard
 from trackperm.ledger.comparison_publication import (
@@ -18,6 +20,7 @@ from trackperm.ledger.comparison_publication import (
 )
 from trackperm.ledger.entries import LedgerEntry, TestFamily, families
 from trackperm.ledger.leaderboard_publication import leaderboard_publication, require_taggable
+from trackperm.messages import echoed
 from trackperm.trackers.base import Tracker, require_options
 from trackperm.trackers.publication import KEY_TAG, LoggedComparison, Publication, Published
 from trackperm.trackers.references import TrackedRun
@@ -108,9 +111,10 @@ def log(
     <BLANKLINE>
     Hint: give one: `trackperm.log(result, trackperm.open_tracker('mlflow', uri), 'experiment')`.
     """
-    if isinstance(tracker, str):
+    require_types(container=container)
+    if tracker is not None and not hasattr(tracker, "publish"):
         raise InputTypeError(
-            f"`tracker` is {tracker!r}; expected a tracker",
+            f"`tracker` is {echoed(tracker)}; expected a tracker",
             hint="open it: `trackperm.log(result, trackperm.open_tracker('mlflow', uri), 'experiment')`.",
         )
     if isinstance(result, Comparison):
@@ -237,11 +241,12 @@ class _Ledger:
         self, made: Callable[[Place, LedgerEntry | None], Publication], container: str | None, **options: bool
     ) -> Published:
         """Publish what `made` returns for the place, and for the entry that an earlier call wrote."""
-        earlier, following = self._state()
+        earlier, following, begun_after = self._state()
         expected = following if earlier is None else _place(earlier)
-        published = self.tracker.publish(made(expected, earlier), container, **options)
+        publication = replace(made(expected, earlier), begun_after=begun_after)
+        published = self.tracker.publish(publication, container, **options)
         for _ in range(_TRIES):
-            own, _ = self._state()
+            own, *_ = self._state()
             if own is None or _place(own) == expected:
                 break
             expected = _place(own)
@@ -251,8 +256,11 @@ class _Ledger:
             return published
         return replace(published, look=own.number, in_leaderboards=own.in_leaderboards)
 
-    def _state(self) -> tuple[LedgerEntry | None, Place]:
-        """Return the entry that an earlier call wrote, if any, and the place of a new entry."""
+    def _state(self) -> tuple[LedgerEntry | None, Place, datetime | None]:
+        """Return the entry that an earlier call wrote, if any, and the place of a new entry.
+
+        The third value is the latest time at which an entry was begun.
+        """
         logged: list[LoggedComparison] = []
         for seconds in _SETTLING_SECONDS:
             time.sleep(seconds)
@@ -264,7 +272,8 @@ class _Ledger:
         begun = [entry for entry in entries if entry.created is not None]
         in_leaderboards = sum(entry.n_pairs for entry in begun if entry.is_leaderboard)
         following = Place(1 + sum(entry.n_pairs for entry in begun), in_leaderboards)
-        return next((entry for entry in entries if entry.key == self.key), None), following
+        own = next((entry for entry in entries if entry.key == self.key), None)
+        return own, following, max((each.created for each in logged if each.created), default=None)
 
 
 def _place(entry: LedgerEntry) -> Place:

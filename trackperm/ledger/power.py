@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, overload
 
 from trackperm.choices import Alternative, MissingRule, Repeats, Unit
+from trackperm.comparison.argument_types import require_types
 from trackperm.comparison.compare import compare
 from trackperm.comparison.equivalence_plan import EquivalencePlan, plan_equivalence
 from trackperm.comparison.sample_size import Plan, plan_from_pilot, plan_paired
@@ -15,6 +16,7 @@ from trackperm.errors import InputError, InputTypeError
 from trackperm.exact.options import require_integer, require_level
 from trackperm.exact.power.simulated import N_RESAMPLES
 from trackperm.ledger.past_comparisons import PastPlan, plan_from_past
+from trackperm.messages import echoed
 from trackperm.statistic import Statistic
 from trackperm.trackers.opened import opened
 
@@ -177,11 +179,21 @@ def power(
     >>> trackperm.power(margin=0.03, discordance=0.1).needed
     1026
     """
+    require_types(
+        experiment=experiment,
+        test_set=test_set,
+        metric=metric,
+        parameters=parameters,
+        columns=columns,
+        missing=missing,
+        tracking_uri=tracking_uri,
+    )
     numbers = {"difference": difference, "margin": margin, "discordance": discordance, "power": power}
     _require_numbers({name: value for name, value in numbers.items() if value is not None})
     require_level(alpha)
     if n_examples is not None:
         require_integer("examples", n_examples, 1)
+    require_integer("resamples", n_resamples, 1)
     require_integer("seed", seed, 0)
     _require_one_source(baseline, discordance, experiment)
     if experiment is None and test_set is not None:
@@ -208,7 +220,7 @@ def power(
     }
     if baseline is None:
         _require_pilot(of_pilot)
-    names = [statistic] if isinstance(statistic, str | Path | Statistic) else list(statistic or ())
+    names = _names(statistic)
     test: dict[str, Any] = {"alpha": alpha, "alternative": alternative}
     sought: dict[str, Any] = {"n_examples": n_examples, "power": power}
     drawn: dict[str, Any] = {"n_resamples": n_resamples, "seed": seed}
@@ -233,10 +245,21 @@ def power(
     return plan_from_pilot(pilot, difference=difference, **sought, **drawn)
 
 
+def _names(statistic: object) -> list[StatisticName]:
+    """Return the named statistics as a list; refuse values of other types."""
+    given = statistic if isinstance(statistic, list | tuple) else () if statistic is None else (statistic,)
+    for each in given:
+        if not isinstance(each, StatisticName):
+            raise InputTypeError(
+                f"`statistic` is {echoed(statistic)}; expected a name, a path, a statistic, or a list of them"
+            )
+    return list(given)
+
+
 def _require_numbers(values: Mapping[str, object]) -> None:
     for name, value in values.items():
         if isinstance(value, bool) or not isinstance(value, Real):
-            raise InputTypeError(f"`{name}` is {value!r}; expected a number")
+            raise InputTypeError(f"`{name}` is {echoed(value)}; expected a number")
 
 
 def _require_pilot(options: Mapping[str, Any]) -> None:

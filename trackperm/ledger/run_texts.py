@@ -10,7 +10,8 @@ from trackperm.comparison.verdict import Conclusion
 from trackperm.exact.result import EXACT_WITHIN
 from trackperm.leaderboards import Leaderboard, Pair
 from trackperm.report.leaderboard import cells
-from trackperm.report.text import equivalence, format_number, one_sided_claim, pvalue_name
+from trackperm.report.numbers import format_difference, format_number
+from trackperm.report.text import equivalence, one_sided_claim, pvalue_name, score_digits
 
 _LONGEST = 128
 """Characters of a name that W&B stores; MLflow stores 250."""
@@ -90,7 +91,9 @@ def comparison_cell(comparison: Comparison) -> str:
     worst case: ``accuracy ≥0.4500``.
     """
     _, score = comparison.guaranteed_scores
-    shown = f"Δ{format_number(comparison.difference, sign=True)}" if score is None else format_number(score)
+    shown = f"Δ{format_difference(comparison.difference)}"
+    if score is not None:
+        shown = format_number(score, extra=score_digits(comparison))
     if score is not None and comparison.bounds and score != comparison.bounds[1].candidate_score:
         shown = f"{'≥' if comparison.statistic.greater_is_better else '≤'}{shown}"
     verdict = comparison.decision
@@ -109,7 +112,8 @@ def leaderboard_cell(board: Leaderboard, score: float, pair: Pair) -> str:
     if adjusted[0] not in "≈≤":
         adjusted = f"{'=' if pair.test.error_bound <= EXACT_WITHIN else '≤'}{adjusted}"
     name = _name(board.statistic.name, is_lower_better=not board.statistic.greater_is_better)
-    return f"{name} {format_number(score)} {pair.marker} adj. p{adjusted}{_side(pair.test.alternative)}"
+    shown = format_number(score, extra=cells.score_digits(board))
+    return f"{name} {shown} {pair.marker} adj. p{adjusted}{_side(pair.test.alternative)}"
 
 
 def _name(statistic: str, *, is_lower_better: bool) -> str:

@@ -1,15 +1,17 @@
 """Columns that may hold clusters of examples: their values repeat and are the same in both runs.
 
-Four kinds of columns are considered:
+Five kinds of columns are considered:
 
 - columns whose name means a cluster, such as ``document``, and of an id of several columns the first one and
   those with the name of an id, as in ``step,question_id``;
+- other columns with the name of an id, such as ``task_id`` beside a number of each row in ``id``: rows of one
+  value are then attempts at one example;
 - columns of text with another name, if their values repeat and their name does not mean a category, as
   ``language`` does;
 - identity columns, such as the hash of an input, and columns with the name of an input, unless another part
   of the input distinguishes the examples;
-- in a query, only columns whose name means a cluster: a query has to compute a column before its size is
-  known.
+- in a query, only columns whose name means a cluster or an id: a query has to compute a column before its
+  size is known.
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ from trackperm.tables.column_names import (
     SCORES,
     names_categories,
     names_clusters,
+    names_examples,
 )
 from trackperm.tables.column_types import typed_columns
 from trackperm.tables.lazy_table import LazyTable
@@ -77,7 +80,7 @@ class ClusterColumn:
     clusters : ndarray of int64, shape (N,)
         Number of every example's cluster; the numbers run from 0 without gaps.
     is_called : bool
-        Whether the name of the column means a cluster.
+        Whether the name of the column means a cluster, or the id of an example.
     is_input : bool
         Whether the column holds the whole input of an example.
     """
@@ -111,21 +114,26 @@ class ClusterColumn:
 
 
 def cluster_columns(
-    baseline: ExampleTable, candidate: ExampleTable, statistic: Statistic, ids: pl.Series
+    baseline: ExampleTable,
+    candidate: ExampleTable,
+    statistic: Statistic,
+    ids: pl.Series,
+    *,
+    by_position: bool = False,
 ) -> list[ClusterColumn]:
     """Return the columns of two runs that may hold clusters, those with the name of a cluster first.
 
     Columns that the statistic reads are not considered. `ids` are the ids of the examples, as
-    :attr:`~trackperm.pairing.paired_counts.PairedCounts.frame` has them.
+    :attr:`~trackperm.pairing.paired_counts.PairedCounts.frame` has them; `by_position`, they are the numbers
+    of the rows.
     """
     tables = baseline, candidate
-    id_names = id_columns(statistic.columns["id"], tables)
+    id_names = () if by_position else id_columns(statistic.columns["id"], tables)
     names = list(_names(tables, statistic, id_names))
     if not names:
         return []
     first, second = (table.only(dict.fromkeys((*id_names, *names))) for table in tables)
-    *typed, _ = typed_columns(first, second, id_names, text=id_names)
-    rows = [_Rows.of(keys_of(table, id_names), ids) for table in typed]
+    rows = [_Rows.of(keys, ids) for keys in _keys((first, second), id_names)]
     inputs = _inputs(tables)
     found, parts = [], []
     for name in names:
@@ -134,13 +142,26 @@ def cluster_columns(
             continue
         # Hashes of 64 bits are as distinct as the values in practice, and far cheaper to sort.
         clusters = np.unique(values.hash().to_numpy(), return_inverse=True)[1]
-        is_called = name in _wholes(id_names) or names_clusters(name)
+        is_called = _is_called(name, _wholes(id_names))
         found.append(ClusterColumn(name, clusters, is_called, name in inputs))
         if name in inputs or name in CONTEXTS:
             parts.append(clusters)
     n_inputs = _n_distinct(parts)
     found = [replace(each, is_input=each.is_input and each.sizes.size == n_inputs) for each in found]
     return [each for each in found if each.is_grouping]
+
+
+def _keys(tables: Tables, ids: tuple[str, ...]) -> list[pl.Series]:
+    """Return the key of every row of both runs: its id, or its number where rows are paired by position."""
+    if not ids:
+        return [pl.int_range(len(table), dtype=pl.Int64, eager=True) for table in tables]
+    *typed, _ = typed_columns(*tables, ids, text=ids)
+    return [keys_of(table, ids) for table in typed]
+
+
+def _is_called(name: str, wholes: Sequence[str]) -> bool:
+    """Whether the name of a column means a cluster, or the id of examples with several rows."""
+    return name in wholes or names_clusters(name) or names_examples(name)
 
 
 def _n_distinct(parts: Sequence[Integers]) -> int:
@@ -153,24 +174,28 @@ def _n_distinct(parts: Sequence[Integers]) -> int:
 
 def _names(tables: Tables, statistic: Statistic, ids: tuple[str, ...]) -> Iterator[str]:
     """Yield the columns that may hold clusters, judged by name, type and first rows, the likeliest first."""
-    taken = {*statistic.columns.values(), *statistic.used_columns, *statistic.slices}
+    roles = {role: column for role, column in statistic.columns.items() if ids or role != "id"}
+    taken = {*roles.values(), *statistic.used_columns, *statistic.slices}
     taken |= {*PREDICTIONS, *LABELS, *SCORES}
     taken |= {column for table in tables for column in table.metrics.values()}
     wholes = _wholes(ids)
     taken |= {name for name in ids if len(ids) == 1 or not names_clusters(name)}
     taken -= {*wholes}
+    if "id" not in ids and statistic.columns["id"] != "id":
+        taken.add("id")  # `--cluster id` means the id of the statistic
     inputs, schemas = _inputs(tables), [table.schema for table in tables]
     is_query = any(isinstance(table.data, LazyTable) and table.data.is_query for table in tables)
     called: list[str] = []
     others: list[str] = []
     for name in schemas[0]:
-        if name in taken or ATTEMPT.fullmatch(name) or name not in schemas[1]:
+        is_attempt = ATTEMPT.fullmatch(name) is not None and not names_examples(name)
+        if name in taken or is_attempt or name not in schemas[1]:
             continue
         if any(name in table.unusable for table in tables):
             continue
         types = [schema[name] for schema in schemas]
         is_text = all(type_ in (nw.String, nw.Categorical, nw.Enum) for type_ in types)
-        if name in wholes or names_clusters(name):
+        if _is_called(name, wholes):
             called += [name] if is_text or all(type_.is_integer() for type_ in types) else []
         elif is_query:
             continue
@@ -188,7 +213,7 @@ def _names(tables: Tables, statistic: Statistic, ids: tuple[str, ...]) -> Iterat
 
 def _wholes(ids: tuple[str, ...]) -> tuple[str, ...]:
     """Return the columns of an id of several columns that may name the whole that contains examples."""
-    return () if len(ids) == 1 else (ids[0], *(name for name in ids[1:] if name in IDS))
+    return () if len(ids) < 2 else (ids[0], *(name for name in ids[1:] if name in IDS))
 
 
 def _inputs(tables: Tables) -> set[str]:

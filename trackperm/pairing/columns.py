@@ -11,11 +11,13 @@ import polars as pl
 from trackperm.choices import Missing, RepeatsInSpec
 from trackperm.errors import InputError, InputTypeError, PairingError
 from trackperm.messages import listed
+from trackperm.pairing.repeated_rows import repeated_rows, share_values
 from trackperm.pairing.report import OUTCOMES
 from trackperm.pairing.text_columns import text_columns
 from trackperm.statistic import Statistic
 from trackperm.tables.column_names import INPUTS, LABELS, PREDICTIONS
 from trackperm.tables.column_types import ColumnType, unusable
+from trackperm.tables.nested_fields import named_fields
 from trackperm.tables.table import ExampleTable, id_columns
 
 _OPTIONS = {"prediction": "--prediction", "label": "--label"}
@@ -288,11 +290,13 @@ def _lacking(
         for name, lackers in lacking.items()
     }
     is_one_id = len(ids) == 1 and len(lacking.get(ids[0], tables)) == 1
-    if any(name in lacking for name in ids) and not is_one_id:
+    lacks_id = any(name in lacking for name in ids)
+    repeated = repeated_rows(tables) if lacks_id else None
+    if lacks_id and not is_one_id and repeated is None:
         options.append(f"`--id {','.join(guesses.get(name, name) for name in ids)}`")
     for name, guess in guesses.items():
         role = roles[name]
-        if role == "id" and not is_one_id:
+        if role == "id" and (not is_one_id or repeated is not None):
             continue
         lackers = lacking[name]
         if len(lackers) == 1 and role not in statistic.names_by_class:
@@ -302,9 +306,14 @@ def _lacking(
             options.append(
                 f"`{_OPTIONS[role]} {guess}`" if role in _OPTIONS else f"`--column {role}={guess}`"
             )
-    hint = ", ".join(options) + (" names the column" if len(lacking) == 1 else " name the columns")
-    if any(name in lacking for name in ids):
-        hint += "; `--by-position` pairs rows in their order"
+    named = ", ".join(options) + (" names the column" if len(options) == 1 else " name the columns")
+    parts = [named] if options else []
+    if repeated is not None:
+        parts.append(repeated.hint)
+    elif lacks_id:
+        parts.append("`--by-position` pairs rows in their order")
+    nested = [said for lackers in lacking.values() if (said := named_fields(lackers[0], lacking))]
+    hint = "; ".join((*nested[:1], *parts))
     for name in lacking:
         if roles[name] in statistic.names_by_class and roles[name] not in statistic.class_columns:
             hint += (
@@ -331,7 +340,8 @@ def _guess(name: str, role: str, tables: list[ExampleTable], taken: Iterable[str
     """Return a column of all `tables` that `name` may have meant, or else the placeholder `NAME`.
 
     For predictions and labels only their usual names are tried: a merely similar name may be that of another
-    run's predictions, or of the prompt.
+    run's predictions, or of the prompt. A column that numbers the rows of each run in its own way, such as
+    ``uuid``, is no id.
     """
     free = {
         column.lower(): column
@@ -342,5 +352,7 @@ def _guess(name: str, role: str, tables: list[ExampleTable], taken: Iterable[str
         usual = [column for column in free if column in _USUAL[role]]
         return free[usual[0]] if len(usual) == 1 else "NAME"
     others = [column for column in free if column not in _NOT_COUNTED]
+    if role == "id" and len(tables) > 1:
+        others = [column for column in others if share_values(tables, free[column])]
     found = difflib.get_close_matches(name.lower(), others, n=1, cutoff=0.5)
     return free[found[0]] if found else "NAME"

@@ -49,7 +49,7 @@ def _require(table: ExampleTable, ids: tuple[str, ...], id_: str) -> None:
     found = ids_of(engine, run, ids)
     if found.without_id.n:
         raise PairingError(without_id(found, id_), hint="every example needs an id, which all runs share.")
-    require_unique_ids([found], id_)
+    require_unique_ids([found], id_, [table])
     if has_beyond_ascii(engine, run):
         require_distinct_ids(engine, run, id_)
 

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+
+from trackperm.choices import Missing
 from trackperm.pairing.engines.base import Frame
 from trackperm.pairing.joined import IN_TEST, SIDES, JoinedRows
 from trackperm.pairing.report import OUTCOMES
 from trackperm.statistic import Statistic
+
+_COUNTED_AS_WRONG = "missing predictions counted as wrong"
+_OF_RUN = re.compile(r"([\d,]+) of the")
 
 
 def design(rows: JoinedRows, frame: Frame, statistic: Statistic) -> list[str]:
@@ -54,9 +61,28 @@ def missing_predictions(rows: JoinedRows) -> list[str]:
     n, outcomes = rows.counted(**lacking), OUTCOMES[rows.missing]
     if not any(n.values()):
         return []
-    of_baseline, of_candidate = f"{n['baseline']} of the baseline", f"{n['candidate']} of the candidate"
+    of_baseline, of_candidate = (f"{n[side]:,} of the {side}" for side in SIDES)
     if outcomes[0] == outcomes[1]:
-        return [f"missing predictions counted as wrong: {of_baseline}, {of_candidate}"]
+        return [f"{_COUNTED_AS_WRONG}: {of_baseline}, {of_candidate}"]
     return [
         f"missing predictions: {of_baseline} at their {outcomes[0]}, {of_candidate} at their {outcomes[1]}"
     ]
+
+
+def counted_as_wrong(note: str) -> tuple[int, int] | None:
+    """Return the numbers of baseline and candidate that such a note states; None for other notes."""
+    if not note.startswith(_COUNTED_AS_WRONG):
+        return None
+    baseline, candidate = (int(n.replace(",", "")) for n in _OF_RUN.findall(note))
+    return baseline, candidate
+
+
+def without_case(notes: Iterable[str], missing: Missing) -> tuple[str, ...]:
+    """Return notes of the worst or the best case of missing predictions, as they are true of both cases."""
+    baseline, candidate = (f" at their {outcome}" for outcome in OUTCOMES[missing])
+    return tuple(
+        note.replace(f"{baseline}, ", ", ").removesuffix(candidate)
+        if note.startswith("missing predictions: ")
+        else note
+        for note in notes
+    )

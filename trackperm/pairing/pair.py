@@ -327,7 +327,7 @@ def _joined(
     if columns.id is None:
         require_same_length(*runs)
     elif not columns.repeats and any(_some_repeat(engine, run) for run in runs):
-        require_unique_ids([ids_of(engine, run, columns.ids) for run in runs], columns.id)
+        _require_unique_ids(engine, runs, columns)
     for run in runs:
         if columns.id is not None and has_beyond_ascii(engine, run):
             require_distinct_ids(engine, run, columns.id)
@@ -340,7 +340,7 @@ def _joined(
         repeated = rows.rows.filter(alone).group_by(KEY).agg(f.len().alias("n")).filter(f.col("n") > 1)
         is_repeated = any(n[side] != run.n_keyed for side, run in zip(SIDES, runs, strict=True))
         if is_repeated or (n["alone"] and len(engine.collected(repeated.head(1)))):
-            require_unique_ids([ids_of(engine, run, columns.ids) for run in runs], columns.id)
+            _require_unique_ids(engine, runs, columns)
         changed = [run.origin for side, run in zip(SIDES, runs, strict=True) if n[side] != run.n_keyed]
         if changed:
             raise PairingError(
@@ -349,6 +349,11 @@ def _joined(
                 " file.",
             )
     return rows
+
+
+def _require_unique_ids(engine: Engine, runs: tuple[KeyedRun, KeyedRun], columns: PairedColumns) -> None:
+    found = [ids_of(engine, run, columns.ids) for run in runs]
+    require_unique_ids(found, str(columns.id), [run.table for run in runs])
 
 
 def _example_counts(rows: JoinedRows) -> ExampleCounts:

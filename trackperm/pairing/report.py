@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from trackperm.choices import Missing
 from trackperm.exact.pairwise import Influences
+from trackperm.messages import amount
 from trackperm.statistic import Outcome
 
 OUTCOMES: Mapping[Missing, tuple[Outcome, Outcome]] = {
@@ -99,12 +100,12 @@ class PairingReport:
 
     def lines(self) -> list[str]:
         """Describe how examples were paired, one sentence per line."""
-        lines = [f"{self.n_paired:,} examples paired by {self.by}"]
+        lines = [f"{amount(self.n_paired, 'example')} paired by {self.by}"]
         if self.by == "position":
             lines[0] += ": nothing proves that the rows belong together"
         if self.n_dropped:
             lines.append(
-                f"{self.n_dropped:,} examples without a partner or a value dropped"
+                f"{amount(self.n_dropped, 'example')} without a partner or a value dropped"
                 f" ({self.n_baseline:,} in the baseline, {self.n_candidate:,} in the candidate)"
             )
         if self.labels_checked:
@@ -112,7 +113,7 @@ class PairingReport:
         if self.inputs_checked:
             lines.append(f"inputs of both runs agree ({', '.join(self.inputs_checked)})")
         if self.n_changed is not None:
-            lines.append(f"{self.n_changed} of {self.n_paired} predictions changed")
+            lines.append(f"{self.n_changed:,} of {amount(self.n_paired, 'prediction')} changed")
         return [*lines, *self.notes]
 
     def to_dict(self) -> dict[str, Any]:

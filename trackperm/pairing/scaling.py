@@ -62,7 +62,7 @@ def scaled(
         frame, scaled_unit, note = _with_integers(engine, frame, statistic, name, unit)
         if unit is not None or scaled_unit != 1:
             units[name] = scaled_unit
-        notes.append(f"`{name}`: {note}")
+        notes.append(f"`{statistic.column_of_count(name) or name}`: {note}")
     if units != named:
         statistic = load_statistic(statistic, resolution=units)
     return CountedRows(frame, statistic, tuple(notes))

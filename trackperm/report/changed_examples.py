@@ -11,7 +11,7 @@ import polars as pl
 
 from trackperm.comparison import Comparison
 from trackperm.exact import RationalStatistic
-from trackperm.report.discordant_examples import Cell, cell, constant_columns
+from trackperm.report.discordant_examples import Cell, cell, uninformative_columns
 
 BETTER, WORSE, CHANGED = "better", "worse", "changed"
 DIRECTION = "change"
@@ -40,11 +40,13 @@ class ChangedExamples:
 def changed_examples(comparison: Comparison, most: int | None = None) -> ChangedExamples:
     """Return all discordant examples by id, or the first `most`, without counts that never change.
 
+    Counts that repeat a metric are left out as well.
+
     A single count of 0 or 1, such as ``correct``, is left out beside directions, which say the same.
     The first column is :data:`DIRECTION` if single examples have a direction.
     """
     words = directions(comparison)
-    frame = comparison.discordant.drop(constant_columns(comparison))
+    frame = comparison.discordant.drop(uninformative_columns(comparison))
     if words is not None:
         frame = frame.drop(_implied_columns(comparison, frame.columns))
     frame = frame if most is None else frame.head(most)

@@ -15,6 +15,7 @@ from trackperm.exact import NullDistribution, PermutationTest
 from trackperm.exact.null_distribution import DIGITS
 from trackperm.report import drawing, text
 from trackperm.report.drawing import EXTREME, SOFT, TEXT, USUAL, words_at
+from trackperm.report.numbers import format_difference
 
 _Floats = npt.NDArray[np.float64]
 _Integers = npt.NDArray[np.int64]
@@ -46,7 +47,7 @@ def null_drawing(comparison: Comparison, *, narrow: bool = False) -> str:
     width = NARROW if narrow else WIDTH
     label = (
         f"Null distribution of the statistic {text.shorten(comparison.statistic.name, 40)}, observed"
-        f" {text.format_number(comparison.test.observed, sign=True)}, {text.pvalue(comparison)}"
+        f" {format_difference(comparison.test.observed)}, {text.pvalue(comparison)}"
     )
     return drawing.svg(width, HEIGHT, label, null_parts(comparison, width))
 
@@ -96,7 +97,7 @@ def null_parts(comparison: Comparison, width: int) -> str:
         f'<line x1="{at}" x2="{at}" y1="{_TOP - 6}" y2="{_AXIS}" stroke="{TEXT}" stroke-width="2"'
         ' stroke-dasharray="6 3"/>'
     )
-    observed = f"observed {text.format_number(test.observed, sign=True)}"
+    observed = f"observed {format_difference(test.observed)}"
     middle = drawing.kept_inside(at, observed, 0, width, size=14)  # bold letters are wider
     parts.append(words_at(middle, 13, observed, text_anchor="middle", fill=TEXT, font_weight=700))
     title = text.shorten(comparison.statistic.name, 20 if narrow else 40)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from trackperm.comparison import Comparison
+from trackperm.errors import InputTypeError
+from trackperm.messages import echoed
 from trackperm.report.templating import render
 from trackperm.report.view import ComparisonView, changed_rows
 
@@ -25,5 +27,10 @@ def html(comparison: Comparison) -> str:
     --------
     >>> n_written = Path("report.html").write_text(trackperm.report.html(comparison), encoding="utf-8")
     """
+    if not isinstance(comparison, Comparison):
+        raise InputTypeError(
+            f"`comparison` is {echoed(comparison)}; expected a comparison",
+            hint='`trackperm.report.render(board, "html")` is the page of a leaderboard.',
+        )
     changed = changed_rows(comparison, CHANGED_BYTES)
     return render("page.html", view=ComparisonView.of(comparison), changed=changed)

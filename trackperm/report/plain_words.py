@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from trackperm.choices import Alternative
 from trackperm.comparison import Comparison
 from trackperm.report import text
+from trackperm.report.numbers import format_difference, format_number
 
 _FAR: Mapping[Alternative, str] = {
     "two-sided": "at least this large",
@@ -49,9 +50,9 @@ def _size(comparison: Comparison) -> str:
             f"The candidate gets {about}{number:.0f} {'more' if difference > 0 else 'fewer'} of every {of:,}"
             " examples right."
         )
-    amount = text.format_number(abs(difference))
+    amount = format_number(abs(difference))
     if comparison.baseline_score is None or comparison.statistic.contrast != "difference":
-        return f"{comparison.title} is {text.format_number(difference, sign=True)}."
+        return f"{comparison.title} is {format_difference(difference)}."
     return f"{comparison.title} of the candidate is {amount} {'higher' if difference > 0 else 'lower'}."
 
 
@@ -61,7 +62,7 @@ def _size_by_case(comparison: Comparison) -> str:
     if comparison.title != "accuracy":
         return (
             f"Depending on the missing predictions, the difference in {comparison.title} is between"
-            f" {text.format_number(low, sign=True)} and {text.format_number(high, sign=True)}."
+            f" {format_difference(low)} and {format_difference(high)}."
         )
     of = next((of for of in (100, 1000, 10_000) if (high - low) * of >= 2.0), 1_000_000)
     if low < 0 < high:

@@ -57,10 +57,8 @@ def render_comparison(comparison: Comparison) -> RenderedComparison:
         If the libraries of ``trackperm[plots]`` are not installed.
     """
     baseline_name, candidate_name = map(text.shorten, (comparison.baseline_name, comparison.candidate_name))
-    viewable = discordant_examples.viewable(comparison)
-    tables = {"results": _results(comparison), "discordant": viewable}
-    if comparison.second_opinions:
-        tables["second_opinions"] = _second_opinions(comparison)
+    tables = shown_tables(comparison)
+    n_viewable = len(tables["discordant"].rows)
     files = {
         "trackperm_report.html": page.html(comparison).encode(),
         "verdict.svg": picture.picture(comparison).encode(),
@@ -68,11 +66,11 @@ def render_comparison(comparison: Comparison) -> RenderedComparison:
     }
     curves: dict[str, Chart] = {}
     remarks = []
-    if len(viewable.rows) < comparison.n_discordant:
+    if n_viewable < comparison.n_discordant:
         n_shown = comparison.pairing.n_shown
-        whole = "all" if n_shown is None else f"the first {n_shown}"
+        whole = "all" if n_shown is None else f"the first {n_shown:,}"
         remarks.append(
-            f"table of discordant examples: the first {len(viewable.rows)} of {comparison.n_discordant};"
+            f"table of discordant examples: the first {n_viewable:,} of {comparison.n_discordant:,};"
             f" {whole} are in trackperm/discordant.parquet"
         )
     try:
@@ -89,6 +87,14 @@ def render_comparison(comparison: Comparison) -> RenderedComparison:
         files=files,
         remarks=tuple(remarks),
     )
+
+
+def shown_tables(comparison: Comparison) -> dict[str, Table]:
+    """Return the tables that the pages of trackers show, by name."""
+    tables = {"results": _results(comparison), "discordant": discordant_examples.viewable(comparison)}
+    if comparison.second_opinions:
+        tables["second_opinions"] = _second_opinions(comparison)
+    return tables
 
 
 def _results(comparison: Comparison) -> Table:

@@ -15,16 +15,24 @@ from trackperm.exact.engines.monte_carlo import exact_interval
 from trackperm.exact.intervals import Interval
 from trackperm.exact.power import EquivalencePower
 from trackperm.exact.result import EXACT_WITHIN, Relation, format_pvalue, rounded
+from trackperm.messages import amount
 from trackperm.pairing.checks.pairing_warnings import shared_input
+from trackperm.report.numbers import extra_digits, format_difference, format_number
 from trackperm.statistic import Statistic
 
 SCOPE = "these two runs on these examples; not other seeds, prompts or test sets"
+
+UNCHANGEABLE = "the exchange of no single example changes the score"
+"""Why a test has p = 1 although counts differ, such as F1 where no run found a positive example."""
 
 RARE = 0.5
 """Power below which equivalence is not shown in most comparisons of equal runs."""
 
 _NAME_LIMIT = 200
-_CAUTIONS = ("look: ", "dropped: ", "missing predictions: ", "paired by position: ")
+_CAUTION = re.compile(
+    "(?:look|dropped|missing predictions|paired by position): "
+    "|`[^`]*`: the run (?:crashed|failed|was killed|was preempted)"
+)
 _MARKDOWN_SPECIAL = re.compile(r"([\\`*_{}\[\]<>|~&#!$])")
 
 
@@ -56,19 +64,6 @@ def statistic_title(comparison: Comparison) -> str:
 def scope(comparison: Comparison) -> str:
     """Return the scope of the test, and its null hypothesis."""
     return f"{SCOPE}; null: {comparison.null_hypothesis}"
-
-
-def format_number(value: float, *, sign: bool = False) -> str:
-    """Format a score with four decimals, or fewer digits if it is small or large.
-
-    From 10,000 on it has seven significant digits, and four below 0.001 and from 10,000,000 on.
-    """
-    plus = "+" if sign and value != 0 else ""
-    if 1e4 <= abs(value) < 1e7:
-        return f"{value:{plus}.{6 - math.floor(math.log10(abs(value)))}f}"
-    if value == 0 or 1e-3 <= abs(value) < 1e4:
-        return f"{value:{plus}.4f}"
-    return f"{value:{plus}.4g}"
 
 
 def direction(statistic: Statistic) -> str:
@@ -165,15 +160,30 @@ def scores(comparison: Comparison) -> list[tuple[str, str]]:
 
     If they depend on the missing predictions, the values are ranges.
     """
-    cases = comparison.bounds if is_range(comparison) else (comparison,)
+    extra = score_digits(comparison)
     found = []
     for name in ("baseline", "candidate"):
-        values = [getattr(case, f"{name}_score") for case in cases]
+        values = [getattr(case, f"{name}_score") for case in _shown_cases(comparison)]
         if values and None not in values:
-            found.append((name, _range(values)))
+            found.append((name, _range([format_number(end, extra=extra) for end in _ends(values)])))
     if None in (comparison.baseline_score, comparison.candidate_score):
         return [("observed", difference(comparison))]
     return [*found, ("difference", difference(comparison))]
+
+
+def score_digits(comparison: Comparison) -> int:
+    """Return how many digits the scores need beyond the usual ones, so that unequal ones look unequal."""
+    pairs = [
+        (case.baseline_score, case.candidate_score)
+        for case in _shown_cases(comparison)
+        if case.baseline_score is not None and case.candidate_score is not None
+    ]
+    return extra_digits([score for pair in pairs for score in pair], pairs)
+
+
+def _shown_cases(comparison: Comparison) -> Sequence[Comparison]:
+    """Return both cases of missing predictions if they differ and are known, else the comparison."""
+    return comparison.bounds if is_range(comparison) else (comparison,)
 
 
 def is_range(comparison: Comparison) -> bool:
@@ -183,18 +193,21 @@ def is_range(comparison: Comparison) -> bool:
 
 def differences(comparison: Comparison) -> tuple[float, float]:
     """Return the smallest and the largest difference of the cases of missing predictions; else it twice."""
-    found = [case.difference for case in comparison.cases] or [comparison.difference]
-    return min(found), max(found)
+    return _ends([case.difference for case in comparison.cases] or [comparison.difference])
 
 
 def difference(comparison: Comparison) -> str:
     """Return the difference with its sign, or its range if it depends on the missing predictions."""
-    return _range(differences(comparison), sign=True)
+    extra = score_digits(comparison)
+    return _range([format_difference(end, extra=extra) for end in differences(comparison)])
 
 
-def _range(values: Sequence[float], *, sign: bool = False) -> str:
-    low, high = (format_number(end, sign=sign) for end in (min(values), max(values)))
-    return low if low == high else f"{low} to {high}"
+def _ends(values: Sequence[float]) -> tuple[float, float]:
+    return min(values), max(values)
+
+
+def _range(ends: Sequence[str]) -> str:
+    return " to ".join(dict.fromkeys(ends))
 
 
 def confidence(interval: Interval) -> str:
@@ -239,8 +252,7 @@ def correction(comparison: Comparison) -> str:
 
 def examples(comparison: Comparison) -> str:
     """Return the number of examples, and of discordant ones."""
-    number, noun = comparison.n_examples, unit(comparison)
-    return f"{number:,} {noun if number == 1 else noun + 's'} ({discordance(comparison)})"
+    return f"{amount(comparison.n_examples, unit(comparison))} ({discordance(comparison)})"
 
 
 def unit(comparison: Comparison) -> str:
@@ -251,11 +263,28 @@ def unit(comparison: Comparison) -> str:
 
 
 def discordance(comparison: Comparison) -> str:
-    """Return the number of discordant examples, and of better and worse ones if examples have a direction."""
-    found = f"{comparison.n_discordant:,} discordant"
+    """Return the number of discordant examples, and of better and worse ones if examples have a direction.
+
+    If they depend on the missing predictions, the numbers are ranges, or those of one case, which is named.
+    """
+    found = f"{_counts(comparison, 'n_discordant')} discordant"
     if comparison.n_better is not None and comparison.n_worse is not None:
-        found += f": {comparison.n_better:,} better, {comparison.n_worse:,} worse"
-    return found
+        better, worse = (_counts(comparison, name) for name in ("n_better", "n_worse"))
+        found += f": {better} better, {worse} worse"
+    return found if comparison.bounds else f"{found}{in_one_case(comparison)}"
+
+
+def _counts(comparison: Comparison, name: str) -> str:
+    numbers = [getattr(case, name) for case in comparison.bounds or (comparison,)]
+    return _range([f"{number:,}" for number in _ends(numbers)])
+
+
+def in_one_case(comparison: Comparison) -> str:
+    """Return `` in the worst case`` or `` in the best case``, whose numbers stand for both; or nothing."""
+    if not is_range(comparison):
+        return ""
+    shown = next(case for case in comparison.cases if case.difference == comparison.difference)
+    return f" in the {shown.missing} case"
 
 
 def notes(comparison: Comparison) -> list[str]:
@@ -263,12 +292,12 @@ def notes(comparison: Comparison) -> list[str]:
     report, test = comparison.pairing, comparison.test
     found = []
     if comparison.n_discordant == 0:
-        found.append("identical: both runs have the same counts on every example")
+        found.append(f"identical{in_one_case(comparison)}: both runs have the same counts on every example")
     if (changed := _changed(comparison)) is not None:
         found.append(changed)
     if report.n_dropped:
         found.append(
-            f"dropped: {report.n_dropped:,} examples without a complete row in both runs "
+            f"dropped: {amount(report.n_dropped, 'example')} without a complete row in both runs "
             f"(baseline {report.n_baseline:,}, candidate {report.n_candidate:,}, tested {report.n_paired:,})"
         )
     if is_range(comparison):
@@ -301,7 +330,7 @@ def notes(comparison: Comparison) -> list[str]:
     if comparison.interval_unavailable is not None:
         found.append(f"no interval: {comparison.interval_unavailable}")
     if comparison.n_discordant > 0 and (comparison.n_better, comparison.n_worse) == (0, 0):
-        found.append("the exchange of no single example changes the score")
+        found.append(UNCHANGEABLE)
     elif comparison.n_discordant > 0 and not is_within_reach(comparison):
         found.append(f"no verdict possible: {smallest_p_sentence(comparison)}")
     if (
@@ -340,7 +369,7 @@ def notes(comparison: Comparison) -> list[str]:
 
 def cautions(comparison: Comparison) -> list[str]:
     """Return the notes without which the result may mislead."""
-    return [note for note in notes(comparison) if note.startswith(_CAUTIONS)]
+    return [note for note in notes(comparison) if _CAUTION.match(note)]
 
 
 def one_sided(alternative: Alternative) -> str:
@@ -353,10 +382,13 @@ def _changed(comparison: Comparison) -> str | None:
     report, n_discordant = comparison.pairing, comparison.n_discordant
     if report.n_changed is None or report.n_changed <= n_discordant:
         return None
-    changed = f"{report.n_changed:,} of {report.n_paired:,} predictions changed"
+    changed = f"{report.n_changed:,} of {amount(report.n_paired, 'prediction')} changed"
+    of_case = in_one_case(comparison)
+    verb_end = "s" * (n_discordant == 1)
     if report.n_paired == comparison.n_examples:
-        return f"{changed}; {n_discordant:,} change the score"
-    return f"{changed}; {n_discordant:,} of {comparison.n_examples:,} {unit(comparison)}s differ in score"
+        return f"{changed}; {n_discordant:,} change{verb_end} the score{of_case}"
+    units = amount(comparison.n_examples, unit(comparison))
+    return f"{changed}; {n_discordant:,} of {units} differ{verb_end} in score{of_case}"
 
 
 def _cases(comparison: Comparison) -> str:
@@ -365,7 +397,7 @@ def _cases(comparison: Comparison) -> str:
     found = []
     for case in comparison.cases:
         shown = format_pvalue(case.pvalue, case.log10_pvalue, 3, comparison.alpha, case.relation)
-        size = format_number(case.difference, sign=True)
+        size = format_difference(case.difference, extra=score_digits(comparison))
         found.append(f"{case.missing} case {size} ({name} {case.relation} {shown}, {case.verdict})")
     cases = ", ".join(found)
     return f"{cases}: {'the verdicts differ' if comparison.depends_on_missing else 'the same verdict'}"
@@ -375,8 +407,8 @@ def smallest_p_sentence(comparison: Comparison) -> str:
     """Return the smallest p-value that any outcome on as many discordant examples has, as a sentence."""
     test = comparison.test
     exponent = test.log10_smallest_pvalue
-    number, noun = comparison.n_discordant, unit(comparison)
-    found = f"with {number:,} discordant {noun if number == 1 else noun + 's'}"
+    units = amount(comparison.n_discordant, f"discordant {unit(comparison)}")
+    found = f"with {units}{in_one_case(comparison)}"
     drawn = test.n_samples if test.method == "monte-carlo" else None
     if drawn is not None and exponent < -math.log10(drawn + 1):
         exponent = -math.log10(drawn + 1)  # the observed outcome counts as one of the swaps

@@ -17,6 +17,7 @@ from trackperm.report.changed_examples import BETTER, CHANGED, WORSE, changed_ex
 from trackperm.report.discordant_examples import Cell
 from trackperm.report.effect_bar import effect_bar
 from trackperm.report.null_distribution import null_drawing, why_not_drawn
+from trackperm.report.numbers import format_difference
 from trackperm.report.plain_words import plain_words
 
 _MARKERS = {BETTER: MARKERS["better"], WORSE: MARKERS["worse"], CHANGED: "·"}
@@ -40,12 +41,15 @@ class ChangedRows:
         Number of all changed examples.
     directed : bool
         Whether the first column is the direction of the change.
+    case : str
+        The case of missing predictions in which they changed, after a space; empty if there is one case.
     """
 
     columns: tuple[str, ...]
     rows: list[tuple[Cell | tuple[Cell, Cell], ...]]
     total: int
     directed: bool
+    case: str
 
     @property
     def numeric(self) -> list[bool]:
@@ -73,7 +77,7 @@ class ComparisonView:
     facts : list of (str, str, str)
         Name, value and small print of every number.
     notes, explanation, pairing : list of str
-        Caveats; sentences on what was tested; sentences on how rows were paired.
+        Caveats; sentences on what was tested; further sentences on how rows were paired.
     null, narrow_null, caption : str
         Null distributions as SVG and their caption; empty if it is too large to draw.
     refusal : str
@@ -110,6 +114,7 @@ class ComparisonView:
             null, narrow_null = null_drawing(comparison), null_drawing(comparison, narrow=True)
         except CapacityError as error:
             refusal = why_not_drawn(comparison.test, error)
+        notes = text.notes(comparison)
         return cls(
             marker=comparison.marker,
             verdict=comparison.verdict,
@@ -119,9 +124,9 @@ class ComparisonView:
             bar=effect_bar(comparison),
             narrow_bar=effect_bar(comparison, narrow=True),
             facts=facts(comparison),
-            notes=text.notes(comparison),
+            notes=notes,
             explanation=description.explanation(comparison),
-            pairing=list(comparison.pairing.lines()),
+            pairing=[line for line in comparison.pairing.lines() if line not in notes],
             null=null,
             narrow_null=narrow_null,
             caption=caption(comparison) if null else "",
@@ -144,7 +149,9 @@ def changed_rows(comparison: Comparison, n_bytes: int) -> ChangedRows:
         if n_bytes < 0:
             break
         rows.append(cut)
-    return ChangedRows(found.columns, rows, comparison.n_discordant, found.directed)
+    return ChangedRows(
+        found.columns, rows, comparison.n_discordant, found.directed, text.in_one_case(comparison)
+    )
 
 
 def _cut(value: Cell | tuple[Cell, Cell]) -> Cell | tuple[Cell, Cell]:
@@ -234,7 +241,7 @@ def caption(comparison: Comparison) -> str:
     )
     if not text.is_range(comparison):
         return found
-    weaker = text.format_number(comparison.difference, sign=True)
+    weaker = format_difference(comparison.difference)
     return f"{found} Of the two cases of missing predictions it is the one with the larger p-value, {weaker}."
 
 

@@ -414,6 +414,11 @@ class Statistic:
         names = text_columns_of_counters(expressions)
         return tuple(self.columns[name] for name in names if name != CLASS or not self.has_classes)
 
+    def column_of_count(self, name: str) -> str | None:
+        """Return the column whose values are the count, as those of a metric are; None for other counts."""
+        tree = self._counts[name].tree
+        return self.columns.get(tree.full) if isinstance(tree, Name) else None
+
     @cached_property
     def has_counters(self) -> bool:
         """Whether counts, or the counts of a missing prediction, call counters."""

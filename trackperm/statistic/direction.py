@@ -37,15 +37,21 @@ _LOWER = _set(
 _OPEN = _set(
     "entropy time seconds risk bias biased toxicity toxic harmful unsafe hallucination hallucinations",
     "hallucinated refusal refusals refused jailbreak jailbreaks jailbroken",
+    "attack attacks attacked stereotype stereotypes stereotyped stereotypical",
 )
-"""Words that leave the direction open: entropy may be desired, and some judges score the absence of toxicity.
+"""Words that leave the direction open.
+
+Entropy may be desired, some judges score the absence of toxicity, and attacks succeed where the model fails.
 """
 
 _LOWER_ALONE = _set("hd ade fde epe")
 """Words for distances in names whose other words are all plain; ``ade20k_miou`` names a data set."""
 
-_OPEN_ALONE = _set("rank ranks fp fn tokens")
-"""Words that leave the direction open in names whose other words are all plain."""
+_OPEN_ALONE = _set("rank ranks fp fn tokens asr")
+"""Words that leave the direction open in names whose other words are all plain.
+
+``asr`` is the success rate of attacks, or the recognition of speech.
+"""
 
 _PLAIN = _set(
     "n num number count min max mean avg average median total of per the at k gold true correct target best"

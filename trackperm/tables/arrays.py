@@ -11,7 +11,7 @@ import polars as pl
 
 from trackperm.errors import InputError, InputTypeError, PairingError
 from trackperm.tables.query import first_line
-from trackperm.tables.table import holds_values, to_polars
+from trackperm.tables.table import holds_values, is_arrow_array, to_polars
 
 
 @dataclass(frozen=True)
@@ -54,9 +54,13 @@ class Values:
             return cls(name, _column(list(given.values()), f"`{name}`"), ids, is_keyed=True)
         if nw.dependencies.is_pandas_series(given):
             return cls._of_pandas(given, name)
+        if is_arrow_array(given):
+            import pyarrow as pa
+
+            given = pa.chunked_array([given])
         if nw.dependencies.is_into_series(given):
             return cls(name, to_polars(nw.from_native(given, series_only=True), f"`{name}`"))
-        if isinstance(given, list | tuple):
+        if isinstance(given, list | tuple | range):
             return cls(name, _column(list(given), f"`{name}`"))
         if not holds_values(given):
             raise InputTypeError(

@@ -80,6 +80,15 @@ ATTEMPT = re.compile(
 )
 """Pattern of the usual names of columns that number the attempts at an example, such as ``epoch``."""
 
+PERHAPS_ATTEMPT = re.compile(
+    r"(run|iteration|iter|generation|gen)([ _.-]?(id|idx|index|number|num|no|nr))?", re.IGNORECASE
+)
+"""Pattern of names of columns that number attempts only if ids repeat and the numbers tell their rows apart.
+"""
+
+_EXAMPLES = frozenset(("problem", "question", "task", "instance", "example", "sample", "prompt"))
+"""Words for an example: with `id` or `idx` after them they name a column of ids."""
+
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _OF_ONE = frozenset(
     ("id", "ids", "uid", "idx", "index", "hash", "key", "name", "title", "no", "nr", "num", "number")
@@ -92,6 +101,13 @@ def names_clusters(name: str) -> bool:
     while len(words) > 1 and words[-1] in _OF_ONE:
         words.pop()
     return bool(words) and words[-1] in CLUSTERS
+
+
+def names_examples(name: str) -> bool:
+    """Whether the name of a column means the id of an example: ``task_id``, ``questionId``, ``qid``."""
+    words = _words(name)
+    is_of_example = len(words) > 1 and words[-1] in ("id", "idx") and words[-2] in _EXAMPLES
+    return name.lower() in IDS or is_of_example
 
 
 def names_categories(name: str) -> bool:

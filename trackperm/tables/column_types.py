@@ -65,12 +65,20 @@ def unusable(table: ExampleTable, name: str) -> str | None:
 
 def is_number(name: str, tables: Sequence[ExampleTable]) -> bool:
     """Whether a column has numbers or booleans in the first rows of all tables."""
+    return _are(name, tables, (ColumnType.INTEGER, ColumnType.DECIMAL, ColumnType.BOOLEAN))
+
+
+def are_integers(name: str, tables: Sequence[ExampleTable]) -> bool:
+    """Whether a column has integers in the first rows of all tables."""
+    return _are(name, tables, (ColumnType.INTEGER,))
+
+
+def _are(name: str, tables: Sequence[ExampleTable], types: Collection[ColumnType]) -> bool:
     if not have(tables, [name]):
         return False
-    numbers = (ColumnType.INTEGER, ColumnType.DECIMAL, ColumnType.BOOLEAN)
     try:
         heads = [table.head(FIRST_ROWS) for table in tables]
-        return all(typed_columns(head, head, [name])[2][name] in numbers for head in heads)
+        return all(typed_columns(head, head, [name])[2][name] in types for head in heads)
     except InputTypeError:
         return False
 

@@ -19,7 +19,7 @@ from trackperm.tables.formats.json_lines import JSON_LINES
 from trackperm.tables.formats.json_records import JSON_RECORDS
 from trackperm.tables.formats.junit import JUNIT
 from trackperm.tables.formats.lighteval import LIGHTEVAL
-from trackperm.tables.formats.lm_eval import LM_EVAL
+from trackperm.tables.formats.lm_eval import LM_EVAL, LM_EVAL_OUTPUT
 from trackperm.tables.formats.log_table import LOG_TABLE
 from trackperm.tables.formats.npz import NPZ
 from trackperm.tables.formats.parquet import PARQUET, PARQUET_PARTS
@@ -63,16 +63,17 @@ def detect_format(file: SourceFile) -> Source:
     if found is not None:
         return found
     if file.path.is_dir():
-        names = sorted(entry.name for entry in file.path.iterdir())
+        folder = file.origin.rstrip("/")
+        paths = [f"{folder}/{entry.name}" for entry in sorted(file.path.iterdir())]
         raise SourceError(
             f"`{file.origin}` is a directory that cannot be read as one table",
-            hint=f"name one file in it: {listed(names)}." if names else "it is empty.",
+            hint=f"name a file or folder in it: {listed(paths)}." if paths else "it is empty.",
         )
     if not file.head.strip():
         raise SourceError(f"`{file.origin}` is blank")
     raise SourceError(
         f"`{file.origin}` is not in a known format{_what_it_is(file)}",
-        hint=f"known formats: {', '.join(source.title for source in sources())}.",
+        hint=f"known formats: {', '.join(dict.fromkeys(source.title for source in sources()))}.",
     )
 
 
@@ -115,6 +116,7 @@ _OWN = (
     JUNIT,
     WANDB_TABLE,
     wandb_run(detect_format),
+    LM_EVAL_OUTPUT,
     LOG_TABLE,
     JSON_RECORDS,
     JSON_LINES,

@@ -45,4 +45,7 @@ def with_renamed_columns(table: ExampleTable, columns: Mapping[str, str], option
         unusable={after[name]: why for name, why in table.unusable.items() if name in after},
         identity=tuple(after[name] for name in table.identity if name in after),
         metrics={metric: after[name] for metric, name in table.metrics.items() if name in after},
+        greater_is_better={
+            after[name]: is_greater for name, is_greater in table.greater_is_better.items() if name in after
+        },
     )

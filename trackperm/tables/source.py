@@ -63,6 +63,7 @@ class SourceFile:
         references: SourceFile | None = None,
     ) -> None:
         self.path = path
+        self.folder = path.parent  # of the file itself, also while a decompressed copy is read
         self.origin = printable(path if origin is None else origin)
         self.part = part
         self.references = references

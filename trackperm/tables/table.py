@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -46,6 +47,11 @@ class ExampleTable:
         Whether the rows have an order; those of a query (DuckDB, Spark) have none.
     metrics : mapping of str to str
         Metrics that the log itself names, with the columns that hold their scores of every example.
+    greater_is_better : mapping of str to bool
+        Columns of scores of which the log declares whether greater values are better.
+    whole_log_metrics : mapping of str to str
+        Metrics that the log computes over all examples together and not for each, with the built-in
+        statistic that computes each from predictions and labels, or an empty text if there is none.
     statistics : tuple of str
         Built-in statistics that suit the columns of the format.
     """
@@ -59,6 +65,8 @@ class ExampleTable:
     notes: tuple[str, ...] = ()
     ordered: bool = True
     metrics: Mapping[str, str] = field(default_factory=dict)
+    greater_is_better: Mapping[str, bool] = field(default_factory=dict)
+    whole_log_metrics: Mapping[str, str] = field(default_factory=dict)
     statistics: tuple[str, ...] = ()
 
     @classmethod
@@ -258,9 +266,17 @@ class ExampleTable:
 
 def holds_values(given: object) -> bool:
     """Whether an argument is an array, a series, a list, a tuple or a mapping, but not a data frame."""
-    if isinstance(given, list | tuple | Mapping) or nw.dependencies.is_into_series(given):
+    if isinstance(given, list | tuple | range | Mapping) or nw.dependencies.is_into_series(given):
+        return True
+    if is_arrow_array(given):
         return True
     return hasattr(given, "__array__") and hasattr(given, "shape") and not hasattr(given, "columns")
+
+
+def is_arrow_array(given: object) -> bool:
+    """Whether an argument is an array of pyarrow in one piece; narwhals knows chunked ones alone."""
+    pyarrow = sys.modules.get("pyarrow")
+    return pyarrow is not None and isinstance(given, pyarrow.Array)
 
 
 def require_plain_names(table: ExampleTable) -> None:

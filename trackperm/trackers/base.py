@@ -11,7 +11,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any, ClassVar, Protocol
 
 from trackperm.errors import InputError, InputTypeError, MissingDependencyError
-from trackperm.messages import listed
+from trackperm.messages import echoed, listed
 from trackperm.tables.table import ExampleTable
 from trackperm.trackers.predictions import Predictions
 from trackperm.trackers.publication import LoggedComparison, Publication, Published
@@ -238,6 +238,8 @@ def open_tracker(scheme: str, tracking_uri: str | None = None) -> Tracker:
     MissingDependencyError
         If the tracker's own library is not installed.
     """
+    if not isinstance(scheme, str):
+        raise InputTypeError(f"`scheme` is {echoed(scheme)}; expected the name of a tracker")
     tracker: Tracker = _adapter(scheme)(tracking_uri)
     return tracker
 

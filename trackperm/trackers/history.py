@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from fnmatch import fnmatchcase
-from typing import ClassVar, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 from trackperm.errors import InputError
 from trackperm.trackers.base import Tracker
@@ -47,6 +47,21 @@ class RunRecord:
     def has(self, tags: Mapping[str, str], name: str | None = None) -> bool:
         """Return whether the run has all of `tags`, and a name that matches the pattern `name`."""
         return tags.items() <= self.tags.items() and (name is None or fnmatchcase(self.run.name, name))
+
+
+class Aliased(NamedTuple):
+    """What an alias in a registry names.
+
+    Attributes
+    ----------
+    run : TrackedRun
+        The run that made the version.
+    artifact : TrackedRun or None
+        The version itself, where it holds predictions: those of the run may be of another version.
+    """
+
+    run: TrackedRun
+    artifact: TrackedRun | None = None
 
 
 class History(Protocol):
@@ -106,8 +121,8 @@ class History(Protocol):
             If the experiment or project does not exist, or the tracker cannot search for these tags.
         """
 
-    def aliased(self, alias: str) -> TrackedRun:
-        """Find the run that made the model version or artifact with an alias.
+    def aliased(self, alias: str) -> Aliased:
+        """Find the model version or artifact with an alias, and the run that made it.
 
         Raises
         ------
@@ -117,8 +132,8 @@ class History(Protocol):
             If `alias` is malformed, or the version was not made by a run.
         """
 
-    def champion(self, model: str) -> TrackedRun:
-        """Find the run that made the version of a registered model with the alias ``champion``.
+    def champion(self, model: str) -> Aliased:
+        """Find the version of a registered model with the alias ``champion``, and the run that made it.
 
         Raises
         ------

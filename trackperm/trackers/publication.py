@@ -6,7 +6,7 @@ import json
 import math
 import posixpath
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 
@@ -37,6 +37,7 @@ RunTags = Mapping[str, str | float]
 Numbers are metrics in MLflow, which has a separate table of them, and entries of the summary in W&B.
 """
 
+_LATEST = datetime(9999, 1, 1, tzinfo=timezone.utc)
 _BEGINNING = timedelta(seconds=60)  # one request writes CREATED_TAG; slow servers answer within a minute
 
 
@@ -113,6 +114,8 @@ class Publication:
         Kind of the publication.
     entrants : sequence of (TrackedRun, RunTags)
         Runs of a leaderboard that are in a tracker, with the tags that each gets under ``--tag-runs``.
+    begun_after : datetime or None
+        Latest time in CREATED_TAG of earlier publications on the test set; see :func:`beginning`.
     """
 
     key: str
@@ -129,6 +132,7 @@ class Publication:
     charts: Mapping[str, Chart] = field(default_factory=dict)
     kind: str = COMPARISON
     entrants: Sequence[tuple[TrackedRun, RunTags]] = ()
+    begun_after: datetime | None = None
 
     def check(self) -> None:
         """Refuse content that no tracker can store.
@@ -232,6 +236,8 @@ class LoggedComparison:
         Metrics of the publication; None where reading them needs more than finding the run.
     is_beginning : bool
         Whether another process has just created the run and may not have written `created` yet.
+    labels : tuple of str, or None
+        Words that the tracker's table of runs shows beside the name; None where it has none.
     """
 
     run: TrackedRun
@@ -240,6 +246,7 @@ class LoggedComparison:
     tags: Mapping[str, str]
     metrics: Mapping[str, float] | None = None
     is_beginning: bool = False
+    labels: tuple[str, ...] | None = None
 
     @property
     def kind(self) -> str:
@@ -293,6 +300,22 @@ def creation(tags: Mapping[str, str]) -> datetime | None:
 def now() -> str:
     """Return the current time in the format of CREATED_TAG."""
     return datetime.now(timezone.utc).isoformat(timespec="microseconds")
+
+
+def beginning(begun_after: datetime | None, recorded: Callable[[], Iterable[datetime | None]]) -> str:
+    """Return the time to record in CREATED_TAG: this clock's, but later than all that were recorded before.
+
+    Clocks of machines differ, and a slow one must not give a publication an earlier place than those that
+    were there before. Where this clock does not exceed `begun_after`, the times of others are read again by
+    `recorded`, after others could see the run: so of two writers at the same moment, at least one sees the
+    other, as in the bakery algorithm (Lamport 1974).
+    """
+    moment = datetime.fromisoformat(now())
+    if begun_after is not None and moment <= begun_after:
+        latest = max([begun_after, *filter(None, recorded())])
+        if latest < _LATEST:  # a time that somebody invented may be the last that exists
+            moment = max(moment, (latest + timedelta(microseconds=1)).astimezone(timezone.utc))
+    return moment.isoformat(timespec="microseconds")
 
 
 def is_recent(moment: datetime) -> bool:

@@ -97,6 +97,24 @@ def test_a_hint_names_the_key_of_the_policy(runs: HookedStore):
 
 
 @pytest.mark.tracker
+def test_a_baseline_that_failed_is_noted(runs: HookedStore):
+    failed, candidate = runs.begun("failed"), runs.finished("good")
+    runs.log(failed)
+    runs.store.client.set_terminated(failed, "FAILED")
+    policy = runs.policy_file(baseline={"run": f"mlflow:{failed}"})
+    report = trackperm.gate(f"mlflow:{candidate}", policy, log=False)
+    assert f"`mlflow:{failed}`: the run failed" in report.notes
+
+
+@pytest.mark.tracker
+def test_a_name_with_both_quotes_is_refused(runs: HookedStore):
+    """Regression: the search failed, and a watcher would have tried again for ever."""
+    runs.finished('it\'s "q"')
+    with pytest.raises(InputError, match="cannot search for a run called"):
+        trackperm.gate(f'mlflow:{runs.experiment}/it\'s "q"', runs.policy_file(), log=False)
+
+
+@pytest.mark.tracker
 def test_a_run_that_a_tracker_listed_is_judged_where_it_is(
     runs: HookedStore, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):

@@ -347,3 +347,15 @@ def test_swaps_that_were_left_out_are_not_too_few(policy: Any):
 def test_nothing_to_judge_is_refused(policy: Any):
     with pytest.raises(InputError, match="no comparison was made"):
         judge(policy(), [])
+
+
+def test_what_no_exchange_changes_is_undecided(policy: Any):
+    """Regression: F1 of runs that find no positive example is 0 after every exchange, and gates passed."""
+    label = [1] * 50 + [0] * 350
+    runs = [
+        pl.DataFrame({"id": range(400), "prediction": [0] * 50 + [1] * n + [0] * (350 - n), "label": label})
+        for n in (10, 120)
+    ]
+    judgement = judge(policy(), [trackperm.compare(*runs, "f1")])
+    assert (judgement.outcome, judgement.exit_code) == ("undecided", 4)
+    assert f"the test cannot tell: {text.UNCHANGEABLE}" in judgement.reasons[0]

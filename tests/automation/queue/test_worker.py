@@ -66,6 +66,21 @@ def test_what_a_worker_left_double_is_withdrawn_by_the_next(
     assert [run.info.run_id for run in runs.store.comparisons(runs.experiment)] == [first.info.run_id]
 
 
+def test_a_worse_candidate_does_not_pass_by_its_tag(runs: WatchedStore, tmp_path: Path):
+    """Regression: the outcome was taken from the tag, which somebody had changed."""
+    runs.baseline()
+    candidate = runs.finished(rate=0.95)
+    runs.once()
+    [logged] = runs.store.comparisons(runs.experiment)
+    assert logged.data.tags["trackperm.verdict"] == "▼ worse"
+    runs.store.client.set_tag(logged.info.run_id, "trackperm.policy_outcome", "pass")
+    runs.queue = Queue(tmp_path / "another machine")
+    runs.announce(candidate)
+    assert runs.step() == "known"
+    [known] = runs.heard.events("known")
+    assert known["outcome"] == "fail"
+
+
 def test_a_queue_that_fails_refuses_nothing(runs: WatchedStore):
     """What was logged while the queue could not be written to is found by the next worker."""
     runs.baseline()

@@ -212,6 +212,42 @@ def test_a_changed_second_opinion_is_seen(field: str):
     assert {f"second opinion, {name}" for name in seen} <= found
 
 
+@pytest.mark.parametrize("field", ["differs", "overturns", "sentence"])
+def test_a_changed_word_of_a_second_opinion_is_seen(field: str):
+    """Regression: only name and p-value were compared."""
+    files = evidence(accuracy(9, 2, both=20).with_second_opinions())
+    said = json.loads(files["trackperm/comparison.json"])["second_opinions"]
+    said[0][field] = {"sentence": "It agrees."}.get(field, not said[0][field])
+    found = verify_files(changed(files, second_opinions=said))
+    assert failures(found) == {f"{field} of the second opinion, paired t-test"}
+
+
+@pytest.mark.parametrize(
+    "name", ["interval", "effect_sizes", "minimum_detectable_effect", "n_better", "sign"]
+)
+def test_a_deleted_field_is_seen(files: dict[str, bytes], name: str):
+    """Regression: a field that was deleted was not compared; older versions did not write all of them."""
+    data = json.loads(files["trackperm/comparison.json"])
+    del data[name]
+    found = verify_files({**files, "trackperm/comparison.json": json.dumps(data).encode()})
+    assert f"field {name}" in failures(found)
+
+
+def test_an_added_field_is_seen(files: dict[str, bytes]):
+    data = json.loads(files["trackperm/comparison.json"]) | {"certified_pvalue": 1e-9}
+    found = verify_files({**files, "trackperm/comparison.json": json.dumps(data).encode()})
+    assert failures(found) == {"field certified_pvalue"}
+
+
+def test_the_sign_of_a_corrected_p_value_is_not_stronger_than_that_of_the_test():
+    drawn = accuracy(12, 5, method="monte-carlo", n_samples=2000, seed=11)
+    files = evidence(corrected([drawn, accuracy(9, 4)])[0])
+    logged = json.loads(files["trackperm/comparison.json"])["corrected"]
+    assert logged["relation"] == "≈"
+    found = verify_files(changed(files, corrected={**logged, "relation": "="}))
+    assert "sign of the corrected p" in failures(found)
+
+
 @pytest.mark.parametrize("beside", [False, True])
 def test_a_changed_studentized_opinion_is_seen(beside: bool):
     frame = pl.DataFrame({"id": range(20), "label": [0, 1] * 10, "prediction": [1, 1, 0, 1] * 5})
@@ -419,6 +455,14 @@ class TestFromRuns:
                 trackperm.compare(*tables, statistic)
             comparison = compare_runs(*runs, statistic)
             assert not failures(verify_from_runs(evidence(comparison), *runs))
+
+    def test_other_discordant_examples_are_seen(self):
+        """The counts do not tell which examples differ."""
+        tables = [answers([True] * 4 + [False] * 5), answers([False] * 3 + [True] * 6)]
+        files = evidence(trackperm.compare(*tables))
+        other = rewritten(files, "discordant", lambda frame: frame.with_columns(id=pl.col("id").reverse()))
+        assert verify_files(other).matches
+        assert failures(verify_from_runs(other, *run_data(*tables))) == {"discordant examples, from the runs"}
 
     def test_other_predictions_are_seen(self):
         tables = [answers([True] * 4 + [False] * 5), answers([False] * 3 + [True] * 6)]

@@ -92,6 +92,8 @@ class TestInPython:
 class TestWhatWasTakenAsLogged:
     """Notes on recomputed values and on values taken as logged."""
 
+    OF_FAMILY = "the effect of the other test on the corrected p-value and its sign"
+
     @pytest.fixture
     def folder(self, tmp_path: Path) -> Path:
         for name, right in (("old", [True, False] * 6), ("new", [True] * 12)):
@@ -101,9 +103,11 @@ class TestWhatWasTakenAsLogged:
         return saved(evidence(first), tmp_path / "logged")
 
     def test_from_the_counts(self, folder: Path):
-        of_pairing, of_family = trackperm.verify(folder).notes
+        of_pairing, of_choice, of_family, of_rows = trackperm.verify(folder).notes
         assert of_pairing.startswith("taken as logged: names and digests of the runs, and how they")
-        assert of_family == "taken as logged: the effect of the other test on the corrected p-value"
+        assert of_choice == "taken as logged: why the statistic and the method were chosen"
+        assert of_family == f"taken as logged: {self.OF_FAMILY}"
+        assert of_rows == "taken as logged: ids and columns of the discordant examples (`--from-runs`)"
 
     @pytest.mark.parametrize("without", [None, "count_table.parquet"])
     def test_from_the_runs(self, folder: Path, without: str | None):
@@ -115,7 +119,8 @@ class TestWhatWasTakenAsLogged:
         assert recomputed.startswith("recomputed from the predictions: all lines that end in `from the runs`")
         assert logged == [
             "taken as logged: names of the runs, spec and options",
-            "taken as logged: the effect of the other test on the corrected p-value",
+            "taken as logged: notes on the pairing, and why the statistic and the method were chosen",
+            f"taken as logged: {self.OF_FAMILY}",
         ]
         assert {f"{name}, from the runs" for name in ("baseline_digest", "by", "p-value")} <= {
             check.what for check in found.checks

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import re
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -100,3 +101,14 @@ def test_the_watch_sees(tmp_path: Path) -> None:
     assert "nothing is not defined" in seen["errors"][0]
     assert seen["violations"] == ["http://elsewhere.invalid/x.png"]
     assert document.root["data-ran"] == "1"
+
+
+def test_verdicts_stay_beside_their_markers_in_print() -> None:
+    """Regression: ≈ was alone on a line above "undecided"."""
+    board = trackperm.leaderboard(
+        {name: answers([i < right for i in range(40)]) for name, right in (("a", 30), ("b", 29))}
+    )
+    page = trackperm.report.render(board, "html").decode()
+    assert re.search(
+        r"#numbers tr :nth-child\(\d\) \{ color: var\(--verdict\); white-space: nowrap; \}", page
+    )

@@ -90,7 +90,7 @@ def test_a_sentence_that_one_run_lacks_is_missing(output: Path, tmp_path: Path, 
             .replace("Error sentence  =      1", "Error sentence  =      0")
             .replace("Skip  sentence  =      0", "Skip  sentence  =      1")
         )
-    with pytest.raises(InputError, match=r"1 of 3 examples of .* have no value in `matched`"):
+    with pytest.raises(InputError, match=r"1 of 3 examples of .* has no value in `matched`"):
         compared(output, other, "-s", "bracket_f1")
     found = compared(output, other, "-s", "bracket_f1", "--missing", "drop")
     assert found["n_examples"] == 2

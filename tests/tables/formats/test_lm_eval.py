@@ -152,6 +152,30 @@ class TestRun:
             read_examples(run)
 
 
+class TestOutputPath:
+    """The harness makes a subfolder for the model in its output path."""
+
+    def test_the_only_subfolder_with_samples_is_read(self, run: Path) -> None:
+        (run.parent / "plots").mkdir()
+        (run.parent / "run.log").write_text("done\n", encoding="utf-8")
+        table = read_examples(run.parent)
+        assert table.frame["id"].to_list() == read_examples(run).frame["id"].to_list()
+        assert table.origin == str(run)
+
+    def test_a_filter_is_chosen(self, run: Path) -> None:
+        rows = [lm_eval_sample(0, score, f) for f, score in (("strict", 1.0), ("flexible", 0.0))]
+        write_lines(run / f"samples_sums_{RUN}.jsonl", rows)
+        with pytest.raises(SourceError, match=rf"choose one: `{run}::strict`"):
+            read_examples(run.parent)
+        assert columns(run.parent, "strict")["score"] == [0.0, 0.0, 1.0]
+
+    def test_several_models_are_refused(self, run: Path) -> None:
+        other = run.with_name("other")
+        shutil.copytree(run, other)
+        with pytest.raises(SourceError, match=rf"in 2 subfolders, `{other}`, `{run}`; expected one run"):
+            read_examples(run.parent)
+
+
 @reference_data.needs_data
 class TestPublished:
     def test_gsm8k(self) -> None:

@@ -124,7 +124,7 @@ class TestPredictions:
             "-s",
             "squad_em",
         )
-        with pytest.raises(InputError, match=r"1 of 3 examples of .* have no value in `Predicted`"):
+        with pytest.raises(InputError, match=r"1 of 3 examples of .* has no value in `Predicted`"):
             compared(*arguments)
         found = compared(*arguments, "--missing", missing)
         assert (found["n_examples"], found["candidate_score"]) == (n, pytest.approx(score))

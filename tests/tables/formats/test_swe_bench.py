@@ -40,7 +40,7 @@ class TestReport:
     def test_instances_without_prediction_are_missing(self, write: Any) -> None:
         better = {**SWE_BENCH, "resolved_ids": ["a__a-1", "a__a-2", "a__a-3"]}
         paths = write(SWE_BENCH), write(better, "better")
-        with pytest.raises(PairingError, match=r"1 of 5 examples .* have no value in `passed`"):
+        with pytest.raises(PairingError, match=r"1 of 5 examples .* has no value in `passed`"):
             compared(*paths, "-s", "pass_at_1")
         found = compared(*paths, "-s", "pass_at_1", "--missing", "wrong")
         assert (found["n_examples"], found["n_discordant"], found["pvalue"]) == (5, 2, 0.5)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import struct
+import zlib
 from pathlib import Path
 
 import pytest
 from support.command_line import call_trackperm, invoke
-from support.comparisons import answers
+from support.comparisons import accuracy, answers
+from support.wandb_projects import WandbFolders
 
 import trackperm
 from trackperm.tables.wandb.run_log import read_run_log
@@ -42,3 +45,43 @@ def test_an_offline_comparison_is_listed_and_verified_until_a_file_of_it_is_chan
     assert call_trackperm(tmp_path, "verify", run).returncode == 4
     printed = call_trackperm(tmp_path, "verify", run, "--format", "json").stdout
     assert "was changed at" in json.loads(printed)["checks"][0]["found"]
+
+
+def with_right_checksums(content: bytes) -> bytes:
+    """Return a log whose records were changed, with checksums that belong to them."""
+    block, header = 32768, struct.Struct("<IHB")
+    fixed, position = bytearray(content), 7
+    while position + header.size <= len(fixed):
+        left = block - position % block
+        if left < header.size:
+            position += left
+            continue
+        _, length, kind = header.unpack_from(fixed, position)
+        data = bytes(fixed[position + header.size : position + header.size + length])
+        struct.pack_into("<I", fixed, position, zlib.crc32(data, zlib.crc32(bytes([kind]))))
+        position += header.size + length
+    return bytes(fixed)
+
+
+def test_changed_numbers_of_an_offline_comparison_are_seen(tmp_path: Path):
+    """Regression: the metrics of offline comparisons were not read, and everything matched."""
+    container = WandbFolders(tmp_path).container("digits")
+    comparison = accuracy(9, 2, both=20)
+    run = trackperm.log(comparison, WandbTracker(), container).run
+    folder = Path(run.reference.locator)
+    assert trackperm.verify(run).matches
+    (log,) = folder.glob("run-*.wandb")
+    text = repr(comparison.pvalue).encode()
+    assert text in log.read_bytes()
+    log.write_bytes(with_right_checksums(log.read_bytes().replace(text, b"0.9" + text[3:])))
+    found = trackperm.verify(run)
+    assert "metric accuracy/p_value" in {check.what for check in found.checks if not check.matches}
+
+
+def test_a_changed_table_of_an_offline_comparison_is_seen(tmp_path: Path):
+    container = WandbFolders(tmp_path).container("digits")
+    run = trackperm.log(accuracy(9, 2, both=20), WandbTracker(), container).run
+    (table,) = (Path(run.reference.locator) / "files" / "media").rglob("results*.table.json")
+    table.write_text(table.read_text().replace("undecided", "better").replace("≈", "▲"))
+    table_of_results = {check.what for check in trackperm.verify(run).checks if not check.matches}
+    assert {what.partition(",")[0] for what in table_of_results} == {"table results"}

@@ -149,8 +149,9 @@ def _folded(rows: Sequence[Row]) -> Iterator[str]:
         if worse:
             number = comparison.n_worse or len(worse)
             more = f" (the first {len(worse)})" if number > len(worse) else ""
+            where = f"{comparison.title}{text.in_one_case(comparison)}"
             yield _details(
-                f"{number} example{'s' * (number != 1)} that got worse by {comparison.title}{more}",
+                f"{number:,} example{'s' * (number != 1)} that got worse by {where}{more}",
                 "\n".join(f"- {_code(example)}" for example in worse),
             )
     first = rows[0][1]

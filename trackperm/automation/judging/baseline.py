@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,7 +14,7 @@ from trackperm.errors import InputError, IsBaselineError, NoBaselineError, NoSuc
 from trackperm.tables import split_part
 from trackperm.tables.remote import shown_locator
 from trackperm.trackers.base import Tracker
-from trackperm.trackers.history import History, RunRecord, history_of
+from trackperm.trackers.history import Aliased, History, RunRecord, history_of
 from trackperm.trackers.references import RunReference, TrackedRun
 
 
@@ -50,10 +51,18 @@ def find_baseline(policy: Policy, tracker: Tracker | None, candidate: TrackedRun
         tag = rule.branch_tag or search.history.branch_tag
         found = search.newest({tag: rule.branch}, None, f"{rule} (tag `{tag}`)")
     else:
-        found = _registered(policy, tracker)
-    if _is_same(found.run.reference, candidate.reference):
-        raise IsBaselineError(f"the candidate `{candidate.reference}` is itself {rule}; expected another run")
+        aliased = _registered(policy, tracker)
+        _require_other(policy, aliased.run, candidate)
+        found = Baseline(_with_predictions(policy, aliased), str(rule))
+    _require_other(policy, found.run, candidate)
     return found
+
+
+def _require_other(policy: Policy, baseline: TrackedRun, candidate: TrackedRun) -> None:
+    if _is_same(baseline.reference, candidate.reference):
+        raise IsBaselineError(
+            f"the candidate `{candidate.reference}` is itself {policy.baseline}; expected another run"
+        )
 
 
 def is_selected(policy: Policy, record: RunRecord) -> bool:
@@ -93,15 +102,27 @@ def _named(policy: Policy, tracker: Tracker | None, text: str) -> TrackedRun:
         raise InputError(f"no baseline: {error.message}", hint=error.hint) from error
 
 
-def _registered(policy: Policy, tracker: Tracker | None) -> Baseline:
+def _registered(policy: Policy, tracker: Tracker | None) -> Aliased:
     rule = policy.baseline
     history = history_of(tracker or policy_tracker(policy, _first_place(policy)))
     try:
         if rule.champion is not None:
-            return Baseline(history.champion(rule.champion), str(rule))
-        return Baseline(history.aliased(rule.alias or ""), str(rule))
+            return history.champion(rule.champion)
+        return history.aliased(rule.alias or "")
     except NoSuchAliasError as error:
         raise NoBaselineError(f"no baseline: {error.message}", hint=error.hint) from error
+
+
+def _with_predictions(policy: Policy, aliased: Aliased) -> TrackedRun:
+    """Return the version itself if the predictions of `policy` are in it; else the run that made it.
+
+    A run may have logged other versions since.
+    """
+    if aliased.artifact is None:
+        return aliased.run
+    name = aliased.artifact.name.partition(":")[0]
+    asked = re.split("[:/]", policy.artifact or name)[0]
+    return aliased.artifact if asked == name else aliased.run
 
 
 @dataclass(frozen=True)

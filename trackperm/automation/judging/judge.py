@@ -6,8 +6,8 @@
 2. Else undecided if an undecided comparison had too few examples to show what matters: no outcome on as many
    discordant examples has p < alpha after correction; or there is a margin, the test detects only larger
    differences at 80 % power, and the interval of confidence 1 - 2 alpha does not lie above -margin. Undecided
-   too if the missing predictions decide. By Monte Carlo, no outcome has p < alpha if the interval of p ends
-   at alpha or above even without an extreme swap.
+   too if the missing predictions decide, or no exchange changes a score whose counts differ. By Monte Carlo,
+   no outcome has p < alpha if the interval of p ends at alpha or above even without an extreme swap.
 3. Else pass. A candidate whose outputs count the same on every example passes too, if so many examples could
    have shown a difference.
 
@@ -40,6 +40,7 @@ from trackperm.errors import InputError
 from trackperm.exact.engines.monte_carlo import CONFIDENCE
 from trackperm.exact.multiplicity import ADJUSTMENTS, TARONE_HOLM, adjust_log10, tarone_holm_log10
 from trackperm.report import text
+from trackperm.report.numbers import format_difference
 
 Outcome = Literal["pass", "fail", "undecided"]
 
@@ -179,6 +180,8 @@ def _regression(comparison: Comparison, smallest: float) -> Finding:
         return Finding(title, "pass", f"equivalent within {comparison.margin:g} ({shown})")
     if comparison.depends_on_missing:
         return Finding(title, "undecided", _OPEN)
+    if comparison.n_discordant and (comparison.n_better, comparison.n_worse) == (0, 0):
+        return Finding(title, "undecided", f"the test cannot tell: {text.UNCHANGEABLE}")
     lack = _lack(comparison, smallest)
     if lack is not None and _is_non_inferior(comparison, comparison.margin):
         return Finding(title, "pass", f"at most {comparison.margin:g} worse ({numbers})")
@@ -282,7 +285,7 @@ def _numbers(comparison: Comparison) -> str:
     pvalue = text.pvalue(comparison)
     if among := text.correction(comparison):
         pvalue += f", {among}"
-    return f"difference {text.format_number(comparison.difference, sign=True)}, {pvalue}"
+    return f"difference {format_difference(comparison.difference)}, {pvalue}"
 
 
 def _examples(comparison: Comparison) -> str:

@@ -114,7 +114,7 @@ class BaselineRule(Part):
     """The finished run that was started last before the candidate, among the selected runs."""
 
     alias: str | None = None
-    """The run behind `models:/NAME@ALIAS` in MLflow, or `ENTITY/PROJECT/ARTIFACT:ALIAS` in W&B."""
+    """`models:/NAME@ALIAS` in MLflow; in W&B, predictions or a model `ENTITY/PROJECT/ARTIFACT:ALIAS`."""
 
     champion: str | None = None
     """The run behind the version of this registered model that has the alias `champion`."""

@@ -34,7 +34,6 @@ from trackperm.automation.decision_log import DecisionLog, scrubbed
 from trackperm.automation.judging.baseline import Baseline, file_run, find_baseline, is_selected
 from trackperm.automation.judging.compare_candidate import JudgedComparison, compare_and_log, read_run
 from trackperm.automation.judging.duplicates import (
-    OUTCOME_TAG,
     RULE_TAG,
     Group,
     baseline_of,
@@ -57,6 +56,7 @@ from trackperm.errors import (
     TrackpermError,
     UnfinishedRunError,
 )
+from trackperm.ledger.policy_outcome import agreed_outcome
 from trackperm.trackers.base import Tracker
 from trackperm.trackers.history import RunRecord, history_of
 from trackperm.trackers.predictions import PREDICTIONS_TAG
@@ -219,7 +219,7 @@ class Worker:
         self, claim: Entry, tracker: Tracker, reference: RunReference
     ) -> tuple[Event, Entry, dict[str, object]]:
         """Queue the run that logged an artifact; if a crash precedes the drop, the next call adds nothing."""
-        run = history_of(tracker).aliased(reference.locator)
+        run = history_of(tracker).aliased(reference.locator).run
         self._queue.add([Task(claim.queue_key, str(run.reference), claim.policy)], claim.source)
         self._queue.drop(claim)
         return "resolved", claim, {"run": str(run.reference)}
@@ -321,8 +321,9 @@ def _selected(claim: Entry, policy: Policy, tracker: Tracker, run: TrackedRun) -
 
 def _judged_again(policy: Policy, tracker: Tracker, run: TrackedRun, group: Group) -> str | None:
     """Return the outcome of a logged group by the rule of this policy; None if its runs are gone."""
-    if group[0].tags.get(RULE_TAG) == policy.fail_on and OUTCOME_TAG in group[0].tags:
-        return group[0].tags[OUTCOME_TAG]
+    outcome = agreed_outcome([each.tags for each in group])
+    if group[0].tags.get(RULE_TAG) == policy.fail_on and outcome is not None:
+        return outcome
     try:
         baseline = _fixed_baseline(policy, tracker, baseline_of(group), "as logged")
         return _outcome(compare_and_log(policy, run, baseline, tracker=tracker, log=False))

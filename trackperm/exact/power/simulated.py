@@ -55,9 +55,10 @@ class SimulatedPower:
     def __str__(self) -> str:
         low, high = self.interval
         refused = f", {self.n_undefined} of them undefined" if self.n_undefined else ""
+        examples = f"{self.n_examples:,} example{'s' * (self.n_examples != 1)}"
         return (
-            f"power {self.power:.3g} [{low:.3g}, {high:.3g}] with {self.n_examples:,} examples"
-            f" (Monte Carlo: {self.n_resamples} resamples of the pilot{refused}, 99 % interval)"
+            f"power {self.power:.3g} [{low:.3g}, {high:.3g}] with {examples}"
+            f" (Monte Carlo: {self.n_resamples:,} resamples of the pilot{refused}, 99 % interval)"
         )
 
 

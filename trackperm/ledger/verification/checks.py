@@ -13,6 +13,9 @@ _WIDEST = 60  # characters of a value in a line
 CLOSE = 1e-12
 """Relative difference that the order of floating-point sums explains: some 4,500 units of rounding."""
 
+BOUND_CLOSE = 0.5
+"""Relative difference of certified bounds: they sum rounding errors, which differ between machines."""
+
 
 @dataclass(frozen=True)
 class Check:

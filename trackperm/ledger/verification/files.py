@@ -80,6 +80,11 @@ def read_spec(content: bytes, data: Mapping[str, Any]) -> Statistic:
     return read_statistic(document.dump(short), f"{SPEC} with the score of {RESULT}")
 
 
+def version_of(signature: object) -> str:
+    """Return the version of trackperm in a signature, with which it ends."""
+    return str(signature).rpartition("|trackperm:")[2]
+
+
 def columns_of_spec(files: Mapping[str, bytes]) -> Mapping[str, str]:
     """Return the columns of a logged spec by name; empty if the spec cannot be read."""
     try:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
+
+import polars as pl
 
 from trackperm.comparison import Comparison, RunData, compare_runs, runs_of_slice
 from trackperm.comparison.second_opinions import STUDENTIZED
 from trackperm.errors import InputError, TrackpermError
 from trackperm.exact import CountTable
-from trackperm.ledger.comparison_publication import LOG10_P_TAG, metrics
-from trackperm.ledger.verification.checks import CLOSE, Check, Verification
+from trackperm.ledger.comparison_publication import parquet
+from trackperm.ledger.verification.checks import BOUND_CLOSE, CLOSE, Check, Verification
 from trackperm.ledger.verification.damaged_parquet import read_damaged_parquet
 from trackperm.ledger.verification.files import (
     COUNTS,
@@ -28,12 +31,12 @@ from trackperm.ledger.verification.files import (
     read_result,
     read_spec,
     rebuilt,
+    version_of,
 )
+from trackperm.ledger.verification.shown_values import Shown
+from trackperm.messages import listed
 from trackperm.statistic.written_spec import written_spec
-from trackperm.trackers.publication import KEY_TAG, TEST_SET_TAG, LoggedComparison
-
-_BOUND_CLOSE = 0.5
-"""Relative difference of certified bounds: they sum rounding errors, which differ between machines."""
+from trackperm.trackers.publication import LoggedComparison
 
 _EXACT = (
     "null_hypothesis",
@@ -54,6 +57,9 @@ _EXACT = (
     "verdict",
     "key",
 )
+_SIGNS = ("=", "≤", "≈")
+"""Signs before a p-value; a correction keeps the sign of a test, or takes a later one of another test."""
+
 _NUMBERS = ("baseline_score", "candidate_score", "difference", "log10_smallest_pvalue")
 _DERIVED = ("sign", "n_uncorrected", "effect_sizes", "minimum_detectable_effect")
 _OF_BOTH_CASES = (
@@ -83,11 +89,15 @@ _OF_PAIRING = (
 )
 
 
-def verify_files(files: Mapping[str, bytes], logged: LoggedComparison | None = None) -> Verification:
-    """Recompute a comparison from its count table and spec, and compare tags and metrics of `logged`.
+def verify_files(
+    files: Mapping[str, bytes],
+    logged: LoggedComparison | None = None,
+    tables: Mapping[str, bytes] | None = None,
+) -> Verification:
+    """Recompute a comparison from its count table and spec, and compare what its run `logged` shows.
 
-    `files` has the files below ``trackperm/`` by path. An InputError names a missing one, or the Python
-    function that is the score, which logs do not contain.
+    `files` has the files below ``trackperm/`` by path, and `tables` the tables that the run shows, as JSON.
+    An InputError names a missing file, or the Python function that is the score, which logs do not contain.
     """
     for path in (RESULT, SPEC, COUNTS):
         if path not in files:
@@ -112,21 +122,28 @@ def verify_files(files: Mapping[str, bytes], logged: LoggedComparison | None = N
     except UNREADABLE as error:
         return Verification((spec, Check.failed(COUNTS, error)))
     try:
-        again = rebuilt(data, statistic, table)
+        again = _with_discordant(_with_opinions(data, rebuilt(data, statistic, table)), files)
         checks = [spec, *_of_result(data, again), *_of_discordant(files, again)]
-        if logged is not None:
-            checks += _of_tracker(logged, data, again)
+        if DISCORDANT not in files and logged is not None and _is_of_this_version(data, again):
+            checks.append(Check.failed(DISCORDANT, "the file is missing"))
+        shown = Shown(logged, tables)
+        checks += shown.checks(data, again)
+        of_shown = list(shown.notes(data, again))
     except UNREADABLE as error:
         return Verification((spec, Check.failed("recomputation", error)))
     notes = [
         "taken as logged: names and digests of the runs, and how they were paired (`--from-runs`)",
+        "taken as logged: why the statistic and the method were chosen",
         *_of_other_tests(again),
+        *_unread_discordant(files, again),
+        *of_shown,
     ]
     if again.dependence:
         notes.append("taken as logged: dependence of examples, and p-values by cluster (`--from-runs`)")
     if again.cases:
         notes.append(
             "not verified: the stronger case of missing predictions, because only the weaker one is logged"
+            " (`--from-runs`)"
         )
     return Verification(tuple(checks), (*notes, *_of_versions(data, again)))
 
@@ -141,8 +158,16 @@ def _require_spec(content: bytes) -> None:
         )
 
 
-def verify_from_runs(files: Mapping[str, bytes], baseline: RunData, candidate: RunData) -> Verification:
-    """Compare the runs again with the logged options, and check the result; the count table may be missing.
+def verify_from_runs(
+    files: Mapping[str, bytes],
+    baseline: RunData,
+    candidate: RunData,
+    logged: LoggedComparison | None = None,
+    tables: Mapping[str, bytes] | None = None,
+) -> Verification:
+    """Compare the runs again with the logged options, and check the result and what its run `logged` shows.
+
+    The count table may be missing; `tables` are as for :func:`verify_files`.
 
     Raises
     ------
@@ -174,6 +199,7 @@ def verify_from_runs(files: Mapping[str, bytes], baseline: RunData, candidate: R
             name: options[name] for name in ("slice", "correction", "family", "n_tests") if name in options
         }
         again = replace(again, **of_logged, options={**again.options, **further})
+        again = _with_opinions(data, again)
     except TrackpermError:
         raise
     except UNREADABLE as error:
@@ -182,7 +208,14 @@ def verify_from_runs(files: Mapping[str, bytes], baseline: RunData, candidate: R
     checks = [*_of_result(data, again)]
     checks += [Check.equal(name, data.get(name), fresh[name]) for name in _OF_RUNS]
     checks += [Check.equal(name, pairing.get(name), fresh["pairing"][name]) for name in _OF_PAIRING]
-    checks += _of_dependence(data, again)
+    checks += [*_of_dependence(data, again), *_of_frame(files, again)]
+    shown = Shown(logged, tables)
+    try:
+        checks += shown.checks(data, again)
+        of_shown = list(shown.notes(data, again))
+    except UNREADABLE as error:
+        checks.append(Check.failed("the run", error))
+        of_shown = []
     if COUNTS in files:
         try:
             table = read_count_table(files[COUNTS], again.statistic)
@@ -192,15 +225,34 @@ def verify_from_runs(files: Mapping[str, bytes], baseline: RunData, candidate: R
     notes = (
         "recomputed from the predictions: all lines that end in `from the runs`",
         "taken as logged: names of the runs, spec and options",
+        "taken as logged: notes on the pairing, and why the statistic and the method were chosen",
         *_of_other_tests(again),
+        *of_shown,
         *_of_versions(data, again),
     )
     return Verification(tuple(replace(check, what=f"{check.what}, from the runs") for check in checks), notes)
 
 
+def _with_opinions(data: Mapping[str, Any], again: Comparison) -> Comparison:
+    """Return the comparison with the second opinions that were logged."""
+    names = {each["name"] for each in data["second_opinions"]}
+    if names - {STUDENTIZED}:
+        again = again.with_second_opinions()
+    return again.with_studentized() if STUDENTIZED in names else again
+
+
+def _with_discordant(again: Comparison, files: Mapping[str, bytes]) -> Comparison:
+    """Return the comparison with the logged discordant examples; without any if these cannot be read."""
+    try:
+        return replace(again, discordant=read_damaged_parquet(files[DISCORDANT]))
+    except UNREADABLE:
+        return again
+
+
 def _of_result(data: Mapping[str, Any], again: Comparison) -> Iterator[Check]:
     """Check every number of a result."""
     fresh, test = again.to_dict(), again.test
+    yield from _of_fields(data, fresh, is_same=_is_of_this_version(data, again))
     claimed = data.get("error_bound")
     tolerance = CLOSE + sum(
         bound
@@ -212,7 +264,7 @@ def _of_result(data: Mapping[str, Any], again: Comparison) -> Iterator[Check]:
     allowed = tolerance / math.log(10.0) + CLOSE * abs(test.log10_pvalue)
     is_close = isinstance(log10, int | float) and abs(log10 - test.log10_pvalue) <= allowed
     yield Check("log10 p", repr(log10), repr(test.log10_pvalue), is_close)
-    yield Check.close("error bound", claimed, fresh["error_bound"], _BOUND_CLOSE)
+    yield Check.close("error bound", claimed, fresh["error_bound"], BOUND_CLOSE)
     ends = data.get("pvalue_interval")
     for i, name in enumerate(("lower", "upper")):
         end = ends[i] if isinstance(ends, list) and len(ends) == 2 else None
@@ -222,7 +274,7 @@ def _of_result(data: Mapping[str, Any], again: Comparison) -> Iterator[Check]:
     yield from _of_estimate(data.get("estimate"), fresh["estimate"])
     has_all_counts = not again.cases or bool(again.bounds)
     for name in (*_DERIVED, *(_OF_BOTH_CASES if has_all_counts else ())):
-        if name in data:
+        if name in data:  # `_of_fields` reports what is missing
             yield from _of_parts(name, data[name], fresh[name])
     yield from _of_correction(data, again)
     yield from _of_opinions(data, again)
@@ -235,6 +287,17 @@ def _of_result(data: Mapping[str, Any], again: Comparison) -> Iterator[Check]:
         weaker = max(again.cases, key=lambda case: case.log10_pvalue)
         yield Check.close("p-value of the weaker case", weaker.pvalue, again.pvalue, tolerance)
         yield Check.close("difference of the weaker case", weaker.difference, again.difference)
+
+
+def _of_fields(data: Mapping[str, Any], fresh: Mapping[str, Any], *, is_same: bool) -> Iterator[Check]:
+    """Check that a result of this version has all fields and no others; older versions wrote fewer."""
+    for prefix, logged, found in (
+        ("", data, fresh),
+        ("pairing.", data["pairing"], fresh["pairing"]),
+    ):
+        for name in sorted({*found} ^ {*logged}) if is_same else ():
+            there = "logged" if name in logged else "missing"
+            yield Check(f"field {prefix}{name}", there, "missing" if name in logged else "a value", False)
 
 
 def _of_estimate(logged: object, fresh: Mapping[str, float] | None) -> Iterator[Check]:
@@ -272,21 +335,24 @@ def _of_correction(data: Mapping[str, Any], again: Comparison) -> Iterator[Check
         yield Check.close("corrected p", written["pvalue"], corrected.pvalue)
         for name in ("title", "controls", "valid_under", "rejected"):
             yield Check.equal(f"{name} of the correction", written[name], getattr(corrected, name))
+        possible = _SIGNS[_SIGNS.index(again.test.relation) :]
+        sign = written["relation"]
+        yield Check("sign of the corrected p", str(sign), " or ".join(possible), sign in possible)
         yield Check.equal("correction", again.options.get("correction"), corrected.method)
 
 
 def _of_opinions(data: Mapping[str, Any], again: Comparison) -> Iterator[Check]:
-    """Check the second opinions, if any were logged."""
+    """Check the second opinions, if any were logged; another version may have explained them otherwise."""
     logged = data["second_opinions"]
     names = [each["name"] for each in logged]
-    if set(names) - {STUDENTIZED}:
-        again = again.with_second_opinions()
-    if STUDENTIZED in names:
-        again = again.with_studentized()
-    fresh = {each.name: each.pvalue for each in again.second_opinions}
+    fresh = {each.name: asdict(each) for each in again.second_opinions}
+    parts = ("differs", "overturns", *(("sentence",) if _is_of_this_version(data, again) else ()))
     yield Check.equal("second opinions", names, list(fresh))
     for each in logged:
-        yield Check.close(f"second opinion, {each['name']}", each["pvalue"], fresh.get(each["name"]), 1e-6)
+        what, found = f"second opinion, {each['name']}", fresh.get(each["name"], {})
+        yield Check.close(what, each["pvalue"], found.get("pvalue"), 1e-6)
+        for name in parts:
+            yield Check.equal(f"{name} of the {what}", each.get(name), found.get(name))
 
 
 def _of_dependence(data: Mapping[str, Any], again: Comparison) -> Iterator[Check]:
@@ -302,9 +368,26 @@ def _of_dependence(data: Mapping[str, Any], again: Comparison) -> Iterator[Check
             yield Check.close(f"{name} by {each.column}", row.get(name), getattr(each, name), 1e-6)
 
 
+def _has_row_per_example(again: Comparison) -> bool:
+    return not again.statistic.weights and again.statistic.repeats != "attempts"
+
+
+def _of_frame(files: Mapping[str, bytes], again: Comparison) -> Iterator[Check]:
+    """Check the discordant examples against those of the runs."""
+    if DISCORDANT not in files:
+        return
+    try:
+        logged = read_damaged_parquet(files[DISCORDANT])
+        found = pl.read_parquet(io.BytesIO(parquet(again.discordant)))
+        what = "discordant examples"
+        yield Check(what, f"{logged.height:,} rows", f"{found.height:,} rows", logged.equals(found))
+    except UNREADABLE as error:
+        yield Check.failed(DISCORDANT, error)
+
+
 def _of_discordant(files: Mapping[str, bytes], again: Comparison) -> Iterator[Check]:
     """Check the discordant examples against the counts, if each row is an example."""
-    if DISCORDANT not in files or again.statistic.weights or again.statistic.repeats == "attempts":
+    if DISCORDANT not in files or not _has_row_per_example(again):
         return
     try:
         frame = read_damaged_parquet(files[DISCORDANT])
@@ -326,47 +409,43 @@ def _of_discordant(files: Mapping[str, bytes], again: Comparison) -> Iterator[Ch
         yield Check.failed(DISCORDANT, error)
 
 
-def _of_tracker(logged: LoggedComparison, data: Mapping[str, Any], again: Comparison) -> Iterator[Check]:
-    """Check tags and metrics of the comparison's run."""
-    yield Check.equal("the run is finished", True, logged.is_finished)
-    expected = {
-        KEY_TAG: again.key,
-        TEST_SET_TAG: again.pairing.test_set,
-        "trackperm.statistic": again.statistic.name,
-        "trackperm.verdict": f"{again.marker} {again.verdict}",
-        "trackperm.baseline": again.baseline,
-        "trackperm.candidate": again.candidate,
-        "trackperm.signature": data.get("signature"),
-        LOG10_P_TAG: repr(data.get("log10_pvalue")),
-    }
-    for name, value in expected.items():
-        yield Check.equal(f"tag {name}", logged.tags.get(name), value)
-    if logged.metrics is None:
-        return
-    computed = metrics(again)
-    for name in sorted(computed):
-        wanted = computed[name]
-        tolerance = CLOSE if again.error_bound >= 1 else CLOSE + 2 * again.error_bound
-        if name.endswith("/error_bound"):
-            tolerance = _BOUND_CLOSE
-        yield Check.close(f"metric {name}", logged.metrics.get(name), wanted, tolerance)
-
-
 def _of_other_tests(again: Comparison) -> Iterator[str]:
     """Note that a corrected p-value depends on tests that are not in these files."""
     if again.corrected is not None:
         n = again.corrected.n_tests - 1
         others = "the other test" if n == 1 else f"the other {n} tests"
-        yield f"taken as logged: the effect of {others} on the corrected p-value"
+        yield f"taken as logged: the effect of {others} on the corrected p-value and its sign"
+
+
+def _unread_discordant(files: Mapping[str, bytes], again: Comparison) -> Iterator[str]:
+    """Note what the counts do not tell of the discordant examples."""
+    if DISCORDANT not in files:
+        yield f"not verified: the discordant examples, because `{DISCORDANT}` is missing"
+    elif not _has_row_per_example(again):
+        yield "taken as logged: the discordant examples (`--from-runs`)"
+    elif again.statistic.resolution or again.pairing.n_shown is not None:
+        yield "taken as logged: the discordant examples, except for their number (`--from-runs`)"
+    else:
+        yield "taken as logged: ids and columns of the discordant examples (`--from-runs`)"
 
 
 def _of_versions(data: Mapping[str, Any], again: Comparison) -> Iterator[str]:
     """Note that another version computed the logged numbers."""
-    logged, own = (
-        str(each).rpartition("|trackperm:")[2] for each in (data.get("signature"), again.signature)
-    )
-    if logged != own:
-        yield f"logged by trackperm {logged}, verified by {own}"
+    logged, own = version_of(data.get("signature")), version_of(again.signature)
+    if logged == own:
+        return
+    yield f"logged by trackperm {logged}, verified by {own}"
+    fresh = again.to_dict()
+    if missing := sorted({*fresh} - {*data}):
+        yield f"not logged by that version: {listed(missing)}"
+    if unknown := sorted({*data} - {*fresh}):
+        yield f"not verified: {listed(unknown)} of `{RESULT}`"
+    if again.second_opinions:
+        yield "not verified: the sentences of the second opinions"
+
+
+def _is_of_this_version(data: Mapping[str, Any], again: Comparison) -> bool:
+    return version_of(data.get("signature")) == version_of(again.signature)
 
 
 def _unversioned(signature: object) -> str:

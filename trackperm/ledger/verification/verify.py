@@ -10,6 +10,7 @@ from trackperm.errors import InputError, SourceError
 from trackperm.ledger.verification.checks import Check, Verification
 from trackperm.ledger.verification.files import COUNTS, columns_of_spec, run_references
 from trackperm.ledger.verification.recomputation import verify_files, verify_from_runs
+from trackperm.ledger.verification.shown_values import TABLES
 from trackperm.trackers.opened import opened
 from trackperm.trackers.publication import COMPARISON, LoggedComparison
 from trackperm.trackers.references import RunReference, TrackedRun
@@ -76,11 +77,12 @@ def verify(
             hint="add `--from-runs`.",
         )
     try:
-        files, logged = _files(comparison, tracking_uri)
+        files, tables, logged = _files(comparison, tracking_uri)
     except SourceError as error:  # the tracker itself noticed that the files were changed
         return Verification((Check.failed("files", error.message),))
-    found = [verify_files(files, logged)] if COUNTS in files or not from_runs else []
+    found = [] if from_runs else [verify_files(files, logged, tables)]
     if from_runs:
+        found += [verify_files(files)] if COUNTS in files else []
         own = comparison.tracking_uri if isinstance(comparison, TrackedRun) else None
         references = reference_answers(labels, {}, by_position=False)
         baseline, candidate = load_runs(
@@ -91,23 +93,25 @@ def verify(
             columns=columns_of_spec(files),
             own_columns=own_columns,
         )
-        found.append(verify_from_runs(files, baseline, candidate))
+        found.append(verify_from_runs(files, baseline, candidate, logged, tables))
     # predictions check more than counts do, so the notes of the last verification apply
     return Verification(tuple(check for each in found for check in each.checks), found[-1].notes)
 
 
 def _files(
     comparison: str | Path | TrackedRun, tracking_uri: str | None
-) -> tuple[dict[str, bytes], LoggedComparison | None]:
-    """Read the files of a comparison from a folder, or from its run."""
+) -> tuple[dict[str, bytes], dict[str, bytes] | None, LoggedComparison | None]:
+    """Read the files and the tables of a comparison from a folder, which may lack tables, or from its run."""
     reference = RunReference.of(comparison)
     folder = Path(reference.locator).expanduser()
     if reference.scheme == "file" and folder.is_dir():
         for inside in (folder / "trackperm", folder):
             if (inside / "comparison.json").is_file():
-                return {
+                files = {
                     f"trackperm/{file.name}": file.read_bytes() for file in inside.iterdir() if file.is_file()
-                }, None
+                }
+                paths = [] if inside == folder else [folder / f"{name}.json" for name in TABLES]
+                return files, {path.stem: path.read_bytes() for path in paths if path.is_file()}, None
     hint = "name `mlflow:RUN_ID`, `wandb:ENTITY/PROJECT/ID`, or a folder that contains `comparison.json`."
     tracker, locator = opened(comparison, tracking_uri, hint=hint)
     logged = tracker.comparison(locator)
@@ -116,4 +120,6 @@ def _files(
             f"`{reference}` is a {logged.kind}; expected a comparison",
             hint="compute it again by `trackperm leaderboard`, or one of its pairs by `trackperm compare`.",
         )
-    return tracker.files(logged.run), logged
+    files = tracker.files(logged.run)
+    read_tables = getattr(tracker, "shown_tables", None)  # adapters of other packages may lack it
+    return files, None if read_tables is None else read_tables(logged.run), logged

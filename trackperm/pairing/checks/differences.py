@@ -13,11 +13,13 @@ import polars as pl
 
 from trackperm.choices import Missing
 from trackperm.errors import DisjointError, PairingError
-from trackperm.messages import side_by_side
+from trackperm.messages import amount, side_by_side
 from trackperm.pairing.columns import PairedColumns
 from trackperm.pairing.engines.base import Engine
 from trackperm.pairing.joined import KEY, MATCHED, SIDES, JoinedRows, KeyedRun, of
-from trackperm.pairing.report import ExampleCounts
+from trackperm.pairing.repeated_rows import repeated_rows
+from trackperm.pairing.report import OUTCOMES, ExampleCounts
+from trackperm.tables.table import ExampleTable
 
 _NORMAL_FORM = "normal_form"
 _SHORT = 2  # letters and digits of a grade or of an abbreviation
@@ -199,15 +201,15 @@ def require_same_length(baseline: KeyedRun, candidate: KeyedRun) -> None:
     """Refuse to pair by position where one run has more rows than the other."""
     if baseline.n_rows != candidate.n_rows:
         raise PairingError(
-            f"`{baseline.origin}` has {baseline.n_rows:,} examples and `{candidate.origin}` has"
+            f"`{baseline.origin}` has {amount(baseline.n_rows, 'example')} and `{candidate.origin}` has"
             f" {candidate.n_rows:,}:"
             " they cannot be paired by position",
             hint="`--id NAME` names a column that identifies the examples.",
         )
 
 
-def require_unique_ids(runs: Sequence[RunDifferences], id_: str) -> None:
-    """Refuse ids that several rows share."""
+def require_unique_ids(runs: Sequence[RunDifferences], id_: str, tables: Sequence[ExampleTable]) -> None:
+    """Refuse ids that several rows share; `tables` have the rows."""
     messages = [
         f"{run.repeated.n:,} of {run.n_keyed:,} rows of `{run.origin}` share their `{id_}` with another row"
         f" {run.repeated.listed()}"
@@ -215,11 +217,18 @@ def require_unique_ids(runs: Sequence[RunDifferences], id_: str) -> None:
         if run.repeated.n
     ]
     if messages:
+        repeated = repeated_rows(tables, id_)
+        ways = (
+            "`--id NAME` names another column, `--id NAME,NAME` names several columns that identify an"
+            " example together."
+            if repeated is None
+            else f"{repeated.hint}, as attempts should be. Where they are different examples,"
+            " `--id NAME,NAME` names columns that identify an example together."
+        )
         raise PairingError(
             "\n\n".join(messages),
             hint="each example has one row. MLflow's `log_table` appends to an existing table, so a table"
-            " that was logged twice has every row twice. `--id NAME` names another column, `--id NAME,NAME`"
-            " names several columns that identify an example together.",
+            f" that was logged twice has every row twice. {ways}",
         )
 
 
@@ -259,10 +268,11 @@ def refuse_differences(
     if missing != "drop" or not found.n_paired:
         messages = _absences(found, columns.id, columns.needed(missing))
         if messages and found.n_paired:
-            kept = f"{found.n_paired:,} paired examples only"
-            hint = f"`--missing drop` tests the {kept}, and the result says so"
+            kept = amount(found.n_paired, "paired example")
+            hint = f"`--missing drop` tests the {kept} only, and the result says so"
+            accepts_wrong = has_wrong and missing not in OUTCOMES and _lacks_only_outputs(found, columns)
             hints.append(
-                f"{hint}; `--missing wrong` counts the others as wrong." if has_wrong else f"{hint}."
+                f"{hint}; `--missing wrong` counts the others as wrong." if accepts_wrong else f"{hint}."
             )
         elif messages and columns.id:
             hints.append(f"No example is left to test. `--id NAME` names another column than `{columns.id}`.")
@@ -273,7 +283,7 @@ def refuse_differences(
             continue
         table = side_by_side(("example", *(f"`{run.origin}`" for run in found.runs)), cases.first)
         messages.append(
-            f"`{name}` differs between the runs on {cases.n:,} of {found.n_matched:,} examples{table}"
+            f"`{name}` differs between the runs on {cases.n:,} of {amount(found.n_matched, 'example')}{table}"
         )
         if name == columns.label:
             hints.append(
@@ -302,9 +312,15 @@ def without_id(run: RunDifferences, id_: str | None) -> str:
     """List the rows that have no id."""
     rows = ", ".join(row for (row,) in run.without_id.first)
     return (
-        f"{run.without_id.n:,} of {run.n_rows:,} examples of `{run.origin}` have no `{id_}` (rows counted"
-        f" from 0: {rows})"
+        f"{run.without_id.n:,} of {amount(run.n_rows, 'example')} of `{run.origin}`"
+        f" {_have(run.without_id.n)} no `{id_}` (rows counted from 0: {rows})"
     )
+
+
+def _lacks_only_outputs(found: Differences, columns: PairedColumns) -> bool:
+    """Whether every row has an id and the values of its example, such as its label."""
+    of_examples = columns.needed("wrong")
+    return not any(run.without_id.n or run.lacking_in.intersection(of_examples) for run in found.runs)
 
 
 def _absences(found: Differences, id_: str | None, needed: Sequence[str]) -> list[str]:
@@ -316,15 +332,20 @@ def _absences(found: Differences, id_: str | None, needed: Sequence[str]) -> lis
         if run.lacking.n:
             names = " or ".join(f"`{name}`" for name in needed if name in run.lacking_in)
             messages.append(
-                f"{run.lacking.n:,} of {run.n_keyed:,} examples of `{run.origin}` have no value in {names}"
+                f"{run.lacking.n:,} of {amount(run.n_keyed, 'example')} of `{run.origin}`"
+                f" {_have(run.lacking.n)} no value in {names}"
                 f" {run.lacking.listed()}"
             )
     return messages
 
 
+def _have(n: int) -> str:
+    return "has" if n == 1 else "have"
+
+
 def _no_partner(found: Differences) -> str:
     message = " and ".join(
-        f"{run.n_keyed - found.n_matched:,} of {run.n_keyed:,} examples of `{run.origin}`"
+        f"{run.n_keyed - found.n_matched:,} of {amount(run.n_keyed, 'example')} of `{run.origin}`"
         for run in found.runs
     )
     alone = [run for run in found.runs if run.alone.n]

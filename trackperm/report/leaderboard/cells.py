@@ -10,7 +10,9 @@ from decimal import Decimal
 from trackperm.comparison.verdict import MARKERS, Sign
 from trackperm.exact.result import EXACT_WITHIN, format_pvalue
 from trackperm.leaderboards import Leaderboard, Pair, Row
-from trackperm.report.text import direction, ends, format_number, one_sided, shorten
+from trackperm.messages import amount
+from trackperm.report.numbers import extra_digits, format_difference, format_number
+from trackperm.report.text import direction, ends, one_sided, shorten
 
 STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 """Stars of adjusted p-values below each level."""
@@ -52,12 +54,14 @@ def cells(board: Leaderboard, *, stars: bool = False, names: Sequence[str] | Non
     Empty columns are left out, and so are groups if they are too many to read. `names` are shown in place of
     the names of the runs.
     """
+    extra = score_digits(board)
     columns = {
         "rank": [f"{row.rank}" for row in board.rows],
         "run": [row.name for row in board.rows] if names is None else list(names),
-        board.statistic.name: [format_number(row.score) for row in board.rows],
+        board.statistic.name: [format_number(row.score, extra=extra) for row in board.rows],
         "difference": [
-            "" if row.pair is None else format_number(row.pair.difference, sign=True) for row in board.rows
+            "" if row.pair is None else format_difference(row.pair.difference, extra=extra)
+            for row in board.rows
         ],
         interval_name(board): [interval(row) for row in board.rows],
         "verdict": [verdict(board, i) for i in range(len(board.rows))],
@@ -71,6 +75,13 @@ def cells(board: Leaderboard, *, stars: bool = False, names: Sequence[str] | Non
     kept = {name: values for name, values in columns.items() if any(values)}
     numeric = ("rank", board.statistic.name, "difference", "adjusted p")
     return Cells(tuple(kept), list(zip(*kept.values(), strict=True)), tuple(name in numeric for name in kept))
+
+
+def score_digits(board: Leaderboard) -> int:
+    """Return how many digits the scores need beyond the usual ones, so that unequal ones look unequal."""
+    rows = board.rows
+    other = rows[0 if board.baseline is None else board.baseline].score
+    return extra_digits([row.score for row in rows], [(row.score, other) for row in rows])
 
 
 def interval_name(board: Leaderboard) -> str:
@@ -184,12 +195,13 @@ def lead(board: Leaderboard) -> str:
     if board.baseline is None:
         ties = sum(row.rank == 1 for row in board.rows) - 1
         others = f" and {ties} other{'s' if ties > 1 else ''}" if ties else ""
-        score = format_number(board.rows[0].score)
+        score = format_number(board.rows[0].score, extra=score_digits(board))
         found = f"the best {statistic} is {score}, of {' '.join(board.rows[0].name.split())}{others}"
     else:
         row = board.rows[board.baseline]
         name = " ".join(row.name.split())
-        found = f"the baseline {name} has {statistic} {format_number(row.score)}, rank {row.rank}"
+        score = format_number(row.score, extra=score_digits(board))
+        found = f"the baseline {name} has {statistic} {score}, rank {row.rank}"
     if not _n_rows(board, "undecided"):
         return found
     return f"{found}; an undecided run is neither shown to differ from it nor shown to equal it"
@@ -209,12 +221,12 @@ def _are(n: int) -> str:
 
 def summary(board: Leaderboard) -> str:
     """Return what was compared, as a sentence: statistic, runs, examples, comparisons."""
-    n, unit = board.n_examples, "example" if board.statistic.cluster is None else "cluster"
+    unit = "example" if board.statistic.cluster is None else "cluster"
     name = f"{board.statistic.name}{direction(board.statistic)}"
     against = "all pairs" if board.baseline is None else f"against `{board.rows[board.baseline].name}`"
     return (
-        f"{name}: {len(board.rows)} runs on {n:,} {unit}{'' if n == 1 else 's'}, {against}, "
-        f"{len(board.pairs)} comparison{'' if len(board.pairs) == 1 else 's'}"
+        f"{name}: {len(board.rows)} runs on {amount(board.n_examples, unit)}, {against}, "
+        f"{amount(len(board.pairs), 'comparison')}"
     )
 
 
@@ -297,7 +309,7 @@ def notes(board: Leaderboard) -> list[str]:
     found = []
     if board.missing == "drop" and board.n_examples < board.n_largest:
         found.append(
-            f"tested on the {board.n_examples:,} examples that all runs have; the largest has"
+            f"tested on the {amount(board.n_examples, 'example')} that all runs have; the largest has"
             f" {board.n_largest:,}"
         )
     if board.missing == "wrong":

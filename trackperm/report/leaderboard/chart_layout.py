@@ -11,7 +11,7 @@ from trackperm.leaderboards import Leaderboard
 from trackperm.report.drawing import tick_label, ticks_between
 from trackperm.report.leaderboard import cells
 from trackperm.report.leaderboard.names import short_names
-from trackperm.report.text import format_number
+from trackperm.report.numbers import format_difference, format_number
 
 MOST_ROWS = 200
 """Runs that are drawn, on five screens; the table below the chart has all."""
@@ -122,7 +122,7 @@ def chart_layout(board: Leaderboard) -> ChartLayout:
     labels = names.on_one_line()
     against = "best" if board.baseline is None else "baseline"
     has_intervals = any(row.interval is not None for row in shown)
-    runs = []
+    runs, extra = [], cells.score_digits(board)
     for place, row in enumerate(shown):
         role = cells.role(board, place)
         interval = ranks = None
@@ -135,7 +135,7 @@ def chart_layout(board: Leaderboard) -> ChartLayout:
                 rank=row.rank,
                 name=row.name,
                 label=labels[place],
-                score=format_number(row.score),
+                score=format_number(row.score, extra=extra),
                 role=role,
                 marker="" if row.pair is None else row.pair.marker,
                 dagger=cells.DAGGER * row.holds_zero,
@@ -143,7 +143,7 @@ def chart_layout(board: Leaderboard) -> ChartLayout:
                 interval=interval,
                 ranks=ranks,
                 own_rank=round(100 * (row.rank - 0.5) / n, _DIGITS),
-                difference_words=_difference_words(board, place),
+                difference_words=_difference_words(board, place, extra),
                 ranks_words=f"possible ranks {cells.ranks(row)} of {n}" if row.ranks else "",
             )
         )
@@ -165,11 +165,11 @@ def chart_layout(board: Leaderboard) -> ChartLayout:
     )
 
 
-def _difference_words(board: Leaderboard, place: int) -> str:
+def _difference_words(board: Leaderboard, place: int, extra: int) -> str:
     row = board.rows[place]
     if row.pair is None:
         return f"the {cells.role(board, place)}"
-    parts = [f"difference {format_number(row.pair.difference, sign=True)}"]
+    parts = [f"difference {format_difference(row.pair.difference, extra=extra)}"]
     if row.interval is not None:
         parts.append(f"{cells.confidence(board)} interval {cells.interval(row)}")
     return ", ".join([*parts, f"adjusted p = {cells.adjusted(board, row.pair)}"])

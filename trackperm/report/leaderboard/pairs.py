@@ -10,7 +10,7 @@ from trackperm.comparison.verdict import MARKERS, Sign
 from trackperm.leaderboards import Leaderboard
 from trackperm.report.leaderboard import cells
 from trackperm.report.leaderboard.chart_layout import MOST_ROWS, labelled_places
-from trackperm.report.text import format_number
+from trackperm.report.numbers import format_difference
 
 MOST_IN_TABLE = 10
 """Runs of a table with words and numbers in every cell, which still fits 1,280 pixels."""
@@ -74,7 +74,7 @@ def has_pairs(board: Leaderboard) -> bool:
 
 def cells_of_pairs(board: Leaderboard) -> list[list[Cell | None]]:
     """Return a cell for each two of the first :data:`MOST_ROWS` runs; None for a run and itself."""
-    n = min(len(board.rows), MOST_ROWS)
+    n, extra = min(len(board.rows), MOST_ROWS), cells.score_digits(board)
     found: list[list[Cell | None]] = [[None] * n for _ in range(n)]
     for pair in board.pairs:
         i, j = pair.candidate, pair.baseline
@@ -84,7 +84,9 @@ def cells_of_pairs(board: Leaderboard) -> list[list[Cell | None]]:
                 (i, j, pair.verdict, size),
                 (j, i, OPPOSITE[pair.verdict], 0.0 - size),
             ):
-                found[row][column] = Cell(MARKERS[verdict], verdict, p, format_number(difference, sign=True))
+                found[row][column] = Cell(
+                    MARKERS[verdict], verdict, p, format_difference(difference, extra=extra)
+                )
     return found
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from trackperm.comparison import Comparison
 from trackperm.leaderboards import Leaderboard, Row
+from trackperm.report import text
 from trackperm.report.leaderboard import cells as leaderboard_cells
 from trackperm.report.leaderboard import tables as leaderboard_tables
 from trackperm.report.leaderboard import text as leaderboard_text
@@ -51,6 +52,7 @@ def comparison_view(comparison: Comparison, logged: Published | None = None) -> 
             "total": comparison.n_discordant,
             "better": comparison.n_better,
             "worse": comparison.n_worse,
+            "case": text.in_one_case(comparison),
         },
         "comparison": comparison.to_dict(),
         "logged": _logged(logged),

@@ -16,7 +16,7 @@ export function show(id, flips) {
   const sides = flips.better === null ? "" : `: the candidate is better on ${number(flips.better)}, worse on ${number(flips.worse)}`;
   part("flips-summary").textContent = flips.total === 0
     ? "The counts of the two runs are the same on every example."
-    : `The counts of the two runs differ on ${number(flips.total)}${sides}. The baseline's value stands before the arrow, the candidate's behind it.`;
+    : `The counts of the two runs differ on ${number(flips.total)}${flips.case ?? ""}${sides}. The baseline's value stands before the arrow, the candidate's behind it.`;
   part("directions").hidden = flips.better === null;
   part("flip-filter").reset();
   head.replaceChildren();

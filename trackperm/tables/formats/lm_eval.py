@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,14 @@ from typing import Any
 from trackperm.errors import SourceError
 from trackperm.messages import did_you_mean, listed
 from trackperm.tables.formats.json_lines import json_rows
-from trackperm.tables.json_values import has_members, is_score, member_names, table
+from trackperm.tables.formats.lm_eval_metrics import Metrics, holds_log_likelihoods
+from trackperm.tables.formats.lm_eval_results import (
+    declared_directions,
+    is_result,
+    result_beside,
+    results_of_run,
+)
+from trackperm.tables.json_values import has_members, member_names, table
 from trackperm.tables.source import Source, SourceFile, chosen_part
 from trackperm.tables.table import ExampleTable
 
@@ -47,9 +54,11 @@ def read_lm_eval(file: SourceFile) -> ExampleTable:
     In the file of one task the id is the harness' ``doc_id``. In the folder of a run, which contains a file
     for every task, ids are ``task/doc_id`` and the column ``task`` is the task. A single metric is also the
     column ``score``. The log's own metrics are its numeric ones; in a folder, those that all tasks have.
+    Whether greater values are better is what the results file of the run declares. Where metrics are
+    computed over all samples, as BLEU is, label and prediction are those that the log has for them.
     Pairing checks the hashes of document and target, but not that of the prompt, which a chat template
     changes. Raise SourceError if samples went through several filters and none was chosen, a folder contains
-    several runs or other files, or a sample has no ``doc_id``.
+    several runs or other files, tasks disagree on a direction, or a sample has no ``doc_id``.
     """
     is_run = file.path.is_dir()
     logs = _logs_of_run(file) if is_run else [_log(file)]
@@ -60,29 +69,52 @@ def read_lm_eval(file: SourceFile) -> ExampleTable:
     if is_run:
         columns["id"] = [f"{log.task}/{sample['doc_id']}" for log in logs for sample in log.samples]
         columns["task"] = [log.task for log in logs for _ in log.samples]
-    predictions = [_prediction(sample) for sample in samples]
+    identity = tuple(name for name in _HASHES if any(name in sample for sample in samples))
+    names = [name for name in member_names(samples, file.origin) if name not in _NO_METRICS]
+    metrics = Metrics.of(samples, names)
+    predictions = metrics.predictions or [_prediction(sample) for sample in samples]
     if None not in predictions:
         columns["prediction"] = predictions
-    columns["label"] = [sample["target"] for sample in samples]
-    identity = tuple(name for name in _HASHES if any(name in sample for sample in samples))
-    metrics = [name for name in member_names(samples, file.origin) if name not in _NO_METRICS]
-    for name in (*metrics, *identity):
+    columns["label"] = metrics.labels or [sample["target"] for sample in samples]
+    for name in (*names, *identity):
         columns[name] = [sample.get(name) for sample in samples]
-    if len(metrics) == 1:
-        columns["score"] = columns[metrics[0]]
+    if len(names) == 1:
+        columns["score"] = columns[names[0]]
     tasks = [log.task for log in logs if log.task is not None]
     filters = dict.fromkeys(filter_ for log in logs for filter_ in log.filters)
     facts = {"filter": ", ".join(filters), **({"task": ", ".join(tasks)} if tasks else {})}
-    own = [name for name in metrics if all(is_score(sample.get(name)) for sample in samples)]
+    own = metrics.of_samples
     of_all = [name for name in own if all(name in sample for sample in samples)] or own
-    some = [name for name in own if name not in of_all]
+    directions, notes = _directions(file, logs, samples, own)
+    if len(names) == 1 and names[0] in directions:
+        directions["score"] = directions[names[0]]
+    if some := [name for name in own if name not in of_all]:
+        notes.append(f"metrics that only some tasks have: {listed(some)}")
     return replace(
         table(columns, places.__getitem__, file.origin),
         identity=identity,
         facts=facts,
         metrics={name: name for name in of_all},
-        notes=(f"metrics that only some tasks have: {listed(some)}",) if some else (),
+        greater_is_better=directions,
+        whole_log_metrics=metrics.of_log,
+        notes=tuple(notes),
     )
+
+
+def _directions(
+    file: SourceFile, logs: Sequence[_Log], samples: Sequence[Mapping[str, Any]], metrics: Sequence[str]
+) -> tuple[dict[str, bool], list[str]]:
+    """Return whether greater values of each metric are better, where that is known, and notes on it."""
+    run = logs[0].run
+    results = results_of_run(file.path, str(run)) if file.path.is_dir() else result_beside(file, run)
+    tasks = [log.task for log in logs if log.task is not None]
+    found = declared_directions(results, tasks, metrics, file.origin)
+    notes = []
+    for name in metrics:
+        if holds_log_likelihoods(name, samples):
+            found[name] = True
+            notes.append(f"`{name}` is the log-likelihood of each target in this log, so greater is better")
+    return found, notes
 
 
 def _log(file: SourceFile) -> _Log:
@@ -104,7 +136,7 @@ def _log(file: SourceFile) -> _Log:
 
 def _logs_of_run(folder: SourceFile) -> list[_Log]:
     paths = _visible(folder.path)
-    others = [path.name for path in paths if not _is_log(path) and not _is_result(path)]
+    others = [path.name for path in paths if not _is_log(path) and not is_result(path)]
     if others:
         raise SourceError(
             f"`{folder.origin}` contains samples of lm-evaluation-harness and other files: {listed(others)}",
@@ -153,13 +185,6 @@ def _is_log(path: Path) -> bool:
     return path.is_file() and _recognises_file(SourceFile(path))
 
 
-def _is_result(path: Path) -> bool:
-    if path.is_dir():
-        return False
-    document = SourceFile(path).document if path.suffix == ".json" else None
-    return has_members(document, "results", "configs")
-
-
 def _recognises_file(file: SourceFile) -> bool:
     if file.first_record is not None:
         return file.first_record.keys() >= _MARKS
@@ -169,9 +194,40 @@ def _recognises_file(file: SourceFile) -> bool:
 
 
 def _recognises(file: SourceFile) -> bool:
-    if file.path.is_dir():
-        return any(_is_log(path) for path in _visible(file.path))
-    return _recognises_file(file)
+    return _holds_logs(file.path) if file.path.is_dir() else _recognises_file(file)
+
+
+def _holds_logs(folder: Path) -> bool:
+    try:
+        return any(_is_log(path) for path in _visible(folder))
+    except OSError:
+        return False
+
+
+def _runs_within(folder: Path) -> list[Path]:
+    """Return the subfolders with samples: the harness makes one for each model in its output path."""
+    if not folder.is_dir():
+        return []
+    return [path for path in _visible(folder) if path.is_dir() and _holds_logs(path)]
+
+
+def _read_output(file: SourceFile) -> ExampleTable:
+    """Read the only run in an output path of the harness; raise SourceError if there are several."""
+    runs = [f"{file.origin.rstrip('/')}/{path.name}" for path in _runs_within(file.path)]
+    if len(runs) > 1:
+        raise SourceError(
+            f"`{file.origin}` has samples of lm-evaluation-harness in {len(runs)} subfolders, {listed(runs)};"
+            " expected one run",
+            hint="name one of the subfolders.",
+        )
+    return read_lm_eval(SourceFile(_runs_within(file.path)[0], runs[0], file.part))
 
 
 LM_EVAL = Source("lm-eval", "lm-evaluation-harness samples", _recognises, read_lm_eval, part="filter")
+LM_EVAL_OUTPUT = Source(
+    "lm-eval-output",
+    LM_EVAL.title,
+    lambda file: bool(_runs_within(file.path)),
+    _read_output,
+    part="filter",
+)

@@ -24,6 +24,7 @@ from mlflow import MlflowClient
 from mlflow.entities import AssessmentError, Feedback, Run, Trace
 
 from trackperm.errors import SourceError, TrackerError
+from trackperm.messages import amount
 from trackperm.tables.table import ExampleTable
 from trackperm.trackers.mlflow.store import Store
 from trackperm.trackers.references import TrackedRun
@@ -212,7 +213,7 @@ def _column(scorer: str, feedback: Sequence[Sequence[Feedback]]) -> tuple[list[A
         notes.append(f"scorer `{scorer}` has a value for each example, though {failure}")
     if several := sum(len(of_one) > 1 for of_one in given):
         how = "averaged, as MLflow does" if is_numeric else "and the first is used"
-        notes.append(f"scorer `{scorer}` has several values for {several:,} examples, {how}")
+        notes.append(f"scorer `{scorer}` has several values for {amount(several, 'example')}, {how}")
     return values, notes
 
 

@@ -11,8 +11,8 @@ from mlflow.entities import Run
 from mlflow.exceptions import MlflowException
 
 from trackperm.errors import InputError, NoSuchAliasError
-from trackperm.trackers.history import RunRecord
-from trackperm.trackers.mlflow.store import Store, moment
+from trackperm.trackers.history import Aliased, RunRecord
+from trackperm.trackers.mlflow.store import FAILED_STATUSES, Store, moment
 from trackperm.trackers.mlflow.write import STATE_TAG
 from trackperm.trackers.publication import KIND_TAG, LoggedComparison
 from trackperm.trackers.references import TrackedRun
@@ -25,7 +25,6 @@ _VERSION = re.compile(r"models:/([^@/:]+)/([0-9]+)")
 _ABSENT = ("RESOURCE_DOES_NOT_EXIST", "NOT_FOUND", "INVALID_PARAMETER_VALUE")
 _GOING = ("RUNNING", "SCHEDULED")
 _FEW = 50  # runs of the first page, which nearly always contains the newest match
-_FAILED = ("FAILED", "KILLED")
 
 
 class MlflowHistory:
@@ -58,7 +57,7 @@ class MlflowHistory:
         found = self._search(experiment_id, wanted, "DESC", per_page=_FEW)
         return next((each for each in found if each.run.reference != own and each.has(tags, name)), None)
 
-    def aliased(self, alias: str) -> TrackedRun:
+    def aliased(self, alias: str) -> Aliased:
         """Find the run that made the model version ``models:/NAME@ALIAS`` or ``models:/NAME/VERSION``."""
         by_alias, by_number = _ALIAS.fullmatch(alias), _VERSION.fullmatch(alias)
         if by_alias is None and by_number is None:
@@ -93,9 +92,9 @@ class MlflowHistory:
                     f"{what} was made by run `{version.run_id}`, which is deleted",
                     hint=f"`mlflow runs restore --run-id {version.run_id}` restores it.",
                 )
-            return self._store.tracked(run)
+            return Aliased(self._store.tracked(run))
 
-    def champion(self, model: str) -> TrackedRun:
+    def champion(self, model: str) -> Aliased:
         """Find the run that made the version of a registered model with the alias ``champion``."""
         return self.aliased(f"models:/{model}@champion")
 
@@ -138,7 +137,7 @@ class MlflowHistory:
             # a run that was resumed still has the time at which it ended before
             ended=None if run.info.status in _GOING else moment(run.info.end_time),
             is_finished=run.info.status == "FINISHED" and run.info.lifecycle_stage == "active",
-            is_failed=run.info.status in _FAILED,
+            is_failed=run.info.status in FAILED_STATUSES,
         )
 
 

@@ -65,6 +65,15 @@ def logged_files(store: Store, run: TrackedRun) -> dict[str, bytes]:
     return found
 
 
+def logged_tables(store: Store, run: TrackedRun) -> dict[str, bytes]:
+    """Download the tables that the page of a comparison shows, by name: JSON files outside all folders."""
+    run_id = run.reference.locator
+    with store.calls(f"downloading the tables of comparison `{run.reference}`") as client:
+        paths = [str(info.path) for info in client.list_artifacts(run_id) if not info.is_dir]
+        tables = [path for path in paths if path.endswith(".json")]
+        return {path.removesuffix(".json"): downloaded(client, run_id, path) for path in tables}
+
+
 def _paths(client: MlflowClient, run_id: str) -> Iterator[str]:
     for info in client.list_artifacts(run_id, _FOLDER):
         if not info.is_dir and posixpath.dirname(info.path) == _FOLDER:

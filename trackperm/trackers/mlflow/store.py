@@ -31,6 +31,9 @@ from trackperm.trackers.failures import Advice, causes, missing_library
 from trackperm.trackers.references import RunReference, TrackedRun
 
 _DATABASES = ("sqlite", "postgresql", "mysql", "mssql")
+FAILED_STATUSES = {"FAILED": "failed", "KILLED": "was killed"}
+"""Statuses of runs that did not end well, and how notes say so."""
+
 _STATUS = {"UNAUTHENTICATED": 401, "CUSTOMER_UNAUTHORIZED": 401, "PERMISSION_DENIED": 403}
 _ENVIRONMENT = threading.RLock()
 _PAGE = 1000

@@ -38,9 +38,10 @@ from trackperm.trackers.mlflow.read_back import (
     logged_comparison,
     logged_comparisons,
     logged_files,
+    logged_tables,
 )
 from trackperm.trackers.mlflow.statistics import store_statistic, stored_statistics
-from trackperm.trackers.mlflow.store import Store, moment
+from trackperm.trackers.mlflow.store import FAILED_STATUSES, Store, moment
 from trackperm.trackers.mlflow.view import SavedView, set_up_view
 from trackperm.trackers.mlflow.write import write_comparison
 from trackperm.trackers.predictions import Predictions
@@ -86,7 +87,7 @@ class MlflowTracker:
     def find(self, locator: str) -> TrackedRun:
         """Find the run that `locator` names; comparisons and deleted runs are refused."""
         if locator.startswith("models:/"):
-            return self.history().aliased(locator)
+            return self.history().aliased(locator).run
         run = self._named(locator) if "/" in locator else self._identified(locator)
         if run.info.lifecycle_stage != "active":
             raise InputError(
@@ -110,18 +111,12 @@ class MlflowTracker:
         else:
             logged = TableArtifact(path) if path == TRACES else named_table(self._store, run, path)
         if logged.path == TRACES:
-            return self._with_datasets(read_evaluation(self._store, run), found)
+            return _with_facts(read_evaluation(self._store, run), found)
         with TemporaryDirectory(prefix="trackperm-") as folder:
             with self._store.calls(f"downloading `{logged.path}` of run `{run.reference}`") as client:
                 file = RunArtifacts(client, found).fetch(logged, folder)
             table = read_examples(file, origin=str(run.reference), part=part or None).loaded()
-        return self._with_datasets(as_evaluated(table, found.data.tags, logged.path), found)
-
-    @staticmethod
-    def _with_datasets(table: ExampleTable, found: Run) -> ExampleTable:
-        datasets = [] if found.inputs is None else found.inputs.dataset_inputs
-        names = sorted(f"{used.dataset.name} {used.dataset.digest}" for used in datasets)
-        return replace(table, facts={**table.facts, "dataset": ", ".join(names)}) if names else table
+        return _with_facts(as_evaluated(table, found.data.tags, logged.path), found)
 
     def tables(self, run: TrackedRun) -> list[str]:
         """List the artifacts of `run` that can hold per-example predictions."""
@@ -223,6 +218,10 @@ class MlflowTracker:
         """Read the artifacts of a comparison under ``trackperm/``, by path."""
         return logged_files(self._store, run)
 
+    def shown_tables(self, run: TrackedRun) -> dict[str, bytes]:
+        """Read the tables that the page of a comparison shows, by name, as JSON."""
+        return logged_tables(self._store, run)
+
     def runs(self, container: str) -> list[TrackedRun]:
         """List the finished runs of the experiment called `container`, oldest first."""
         return [record.run for record in self.history().finished(container)]
@@ -307,7 +306,7 @@ class MlflowTracker:
 
     def _runs_called(self, name: str, experiment_ids: list[str], *, comparisons: bool = False) -> list[Run]:
         """List the active runs of that name, newest first, without comparisons, or only these."""
-        quote = next((mark for mark in "'\"`" if mark not in name), None)
+        quote = next((mark for mark in "'\"" if mark not in name), None)
         if quote is None:
             raise InputError(
                 f"MLflow cannot search for a run called `{name}`", hint="name the run by its id."
@@ -320,3 +319,13 @@ class MlflowTracker:
         with self._store.calls("listing runs") as client:
             runs = client.search_runs([experiment_id], max_results=_PAGE)
         return [run.info.run_name for run in runs if is_comparison(run) == comparisons]
+
+
+def _with_facts(table: ExampleTable, found: Run) -> ExampleTable:
+    """Add the input datasets of a run to its table, and a note if the run did not end well."""
+    datasets = [] if found.inputs is None else found.inputs.dataset_inputs
+    names = sorted(f"{used.dataset.name} {used.dataset.digest}" for used in datasets)
+    facts = {"dataset": ", ".join(names)} if names else {}
+    ended = FAILED_STATUSES.get(found.info.status)
+    notes = () if ended is None else (f"the run {ended}",)
+    return replace(table, facts={**table.facts, **facts}, notes=(*table.notes, *notes))

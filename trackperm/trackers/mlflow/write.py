@@ -17,6 +17,8 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -35,8 +37,9 @@ from trackperm.trackers.publication import (
     Publication,
     Published,
     RunTags,
+    beginning,
+    creation,
     is_safe_path,
-    now,
 )
 from trackperm.trackers.references import TrackedRun
 
@@ -51,6 +54,7 @@ MLflow's page that compares runs shows it where both runs have a file of that na
 
 _NAME = re.compile(r"[\w.\-:/ ]{1,250}")
 _MAX_VALUE = 8000  # characters at which MLflow silently truncates a tag
+_LATEST_RUNS = 1000  # more than are written at once, of which some have no time yet
 _METRICS_PER_REQUEST = 1000  # MLflow's limit
 
 
@@ -109,7 +113,8 @@ def write_comparison(
         with store.calls(doing, writes=True) as client:
             if not complete:
                 if CREATED_TAG not in run.data.tags:
-                    client.set_tag(run_id, CREATED_TAG, now())
+                    others = partial(_beginnings, client, publication, experiment_id)
+                    client.set_tag(run_id, CREATED_TAG, beginning(publication.begun_after, others))
                 _write(client, run, content)
             for tagged, tags in run_tags:
                 _tag(client, tagged.reference.locator, tags)
@@ -196,6 +201,17 @@ def _find(client: MlflowClient, publication: Publication, experiment_id: str) ->
     )
     done = [run for run in runs if run.data.tags.get(STATE_TAG) == DONE]
     return next(iter([*done, *runs]), None)
+
+
+def _beginnings(client: MlflowClient, publication: Publication, experiment_id: str) -> list[datetime | None]:
+    """Return the latest times at which publications on the same test set were begun."""
+    runs = client.search_runs(
+        [experiment_id],
+        filter_string=f"tags.`{TEST_SET_TAG}` = '{publication.tags.get(TEST_SET_TAG, '')}'",
+        max_results=_LATEST_RUNS,
+        order_by=[f"tags.`{CREATED_TAG}` DESC"],
+    )
+    return [creation(run.data.tags) for run in runs]
 
 
 def _first_tags(publication: Publication, candidate: TrackedRun | None) -> dict[str, str]:

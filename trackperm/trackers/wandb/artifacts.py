@@ -26,6 +26,7 @@ from trackperm.tables.table import ExampleTable
 from trackperm.tables.wandb.logged_tables import (
     JOINED_SUFFIX,
     TABLE_SUFFIX,
+    Likelihood,
     LoggedTable,
     choose,
     holds_predictions,
@@ -42,6 +43,13 @@ from trackperm.trackers.wandb.store import Store
 _ARTIFACT = re.compile(r"[^/:]+/[^/:]+/[^/:]+:[^/:]+")
 _SERVER_ARTIFACT = "wandb-artifact://"
 _INCREMENTS = "wandb-run-incremental-table"
+FAILED_STATES = {
+    "crashed": "crashed",
+    "failed": "failed",
+    "killed": "was killed",
+    "preempted": "was preempted",
+}
+"""States of runs that did not end well, and how notes say so."""
 
 
 def is_artifact(locator: str) -> bool:
@@ -54,15 +62,28 @@ def find_artifact(store: Store, locator: str) -> TrackedRun:
 
     Raise InputError if the artifact does not exist.
     """
-    with store.calls(f"looking up artifact `wandb:{locator}`") as api:
-        if not api.artifact_exists(locator):
+    with store.calls(f"looking up artifact `wandb:{locator}`"):
+        artifact = store.artifact_or_none(locator)
+        if artifact is None:
             raise InputError(
                 f"W&B at `{store.base_url}` has no artifact `{locator}`",
                 hint="write `wandb:<entity>/<project>/<name>:<version or alias>`, as its page shows it.",
             )
-        artifact = api.artifact(locator)
-        container, _, name = _full_name(artifact).rpartition("/")
-        return TrackedRun(RunReference("wandb", f"{container}/{name}"), name, container, artifact.url)
+        return _as_run(artifact)
+
+
+def with_predictions(store: Store, artifact: Any) -> TrackedRun | None:
+    """Return an artifact that is read in place of a run; None if it holds no predictions, as a model does."""
+    if not holds_predictions(artifact.type):
+        return None
+    found = _as_run(artifact)
+    tables = _LoggedArtifact(store, found).tables()
+    return found if any(table.likelihood is Likelihood.TABLE for table in tables) else None
+
+
+def _as_run(artifact: Any) -> TrackedRun:
+    container, _, name = _full_name(artifact).rpartition("/")
+    return TrackedRun(RunReference("wandb", f"{container}/{name}"), name, container, artifact.url)
 
 
 def read_run(
@@ -70,12 +91,14 @@ def read_run(
 ) -> tuple[ExampleTable, tuple[str, ...]]:
     """Read the per-example table of a run, or of an artifact that :func:`find_artifact` returned.
 
-    `choice` is the key under which the table was logged, or ``<artifact>[:<version>]/<file>``; the file alone
-    in an artifact. ``::PART`` may follow. Return the table, and the versions of artifacts from which it was
-    read. Raise SourceError if several tables could be meant, the file is not a table, or W&B truncated it.
+    `choice` is the key under which the table was logged, or ``<artifact>[:<version>]/<file>``; in an artifact
+    its name may be left out. ``::PART`` may follow. Return the table, and the versions of the artifacts that
+    it was read from. Raise SourceError if several tables could be meant, the file is not a table, or W&B
+    truncated it.
     """
     if is_artifact(run.reference.locator):
         logged: _Logged = _LoggedArtifact(store, run)
+        choice = None if choice is None else _within(run, choice)
         called = f"artifact `{run.reference}`"
     else:
         logged = _LoggedByRun(store, run, choice)
@@ -87,6 +110,16 @@ def read_run(
         read = read_table(table, Path(folder), str(run.reference), detect_format, part).loaded()
     read = replace(read, facts={**read.facts, **logged.facts()}, notes=(*read.notes, *logged.notes()))
     return read, tuple(dict.fromkeys(logged.used))
+
+
+def _within(artifact: TrackedRun, choice: str) -> str | None:
+    """Return the file in an artifact that ``<artifact>/<file>`` names; None for the artifact alone."""
+    collection = artifact.name.partition(":")[0]
+    for name in (artifact.name, collection):
+        if choice == name:
+            return None
+        choice = choice.removeprefix(f"{name}/")
+    return choice
 
 
 class _Logged:
@@ -201,9 +234,9 @@ class _LoggedByRun(_Logged):
         return [*keys, *(f"artifact {name}" for name in self._of_others())]
 
     def notes(self) -> list[str]:
-        """Note that the run crashed or failed."""
+        """Note that the run did not end well."""
         state = self._found.state
-        return [f"the run {state}"] if state in ("crashed", "failed") else []
+        return [f"the run {FAILED_STATES[state]}"] if state in FAILED_STATES else []
 
     def _creator(self) -> Any:
         return self._found

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any, ClassVar
 
 from trackperm.errors import InputError, NoSuchAliasError
-from trackperm.trackers.history import RunRecord
+from trackperm.trackers.history import Aliased, RunRecord
 from trackperm.trackers.publication import LoggedComparison
 from trackperm.trackers.references import TrackedRun
+from trackperm.trackers.wandb.artifacts import FAILED_STATES, is_artifact, with_predictions
 from trackperm.trackers.wandb.offline import has_crashed, is_offline_run
 from trackperm.trackers.wandb.runs import is_comparison, require_project
 from trackperm.trackers.wandb.store import Store
 
 _ALIAS = re.compile(r"([^/:]+/){1,2}[^/:]+:[^/:]+")
-_FAILED = ("failed", "crashed", "killed")
 REGISTRY = "wandb-registry-model"
 """Project of an organization's registered models."""
 
@@ -41,8 +42,18 @@ class WandbHistory:
                 f"run `{run.reference}` is offline, so earlier runs cannot be searched",
                 hint="`wandb sync` uploads it; `baseline: {run: ...}` names a baseline.",
             )
+        if is_artifact(run.reference.locator):
+            return self._of_artifact(run)
         with self._store.calls(f"looking up run `{run.reference}`"):
             return self._record(self._store.fresh_api().run(run.reference.locator))
+
+    def _of_artifact(self, artifact: TrackedRun) -> RunRecord:
+        """Read the state of the run that logged an artifact; one that no run logged is finished."""
+        with self._store.calls(f"looking up the run of artifact `{artifact.reference}`"):
+            found = self._store.fresh_api().artifact(artifact.reference.locator).logged_by()
+            if found is None:
+                return RunRecord(artifact, {}, None, None, is_finished=True, is_failed=False)
+            return replace(self._record(found), run=artifact)
 
     def finished(self, container: str, since: datetime | None = None) -> list[RunRecord]:
         """List the finished runs of a project, oldest first, without those that trackperm logged."""
@@ -62,29 +73,25 @@ class WandbHistory:
                 return each
         return None
 
-    def aliased(self, alias: str) -> TrackedRun:
-        """Find the run that logged the artifact ``ENTITY/PROJECT/NAME:ALIAS``."""
+    def aliased(self, alias: str) -> Aliased:
+        """Find the artifact ``ENTITY/PROJECT/NAME:ALIAS``, and the run that logged it."""
         locator = alias.removeprefix("wandb:")
         with self._store.calls(f"looking up artifact `wandb:{locator}`"):
             if _ALIAS.fullmatch(locator) is None:
                 raise _no_alias(locator)
-            api = self._store.fresh_api()
-            try:
-                exists = api.artifact_exists(locator)
-            except ValueError as error:  # the name cannot be that of an artifact
-                raise _no_alias(locator) from error
-            if not exists:
+            artifact = self._store.artifact_or_none(locator)
+            if artifact is None:
                 raise NoSuchAliasError(
                     f"W&B at `{self._store.base_url}` has no artifact `{locator}`",
                     hint="write `ENTITY/PROJECT/NAME:ALIAS`, as its page shows it.",
                 )
-            run = api.artifact(locator).logged_by()
+            run = artifact.logged_by()
             if run is None:
                 raise InputError(f"the artifact `wandb:{locator}` was not logged by a run")
-            return self._store.tracked(run)
+            return Aliased(self._store.tracked(run), with_predictions(self._store, artifact))
 
-    def champion(self, model: str) -> TrackedRun:
-        """Find the run that logged the version of a registered model with the alias ``champion``."""
+    def champion(self, model: str) -> Aliased:
+        """Find the version of a registered model with the alias ``champion``, and the run that logged it."""
         return self.aliased(f"{model if '/' in model else f'{REGISTRY}/{model}'}:champion")
 
     def holds(self, container: str, run: TrackedRun) -> bool:
@@ -124,7 +131,7 @@ class WandbHistory:
             started=_moment(run.created_at),
             ended=_moment(getattr(run, "heartbeat_at", None)) if run.state != "running" else None,
             is_finished=run.state == "finished",
-            is_failed=run.state in _FAILED,
+            is_failed=run.state in FAILED_STATES,
         )
 
 

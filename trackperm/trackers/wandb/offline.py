@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,9 @@ from trackperm.trackers.publication import (
     logged_by_trackperm,
 )
 from trackperm.trackers.references import RunReference, TrackedRun
+
+TABLE_TYPE = "table-file"
+"""Type of the entries of tables in summaries."""
 
 _QUIET_SECONDS = 1.0  # a log that did not change for this long is complete, or its writer is gone
 _MOST_SECONDS = 5.0  # longest wait for the end of a log, which a killed run never writes
@@ -65,14 +69,39 @@ def offline_comparison(locator: str) -> LoggedComparison:
     Raise InputError if its log is empty or unreadable, or the run is not a comparison.
     """
     folder = _open(locator)
+    return replace(_described(folder, locator), metrics=_metrics(folder))
+
+
+def _described(folder: RunFolder, locator: str) -> LoggedComparison:
     if not _is_ours(folder.log):
         raise InputError(f"run `wandb:{locator}` is not a comparison; expected a run that trackperm logged")
     tags = tags_of_config(folder.log.config)
     created = creation(tags)
-    is_beginning = created is None and _is_recent(folder.path)
     return LoggedComparison(
-        _tracked(folder), created, folder.log.exit_code == 0, tags, is_beginning=is_beginning
+        _tracked(folder),
+        created,
+        folder.log.exit_code == 0,
+        tags,
+        is_beginning=created is None and _is_recent(folder.path),
+        labels=folder.log.tags,
     )
+
+
+def _metrics(folder: RunFolder) -> dict[str, float] | None:
+    """Read the numbers in the summary of a comparison, whose log is short; None with several logs."""
+    logs = list(folder.path.glob("run-*.wandb"))
+    if len(logs) != 1:
+        return None
+    return numbers_of_summary(read_run_log(logs[0], folder.origin, with_summary=True).summary)
+
+
+def numbers_of_summary(summary: Mapping[str, Any]) -> dict[str, float]:
+    """Return the metrics of a comparison, which are in the summary of its run beside wandb's own entries."""
+    return {
+        name: float(value)
+        for name, value in summary.items()
+        if isinstance(value, int | float) and not name.startswith("_")
+    }
 
 
 def _tracked(folder: RunFolder) -> TrackedRun:
@@ -100,7 +129,7 @@ def offline_comparisons(folder: Path, test_set: str | None) -> list[LoggedCompar
     found = []
     for path in folders_of_comparisons(folder):
         try:
-            comparison = offline_comparison(str(path))
+            comparison = _described(_open(str(path)), str(path))
         except InputError:  # not a comparison, or one whose log is still empty
             if _is_recent(path):
                 run = TrackedRun(RunReference("wandb", str(path.resolve())), path.name, "")
@@ -126,6 +155,17 @@ def offline_files(run: TrackedRun) -> dict[str, bytes]:
         raise SourceError(f"comparison `{run.reference}` was interrupted before its files were written")
     paths = [path for path in results[-1].entries if path.startswith("trackperm/")]
     return {path: folder.staged(results[-1], path).read_bytes() for path in paths}
+
+
+def offline_tables(run: TrackedRun) -> dict[str, bytes]:
+    """Read the tables that the run of a comparison shows, by key, as JSON; missing files are left out."""
+    folder = _open(run.reference.locator, str(run.reference))
+    paths = {
+        key: folder.path / "files" / str(entries[-1].get("path", ""))
+        for key, entries in folder.log.media.items()
+        if entries[-1].get("_type") == TABLE_TYPE
+    }
+    return {key: path.read_bytes() for key, path in paths.items() if path.is_file()}
 
 
 def tags_of_config(config: Mapping[str, Any]) -> dict[str, str]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from trackperm.errors import SourceError
@@ -14,7 +17,7 @@ from trackperm.trackers.publication import (
     is_recent,
 )
 from trackperm.trackers.references import TrackedRun
-from trackperm.trackers.wandb.offline import tags_of_config
+from trackperm.trackers.wandb.offline import TABLE_TYPE, numbers_of_summary, tags_of_config
 from trackperm.trackers.wandb.runs import find_comparison, is_complete, list_comparisons
 from trackperm.trackers.wandb.store import Store, downloaded
 from trackperm.trackers.wandb.write import newest_result
@@ -57,14 +60,30 @@ def logged_files(store: Store, run: TrackedRun) -> dict[str, bytes]:
         return {path: downloaded(result, path) for path in paths}
 
 
+def logged_tables(store: Store, run: TrackedRun) -> dict[str, bytes]:
+    """Download the tables that the run of a comparison shows, by key, as JSON; missing files are left out."""
+    with (
+        store.calls(f"downloading the tables of comparison `{run.reference}`"),
+        TemporaryDirectory(prefix="trackperm-") as folder,
+    ):
+        found = store.run_or_none(run.reference.locator)
+        files = {} if found is None else {file.name: file for file in found.files()}
+        paths = {
+            key: str(entry.get("path", ""))
+            for key, entry in ({} if found is None else dict(found.summary_metrics)).items()
+            if isinstance(entry, Mapping) and entry.get("_type") == TABLE_TYPE
+        }
+        for path in {*paths.values()} & {*files}:
+            files[path].download(root=folder, replace=True).close()
+        return {key: Path(folder, path).read_bytes() for key, path in paths.items() if path in files}
+
+
 def _logged(store: Store, run: Any) -> LoggedComparison:
     tags = tags_of_config(run.config)
-    metrics = {
-        name: float(value)
-        for name, value in dict(run.summary_metrics).items()
-        if isinstance(value, int | float) and not name.startswith("_")
-    }
+    metrics = numbers_of_summary(dict(run.summary_metrics))
     created = creation(tags)
     begun = creation({CREATED_TAG: str(run.created_at).replace("Z", "+00:00")})
     is_beginning = created is None and begun is not None and is_recent(begun)
-    return LoggedComparison(store.tracked(run), created, is_complete(run), tags, metrics, is_beginning)
+    return LoggedComparison(
+        store.tracked(run), created, is_complete(run), tags, metrics, is_beginning, labels=tuple(run.tags)
+    )

@@ -19,7 +19,7 @@ from typing import Any
 import requests
 import wandb
 
-from trackperm.errors import NotConfiguredError, TrackerError, TrackpermError
+from trackperm.errors import InputError, NotConfiguredError, TrackerError, TrackpermError
 from trackperm.messages import without_credentials, without_secrets
 from trackperm.storage import is_full, no_room_for_temporary_files
 from trackperm.trackers.failures import Advice, causes, missing_library
@@ -34,6 +34,8 @@ _SILENCE = (requests.ConnectionError, requests.Timeout, TimeoutError, Connection
 _FORBIDDEN = re.compile(r"permission denied|forbidden|\b403\b", re.IGNORECASE)
 _IN_USE = "is in use"
 _NOT_FOUND = ("Could not find run", "Could not find project")
+_NO_ARTIFACT = re.compile(r"artifact (membership )?'.*' not found in", re.IGNORECASE)
+_NO_PROJECT = re.compile(r"project '.*' not found (?:under|in) entity")
 UPLOAD_SECONDS = 300  # for an artifact, which is small
 SETTLING_SECONDS = (0.0, 0.1, 0.4, 1.5, 3.0, 5.0)
 """Pauses between attempts to read back what was written, which a server may take a moment to show."""
@@ -123,6 +125,25 @@ class Store:
         except (wandb.Error, ValueError) as error:
             if str(error).startswith(_NOT_FOUND):
                 return None
+            raise
+
+    def artifact_or_none(self, name: str) -> Any:
+        """Read the artifact ``entity/project/name:version`` as it is now; None if its project has none.
+
+        Raise InputError if there is no such project, which W&B also says of those that one may not read, and
+        any other refusal, which :meth:`wandb.Api.artifact_exists` takes for a no.
+        """
+        try:
+            return self.fresh_api().artifact(name)
+        except (wandb.Error, ValueError) as error:
+            if _NO_ARTIFACT.match(str(error)):
+                return None
+            if _NO_PROJECT.match(str(error)):
+                raise InputError(
+                    f"W&B at `{self.base_url}` has no artifact `{name}`: its project does not exist, or this"
+                    " API key may not read it",
+                    hint="write `ENTITY/PROJECT/NAME:ALIAS`, as its page shows it.",
+                ) from error
             raise
 
     def tracked(self, run: Any) -> TrackedRun:

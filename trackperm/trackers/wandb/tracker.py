@@ -26,6 +26,7 @@ from trackperm.trackers.wandb.offline import (
     offline_comparisons,
     offline_files,
     offline_runs,
+    offline_tables,
     read_offline_run,
 )
 
@@ -199,6 +200,14 @@ class WandbTracker:
         with _wandb():
             from trackperm.trackers.wandb.read_back import logged_files
         return logged_files(self._store, run)
+
+    def shown_tables(self, run: TrackedRun) -> dict[str, bytes]:
+        """Read the tables that the page of a comparison shows, by name, as JSON."""
+        if _is_offline(run.reference.locator):
+            return offline_tables(run)
+        with _wandb():
+            from trackperm.trackers.wandb.read_back import logged_tables
+        return logged_tables(self._store, run)
 
     def runs(self, container: str) -> list[TrackedRun]:
         """List the finished runs of ``<entity>/<project>``, or the offline runs in a folder."""

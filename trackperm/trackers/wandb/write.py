@@ -13,22 +13,34 @@ import hashlib
 import os
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import wandb
 
-from trackperm.errors import TrackerError
+from trackperm.errors import SourceError, TrackerError
 from trackperm.tables.wandb.run_folder import manifest_digest
 from trackperm.tables.wandb.run_log import read_run_log
 from trackperm.trackers.environment import environment
-from trackperm.trackers.publication import CREATED_TAG, GROUP, KINDS, Publication, Published, now
+from trackperm.trackers.publication import (
+    CREATED_TAG,
+    GROUP,
+    KINDS,
+    TEST_SET_TAG,
+    Publication,
+    Published,
+    beginning,
+    creation,
+)
 from trackperm.trackers.references import RunReference, TrackedRun
 from trackperm.trackers.wandb.charts import presets_in
 from trackperm.trackers.wandb.content import Content
-from trackperm.trackers.wandb.offline import folders_of_comparisons
-from trackperm.trackers.wandb.runs import UNFINISHED
+from trackperm.trackers.wandb.offline import folders_of_comparisons, tags_of_config
+from trackperm.trackers.wandb.runs import UNFINISHED, list_comparisons
 from trackperm.trackers.wandb.store import (
     SETTLING_SECONDS,
     UPLOAD_SECONDS,
@@ -72,7 +84,9 @@ def write_online(
                 **_initial_options(content),
             )
             with ended(started) as run:
-                _record_start(run, None if before is None else before.config.get(CREATED_TAG))
+                created = None if before is None else before.config.get(CREATED_TAG)
+                others = partial(_beginnings, store, container, publication)
+                _record_start(run, created or beginning(publication.begun_after, others))
                 for name in used:
                     run.use_artifact(name)
                 result = run.log_artifact(content.artifact(_subfolder(folder, "files")))
@@ -122,7 +136,9 @@ def write_offline(
                 **_initial_options(content),
             )
             with ended(started) as run:
-                _record_start(run, min(filter(None, map(_created_offline, earlier)), default=None))
+                created = min(filter(None, map(_created_offline, earlier)), default=None)
+                others = partial(_beginnings_offline, folder)
+                _record_start(run, created or beginning(publication.begun_after, others))
                 run.log_artifact(content.artifact(_subfolder(scratch, "files")))
                 run.log(content.media(_subfolder(scratch, "media")))
                 run.summary.update(dict(content.summary))
@@ -142,9 +158,24 @@ def write_offline(
     raise TrackerError(f"W&B did not store what was written to `{written}`: {', '.join(differences)}")
 
 
-def _record_start(run: Any, created: str | None) -> None:
-    """Record when writing began; a run that was begun before keeps its time."""
-    run.config.update({CREATED_TAG: created or now()}, allow_val_change=True)
+def _record_start(run: Any, created: str) -> None:
+    run.config.update({CREATED_TAG: created}, allow_val_change=True)
+
+
+def _beginnings(store: Store, container: str, publication: Publication) -> list[datetime | None]:
+    """Return the times at which publications on the same test set were begun."""
+    found = [tags_of_config(run.config) for run in list_comparisons(store, container, KINDS)]
+    test_set = publication.tags.get(TEST_SET_TAG)
+    return [creation(tags) for tags in found if tags.get(TEST_SET_TAG) == test_set]
+
+
+def _beginnings_offline(folder: Path) -> list[datetime | None]:
+    """Return the times at which the publications in `folder` were begun, on whichever test set."""
+    found = []
+    for path in folders_of_comparisons(folder):
+        with suppress(SourceError, OSError):  # another process may be writing its first record
+            found.append(creation({CREATED_TAG: _created_offline(path) or ""}))
+    return found
 
 
 def _initial_options(content: Content) -> dict[str, Any]:

@@ -1,0 +1,127 @@
+"""Metrics whose log declares whether greater values are better, against the direction of their names."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from support.eval_logs import lm_eval_sample, write_json, write_lines
+from support.example_tables import table
+
+import trackperm
+from trackperm.comparison import Question
+from trackperm.comparison.log_metrics import lost_metrics, own_metrics
+from trackperm.errors import InputError
+from trackperm.statistic import Statistic
+from trackperm.tables.table import ExampleTable
+
+RUN = "2026-01-01T00-00-00.000000"
+N = 50
+
+
+def log(folder: Path, metric: str, n_ones: int, declared: bool | None) -> Path:
+    """The folder of a run with a metric of 0 and 1."""
+    folder.mkdir()
+    samples = []
+    for i in range(N):
+        sample = lm_eval_sample(i, 0.0, metrics=[metric], **{metric: float(i < n_ones)})
+        del sample["exact_match"]
+        samples.append(sample)
+    write_lines(folder / f"samples_pairs_{RUN}.jsonl", samples)
+    if declared is not None:
+        directions = {"pairs": {metric: declared}}
+        document = {"results": {}, "configs": {}, "higher_is_better": directions}
+        write_json(folder / f"results_{RUN}.json", document)
+    return folder
+
+
+def scores(declared: bool | None, metric: str = "quality", origin: str = "run") -> ExampleTable:
+    found = table(origin, id=[1, 2, 3], **{metric: [0.0, 1.0, 0.0]})
+    directions = {} if declared is None else {metric: declared}
+    return replace(found, metrics={metric: metric}, greater_is_better=directions)
+
+
+def mean_of(*tables: ExampleTable) -> Statistic:
+    (found,) = own_metrics(tables)
+    return found
+
+
+@pytest.mark.parametrize(("metric", "declared"), [("pct_stereotype", False), ("likelihood_diff", False)])
+def test_fewer_are_better_if_the_results_say_so(tmp_path: Path, metric: str, declared: bool) -> None:
+    """By its name alone, `likelihood_diff` has a verdict of the opposite direction."""
+    old, new = (log(tmp_path / name, metric, n, declared) for name, n in (("old", 40), ("new", 15)))
+    found = trackperm.compare(old, new)
+    assert (found.baseline_score, found.candidate_score) == (0.8, 0.3)
+    assert str(found.verdict) == "better"
+    assert found.statistic.found == (f"direction: lower values of `{metric}` are better, by the log",)
+
+
+def test_an_open_name_is_compared_if_it_is_declared() -> None:
+    found = mean_of(scores(True, "toxicity"), scores(True, "toxicity"))
+    assert found.greater_is_better
+    assert found.found == ("direction: greater values of `toxicity` are better, by the log",)
+    with pytest.raises(InputError, match="`toxicity` does not show whether greater values are better"):
+        mean_of(scores(None, "toxicity"), scores(None, "toxicity"))
+
+
+def test_a_declaration_precedes_the_name_of_an_error() -> None:
+    assert mean_of(scores(True, "loss"), scores(True, "loss")).greater_is_better
+    assert not mean_of(scores(None, "loss"), scores(None, "loss")).greater_is_better
+
+
+def test_a_declaration_that_the_name_implies_is_not_said() -> None:
+    assert mean_of(scores(True), scores(True)).found == ()
+    assert mean_of(scores(False, "loss"), scores(False, "loss")).found == ()
+
+
+def test_one_run_declares_it_for_both() -> None:
+    assert not mean_of(scores(None), scores(False)).greater_is_better
+
+
+def test_runs_that_disagree_are_refused() -> None:
+    with pytest.raises(
+        InputError, match="greater values of `quality` are better by the log `a`, and lower ones by `b`"
+    ):
+        mean_of(scores(True, origin="a"), scores(False, origin="b"))
+
+
+@pytest.mark.parametrize("statistic", ["mean", "pass_at_1"])
+def test_statistics_of_which_more_is_better_are_refused(tmp_path: Path, statistic: str) -> None:
+    runs = [log(tmp_path / name, "pct_stereotype", 20, False) for name in ("old", "new")]
+    with pytest.raises(
+        InputError, match=rf"greater values of `{statistic}` are better, but the log declares"
+    ):
+        trackperm.compare(*runs, statistic)
+
+
+@pytest.mark.parametrize("statistic", ["mean", "pass_at_1"])
+def test_the_only_score_of_an_error_is_no_mean(tmp_path: Path, statistic: str) -> None:
+    """The column is called `score`, but the metric in it is an error."""
+    runs = [log(tmp_path / name, "error", 20, None) for name in ("old", "new")]
+    with pytest.raises(InputError, match=rf"greater values of `{statistic}` .* `error` has the name"):
+        trackperm.compare(*runs, statistic)
+
+
+def test_the_only_score_has_the_direction_of_its_metric(tmp_path: Path) -> None:
+    runs = [log(tmp_path / name, "wer", n, None) for name, n in (("old", 40), ("new", 15))]
+    found = trackperm.compare(*runs, metric="score")
+    assert str(found.verdict) == "better"
+    assert found.statistic.found == (
+        "direction: lower values of `score` are better, which has those of `wer`",
+    )
+
+
+@pytest.mark.parametrize(("option", "is_greater"), [("bad=1", False), ("bad=1.0", False)])
+def test_shares_of_ones(option: str, is_greater: bool) -> None:
+    runs = [scores(False, "bad"), scores(False, "bad")]
+    (found,) = Question(metrics=(option,)).statistics_of(runs)
+    assert found.greater_is_better == is_greater
+    with pytest.raises(InputError, match="leaves open whether more such examples are better"):
+        Question(metrics=("bad=0",)).statistics_of(runs)
+
+
+def test_a_declared_metric_that_the_candidate_lacks_is_lost() -> None:
+    other = scores(True, "quality")
+    assert lost_metrics(scores(False, "toxicity"), other) == ["toxicity"]
+    assert lost_metrics(scores(None, "toxicity"), other) == []

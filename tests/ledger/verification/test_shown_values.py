@@ -1,0 +1,235 @@
+"""What a tracker shows of a comparison is computed again, and what cannot be is said."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import polars as pl
+import pytest
+from support.comparisons import accuracy
+
+import trackperm
+from trackperm.comparison import Comparison, Slice, corrected
+from trackperm.ledger.comparison_publication import comparison_tags, evidence, metrics
+from trackperm.ledger.run_texts import comparison_name
+from trackperm.ledger.verification import Verification, verify_files
+from trackperm.report.rendered import shown_tables
+from trackperm.trackers.publication import KEY_TAG, LoggedComparison
+from trackperm.trackers.references import RunReference, TrackedRun
+
+DISCORDANT = "trackperm/discordant.parquet"
+
+
+def as_logged(comparison: Comparison, tags: Mapping[str, str] | None = None) -> LoggedComparison:
+    """Return the run of a comparison as a tracker with labels gives it."""
+    return LoggedComparison(
+        TrackedRun(RunReference("wandb", "team/digits/1"), comparison_name(comparison), "team/digits"),
+        created=None,
+        is_finished=True,
+        tags={KEY_TAG: comparison.key, **comparison_tags(comparison), **(tags or {})},
+        metrics=metrics(comparison),
+        labels=("trackperm", comparison.statistic.name, f"{comparison.marker} {comparison.verdict}"),
+    )
+
+
+def tables_of(comparison: Comparison) -> dict[str, bytes]:
+    return {name: table.finite().json() for name, table in shown_tables(comparison).items()}
+
+
+def failures(found: Verification) -> set[str]:
+    return {check.what for check in found.checks if not check.matches}
+
+
+@pytest.fixture(scope="module")
+def comparison() -> Comparison:
+    return accuracy(9, 1, both=20).with_second_opinions().with_studentized()
+
+
+def verified(comparison: Comparison, **changes: Any) -> Verification:
+    """Verify a comparison whose run has other values than were logged."""
+    tables = changes.pop("tables", tables_of(comparison))
+    tags = {**as_logged(comparison).tags, **changes.pop("tags", {})}
+    logged = replace(as_logged(comparison), tags=tags, **changes)
+    return verify_files(evidence(comparison), logged, tables)
+
+
+@pytest.mark.parametrize(
+    "name", ["alone", "with a margin", "corrected", "slice", "monte carlo", "f1 of texts"]
+)
+def test_everything_that_is_logged_matches(name: str):
+    found = {
+        "alone": lambda: accuracy(9, 1, both=20),
+        "with a margin": lambda: accuracy(9, 8, both=400, margin=0.05),
+        "corrected": lambda: corrected([accuracy(20, 4, both=10, neither=3), accuracy(9, 4)])[0],
+        "slice": lambda: replace(accuracy(5, 1), slice=Slice("language", "de", declared=True)),
+        "monte carlo": lambda: accuracy(12, 5, method="monte-carlo", n_samples=2000, seed=11),
+        "f1 of texts": lambda: trackperm.compare(*_texts(), "macro_f1").with_second_opinions(),
+    }[name]()
+    result = verified(found)
+    assert not failures(result)
+    assert {"name of the run", "table results", "table discordant"} <= {check.what for check in result.checks}
+
+
+def _texts() -> list[pl.DataFrame]:
+    label = list("abbbcaabcabcbb")
+    said = map(list, ("aabbccabcabcab", "abbbccaacabcbb"))
+    return [pl.DataFrame({"id": range(14), "label": label, "prediction": each}) for each in said]
+
+
+@pytest.mark.parametrize(
+    ("tag", "value"),
+    [
+        ("trackperm.studentized", "p=0.9, on the other side of 0.05"),
+        ("trackperm.second_opinions", "7, 7 of them on the other side of 0.05"),
+        ("trackperm.verdict", "▼ worse"),
+        ("trackperm.slice", "language = de"),
+    ],
+)
+def test_a_changed_tag_is_seen(comparison: Comparison, tag: str, value: str):
+    assert failures(verified(comparison, tags={tag: value})) == {f"tag {tag}"}
+
+
+@pytest.mark.parametrize("tag", ["trackperm.studentized", "trackperm.second_opinions"])
+def test_a_second_opinion_of_the_tags_alone_is_seen(tag: str):
+    """Regression: the opinion was deleted from the files, and its tag was not read."""
+    asked = accuracy(9, 1, both=20).with_second_opinions().with_studentized()
+    plain = accuracy(9, 1, both=20)
+    tags = {tag: comparison_tags(asked)[tag]}
+    found = verify_files(evidence(plain), as_logged(plain, tags), tables_of(plain))
+    assert failures(found) == {f"tag {tag}"}
+    found = verify_files(evidence(plain), as_logged(plain), tables_of(asked))
+    assert failures(found) == {"table second_opinions"}
+
+
+def test_a_metric_that_is_not_of_this_comparison_is_seen(comparison: Comparison):
+    found = verified(comparison, metrics={**metrics(comparison), "f1/p_value": 1e-9})
+    assert failures(found) == {"metric f1/p_value"}
+
+
+def test_another_name_and_other_labels_are_seen(comparison: Comparison):
+    name = "candidate beats baseline in accuracy, p 1e-99"
+    run = replace(as_logged(comparison).run, name=name)
+    assert failures(verified(comparison, run=run)) == {"name of the run"}
+    for labels in (("trackperm", "accuracy", "▼ worse"), ("trackperm", "accuracy")):
+        assert failures(verified(comparison, labels=labels)) == {"verdict among the labels"}
+    own = verified(comparison, labels=("trackperm", "accuracy", "▲ better", "for the paper"))
+    assert own.matches
+    assert "not verified: the labels `for the paper`" in own.notes
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "value", "seen_as"),
+    [
+        ("results", "p_value", "0.99", "table results, row 1, p_value"),
+        ("results", "verdict", "▼ worse", "table results, row 1, verdict"),
+        ("results", "difference", -0.5, "table results, row 1, difference"),
+        ("discordant", "baseline.correct", 1, "table discordant, row 1, baseline.correct"),
+        ("second_opinions", "overturns", True, "table second_opinions, row 1, overturns"),
+    ],
+)
+def test_a_changed_cell_of_a_table_is_seen(
+    comparison: Comparison, table: str, column: str, value: object, seen_as: str
+):
+    tables = tables_of(comparison)
+    parsed = json.loads(tables[table])
+    place = parsed["columns"].index(column)
+    assert parsed["data"][0][place] != value
+    parsed["data"][0][place] = value
+    assert failures(verified(comparison, tables={**tables, table: json.dumps(parsed).encode()})) == {seen_as}
+
+
+@pytest.mark.parametrize(
+    ("content", "seen_as"),
+    [
+        (b"{", "table results"),
+        (b'{"columns": ["p_value"], "data": [["0.99"]]}', "columns of table results"),
+        (b'{"columns": [], "data": [[1]]}', "table results"),
+        (None, "table results"),
+    ],
+)
+def test_a_table_that_is_damaged_or_missing_is_seen(
+    comparison: Comparison, content: bytes | None, seen_as: str
+):
+    tables = {**tables_of(comparison), "results": content}
+    kept = {name: each for name, each in tables.items() if each is not None}
+    assert failures(verified(comparison, tables=kept)) == {seen_as}
+
+
+def test_rows_that_were_removed_are_seen(comparison: Comparison):
+    tables = tables_of(comparison)
+    parsed = json.loads(tables["discordant"])
+    parsed["data"].pop()
+    changed = {**tables, "discordant": json.dumps(parsed).encode()}
+    assert failures(verified(comparison, tables=changed)) == {"rows of table discordant"}
+
+
+def test_deleted_discordant_examples_are_seen(comparison: Comparison):
+    files = {path: content for path, content in evidence(comparison).items() if path != DISCORDANT}
+    found = verify_files(files, as_logged(comparison), tables_of(comparison))
+    assert DISCORDANT in failures(found)
+    in_a_folder = verify_files(files)
+    assert in_a_folder.matches
+    assert any(note.startswith("not verified: the discordant examples") for note in in_a_folder.notes)
+
+
+def test_what_is_not_read_is_said(comparison: Comparison):
+    found = verified(comparison, metrics=None, tables=None, labels=None, tags={"trackperm.created": "today"})
+    assert found.matches
+    for note in (
+        "not verified: the metrics of the run, which this tracker does not give",
+        "not verified: the tables of the run",
+        "not verified: description, page, pictures, charts and all else that the run shows",
+        "taken as logged: the tags `trackperm.created`",
+    ):
+        assert note in found.notes
+    more = verified(comparison, tables={**tables_of(comparison), "null_distribution_table": b"{}"})
+    assert "not verified: the tables `null_distribution_table`" in more.notes
+
+
+def test_of_another_version_texts_are_not_compared(comparison: Comparison):
+    files = evidence(comparison)
+    data = json.loads(files["trackperm/comparison.json"])
+    data["signature"] = data["signature"].rpartition("|trackperm:")[0] + "|trackperm:0.0.1"
+    del data["effect_sizes"]
+    files["trackperm/comparison.json"] = json.dumps(data).encode()
+    logged = as_logged(comparison, {"trackperm.signature": data["signature"], "trackperm.studentized": "p"})
+    renamed = replace(logged, run=replace(logged.run, name="another"))
+    found = verify_files(files, renamed, tables_of(comparison))
+    assert found.matches
+    for note in (
+        "not verified: name of the run and metrics of other names, as another version wrote them",
+        "not verified: the tables `discordant`, `results`, `second_opinions`",
+        "not verified: the sentences of the second opinions",
+        "not logged by that version: `effect_sizes`",
+    ):
+        assert note in found.notes
+
+
+class TestOutcomeOfAPolicy:
+    TAGS: ClassVar[Mapping[str, str]] = {
+        "trackperm.policy": "gate",
+        "trackperm.policy_fail_on": "regression",
+        "trackperm.policy_parts": "1",
+    }
+
+    @pytest.mark.parametrize("parts", ["1", "2"])
+    def test_a_worse_candidate_does_not_pass(self, parts: str):
+        """Regression: the tag was changed from fail to pass, and everything matched."""
+        worse = accuracy(1, 12, both=20)
+        tags = {**self.TAGS, "trackperm.policy_parts": parts}
+        assert verified(worse, tags={**tags, "trackperm.policy_outcome": "fail"}).matches
+        for outcome in ("pass", "undecided"):
+            found = verified(worse, tags={**tags, "trackperm.policy_outcome": outcome})
+            assert failures(found) == {"tag trackperm.policy_outcome"}
+
+    def test_an_outcome_that_others_decide_is_said_to_be_taken_as_logged(self, comparison: Comparison):
+        tags = {**self.TAGS, "trackperm.policy_parts": "2", "trackperm.policy_outcome": "fail"}
+        found = verified(comparison, tags=tags)
+        assert found.matches
+        note = "taken as logged: the outcome `fail` of the policy, which this comparison leaves open"
+        assert note in found.notes
+        alone = verified(comparison, tags={**tags, "trackperm.policy_parts": "1"})
+        assert failures(alone) == {"tag trackperm.policy_outcome"}

@@ -1,0 +1,40 @@
+"""Tables of changed examples of a metric."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import trackperm
+from trackperm.comparison import Comparison
+from trackperm.report.changed_examples import changed_examples
+from trackperm.report.discordant_examples import viewable
+from trackperm.report.page import html
+
+
+@pytest.fixture(params=["frames", "files"])
+def comparison(request: pytest.FixtureRequest, tmp_path: Path) -> Comparison:
+    runs = [
+        pl.DataFrame({"id": range(40), "loss": [round((i * shift) % 7 / 9, 4) for i in range(40)]})
+        for shift in (3, 5)
+    ]
+    if request.param == "frames":
+        return trackperm.compare(*runs, metric="loss")
+    for run, name in zip(runs, "ab", strict=True):
+        run.write_csv(tmp_path / f"{name}.csv")
+    return trackperm.compare(tmp_path / "a.csv", tmp_path / "b.csv", metric="loss")
+
+
+def test_a_count_that_is_a_metric_is_left_out(comparison: Comparison) -> None:
+    """Regression: a column `total` repeated the metric."""
+    assert changed_examples(comparison).columns == ("change", "id", "loss")
+    assert "baseline.total" not in viewable(comparison).columns
+    assert "baseline.loss" in viewable(comparison).columns
+
+
+def test_its_note_names_the_metric_once(comparison: Comparison) -> None:
+    """Regression: `total`, which no log has, was noted twice."""
+    assert html(comparison).count("`loss`: 4 decimals, taken exactly") == 1
+    assert "total" not in html(comparison)

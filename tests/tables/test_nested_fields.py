@@ -1,0 +1,92 @@
+"""Fields of objects: messages name them and the code that makes columns of them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from support.questions import asked, the_one
+
+import trackperm
+from trackperm.errors import InputError
+from trackperm.tables import read_examples
+from trackperm.tables.nested_fields import fields_of, known_fields, named_fields
+from trackperm.tables.table import ExampleTable
+
+RESULTS = [{"prediction": "A", "label": "A" if i % 3 else "B", "score": i % 3 / 2} for i in range(12)]
+FRAME = pl.DataFrame({"id": range(12), "result": RESULTS})
+FIELDS = "`result` holds the fields `prediction`, `label`, `score`: "
+
+
+def written(frame: pl.DataFrame, path: Path) -> Path:
+    write = {".jsonl": "write_ndjson", ".json": "write_json", ".parquet": "write_parquet"}[path.suffix]
+    getattr(frame, write)(path)
+    return path
+
+
+def run_code(hint: str, **names: Any) -> Any:
+    """Run the code of a hint, in which `names` are defined."""
+    code = re.search("`([^`]*unnest[^`]*)`", hint)
+    assert code is not None
+    return eval(code[1], {"pl": pl, **names})
+
+
+@pytest.mark.parametrize("name", ["run.jsonl", "run.json", "run.parquet"])
+def test_the_line_makes_columns(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = written(FRAME, tmp_path / name)
+    with pytest.raises(InputError, match="is unclear: their columns are `id`, `result`") as caught:
+        asked(path, path)
+    hint = str(caught.value.hint)
+    assert hint.startswith(FIELDS)
+    run_code(hint)
+    flat = tmp_path / f"flat{path.suffix}"
+    assert read_examples(flat).columns == ["id", "prediction", "label", "score"]
+    assert trackperm.compare(flat, flat).statistic.name == "accuracy"
+
+
+def test_a_data_frame() -> None:
+    with pytest.raises(InputError) as caught:
+        trackperm.compare(FRAME, FRAME)
+    flat = run_code(str(caught.value.hint), frame=FRAME)
+    assert the_one(flat, flat).name == "accuracy"
+
+
+def test_a_name_that_is_taken() -> None:
+    frame = FRAME.with_columns(score=0.5)
+    hint = known_fields(ExampleTable.from_native(frame, "run"))
+    assert run_code(str(hint), frame=frame).columns[1:4] == [
+        "result.prediction",
+        "result.label",
+        "result.score",
+    ]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"metric": "result.score"},
+        {"metric": "result"},
+        {"columns": {"prediction": "result.prediction", "label": "result.label"}, "statistic": "accuracy"},
+        {"columns": {"id": "result.id"}, "metric": "id"},
+    ],
+)
+@pytest.mark.parametrize("name", ["run.jsonl", "run.parquet"])
+def test_a_field_that_is_named(options: dict[str, Any], name: str, tmp_path: Path) -> None:
+    path = written(FRAME, tmp_path / name)
+    with pytest.raises(InputError) as caught:
+        trackperm.compare(path, path, **options)
+    assert str(caught.value.hint).startswith(FIELDS)
+
+
+def test_columns_without_fields() -> None:
+    frame = FRAME.with_columns(usage=pl.struct(tokens="id"), mixed=pl.lit("a"))
+    run = ExampleTable.from_native(frame, "run")
+    assert fields_of(run, "usage") == ("tokens",)
+    assert (fields_of(run, "mixed"), fields_of(run, "nosuch")) == ((), ())
+    assert named_fields(run, ["nosuch.score", "mixed"]) is None
+    plain = ExampleTable.from_native(frame.drop("result"), "run")
+    assert known_fields(plain) is None
