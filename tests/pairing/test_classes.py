@@ -373,7 +373,7 @@ class TestRefused:
     def test_examples_without_a_class(self) -> None:
         sides = [[{**row, "label": None if row["id"] == 4 else row["label"]} for row in side]
                  for side in runs(0, 9, ["a", "b"])]  # fmt: skip
-        with pytest.raises(PairingError, match=r"1 of 9 examples of `baseline` have no value in `label`"):
+        with pytest.raises(PairingError, match=r"1 of 9 examples of `baseline` has no value in `label`"):
             compared(sides, "macro_f1")
         found = compared(sides, "macro_f1", missing="drop")
         assert (found.n_examples, found.statistic.classes) == (8, ("a", "b"))

@@ -341,7 +341,7 @@ class Question:
         columns["id"] = id_
         adapted = load_statistic(statistic, columns=columns, repeats=repeats)
         score = adapted.columns.get(_GREATER_IS_BETTER.get(adapted.name, ""), "")
-        reason = why_lower_is_better(score, tables) if adapted.greater_is_better else None
+        reason = why_lower_is_better(score, tables) if score and adapted.greater_is_better else None
         if reason is not None:
             raise InputError(
                 f"greater values of `{adapted.name}` are better, but {reason}",

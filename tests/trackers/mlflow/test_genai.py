@@ -138,7 +138,7 @@ def test_static_outputs_pair_by_request_id_with_a_column_for_each_scorer(store: 
         f"mlflow:{first}", f"mlflow:{second}", metric="tone=calm", tracking_uri=store.uri
     )
     assert (calm.n_better, calm.n_worse, calm.pvalue) == (GAINED, LOST, comparison.pvalue)
-    with pytest.raises(PairingError, match=rf"1 of {N} examples of .* have no value in `flaky`"):
+    with pytest.raises(PairingError, match=rf"1 of {N} examples of .* has no value in `flaky`"):
         compare(store, first, second, score="flaky")
     assert compare(store, first, second, score="flaky", missing="drop").n_examples == N - 1
     with pytest.raises(PairingError, match="no fixed order"):
