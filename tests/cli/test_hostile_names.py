@@ -24,6 +24,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("code", "command"),
     [

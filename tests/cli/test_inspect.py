@@ -308,6 +308,7 @@ def test_json_agrees_with_the_text(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert shlex.join(found["command"]) == text.splitlines()[-1].strip()
 
 
+@pytest.mark.extended
 def test_examples_with_several_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The number of an epoch is no score, and the rows of an example have its id."""
     monkeypatch.chdir(tmp_path)
@@ -327,6 +328,7 @@ def test_examples_with_several_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert "4 examples" in run_command(printed)
 
 
+@pytest.mark.extended
 def test_metrics_over_all_samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is said to be the default is what `compare` does: it refuses such a log."""
     monkeypatch.chdir(tmp_path)

@@ -259,6 +259,7 @@ except trackperm.TrackpermError as error:
 """
 
 
+@pytest.mark.extended
 def test_text_of_pandas_without_pyarrow():
     first, second, *refusal = python(WITHOUT_PYARROW).splitlines()
     assert first == f"20 0 {second}"

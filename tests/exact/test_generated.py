@@ -108,6 +108,7 @@ def test_differences_against_integer_polynomials(differences: list[int], method:
         assert result.observed == float(Fraction(sum(differences), len(differences)))
 
 
+@pytest.mark.extended
 @generated(30)
 @given(st.lists(st.integers(0, 40), min_size=1, max_size=11), st.integers(10, 10**15))
 def test_huge_differences_by_enumeration(differences: list[int], scale: int) -> None:

@@ -117,6 +117,7 @@ def test_other_statistics_are_resampled_with_the_seed(tmp_path: Path) -> None:
     assert plan == plan_from_pilot(pilot, **options)
 
 
+@pytest.mark.extended
 @pytest.mark.tracker
 def test_from_runs_and_past_comparisons_of_a_tracker(tmp_path: Path) -> None:
     """From references, from listed runs, and from the experiment of their comparison."""

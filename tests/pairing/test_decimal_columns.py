@@ -132,7 +132,7 @@ VALUES = st.one_of(
     st.sampled_from([0.1 + 0.2, 1 / 3, 0.1234567890123, 1.0, 0.0]),
 )
 SETTINGS = settings(
-    deadline=None, max_examples=cases(12), suppress_health_check=[HealthCheck.function_scoped_fixture]
+    deadline=None, max_examples=cases(5), suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 

@@ -133,6 +133,7 @@ def test_choices(client: Client, store: MlflowStore, experiment: str, runs: list
     assert {run["id"] for run in of_experiment["runs"]} == set(runs)
 
 
+@pytest.mark.extended
 def test_statistic_of_the_experiment(
     client: Client, store: MlflowStore, experiment: str, runs: list[str]
 ) -> None:
@@ -145,6 +146,7 @@ def test_statistic_of_the_experiment(
     assert "`other` is not a statistic" in client.error(compare(runs, statistic="other"))["message"]
 
 
+@pytest.mark.extended
 def test_leaderboard_is_that_of_the_library(
     client: Client, server: MlflowServer, store: MlflowStore, experiment: str, runs: list[str]
 ) -> None:
@@ -256,6 +258,7 @@ def test_artifact_paths_stay_in_the_run(client: Client, shared: list[str], artif
     assert "not an artifact path" in message or "Invalid path" in message
 
 
+@pytest.mark.extended
 def test_artifacts_stored_anywhere(client: Client, store: MlflowStore, tmp_path: Path) -> None:
     """The server reads them; nothing depends on where they are."""
     experiment = f"elsewhere-{uuid4().hex[:8]}"

@@ -85,6 +85,7 @@ def test_where_a_run_is(
         history.finished(f"{experiment}-nowhere")
 
 
+@pytest.mark.extended
 def test_a_comparison_is_not_a_run_and_can_be_withdrawn(
     store: TrackerStore,
     tracker: Tracker,

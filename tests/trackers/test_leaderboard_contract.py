@@ -57,6 +57,7 @@ def ledger(store: TrackerStore, experiment: str) -> TestFamily:
     return found.with_pairs(tracker)
 
 
+@pytest.mark.extended
 def test_a_leaderboard_is_a_run_of_its_own(store: TrackerStore, experiment: str, runs: dict[str, str]):
     short = store.run(experiment, "short", {"predictions.json": answers([True] * 9).to_dict(as_series=False)})
     locators = [reference.partition(":")[2] for reference in runs.values()]

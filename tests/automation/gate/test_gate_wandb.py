@@ -80,6 +80,7 @@ def test_a_look_up_that_is_refused_is_no_missing_baseline(project: str, standin:
         judged(standin, candidate, tmp_path, elsewhere, "if_no_baseline: pass")
 
 
+@pytest.mark.extended
 def test_an_artifact_is_a_candidate(project: str, standin: Standin, tmp_path: Path):
     """Regression: it was looked up as a run."""
     candidate = finished(standin, project, tmp_path, 70)
@@ -90,6 +91,7 @@ def test_an_artifact_is_a_candidate(project: str, standin: Standin, tmp_path: Pa
         judged(standin, candidate, tmp_path, f"alias: '{project}/predictions:prod'")
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("state", ["failed", "killed"])
 def test_a_baseline_that_did_not_end_well_is_noted(
     project: str, standin: Standin, tmp_path: Path, state: str

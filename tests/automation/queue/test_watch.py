@@ -164,6 +164,7 @@ def test_the_first_run_passes_where_the_policy_says_so(runs: WatchedStore):
     assert [line["candidate"] for line in runs.heard.events("refused")] == [f"mlflow:{unreadable}"]
 
 
+@pytest.mark.extended
 def test_a_rule_that_was_changed_judges_what_was_compared(runs: WatchedStore):
     runs.baseline()
     candidate = runs.finished()

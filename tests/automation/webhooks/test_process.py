@@ -37,6 +37,7 @@ def idle(tmp_path: Path) -> Iterator[Receiving]:
         yield started
 
 
+@pytest.mark.extended
 def test_what_it_refuses_it_says_without_secrets(idle: Receiving):
     """Neither lines, nor the queue, nor arguments have a secret, a signature, or a part of a body."""
     sender, words = idle.sender, "confidential-words"

@@ -82,6 +82,7 @@ def test_the_boxes_are_looked_at(chrome: Browser, tmp_path: Path) -> None:
     page.close()
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("n", "kilobytes"), [(2, 15), (40, 60), (129, 150)])
 def test_the_file_is_small_and_has_no_script(n: int, kilobytes: int) -> None:
     page = trackperm.report.render(sweep(n), "html")

@@ -105,6 +105,7 @@ except ChildProcessError:
 """
 
 
+@pytest.mark.extended
 def test_a_process_that_is_ended_leaves_none_behind() -> None:
     """Not even one that is dead and that nobody takes note of: a container may have no process for that."""
     assert python(ENDED, cwd=ROOT / "tests").splitlines() == ["-9 2", "none is left"]

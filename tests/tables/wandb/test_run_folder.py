@@ -35,6 +35,7 @@ def contents(table: ExampleTable) -> list[list[object]]:
     return [list(row) for row in table.frame.rows()]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("log", [False, True])
 def test_the_one_table_of_a_run(offline_runs: OfflineRuns, log: bool):
     folder = offline_runs["forest"]  # has a chart's table as well

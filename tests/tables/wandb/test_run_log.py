@@ -108,6 +108,7 @@ def test_notes_and_tags(tmp_path: Path):
     assert (log.notes, log.tags) == ("**better**", ("trackperm", "f1"))
 
 
+@pytest.mark.extended
 def test_against_wandbs_own_messages(offline_runs: OfflineRuns):
     """Every artifact and every table entry, as wandb's generated code decodes the same bytes."""
     for run_id in ("tables", "files"):

@@ -164,6 +164,7 @@ class TestOutOfReach:
         (run,) = http_store.comparisons(experiment)
         assert run.info.status == "FAILED"
 
+    @pytest.mark.extended
     def test_permission_to_read_is_denied(self, proxy: FaultyProxy):
         proxy.fate = lambda method, path: "refuse"
         with pytest.raises(TrackerError, match=r"denies permission[\s\S]*permission to read"):

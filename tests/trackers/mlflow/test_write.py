@@ -147,6 +147,7 @@ class TestPublishing:
         assert again.run.reference.locator == first
         assert place.store.get(begun).data.tags["trackperm.state"] == "writing"
 
+    @pytest.mark.extended
     @pytest.mark.parametrize("kind", ["local", pytest.param("remote", marks=pytest.mark.extended)])
     def test_many_comparisons_at_once(self, sqlite_store: MlflowStore, http_store: MlflowStore, kind: str):
         place = Place(sqlite_store if kind == "local" else http_store)
