@@ -98,6 +98,7 @@ def test_addresses(hostile, opened):
     page.goto(f"{hostile.uri}/trackperm/compare?runs={IMAGE},javascript:alert(1)")
     expect(page.get_by_role("alert")).not_to_be_empty()
     harmless(page)
+    page.wait_for_load_state("networkidle")  # after which the console has told of all refusals
     opened.problems[:] = [problem for problem in opened.problems if "status of 40" not in problem]
 
 
