@@ -310,7 +310,7 @@ def test_json_agrees_with_the_text(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.extended
 def test_examples_with_several_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The number of an epoch is no score, and the rows of an example have its id."""
+    """Inspection counts examples and not rows, lists their id, and takes no epoch for a score."""
     monkeypatch.chdir(tmp_path)
     samples = [
         eval_logs.inspect_sample(id_, epoch, match="C" if id_ < epoch else "I")

@@ -74,7 +74,7 @@ def candidates_of(
 ) -> dict[str, list[str]]:
     """Return the columns that could have each role, likeliest first.
 
-    `repeated_id` identifies examples with several rows; a column that numbers these is no score.
+    `repeated_id` is the id of examples with several rows. Columns that number these rows are not scores.
     """
     from trackperm.tables.column_names import ATTEMPT
 

@@ -27,7 +27,7 @@ _OF_NAMES = ("baseline_columns", "candidate_columns", "columns")
 
 
 def require_types(**values: object) -> None:
-    """Refuse arguments of other types than they take; None stands for an argument that is not given.
+    """Refuse arguments of wrong types; an argument that is None was not given.
 
     Raises
     ------

@@ -16,7 +16,6 @@ comparison:
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -42,7 +41,7 @@ from trackperm.comparison.log_metrics import (
 )
 from trackperm.comparison.metric_directions import metrics_of, why_lower_is_better
 from trackperm.comparison.score_units import with_one_unit
-from trackperm.comparison.share_of_value import PLACEHOLDER, option_of_column
+from trackperm.comparison.unclear_statistic import ROLES, unclear_statistic
 from trackperm.comparison.whole_log_metrics import require_metrics_of_examples
 from trackperm.errors import InputError, InputTypeError
 from trackperm.exact.options import require_choice
@@ -55,20 +54,17 @@ from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.class_columns import patterns_of_classes, with_class_columns
 from trackperm.tables.column_names import (
     ATTEMPT,
-    CLUSTERS,
     IDS,
     INPUTS,
-    LABELS,
     PERHAPS_ATTEMPT,
-    PREDICTIONS,
     SCORE,
     SCORES,
     names_categories,
     names_clusters,
+    names_id,
 )
 from trackperm.tables.column_types import are_integers, is_number
-from trackperm.tables.nested_fields import known_fields
-from trackperm.tables.table import ExampleTable, have, id_columns
+from trackperm.tables.table import ExampleTable, have, id_columns, shared_columns
 
 StatisticSource = str | Path | Statistic
 
@@ -86,9 +82,6 @@ _GREATER_IS_BETTER = {
     "pass_hat_k": "passed",
 }
 """Built-in statistics of one column of any name, of which greater values are better."""
-
-_ROLES = {"prediction": PREDICTIONS, "label": LABELS}
-
 
 _TYPES: Sequence[tuple[str, type | tuple[type, ...], str]] = (
     ("cluster", (str, type(None)), "the name of a column"),
@@ -269,49 +262,16 @@ class Question:
         possible = [*scores, *shares]
         if len(possible) == 1 and scores:
             if scores[0] == SCORE and predictions is None:
-                others = [name for name in _shared_columns(tables) if not _names_no_label(name)]
+                others = [name for name in shared_columns(tables) if not _names_no_label(name)]
                 for label in [labels] if labels is not None else binary_labels(tables, SCORE, others):
                     require_mean(tables, SCORE, label)
             require_scores(tables, scores[0])
             return [statistic_of_score(scores[0], tables, _only(scores[0]))]
         if len(possible) == 1:
             return [*shares.values()]
-        if possible:
-            found = f"each of {listed(possible)} could be the score"
-        else:
-            found = refusal or _texts_as_scores(tables) or _columns_of(tables)
-        runs = listed(dict.fromkeys(table.origin for table in tables[:2]))
-        ways = self._ways(tables, possible, {"prediction": predictions, "label": labels})
-        nested = known_fields(tables[0])
-        raise InputError(
-            f"the statistic of {runs} is unclear: {found}",
-            hint=ways if nested is None else f"{nested}; or {ways}",
-        )
-
-    def _ways(
-        self, tables: Sequence[ExampleTable], scores: Sequence[str], roles: Mapping[str, str | None]
-    ) -> str:
-        """Build the hint that explains how to name a statistic or columns."""
-        numbers = scores or [name for name in _shared_columns(tables) if is_number(name, tables)]
-        others = (*IDS, *PREDICTIONS, *LABELS)
-        numbers = [name for name in numbers if name not in others and not ATTEMPT.fullmatch(name)]
-        metric = f" ({listed(numbers)})" if numbers else ""
-        names = [name for name in _shared_columns(tables) if name not in (*others, *CLUSTERS)]
-        verdicts = [option for name in names if (option := option_of_column(tables, name)) is not None]
-        verdict = shlex.quote(
-            min(verdicts, key=lambda option: option.endswith(f"={PLACEHOLDER}"), default="")
-        )
-        value = f", a good value whose share is compared by `--metric {verdict}`" if verdicts else ""
-        unclear = [role for role, column in roles.items() if column is None]
-        options = [option for role in unclear for option in _of_role(tables, role)]
-        named = f"name the columns of accuracy by {' and '.join(options)}, " if options else ""
-        if "label" in unclear and len(_with_role(tables, "label")) == 1:
-            named += f"{'or ' * ('label=' in named)}give the labels of both runs by `--labels FILE`, "
-        return named + (
-            f"name a column of scores by `--metric COLUMN`{metric}{value}, or a statistic of"
-            f" `trackperm statistic list` by `--statistic NAME`; `trackperm inspect {tables[0].origin}`"
-            " describes the columns."
-        )
+        found = f"each of {listed(possible)} could be the score" if possible else refusal
+        found = found or _texts_as_scores(tables)
+        raise unclear_statistic(tables, found, possible, {"prediction": predictions, "label": labels})
 
     def _column(self, role: str, tables: Sequence[ExampleTable]) -> str | None:
         """Return the column of predictions or of labels; None if it is unclear."""
@@ -320,7 +280,7 @@ class Question:
             return given
         if have(tables, [role]):
             return role
-        found = [name for name in _ROLES[role] if have(tables, [name])]
+        found = [name for name in ROLES[role] if have(tables, [name])]
         return found[0] if len(found) == 1 else None
 
     # Their columns and unit.
@@ -360,7 +320,7 @@ class Question:
                 yield role, column_of_metric(self.metrics[0], tables)
             elif column != role or have(tables, [role]):
                 continue
-            elif role in _ROLES:
+            elif role in ROLES:
                 name = self._column(role, tables) if column in statistic.used_columns else None
                 if name is not None and name not in statistic.columns.values():
                     yield role, name
@@ -437,57 +397,9 @@ def _texts_as_scores(tables: Sequence[ExampleTable]) -> str | None:
     return None
 
 
-def _of_role(tables: Sequence[ExampleTable], role: str) -> list[str]:
-    """Return options that name the columns of a role; by run if their names differ or only one is unusual.
-
-    No option is returned if only one run has labels, and the other has no column that may be labels.
-    """
-    found = _with_role(tables, role)
-    if len(tables) != 2 or not found or any(len(names) > 1 for names in found.values()):
-        return [f"`--{role} COLUMN`"]
-    options = []
-    for place, side in enumerate(("baseline", "candidate")):
-        names = found.get(place) or _other_texts(tables[place], tables[1 - place])
-        if not names:
-            return [] if role == "label" else [f"`--{role} COLUMN`"]
-        if names[0] != role:
-            options.append(f"`--{side}-column {role}={names[0] if len(names) == 1 else 'COLUMN'}`")
-    return options
-
-
-def _with_role(tables: Sequence[ExampleTable], role: str) -> dict[int, list[str]]:
-    """Return the columns with a usual name of the role, by the place of each run that has any."""
-    usual = dict.fromkeys((role, *_ROLES[role]))
-    found = {place: [name for name in usual if name in table.columns] for place, table in enumerate(tables)}
-    return {place: names for place, names in found.items() if names}
-
-
-def _other_texts(table: ExampleTable, other: ExampleTable) -> list[str]:
-    """Return columns of text that only `table` has, and whose names have no other meaning."""
-    usual = {*PREDICTIONS, *LABELS, *INPUTS, *SCORES, *other.columns}
-    return [
-        name
-        for name in table.columns
-        if not (name in usual or _is_called_id(name) or ATTEMPT.fullmatch(name) or names_clusters(name))
-        and not is_number(name, [table])
-    ]
-
-
-def _columns_of(tables: Sequence[ExampleTable]) -> str:
-    """Say which columns the runs have; of many runs with different ones, which they share."""
-    shared = _shared_columns(tables)
-    if all(len(table.columns) == len(shared) for table in tables):
-        return f"their columns are {listed(shared)}"
-    if len(tables) == 2:
-        return " and ".join(
-            f"`{table.origin}` has {listed(table.columns) or 'no columns'}" for table in tables
-        )
-    return f"the columns that all runs have are {listed(shared)}" if shared else "the runs share no column"
-
-
 def _names_no_label(name: str) -> bool:
     """Whether the name of a column says that it holds something else than labels, such as ids."""
-    is_other = name in (*IDS, *SCORES) or _is_called_id(name) or ATTEMPT.fullmatch(name) is not None
+    is_other = name in (*IDS, *SCORES) or names_id(name) or ATTEMPT.fullmatch(name) is not None
     return is_other or names_categories(name) or names_clusters(name)
 
 
@@ -510,7 +422,7 @@ def columns_of_examples(tables: Sequence[ExampleTable]) -> tuple[str, tuple[str,
 
 def _identifying(tables: Sequence[ExampleTable]) -> tuple[str, list[str]]:
     """Return the column that identifies the examples of all runs, with a note; ``id`` if none is clear."""
-    named = [name for name in _shared_columns(tables) if _is_called_id(name)]
+    named = [name for name in shared_columns(tables) if names_id(name)]
     named.sort(key=lambda name: IDS.index(name.lower()) if name.lower() in IDS else len(IDS))
     for name in (*named, *(name for name in INPUTS if have(tables, [name]))):
         is_input = name in INPUTS
@@ -523,17 +435,12 @@ def _identifying(tables: Sequence[ExampleTable]) -> tuple[str, list[str]]:
     return "id", []
 
 
-def _shared_columns(tables: Sequence[ExampleTable]) -> list[str]:
-    """Return the columns that all runs have, in the order of the first."""
-    return [name for name in tables[0].columns if have(tables[1:], [name])]
-
-
 def _attempt_columns(tables: Sequence[ExampleTable], ids: Sequence[str]) -> tuple[str, ...]:
     """Return the columns of all runs that number attempts; the columns `ids` identify examples.
 
     Return no columns if every id has one row, or if the columns do not distinguish the rows of an id.
     """
-    shared = [name for name in _shared_columns(tables) if name not in ids]
+    shared = [name for name in shared_columns(tables) if name not in ids]
     named = tuple(name for name in shared if ATTEMPT.fullmatch(name))
     perhaps = tuple(name for name in shared if PERHAPS_ATTEMPT.fullmatch(name))
     if not (named or perhaps) or not any(_repeats(table, ids) for table in tables):
@@ -558,7 +465,3 @@ def _repeats(table: ExampleTable, names: Sequence[str]) -> bool:
         return table.repeats(names)
     except InputTypeError:
         return False
-
-
-def _is_called_id(name: str) -> bool:
-    return name.lower() in IDS or (name.lower().endswith(("_id", "_hash")) and not ATTEMPT.fullmatch(name))

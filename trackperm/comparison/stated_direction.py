@@ -93,7 +93,7 @@ def _direction(column: str, value: str) -> StatedDirection | None:
 
 
 def _only_value(table: ExampleTable, column: str) -> str | None:
-    """Return the value of a column that is the same in all rows; None if there is none."""
+    """Return the only value of a column; None if its rows have several values, or it is missing."""
     if column not in table.columns:
         return None
     try:

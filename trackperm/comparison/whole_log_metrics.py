@@ -10,7 +10,7 @@ from trackperm.tables.table import ExampleTable
 
 
 def whole_log_metrics(tables: Sequence[ExampleTable]) -> dict[str, str]:
-    """Return these metrics with the built-in statistic for each, empty if there is none for all runs."""
+    """Map each of these metrics to its built-in statistic, or to empty text if the runs share none."""
     found: dict[str, str] = {}
     for table in tables:
         for name, statistic in table.whole_log_metrics.items():
@@ -68,7 +68,7 @@ def require_metric_of_examples(name: str, tables: Sequence[ExampleTable]) -> Non
 
 
 def _ways_to_compare(metrics: Mapping[str, str]) -> str:
-    """Name the statistics that compare metrics of whole logs, and the metrics for which there is none."""
+    """Name the statistics that compare metrics of whole logs, and the metrics without a statistic."""
     options = " ".join(f"--statistic {statistic}" for statistic in metrics.values() if statistic)
     without = [name for name, statistic in metrics.items() if not statistic]
     sentences = [f"`{options}` computes this from predictions and labels."] if options else []

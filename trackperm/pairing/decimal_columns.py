@@ -33,7 +33,7 @@ Forms = Mapping[str, DecimalForms]
 def decimals_of_pair(engine: Engine, frame: Frame, names: Iterable[str]) -> dict[str, Decimals]:
     """Return those of `names` whose values in both runs, without nulls, are all decimals."""
     return _decimals(
-        {name: _both([_forms(engine, frame, of(side, name)) for side in SIDES]) for name in names}
+        {name: _common([_forms(engine, frame, of(side, name)) for side in SIDES]) for name in names}
     )
 
 
@@ -42,7 +42,7 @@ def _forms(engine: Engine, frame: Frame, column: str) -> DecimalForms:
     return DecimalForms.of(values.cast(pl.Float64).to_numpy())
 
 
-def _both(forms: Iterable[DecimalForms]) -> DecimalForms:
+def _common(forms: Iterable[DecimalForms]) -> DecimalForms:
     return reduce(and_, forms, DecimalForms())
 
 
@@ -99,7 +99,7 @@ class DecimalsOfMany:
         if not names:
             return None
         own = [{name: _forms(engine, frame, internal(name)) for name in names} for frame, _ in read.values()]
-        decimals = _decimals({name: _both(forms[name] for forms in own) for name in names})
+        decimals = _decimals({name: _common(forms[name] for forms in own) for name in names})
         if statistic.has_classes:
             return cls(frozenset(read), decimals, False)
         in_floats = statistic.computed_in_floats(common, decimals)

@@ -38,7 +38,7 @@ class RepeatedRows(NamedTuple):
 
 
 def repeated_rows(tables: Sequence[ExampleTable], *first: str) -> RepeatedRows | None:
-    """Find a column with at least two rows of each value in every run; None if there is none.
+    """Find a column with at least two rows of each value in every run; None if no column has.
 
     The columns `first` are tried before those with the name of an id or an input. Values may have different
     numbers of rows in the runs; then the rule is their mean.

@@ -103,6 +103,11 @@ def names_clusters(name: str) -> bool:
     return bool(words) and words[-1] in CLUSTERS
 
 
+def names_id(name: str) -> bool:
+    """Whether a column may be the id of the examples by its name: ``id``, ``doc_id``, ``prompt_hash``."""
+    return name.lower() in IDS or (name.lower().endswith(("_id", "_hash")) and not ATTEMPT.fullmatch(name))
+
+
 def names_examples(name: str) -> bool:
     """Whether the name of a column means the id of an example: ``task_id``, ``questionId``, ``qid``."""
     words = _words(name)

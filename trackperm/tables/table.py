@@ -361,3 +361,8 @@ def _without_pyarrow(table: nw.DataFrame[Any], origin: str) -> tuple[nw.DataFram
             unusable[series.name] = "mixes values of several types"
             columns.append(pl.Series(series.name, [None] * len(series)))
     return nw.from_native(named_frame(columns), eager_only=True), unusable
+
+
+def shared_columns(tables: Sequence[ExampleTable]) -> list[str]:
+    """Return the columns that all runs have, in the order of the first."""
+    return [name for name in tables[0].columns if have(tables[1:], [name])]

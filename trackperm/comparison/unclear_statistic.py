@@ -1,0 +1,124 @@
+"""Error about runs whose columns leave the statistic unclear, with the options that name it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+
+from trackperm.comparison.share_of_value import PLACEHOLDER, option_of_column
+from trackperm.errors import InputError
+from trackperm.messages import listed
+from trackperm.tables.column_names import (
+    ATTEMPT,
+    CLUSTERS,
+    IDS,
+    INPUTS,
+    LABELS,
+    PREDICTIONS,
+    SCORES,
+    names_clusters,
+    names_id,
+)
+from trackperm.tables.column_types import is_number
+from trackperm.tables.nested_fields import known_fields
+from trackperm.tables.table import ExampleTable, shared_columns
+
+ROLES = {"prediction": PREDICTIONS, "label": LABELS}
+"""Usual names of the columns that accuracy reads."""
+
+
+def unclear_statistic(
+    tables: Sequence[ExampleTable],
+    found: str | None,
+    scores: Sequence[str],
+    roles: Mapping[str, str | None],
+) -> InputError:
+    """Return the error for runs without a clear statistic.
+
+    Parameters
+    ----------
+    tables : sequence of ExampleTable
+        The runs.
+    found : str or None
+        Why the statistic is unclear; by default, which columns the runs have.
+    scores : sequence of str
+        Columns that could be the score.
+    roles : mapping of str to str or None
+        Column of predictions and of labels; None if it is unclear.
+    """
+    runs = listed(dict.fromkeys(table.origin for table in tables[:2]))
+    ways, nested = _ways(tables, scores, roles), known_fields(tables[0])
+    return InputError(
+        f"the statistic of {runs} is unclear: {found or _columns_of(tables)}",
+        hint=ways if nested is None else f"{nested}; or {ways}",
+    )
+
+
+def _ways(tables: Sequence[ExampleTable], scores: Sequence[str], roles: Mapping[str, str | None]) -> str:
+    """Build the hint that explains how to name a statistic or columns."""
+    numbers = scores or [name for name in shared_columns(tables) if is_number(name, tables)]
+    others = (*IDS, *PREDICTIONS, *LABELS)
+    numbers = [name for name in numbers if name not in others and not ATTEMPT.fullmatch(name)]
+    metric = f" ({listed(numbers)})" if numbers else ""
+    names = [name for name in shared_columns(tables) if name not in (*others, *CLUSTERS)]
+    verdicts = [option for name in names if (option := option_of_column(tables, name)) is not None]
+    verdict = shlex.quote(min(verdicts, key=lambda option: option.endswith(f"={PLACEHOLDER}"), default=""))
+    value = f", a good value whose share is compared by `--metric {verdict}`" if verdicts else ""
+    unclear = [role for role, column in roles.items() if column is None]
+    options = [option for role in unclear for option in _of_role(tables, role)]
+    named = f"name the columns of accuracy by {' and '.join(options)}, " if options else ""
+    if "label" in unclear and len(_with_role(tables, "label")) == 1:
+        named += f"{'or ' * ('label=' in named)}give the labels of both runs by `--labels FILE`, "
+    return named + (
+        f"name a column of scores by `--metric COLUMN`{metric}{value}, or a statistic of"
+        f" `trackperm statistic list` by `--statistic NAME`; `trackperm inspect {tables[0].origin}`"
+        " describes the columns."
+    )
+
+
+def _of_role(tables: Sequence[ExampleTable], role: str) -> list[str]:
+    """Return options that name the columns of a role; by run if their names differ or only one is unusual.
+
+    No option is returned if only one run has labels, and the other has no column that may be labels.
+    """
+    found = _with_role(tables, role)
+    if len(tables) != 2 or not found or any(len(names) > 1 for names in found.values()):
+        return [f"`--{role} COLUMN`"]
+    options = []
+    for place, side in enumerate(("baseline", "candidate")):
+        names = found.get(place) or _other_texts(tables[place], tables[1 - place])
+        if not names:
+            return [] if role == "label" else [f"`--{role} COLUMN`"]
+        if names[0] != role:
+            options.append(f"`--{side}-column {role}={names[0] if len(names) == 1 else 'COLUMN'}`")
+    return options
+
+
+def _with_role(tables: Sequence[ExampleTable], role: str) -> dict[int, list[str]]:
+    """Return the columns with a usual name of the role, by the place of each run that has any."""
+    usual = dict.fromkeys((role, *ROLES[role]))
+    found = {place: [name for name in usual if name in table.columns] for place, table in enumerate(tables)}
+    return {place: names for place, names in found.items() if names}
+
+
+def _other_texts(table: ExampleTable, other: ExampleTable) -> list[str]:
+    """Return columns of text that only `table` has, and whose names have no other meaning."""
+    usual = {*PREDICTIONS, *LABELS, *INPUTS, *SCORES, *other.columns}
+    return [
+        name
+        for name in table.columns
+        if not (name in usual or names_id(name) or ATTEMPT.fullmatch(name) or names_clusters(name))
+        and not is_number(name, [table])
+    ]
+
+
+def _columns_of(tables: Sequence[ExampleTable]) -> str:
+    """Say which columns the runs have; of many runs with different ones, which they share."""
+    shared = shared_columns(tables)
+    if all(len(table.columns) == len(shared) for table in tables):
+        return f"their columns are {listed(shared)}"
+    if len(tables) == 2:
+        return " and ".join(
+            f"`{table.origin}` has {listed(table.columns) or 'no columns'}" for table in tables
+        )
+    return f"the columns that all runs have are {listed(shared)}" if shared else "the runs share no column"
