@@ -64,6 +64,22 @@ def test_a_rule_for_missing_predictions_that_is_an_array() -> None:
             function(*runs, missing=np.array([1, 2]))
 
 
+def test_a_cluster_without_a_name_is_not_taken_for_no_cluster() -> None:
+    for function, runs in (
+        (trackperm.compare, (OLD, NEW)),
+        (trackperm.leaderboard, ({"a": OLD, "b": NEW},)),
+        (trackperm.power, (OLD, NEW)),
+    ):
+        with pytest.raises(InputError, match="`cluster` is ''; expected the name of a column"):
+            function(*runs, cluster="")
+
+
+@pytest.mark.parametrize("name", ["experiment", "test_set", "tracking_uri"])
+def test_options_of_a_family(name: str) -> None:
+    with pytest.raises(InputTypeError, match=f"^`{name}` is array"):
+        trackperm.family(**{"experiment": "mlflow:digits", name: np.arange(3)})
+
+
 @pytest.mark.parametrize("runs", [None, 3, Path("x.csv"), "x.csv", OLD], ids=lambda each: type(each).__name__)
 def test_runs_of_a_leaderboard(runs: Any) -> None:
     with pytest.raises(InputTypeError, match=r"`runs` is .*; expected a list of runs"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from trackperm.comparison.argument_types import require_types
 from trackperm.errors import InputError
 from trackperm.ledger.entries import TestFamily, families
 from trackperm.trackers.base import Tracker
@@ -64,6 +65,7 @@ def family(
     <BLANKLINE>
     Hint: `mlflow:RUN_ID` or `wandb:ENTITY/PROJECT/RUN`.
     """
+    require_types(experiment=experiment, test_set=test_set, tracking_uri=tracking_uri)
     if (run is None) == (experiment is None):
         raise InputError(
             "expected one run, or `--experiment`",

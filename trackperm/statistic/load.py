@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from trackperm.choices import RepeatsInSpec
-from trackperm.errors import InputTypeError, SpecError
+from trackperm.errors import InputError, InputTypeError, SpecError
 from trackperm.exact.scores.resolution import Resolution
 from trackperm.messages import did_you_mean, listed, printable
 from trackperm.statistic.class_columns import reading_class_columns
@@ -85,8 +85,8 @@ def load_statistic(
         If the statistic does not exist, or its spec is not valid, with file, line and column; also if a spec
         is named like an error and does not say whether greater is better.
     InputError
-        If the statistic does not have a named parameter, column or count, a resolution is not positive, or
-        strata or classes are too many or differ from those with weights.
+        If the statistic does not have a named parameter, column or count, a resolution is not positive, the
+        column of clusters has no name, or strata or classes are too many or differ from those with weights.
     InputTypeError
         If the value of a parameter is not a finite number, text or a boolean, or not of the type of its
         default, a column is not text, or a resolution not a number.
@@ -97,6 +97,8 @@ def load_statistic(
     >>> load_statistic("f1", parameters={"positive": "spam"}).count_names
     ('tp', 'incorrect')
     """
+    if cluster == "":
+        raise InputError("`cluster` is ''; expected the name of a column", hint="leave it out to have none.")
     parameters, columns = dict(parameters or {}), dict(columns or {})
     set_: frozenset[str] | None
     if isinstance(source, str) and source in builtin_names():
