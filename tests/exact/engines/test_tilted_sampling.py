@@ -14,7 +14,7 @@ from support.budget import cases
 from support.tilted_levels import LEVELS, NULLS, rejection_rates, two_blocks
 
 from trackperm.errors import CapacityError, InputError
-from trackperm.exact import PermutationTest, RationalStatistic, structured_test
+from trackperm.exact import PermutationTest, RationalStatistic, RealStatistic, structured_test
 from trackperm.exact.counts import DifferenceHistogram
 from trackperm.exact.distributions.characteristic import SwapDistribution
 from trackperm.exact.engines.tilted_draws import tilted_swaps
@@ -164,6 +164,47 @@ def test_draws_are_binomial(count: int, slope: float) -> None:
     assert 0 <= drawn.min() <= drawn.max() <= count
     assert abs(drawn.mean() - count * chance) < 4.5 * deviation / 64.0
     assert drawn.var() == pytest.approx(deviation**2, rel=0.15)
+
+
+def test_draws_of_sums_beyond_floats_are_exact() -> None:
+    """Steps that are 3^31 times as large give sums that are 3^31 times as large, from the same coins."""
+    rng, factor = np.random.default_rng(0), 3**31
+    steps, counts = rng.integers(-9, 10, (300, 2)), rng.integers(1, 40, 300)
+    tilt = np.array([0.05, -0.1])
+    small = tilted_swaps(SwapDistribution(steps, counts), tilt, 512, np.random.default_rng(1))
+    law = SwapDistribution(steps * factor, counts)
+    assert max(high for _, high in law.support) > 2**60
+    assert (tilted_swaps(law, tilt / factor, 512, np.random.default_rng(1)) == small * factor).all()
+
+
+def correlation(precision: int, n: int = 300) -> Any:
+    """Sums for the difference of two correlations with the same values, multiples of 2^-precision."""
+    rng, scale = np.random.default_rng(3), 2.0**precision
+    label = rng.normal(size=n)
+    spread = math.sqrt(float(label @ label) - float(label.sum()) ** 2 / n)
+    sides = [np.rint((label + error * rng.normal(size=n)) * 2**8) / 2**8 for error in (0.5, 0.7)]
+    there, back = (
+        np.stack([np.rint(column * scale) for column in (x, x * x, x * label)], axis=1).astype(np.int64)
+        for x in sides
+    )
+    x = [RealStatistic.variable(i, 6) for i in range(6)]
+    total = int(np.rint(label.sum() * scale))
+
+    def score(first: int) -> RealStatistic:
+        value, square, product = x[first : first + 3]
+        moment = n * product / 2**precision - value * total / 4**precision
+        variance = n * square / 2**precision - value * value / 4**precision
+        return moment.divide((variance * int(spread * 2**20)).sqrt(), undefined=0)
+
+    return np.hstack([there, back]), np.hstack([back, there]), score(0) - score(3)
+
+
+def test_sums_beyond_floats_have_the_pvalue_of_rounded_ones() -> None:
+    fine, coarse = (tested(correlation(precision)) for precision in (48, 16))
+    assert fine.estimate is not None
+    assert coarse.estimate is not None
+    assert -12.0 < coarse.estimate.log10 < -3.0
+    assert fine.estimate.log10 == pytest.approx(coarse.estimate.log10, abs=0.05)
 
 
 def test_weights_have_mean_one() -> None:

@@ -16,7 +16,7 @@ from scipy.stats import binom
 from support.budget import Measured, cases
 from support.cases import F1
 
-from trackperm.exact import RationalStatistic
+from trackperm.exact import RationalStatistic, RealStatistic
 from trackperm.exact.intervals import Interval, score, score_interval, why_not_scored
 
 Z = 1.959963984540054
@@ -121,6 +121,43 @@ def test_callables_have_the_interval_of_their_formula() -> None:
     found, formula = score_interval(table[0], table[1], h, table[2]), interval_of(*table)
     assert isinstance(found, Interval)
     assert (found.low, found.high) == pytest.approx((formula.low, formula.high), abs=1e-6)
+
+
+def correlation_table(offset: int) -> tuple[np.ndarray, np.ndarray, RealStatistic, np.ndarray]:
+    """Counts of two correlations of the same values, to which a constant is added."""
+    rng, n = np.random.default_rng(0), 200
+    label = rng.integers(0, 100, n)
+    y = label + offset
+
+    def counts(spread: int) -> np.ndarray:
+        x = y + rng.integers(-spread, spread + 1, n)
+        return np.stack([x, x * x, x * y, y, y * y], axis=1)
+
+    u, v = counts(22), counts(20)
+    sums = [RealStatistic.variable(i, 10) for i in range(10)]
+
+    def score(first: int) -> RealStatistic:
+        x, xx, xy, y, yy = sums[first : first + 5]
+        spread = ((n * xx - x * x) * (n * yy - y * y)).sqrt()
+        return (n * xy - x * y).divide(spread, undefined=0)
+
+    return np.hstack([u, v]), np.hstack([v, u]), score(0) - score(5), np.ones(n, dtype=np.int64)
+
+
+def test_a_constant_added_to_all_values_changes_no_interval_of_a_correlation() -> None:
+    near, far = (score_interval(*correlation_table(offset)) for offset in (0, 100_000))
+    assert isinstance(near, Interval)
+    assert isinstance(far, Interval)
+    assert (far.low, far.high) == pytest.approx((near.low, near.high), abs=1e-3 * (near.high - near.low))
+
+
+@pytest.mark.parametrize("offset", [10**7, 10**8])
+def test_cancelled_digits_are_named(offset: int) -> None:
+    said = score_interval(*correlation_table(offset))
+    assert said == (
+        "the statistic is a small difference of large sums, of which floats have too few digits:"
+        " subtract a constant, such as the mean, from the columns"
+    )
 
 
 def test_few_or_no_differing_examples_are_refused() -> None:

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from trackperm.exact.distributions.characteristic import FloatArray, SwapDistribution
+from trackperm.exact.engines.linear.tails import EXACT_IN_FLOATS
 from trackperm.exact.engines.monte_carlo import LARGEST_COUNT
 from trackperm.exact.types import IntArray
 
@@ -27,14 +28,27 @@ _LOG_FACTORIALS = np.array([math.lgamma(n + 1.0) for n in range(LISTED + 1)])
 LARGEST_LOG = 700.0
 """Largest exponent of a tilt's odds: beyond it, exp overflows."""
 
+LOW_BITS = 26
+"""Bits of the lower part of steps whose sums exceed 2^52: up to 2^26 lower parts add up exactly in floats."""
+
+MOST_SPLIT = 2 ** (52 - LOW_BITS)
+"""Most coins whose steps may be split."""
+
 
 def tilted_swaps(
     law: SwapDistribution, tilt: FloatArray, size: int, generator: np.random.Generator
 ) -> IntArray:
-    """Draw X under a tilt, shape (r, size); sums of at most 2^52 are exact in floats."""
+    """Draw X under a tilt, shape (r, size).
+
+    Sums of at most 2^52 are exact in floats. For larger ones, up to 2^62, the upper and the lower bits of the
+    steps are summed separately, of :data:`MOST_SPLIT` coins at most.
+    """
     slopes = np.clip(law.coordinates @ tilt, -LARGEST_LOG, LARGEST_LOG)
     counts = law.multiplicities
-    sums = np.zeros((law.rank, size))
+    is_split = exceeds_floats(law)
+    parts = [law.coordinates >> LOW_BITS, law.coordinates & (2**LOW_BITS - 1)]
+    steps = np.hstack(parts if is_split else [law.coordinates]).T.astype(np.float64)
+    sums = np.zeros((len(steps), size))
     most = max(BLOCK_CELLS // (size + LISTED), 1)
     for least, greatest, draw in (
         (1, TOSSED, _by_coins),
@@ -45,8 +59,14 @@ def tilted_swaps(
         for first in range(0, chosen.size, most):
             rows = chosen[first : first + most]
             heads = draw(counts[rows], slopes[rows], size, generator)
-            sums += law.coordinates[rows].T.astype(np.float64) @ heads
-    return sums.astype(np.int64)
+            sums += steps[:, rows] @ heads
+    whole = sums.astype(np.int64)
+    return (whole[: law.rank] << LOW_BITS) + whole[law.rank :] if is_split else whole
+
+
+def exceeds_floats(law: SwapDistribution) -> bool:
+    """Whether sums of steps exceed 2^52, beyond which floats are not exact."""
+    return any(max(-low, high) > EXACT_IN_FLOATS for low, high in law.support)
 
 
 def _by_coins(counts: IntArray, slopes: FloatArray, size: int, generator: np.random.Generator) -> FloatArray:

@@ -58,12 +58,18 @@ from functools import cached_property
 import numpy as np
 
 from trackperm.errors import CapacityError
+from trackperm.exact.counts import LARGEST
 from trackperm.exact.distributions.characteristic import FloatArray, SwapDistribution, log_cosh
 from trackperm.exact.distributions.tilt import quantised
 from trackperm.exact.engines.axes import Axes
-from trackperm.exact.engines.linear.tails import EXACT_IN_FLOATS
 from trackperm.exact.engines.monte_carlo import LARGEST_COUNT, undefined_after_swaps
-from trackperm.exact.engines.tilted_draws import BLOCK_CELLS, TOSSED, tilted_swaps
+from trackperm.exact.engines.tilted_draws import (
+    BLOCK_CELLS,
+    MOST_SPLIT,
+    TOSSED,
+    exceeds_floats,
+    tilted_swaps,
+)
 from trackperm.exact.types import INSIDE, UNDEFINED, IntArray, Region
 
 N_DRAWS = 20_000
@@ -183,7 +189,10 @@ class Path:
         self._law, self._value = law, value
         self._middle = np.array([float(e) / 2 for e in law.total])
         deviations = np.sqrt(np.diag(law.covariance(np.zeros(law.rank))))
-        self._steps = np.diag(np.minimum(1e-3 * deviations, 0.25))
+        # A quarter of the unit, unless that is below the roundings of the values.
+        steps = np.minimum(1e-3 * deviations, np.maximum(0.25, 1e-6 * deviations))
+        self._steps = np.diag(steps)
+        self._exponents = np.frexp(deviations)[1]
         self.start = self._gradient(np.zeros(law.rank))
 
     def value_at(self, tilt: FloatArray) -> float:
@@ -200,7 +209,10 @@ class Path:
             if moved is None:
                 break
             found = self._scaled(moved, level)
-        return None if found is None else quantised(found)
+        if found is None:
+            return None
+        # relative to the deviations, of which one may be 10^12 times another
+        return np.ldexp(quantised(np.ldexp(found, self._exponents)), -self._exponents)
 
     def _gradient(self, centred: FloatArray) -> FloatArray | None:
         """Return the gradient of t by divided differences; None where it is 0 or undefined."""
@@ -215,21 +227,24 @@ class Path:
 
     def _scaled(self, direction: FloatArray, level: float) -> FloatArray | None:
         """Return s * direction whose rate, s direction . m - K, is level^2 / 2."""
-        halves, counts = np.abs(self._law.coordinates @ direction) / 2.0, self._law.multiplicities
+        halves = np.abs(self._law.coordinates @ direction) / 2.0
+        # Sums of products, not dot products: BLAS has threads of its own, which wait for each other long if
+        # processors are busy.
+        counts = self._law.multiplicities.astype(np.float64)
         # Smaller steps are roundings of the divided differences.
         halves = np.where(halves > 1e-7 * halves.max(initial=0.0), halves, 0.0)
         goal = level * level / 2.0
         if goal >= REACHED * math.log(2.0) * float(counts[halves > 0.0].sum()):
             return None
-        low, high, scale = 0.0, math.inf, level / math.sqrt(float(counts @ halves**2))
+        low, high, scale = 0.0, math.inf, level / math.sqrt(float((counts * halves**2).sum()))
         for _ in range(100):
             a = scale * halves
             tanh = np.tanh(a)
-            gap = goal - float(counts @ (a * tanh - log_cosh(a)))
+            gap = goal - float((counts * (a * tanh - log_cosh(a))).sum())
             if abs(gap) <= 1e-6 * goal:
                 break
             low, high = (scale, high) if gap > 0.0 else (low, scale)
-            slope = scale * float(counts @ (halves**2 * (1.0 - tanh * tanh)))
+            slope = scale * float((counts * halves**2 * (1.0 - tanh * tanh)).sum())
             moved = scale + gap / slope if slope > 0.0 else math.inf
             scale = moved if low < moved < high else (2.0 * low if math.isinf(high) else (low + high) / 2.0)
         return scale * direction
@@ -313,7 +328,8 @@ def tilted_tail(
     UndefinedStatisticError
         If the statistic is undefined at a drawn point.
     CapacityError
-        If sums exceed 2^52, a multiplicity 2^40, or a block of draws the memory budget.
+        If sums exceed 2^62, or 2^52 with more than 2^26 coins, a multiplicity 2^40, or a block of draws the
+        memory budget.
     """
     _check_size(law)
     axes = Axes.of(law)
@@ -379,8 +395,10 @@ def draws_by_default(law: SwapDistribution) -> int:
 
 
 def _check_size(law: SwapDistribution) -> None:
-    if any(max(-low, high) > EXACT_IN_FLOATS for low, high in law.support):
-        raise CapacityError("sums of the differences exceed 2^52, beyond which floats are not exact")
+    if any(max(-low, high) > LARGEST for low, high in law.support):
+        raise CapacityError("sums of the differences exceed 2^62")
+    if law.n_coins > MOST_SPLIT and exceeds_floats(law):
+        raise CapacityError(f"sums of the differences of more than {MOST_SPLIT:,} examples exceed 2^52")
     if int(law.multiplicities.max(initial=0)) > LARGEST_COUNT:
         raise CapacityError(f"more than {LARGEST_COUNT:,} examples have the same counts")
 

@@ -41,7 +41,7 @@ from scipy.special import ndtri
 
 from trackperm.choices import Alternative
 from trackperm.exact.counts import group_rows
-from trackperm.exact.distributions.characteristic import FloatArray
+from trackperm.exact.distributions.characteristic import UNIT, FloatArray
 from trackperm.exact.engines.lattice.statistic import Statistic, values_at
 from trackperm.exact.functions.operations import OperationTree
 from trackperm.exact.functions.slopes import corners, values_and_slopes
@@ -68,6 +68,12 @@ CONVERGED = 1e-8
 
 PRECISION = 1e-6
 """Accepted error of an end, in the same unit."""
+
+ROUNDINGS = 16.0
+"""Roundings of the statistic, in units of the largest term that its first-order change has."""
+
+LARGEST_ROUNDING = 1e-4
+"""Largest accepted roundings of the statistic, in standard deviations of the observed difference."""
 
 FARTHEST = 64.0
 """Standard deviations within which an end has to be."""
@@ -105,6 +111,11 @@ def score_interval(
     z = float(-ndtri(tau))
     if not math.isfinite(laws.difference):
         return "the statistic is undefined for the examples, so its difference has no interval"
+    if laws.rounding > LARGEST_ROUNDING * max(laws.spread, abs(laws.difference)):
+        return (
+            "the statistic is a small difference of large sums, of which floats have too few digits:"
+            " subtract a constant, such as the mean, from the columns"
+        )
     if not 0.0 < laws.spread < math.inf:
         return "no outcome of the examples changes the statistic, so the size of a difference is unknown"
     low = -math.inf if alternative == "less" else laws.end(-z)
@@ -132,6 +143,8 @@ class ConstrainedLaws:
         Shares of the outcomes in the data, with those that were not observed.
     difference, spread : float
         Observed difference, and its standard deviation under the masses.
+    rounding : float
+        Error of the difference in floats, estimated: the roundings of the terms slope times total.
     """
 
     def __init__(self, outcomes: IntArray, counts: IntArray, h: Statistic) -> None:
@@ -143,6 +156,10 @@ class ConstrainedLaws:
         self.masses = masses / masses.sum()
         self.difference = float(values_at(h, (counts @ self._outcomes)[None])[0])
         self.spread = self._deviation(self.masses, self._at(self.masses)[1])
+        totals = self._n * (self.masses @ self._outcomes)
+        terms = np.abs(self._value_and_slopes(totals)[1] * totals)
+        size = float(terms.sum())
+        self.rounding = math.inf if math.isnan(size) else ROUNDINGS * UNIT * size if size < math.inf else 0.0
 
     def expecting(self, law: FloatArray) -> ConstrainedLaws:
         """Return the laws for data that have the shares of this law."""
@@ -195,7 +212,7 @@ class ConstrainedLaws:
             value, influences = self._at(law)
             if not np.isfinite(influences).all():
                 return None
-            if step and abs(value - difference) <= CONVERGED * self.spread:
+            if step and abs(value - difference) <= max(CONVERGED * self.spread, self.rounding):
                 return law, self._deviation(law, influences)
             following = self._reweighted(influences - (difference - value))
             law = following if step < DAMPED_AFTER else (law + following) / 2.0
