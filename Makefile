@@ -2,6 +2,9 @@
 
 # Hundreds of tests start a process, and one that may not keep bytecode compiles MLflow anew: four times as slow.
 unexport PYTHONDONTWRITEBYTECODE
+# Tests run in several processes: threads of linear algebra in each would wait for each other, a fifth of the time.
+export OPENBLAS_NUM_THREADS := 1
+export OMP_NUM_THREADS := 1
 
 PYTHON ?= python3
 # one more than two processors, for tests of servers and watchers wait
