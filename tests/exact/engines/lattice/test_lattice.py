@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from trackperm.exact import DifferenceHistogram
-from trackperm.exact.engines.lattice.lattice import reduce_rank
+from trackperm.exact.engines.lattice.lattice import echelon_basis, reduce_rank
 
 
 def orthogonalised(gram: np.ndarray) -> tuple[list[list[Fraction]], list[Fraction]]:
@@ -40,3 +40,23 @@ def test_bases_are_reduced_in_the_sense_of_lenstra_lenstra_and_lovasz(seed: int)
     for i in range(1, lattice.rank):
         assert max(map(abs, mu[i][:i])) <= Fraction(1, 2)
         assert norms[i] >= (Fraction(3, 4) - mu[i][i - 1] ** 2) * norms[i - 1]
+
+
+def test_the_basis_does_not_depend_on_the_order_of_the_rows() -> None:
+    rng = np.random.default_rng(0)
+    rows = (rng.integers(-30, 31, (200, 3)) @ rng.integers(-9, 10, (3, 5))).astype(object)
+    found = echelon_basis(rows)
+    assert found is not None
+    assert found == echelon_basis(rng.permutation(rows))
+    assert all(line[pivot] > 0 for line, pivot in zip(*found, strict=True))
+
+
+def test_integers_beyond_64_bits_do_not_overflow() -> None:
+    """Products of such entries have 120 bits."""
+    rng = np.random.default_rng(1)
+    differences = rng.integers(-(2**60), 2**60, (2, 3)).repeat(2, axis=0)
+    histogram = DifferenceHistogram.from_pairs(differences, 0 * differences)
+    lattice = reduce_rank(histogram)
+    assert lattice.rank == 2
+    back = lattice.coordinates.astype(object) @ np.array(lattice.basis, dtype=object).T
+    assert (back == histogram.differences).all()

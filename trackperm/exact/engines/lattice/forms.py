@@ -31,7 +31,7 @@ def in_fewer_forms(
         [sum(f * row[j] for f, row in zip(form, lattice.basis, strict=True)) for j in range(lattice.rank)]
         for form in forms
     ]
-    echelon = echelon_basis(steps)
+    echelon = echelon_basis(np.array(steps, dtype=object).reshape(len(forms), lattice.rank))
     largest = max(sum(map(abs, form)) for form in forms) * int(np.abs(histogram.differences).max())
     if echelon is None or len(echelon[0]) == lattice.rank or largest > LARGEST:
         return None

@@ -26,10 +26,16 @@ from trackperm.exact.distributions.characteristic import SwapDistribution
 from trackperm.exact.types import IntArray
 
 IntMatrix = list[list[int]]
+Integers = npt.NDArray[Any]
+"""Python integers in an array of objects."""
+
 Flags = npt.NDArray[np.bool_]
 
 MOST_REDUCED = 8
 """Largest rank whose basis is reduced: beyond it no window fits, and drawing swaps needs no basis."""
+
+SPANNING = 32
+"""Rows from which a basis is found first."""
 
 
 @dataclass(frozen=True)
@@ -60,35 +66,26 @@ def reduce_rank(histogram: DifferenceHistogram) -> Lattice:
     Of floating-point numbers, sums of such coordinates may exceed 2^62, those of the differences do not, and
     the basis is the standard one then.
     """
-    rows = histogram.differences.tolist()
     m = histogram.differences.shape[1]
     identity = tuple(tuple(int(i == j) for j in range(m)) for i in range(m))
     standard = Lattice(identity, histogram.differences)
+    rows = histogram.differences.astype(object)  # Python integers, which do not overflow
     reduced = echelon_basis(rows)
     if reduced is None:
         return standard
-    weights = histogram.multiplicities.tolist()
+    weights = histogram.multiplicities.astype(object)
     echelon, pivots = reduced
-    coordinates = [_coordinates(row, echelon, pivots) for row in rows]
     rank = len(echelon)
-    gram = [
-        [sum(c * x[i] * x[j] for c, x in zip(weights, coordinates, strict=True)) for j in range(rank)]
-        for i in range(rank)
-    ]
-    transform, inverse = _short_transform(gram)
-    coordinates = [
-        [sum(t * x for t, x in zip(row, point, strict=True)) for row in transform] for point in coordinates
-    ]
-    sizes = (
-        sum(c * abs(x) for c, x in zip(weights, axis, strict=True)) for axis in zip(*coordinates, strict=True)
-    )
-    if any(size > LARGEST for size in sizes):
+    coordinates = _coordinates(rows, echelon, pivots)
+    transform, inverse = _short_transform(((coordinates.T * weights) @ coordinates).tolist())
+    coordinates = coordinates @ np.array(transform, dtype=object).reshape(rank, rank).T
+    if any(size > LARGEST for size in weights @ np.abs(coordinates)):
         return standard
     basis = tuple(
         tuple(sum(echelon[i][row] * inverse[i][j] for i in range(rank)) for j in range(rank))
         for row in range(m)
     )
-    return Lattice(basis, np.array(coordinates, dtype=np.int64).reshape(len(rows), rank))
+    return Lattice(basis, coordinates.astype(np.int64))
 
 
 def along(lattice: Lattice, gram: IntMatrix, direction: Sequence[int]) -> Lattice:
@@ -143,49 +140,63 @@ def _product(gram: IntMatrix, left: Sequence[int], right: Sequence[int]) -> int:
     )
 
 
-def echelon_basis(rows: IntMatrix) -> tuple[IntMatrix, list[int]] | None:
+def echelon_basis(rows: Integers) -> tuple[IntMatrix, list[int]] | None:
     """Return a row-echelon basis of the integer span of `rows`, and the pivot column of each basis row.
 
-    Return None as soon as there are more than `MOST_REDUCED` basis rows.
+    It is the Hermite normal form, which does not depend on the order of the rows. Return None as soon as
+    there are more than `MOST_REDUCED` basis rows.
     """
     basis: dict[int, list[int]] = {}
-    for row in rows:
-        vector = list(row)
-        for column in range(len(vector)):
-            if vector[column] == 0:
-                continue
-            if column not in basis:
-                basis[column] = vector
-                if len(basis) > MOST_REDUCED:
-                    return None
-                break
-            # Euclid on the pivots: afterwards the basis row has the gcd and `vector` a zero here.
-            pivot_row = basis[column]
-            while vector[column] != 0:
-                quotient = pivot_row[column] // vector[column]
-                reduced = [p - quotient * v for p, v in zip(pivot_row, vector, strict=True)]
-                pivot_row, vector = vector, reduced
-            basis[column] = pivot_row
+    # A few rows mostly span what all do, which then only have to be reduced once.
+    for rest in (rows[:SPANNING], rows):
+        while (rest := _remainders(rest, basis)).size:
+            _insert(basis, rest[0].tolist())
+            if len(basis) > MOST_REDUCED:
+                return None
     pivots = sorted(basis)
-    # Reducing entries above each pivot keeps the numbers small (Hermite normal form up to sign).
-    for position in range(len(pivots) - 1, -1, -1):
-        lower = basis[pivots[position]]
+    for pivot in pivots:
+        if basis[pivot][pivot] < 0:
+            basis[pivot] = [-a for a in basis[pivot]]
+    for position, pivot in enumerate(pivots):
         for upper in pivots[:position]:
-            quotient = basis[upper][pivots[position]] // lower[pivots[position]]
-            basis[upper] = [a - quotient * b for a, b in zip(basis[upper], lower, strict=True)]
+            quotient = basis[upper][pivot] // basis[pivot][pivot]
+            basis[upper] = [a - quotient * b for a, b in zip(basis[upper], basis[pivot], strict=True)]
     return [basis[pivot] for pivot in pivots], pivots
 
 
-def _coordinates(row: Sequence[int], echelon: IntMatrix, pivots: Sequence[int]) -> list[int]:
-    """Solve ``row = sum_i x_i echelon[i]`` for integers x by forward substitution."""
-    rest = list(row)
-    solution = []
-    for vector, pivot in zip(echelon, pivots, strict=True):
-        x = rest[pivot] // vector[pivot]
-        solution.append(x)
-        if x:
-            rest = [a - x * b for a, b in zip(rest, vector, strict=True)]
-    return solution
+def _insert(basis: dict[int, list[int]], vector: list[int]) -> None:
+    """Add a vector to the span of a row-echelon basis, whose rows have their pivots as keys."""
+    for column in range(len(vector)):
+        if vector[column] == 0:
+            continue
+        if column not in basis:
+            basis[column] = vector
+            return
+        # Euclid on the pivots: afterwards the basis row has the gcd and `vector` a zero here.
+        pivot_row = basis[column]
+        while vector[column] != 0:
+            quotient = pivot_row[column] // vector[column]
+            reduced = [p - quotient * v for p, v in zip(pivot_row, vector, strict=True)]
+            pivot_row, vector = vector, reduced
+        basis[column] = pivot_row
+
+
+def _remainders(rows: Integers, basis: dict[int, list[int]]) -> Integers:
+    """Return what is left of rows modulo the basis rows, without those of which nothing is."""
+    for pivot in sorted(basis):
+        vector = np.array(basis[pivot], dtype=object)
+        rows = rows - np.outer(rows[:, pivot] // vector[pivot], vector)
+    return np.asarray(rows[(rows != 0).any(axis=1)])
+
+
+def _coordinates(rows: Integers, echelon: IntMatrix, pivots: Sequence[int]) -> Integers:
+    """Solve ``row = sum_i x_i echelon[i]`` for integers x by forward substitution, for every row."""
+    found = np.empty((len(rows), len(echelon)), dtype=object)
+    for i, (line, pivot) in enumerate(zip(echelon, pivots, strict=True)):
+        vector = np.array(line, dtype=object)
+        found[:, i] = rows[:, pivot] // vector[pivot]
+        rows = rows - np.outer(found[:, i], vector)
+    return found
 
 
 def _short_transform(gram: IntMatrix) -> tuple[IntMatrix, IntMatrix]:
