@@ -35,11 +35,17 @@ def frames(*values: Any, column: str = "metric", score: str = "score") -> list[p
         ("higher_is_better", "False"),
         ("greater_is_better", 0),
         ("lower_is_better", True),
+        ("metric", "wil"),
+        ("measure", "wer"),
+        ("evaluator", "noise_sensitivity"),
+        ("scorer", "WER"),
+        ("name", "error_rate"),
     ],
 )
-@pytest.mark.parametrize("score", ["score", "reward"])
-def test_lower_is_better(column: str, value: Any, score: str) -> None:
-    found = trackperm.compare(*frames(value, column=column, score=score))
+@pytest.mark.parametrize("score", ["score", "reward", "acc"])
+@pytest.mark.parametrize("is_named", [False, True])
+def test_lower_is_better(column: str, value: Any, score: str, is_named: bool) -> None:
+    found = trackperm.compare(*frames(value, column=column, score=score), metric=score if is_named else None)
     assert (found.verdict, found.n_better, found.n_worse) == ("better", 40, 0)
     shown = "\n".join(text.lines(found))
     assert f"lower is better: `{column}` is `{value}` in every row\n" in shown
@@ -72,9 +78,42 @@ def test_a_metric_that_is_not_the_same_in_all_rows() -> None:
     assert the_one(*both).greater_is_better
 
 
-def test_the_column_of_truth_comes_first() -> None:
-    both = [frame.with_columns(higher_is_better=True) for frame in frames("wer")]
-    assert the_one(*both).greater_is_better
+@pytest.mark.parametrize(
+    ("column", "value"), [("measure", 1.0), ("name", "loss of contract"), ("name", "wer2vec")]
+)
+def test_values_that_name_no_error(column: str, value: Any) -> None:
+    assert the_one(*frames(value, column=column)).greater_is_better
+
+
+def test_names_of_runs() -> None:
+    assert the_one(*frames("loss", "accuracy", column="name")).greater_is_better
+    with pytest.raises(InputError, match="`scorer` is `wer` in every row of `run 0` and `bleu` in every row"):
+        the_one(*frames("wer", "bleu", column="scorer"))
+
+
+@pytest.mark.parametrize("said", [{}, {"metric": "score"}, {"statistic": "mean"}])
+@pytest.mark.parametrize("column", ["metric", "lower_is_better"])
+def test_a_contradiction(said: dict[str, str], column: str) -> None:
+    value = "wer" if column == "metric" else True
+    both = [frame.with_columns(higher_is_better=True) for frame in frames(value, column=column)]
+    with pytest.raises(InputError, match=r"so lower values .* but `higher_is_better` is `True`") as caught:
+        trackperm.compare(*both, **said)
+    assert "leave out the column that is wrong, or write a spec" in str(caught.value.hint)
+
+
+@pytest.mark.parametrize("said", [{}, {"metric": "score"}])
+def test_runs_of_opposite_direction(said: dict[str, str]) -> None:
+    with pytest.raises(InputError, match="`higher_is_better` is `True` in every row of `baseline` and `F"):
+        trackperm.compare(*frames(True, False, column="higher_is_better"), **said)
+    assert not the_one(*frames("no", "0", column="higher_is_better")).greater_is_better
+
+
+def test_a_truth_precedes_the_name_of_a_metric() -> None:
+    lower = [frame.with_columns(higher_is_better=False) for frame in frames("accuracy")]
+    assert not the_one(*lower).greater_is_better
+    for is_higher in (True, False):
+        both = [frame.with_columns(higher_is_better=is_higher) for frame in frames("toxicity")]
+        assert the_one(*both).greater_is_better is is_higher
 
 
 @pytest.mark.parametrize("value", ["toxicity", "neg_log_loss", "time"])
@@ -84,13 +123,21 @@ def test_an_open_direction(value: str) -> None:
     ) as caught:
         trackperm.compare(*frames(value))
     assert "`greater_is_better: false`" in str(caught.value.hint)
-    assert trackperm.compare(*frames(value), metric="score").verdict == "worse"
+    named = trackperm.compare(*frames(value), metric="score")
+    assert named.verdict == "worse"
+    assert named.statistic.found == (
+        f"look: `metric` is `{value}` in every row, which does not show whether greater values of `score` are"
+        " better",
+    )
 
 
 def test_two_metrics() -> None:
     with pytest.raises(InputError, match="`wer` in every row of `baseline` and `bleu` in every row of `cand"):
         trackperm.compare(*frames("wer", "bleu"))
-    assert trackperm.compare(*frames("wer", "bleu"), metric="score").verdict == "worse"
+    named = trackperm.compare(*frames("wer", "bleu"), metric="score")
+    assert named.verdict == "worse"
+    assert "look: `metric` is `wer` in every row of `baseline`, which does not" in named.statistic.found[0]
+    assert trackperm.compare(*frames("wer", "cer"), metric="score").verdict == "better"
 
 
 def test_one_run_states_it() -> None:
@@ -100,10 +147,63 @@ def test_one_run_states_it() -> None:
     assert "lower is better: `metric` is `wer` in every row of `baseline`" in found.pairing.notes
 
 
-def test_a_score_that_is_named() -> None:
-    assert trackperm.compare(*frames("wer"), metric="score").verdict == "better"
-    assert trackperm.compare(*frames("wer"), "mean").verdict == "worse"
+@pytest.mark.parametrize("statistic", ["mean", "pass_at_1"])
+@pytest.mark.parametrize("score", ["score", "reward", "acc"])
+def test_a_statistic_of_which_more_is_better(statistic: str, score: str) -> None:
+    message = f"greater values of `{statistic}` are better, but `metric` is `wer` in every row"
+    for ask in (trackperm.compare, trackperm.power):
+        with pytest.raises(InputError, match=message) as caught:
+            ask(*frames("wer", score=score), statistic=statistic)
+        assert f'`metric="{score}"`' in str(caught.value)
+    with pytest.raises(InputError, match=message):
+        trackperm.leaderboard(dict(zip(("a", "b"), frames("wer", score=score), strict=True)), statistic)
+
+
+def test_attempts_that_should_not_pass() -> None:
+    both = [numbered(passed=[i < n for i in range(20)]).with_columns(lower_is_better=True) for n in (15, 3)]
+    assert trackperm.compare(*both, metric="passed").verdict == "better"
+    with pytest.raises(InputError, match="greater values of `pass_at_1` are better, but `lower_is_better`"):
+        trackperm.compare(*both, "pass_at_1")
+
+
+def test_shares_of_what_is_true() -> None:
+    both = [
+        numbered(correct=[str(i < n) for i in range(20)]).with_columns(higher_is_better=False)
+        for n in (15, 3)
+    ]
+    assert not the_one(*both).greater_is_better
+    assert not the_one(*both, metrics=("correct",)).greater_is_better
+
+
+def test_another_column_than_the_score() -> None:
     assert trackperm.compare(*frames("wer", score="bleu"), metric="bleu").verdict == "worse"
+    beside = [frame.with_columns(reward=pl.col("score")) for frame in frames("wer")]
+    assert trackperm.compare(*beside, metric="reward").verdict == "worse"
+    assert trackperm.compare(*beside, metric="score").verdict == "better"
+
+
+def test_a_column_of_any_name() -> None:
+    """A truth is about the column that is named, unless another one has the name of a score."""
+    both = frames(False, column="higher_is_better", score="quality")
+    assert trackperm.compare(*both, metric="quality").verdict == "better"
+    beside = [frame.with_columns(score=pl.col("quality")) for frame in both]
+    assert trackperm.compare(*beside, metric="quality").verdict == "worse"
+    latencies = frames(True, column="higher_is_better", score="latency")
+    assert trackperm.compare(*latencies, metric="latency").verdict == "better"
+
+
+def test_values_of_the_metric() -> None:
+    both = [frame.with_columns(correct=pl.col("value")) for frame in frames("wer", score="value")]
+    assert trackperm.compare(*both, metric="value").verdict == "better"
+    assert trackperm.compare(*both, metric="correct").verdict == "worse"
+
+
+def test_two_columns_that_could_be_the_score() -> None:
+    both = [frame.with_columns(correct=pl.col("acc")) for frame in frames("wer", score="acc")]
+    with pytest.raises(InputError, match="each of `correct`, `acc` could be its score"):
+        trackperm.compare(*both, metric="acc")
+    same = [frame.with_columns(metric=pl.lit("bleu")) for frame in both]
+    assert trackperm.compare(*same, metric="acc").verdict == "worse"
 
 
 def test_a_leaderboard() -> None:

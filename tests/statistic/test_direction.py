@@ -9,7 +9,12 @@ from support.specs import load, refusal, underlined
 
 from trackperm.errors import SpecError
 from trackperm.statistic import load_statistic, read_statistic
-from trackperm.statistic.direction import direction_word, lower_is_better_by_name, word_of_value
+from trackperm.statistic.direction import (
+    direction_word,
+    is_known_metric,
+    lower_is_better_by_name,
+    word_of_value,
+)
 from trackperm.statistic.written_spec import written_spec
 
 MEAN = "counts: {total: score, n: 1}\nscore: total / n\n"
@@ -48,6 +53,35 @@ LOWER = {
     "edit_dist": "edit_dist",
     "elapsed_s": "elapsed",
     "timeouts": "timeouts",
+    "wil": "wil",
+    "word_information_lost": "word_information_lost",
+    "n_deletions": "deletions",
+    "substitutions": "substitutions",
+    "insertions": "insertions",
+    "translation_edit_rate": "edit_rate",
+    "niqe": "niqe",
+    "BRISQUE": "BRISQUE",
+    "fvd": "fvd",
+    "mcd": "mcd",
+    "MetricX-24": "MetricX",
+    "metricx": "metricx",
+    "fall_out": "fall_out",
+    "missrate": "missrate",
+    "aurc": "aurc",
+    "pa_mpjpe": "mpjpe",
+    "chamfer": "chamfer",
+    "pii_leakage_rate": "leakage_rate",
+    "invalid_rate": "invalid",
+    "noise_sensitivity": "noise_sensitivity",
+    "price_per_example": "price",
+    "kg_co2": "co2",
+    "kgCO2e": "CO2e",
+    "gender_imbalance": "imbalance",
+    "absolute_value_difference": "absolute_value_difference",
+    "demographic_parity_difference": "demographic_parity_difference",
+    "equalized_odds_difference": "equalized_odds_difference",
+    "err": "err",
+    "mean_err": "err",
 }
 OPEN = {
     "neg_log_loss": "log_loss",
@@ -67,6 +101,13 @@ OPEN = {
     "asr": "asr",
     "mean_asr": "asr",
     "pct_stereotype": "stereotype",
+    "num_steps": "steps",
+    "pii_leakage": "leakage",
+    "nsfw_frac": "nsfw",
+    "watermark_prob": "watermark",
+    "longest_common_prefix_length": "longest_common_prefix",
+    "fid_similarity": "fid",
+    "co2_saved": "co2",
 }
 GREATER = (
     "reciprocal_rank",
@@ -91,6 +132,16 @@ GREATER = (
     "log_odds",
     "regression_r2",
     "asr_bleu",
+    "ERR@20",  # Expected Reciprocal Rank
+    "err@10",
+    "nERR_IA@20",
+    "err_20",
+    "metric_x",
+    "edit_similarity",
+    "overlap",
+    "price_range_match",
+    "deletion_f1",
+    "will",
     "",
 )
 
@@ -169,3 +220,13 @@ def test_the_document_declares_the_direction(tmp_path: Path) -> None:
 )
 def test_words_of_values(kind: str, values: list[str]) -> None:
     assert {value: word_of_value(value) for value in values} == dict.fromkeys(values, kind)
+
+
+@pytest.mark.parametrize("name", ["wer", "WER", "error_rate", "toxicity_evaluator", "n_tokens", "hd95"])
+def test_names_of_nothing_but_a_metric(name: str) -> None:
+    assert is_known_metric(name)
+
+
+@pytest.mark.parametrize("name", ["accuracy", "loss_of_contract", "Mr. Miss", "gpt-4-judge", "error_bot", ""])
+def test_names_that_may_be_of_something_else(name: str) -> None:
+    assert not is_known_metric(name)

@@ -10,15 +10,14 @@ from functools import lru_cache
 
 import polars as pl
 
-from trackperm.comparison.metric_directions import declared_direction, direction_of, is_open, metrics_of
+from trackperm.comparison.metric_directions import direction_of, is_open, known_direction, metrics_of
 from trackperm.comparison.share_of_value import ShareOfValue, option_of_column, true_of_column, values_of
-from trackperm.comparison.stated_direction import StatedDirection, lower_is_stated
 from trackperm.comparison.whole_log_metrics import notes_on_whole_logs, require_metric_of_examples
 from trackperm.errors import InputError, TrackpermError
 from trackperm.messages import did_you_mean, listed
 from trackperm.statistic import Statistic, builtin_names, load_statistic, read_statistic
 from trackperm.statistic.document import dump
-from trackperm.tables.column_names import IDS, PASSED, SCORE
+from trackperm.tables.column_names import IDS, PASSED
 from trackperm.tables.column_types import FIRST_ROWS, is_number, typed_columns
 from trackperm.tables.nested_fields import named_fields
 from trackperm.tables.table import ExampleTable, have
@@ -74,29 +73,7 @@ def named_metric(name: str, tables: Sequence[ExampleTable], *, allow_unseen: boo
     if (share := share_of_true(name, tables)) is not None:
         return share
     column = column_of_metric(name, tables)
-    if name == column == SCORE and (stated := _named_direction(tables, column)) is not None:
-        return _lower_mean(column, stated)
     return statistic_of_metric(name, column, tables)
-
-
-def statistic_of_score(column: str, tables: Sequence[ExampleTable], why: str) -> Statistic:
-    """Return the statistic of the only score of runs, in the direction that they state in another column."""
-    stated = lower_is_stated(tables, column)
-    if stated is None:
-        return statistic_of_metric(column, column, tables, why)
-    return _lower_mean(column, stated, why)
-
-
-def _named_direction(tables: Sequence[ExampleTable], column: str) -> StatedDirection | None:
-    """Return what the runs state if lower values of a score that the user named are better."""
-    try:
-        return lower_is_stated(tables, column)
-    except InputError:
-        return None  # the user has decided
-
-
-def _lower_mean(column: str, stated: StatedDirection, why: str = "") -> Statistic:
-    return mean_of_metric(column, column, why, False, (f"lower is better: {stated.reason}",))
 
 
 def share_of_true(column: str, tables: Sequence[ExampleTable], why: str = "") -> Statistic | None:
@@ -110,12 +87,14 @@ def share_of_true(column: str, tables: Sequence[ExampleTable], why: str = "") ->
 def statistic_of_metric(name: str, column: str, tables: Sequence[ExampleTable], why: str = "") -> Statistic:
     """Return pass@1 if the column `passed` says whether attempts pass; the mean of any other column.
 
-    A number of tests that pass is averaged: its first rows hold others than 0 and 1.
+    A number of tests that pass is averaged: its first rows hold others than 0 and 1. Without `why`, the user
+    has named the metric.
     """
-    is_lower = declared_direction(column, tables) is False
-    if column == PASSED and not is_lower and all(_is_binary(table, column) for table in tables):
-        return replace(load_statistic("pass_at_1"), chosen=why)
-    return mean_of_metric(name, column, why, *direction_of(name, column, tables))
+    if column == PASSED and all(_is_binary(table, column) for table in tables):
+        is_greater, notes = known_direction(name, column, tables, is_named=not why)
+        if is_greater is not False:
+            return replace(load_statistic("pass_at_1"), chosen=why, found=notes)
+    return mean_of_metric(name, column, why, *direction_of(name, column, tables, is_named=not why))
 
 
 def _is_binary(table: ExampleTable, column: str) -> bool:

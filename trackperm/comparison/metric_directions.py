@@ -1,9 +1,10 @@
-"""Whether greater values of a metric are better: as its log declares, or else as its name implies."""
+"""Whether greater values of a metric are better: as logs declare or state, or else as its name implies."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from trackperm.comparison.stated_direction import stated_direction
 from trackperm.errors import InputError
 from trackperm.statistic.direction import direction_word, lower_is_better_by_name
 from trackperm.tables.column_names import SCORE
@@ -45,20 +46,52 @@ def is_open(name: str, column: str, tables: Sequence[ExampleTable]) -> bool:
     return declared_direction(column, tables) is None and _is_open_by_name(name)
 
 
-def direction_of(name: str, column: str, tables: Sequence[ExampleTable]) -> tuple[bool, tuple[str, ...]]:
-    """Return whether greater values of a metric are better, with a note where its name does not show it.
+def known_direction(
+    name: str, column: str, tables: Sequence[ExampleTable], *, is_named: bool = True
+) -> tuple[bool | None, tuple[str, ...]]:
+    """Return whether greater values of a metric are better, by what logs say, with notes; None if open.
+
+    A log declares it for the metric, or else states it in every row; see
+    :func:`~trackperm.comparison.stated_direction.stated_direction`, also for `is_named`.
 
     Raises
     ------
     InputError
-        If it is unclear, or logs declare the opposite of each other.
+        If logs contradict each other, or it is unclear what they state.
     """
     declared = declared_direction(column, tables)
-    is_lower = lower_is_better_by_name(name)
     if declared is not None:
+        is_unlike = declared is lower_is_better_by_name(name) or _is_open_by_name(name)
         which = "greater" if declared else "lower"
         note = f"direction: {which} values of `{name}` are better, by the log"
-        return declared, (note,) if declared is is_lower or _is_open_by_name(name) else ()
+        return declared, (note,) if is_unlike else ()
+    stated = stated_direction(tables, column, is_named=is_named)
+    if stated is None:
+        return None, ()
+    if stated.is_lower is None:
+        return None, (
+            f"look: {stated.reason}, which does not show whether greater values of `{column}` are better",
+        )
+    if stated.is_lower:
+        return False, (f"lower is better: {stated.reason}",)
+    return True, (f"greater is better: {stated.reason}",) if _is_open_by_name(name) else ()
+
+
+def direction_of(
+    name: str, column: str, tables: Sequence[ExampleTable], *, is_named: bool
+) -> tuple[bool, tuple[str, ...]]:
+    """Return whether greater values of a metric are better, with a note where its name does not show it.
+
+    `is_named` is whether the user has named the metric.
+
+    Raises
+    ------
+    InputError
+        If it is unclear, or logs contradict each other.
+    """
+    known, notes = known_direction(name, column, tables, is_named=is_named)
+    if known is not None:
+        return known, notes
     names = (name, *_metrics_in(column, tables))
     if unclear := next(filter(_is_open_by_name, names), None):
         raise InputError(
@@ -67,16 +100,27 @@ def direction_of(name: str, column: str, tables: Sequence[ExampleTable]) -> tupl
             " `score: total / n` and `greater_is_better: true`; `trackperm statistic new` writes a template.",
         )
     lower = next(filter(lower_is_better_by_name, names), None)
-    are_others = lower is not None and not is_lower
-    notes = (f"direction: lower values of `{name}` are better, which has those of `{lower}`",)
-    return lower is None, notes if are_others else ()
+    if lower is None:
+        return True, notes
+    if lower_is_better_by_name(name):
+        return False, ()
+    return False, (f"direction: lower values of `{name}` are better, which has those of `{lower}`",)
 
 
 def why_lower_is_better(column: str, tables: Sequence[ExampleTable]) -> str | None:
-    """Return why lower values of a column are better: a log declares it, or a name implies it; else None."""
+    """Return why lower values of a column are better: logs say so, or a name implies it; else None.
+
+    Raises
+    ------
+    InputError
+        If logs contradict each other.
+    """
     declared = declared_direction(column, tables)
     if declared is not None:
         return None if declared else f"the log declares that lower values of `{column}` are better"
+    stated = stated_direction(tables, column, is_named=True)
+    if stated is not None and stated.is_lower is not None:
+        return stated.reason if stated.is_lower else None
     names = (column, *_metrics_in(column, tables))
     found = next(filter(lower_is_better_by_name, names), None)
     return None if found is None else f"`{found}` has the name of an error"

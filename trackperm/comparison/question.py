@@ -37,7 +37,7 @@ from trackperm.comparison.log_metrics import (
     own_metrics,
     require_like_scores,
     share_of_true,
-    statistic_of_score,
+    statistic_of_metric,
 )
 from trackperm.comparison.metric_directions import metrics_of, why_lower_is_better
 from trackperm.comparison.score_units import with_one_unit
@@ -266,7 +266,7 @@ class Question:
                 for label in [labels] if labels is not None else binary_labels(tables, SCORE, others):
                     require_mean(tables, SCORE, label)
             require_scores(tables, scores[0])
-            return [statistic_of_score(scores[0], tables, _only(scores[0]))]
+            return [statistic_of_metric(scores[0], scores[0], tables, _only(scores[0]))]
         if len(possible) == 1:
             return [*shares.values()]
         found = f"each of {listed(possible)} could be the score" if possible else refusal

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from trackperm.comparison.metric_directions import declared_direction
+from trackperm.comparison.metric_directions import known_direction
 from trackperm.errors import InputError, InputTypeError
 from trackperm.messages import did_you_mean, listed
 from trackperm.pairing.checks.differences import folded
@@ -85,7 +85,7 @@ class ShareOfValue(NamedTuple):
             literal = written(Literal(0, 0, value)) if isinstance(value, str) else str(value)
             matches = f"value {sign} {literal}"
         shown = as_text(value)
-        is_better = self._is_better(shown, declared_direction(self.column, tables))
+        is_better = self._is_better(shown, known_direction(self.column, self.column, tables)[0])
         if is_better is None:
             columns = dump({"value": self.column}).strip()
             raise InputError(
@@ -114,7 +114,7 @@ class ShareOfValue(NamedTuple):
         """Whether more such examples are better; None if the words leave it open.
 
         ``=`` names the value of good examples and ``!=`` that of bad ones, unless its words say otherwise; an
-        error that is true is bad. `declared` is whether the log says that greater values are better.
+        error that is true is bad. `declared` is whether logs say that greater values are better.
         """
         word = word_of_value(value)
         if word == "true" and self.is_equal:

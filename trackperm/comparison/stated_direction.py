@@ -2,97 +2,171 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from trackperm.errors import InputError, InputTypeError
-from trackperm.statistic.direction import direction_word, lower_is_better_by_name
+from trackperm.messages import listed
+from trackperm.statistic.direction import direction_word, is_known_metric, lower_is_better_by_name
+from trackperm.tables.column_names import SCORE, SCORES
+from trackperm.tables.column_types import is_number
 from trackperm.tables.table import ExampleTable
 
 _STATEMENTS = {"higher_is_better": False, "greater_is_better": False, "lower_is_better": True}
 """Columns of true and false, and whether true means that lower is better."""
 
-_METRICS = ("metric", "metric_name")
+_METRICS = ("metric", "metric_name", "measure")
 """Columns of the name of the metric whose values a column such as `score` holds."""
+
+_SCORERS = ("evaluator", "scorer", "name")
+"""Columns of other names as well, which count only if the name is that of a metric and of nothing else."""
+
+_NAME = "name"
+"""The one of them that may also be the name of a run."""
+
+_VALUES = ("value", "metric_value", "metric_score")
+"""Columns beside those of `SCORES` that hold the values of the metric in another column."""
+
+_BY_PRECEDENCE = ((SCORE,), _VALUES, SCORES)
+"""Columns that hold the score that a statement is about: those of the first group of which a run has one."""
 
 _TRUE, _FALSE = ("true", "yes", "1"), ("false", "no", "0")
 
 
 class StatedDirection(NamedTuple):
-    """Column with one value in all rows of the runs, and the direction that follows from it.
+    """Direction that follows from a column with one value in all rows of the runs.
 
-    `is_lower` is whether lower is better; None if the value leaves it open. `run` is the run that states it,
-    if another one has no such column.
+    `is_lower` is whether lower is better; None if the value leaves it open. `reason` names the column and its
+    value.
     """
 
-    column: str
-    value: str
     is_lower: bool | None
-    run: str | None = None
-
-    @property
-    def reason(self) -> str:
-        """The column and its value, in words."""
-        of_run = "" if self.run is None else f" of `{self.run}`"
-        return f"`{self.column}` is `{self.value}` in every row{of_run}"
+    reason: str
 
 
-def stated_direction(tables: Sequence[ExampleTable], score: str) -> StatedDirection | None:
-    """Return the direction that the runs state for their column `score`; None if they state none.
+def stated_direction(tables: Sequence[ExampleTable], score: str, *, is_named: bool) -> StatedDirection | None:
+    """Return the direction that the runs state for a column; None if they state none.
+
+    The name of a metric other than an error states none. `is_named` is whether the user has named the column:
+    then the direction may be open.
 
     Raises
     ------
     InputError
-        If two runs state different metrics or directions.
+        If columns or runs contradict each other, or it is unclear which column they are about; and if the
+        direction is open, or two runs state different metrics, and the user has not named the column.
     """
-    for column in (*_STATEMENTS, *_METRICS):
-        stated = {
-            table.origin: value for table in tables if (value := _only_value(table, column)) is not None
-        }
-        if len({value.casefold() for value in stated.values()}) > 1:
-            first, second = list({value.casefold(): run for run, value in stated.items()}.values())[:2]
-            raise InputError(
-                f"`{column}` is `{stated[first]}` in every row of `{first}` and `{stated[second]}` in every"
-                f" row of `{second}`, so their `{score}` may be values of different metrics",
-                hint=f"compare runs with the same metric; `--metric {score}` compares `{score}` as it is.",
-            )
-        for run, value in stated.items():
-            if (direction := _direction(column, value)) is not None:
-                is_shared = all(column in table.columns for table in tables)
-                return direction if is_shared else direction._replace(run=run)
-    return None
-
-
-def lower_is_stated(tables: Sequence[ExampleTable], score: str) -> StatedDirection | None:
-    """Return what the runs state if lower values of `score` are better; None if greater ones are.
-
-    Raises
-    ------
-    InputError
-        If what they state leaves the direction open, or differs between two runs.
-    """
-    stated = stated_direction(tables, score)
-    if stated is not None and stated.is_lower is None:
+    if not any(name in table.columns for table in tables for name in (*_STATEMENTS, *_METRICS, *_SCORERS)):
+        return None
+    columns = [name for name in (*SCORES, *_VALUES) if name == score or is_number(name, tables)]
+    first = next((names for names in _BY_PRECEDENCE if set(names) & set(columns)), ())
+    if score in columns and score not in first:
+        return None
+    if score in columns:
+        found = [*_by_truths(tables, score), *_by_metrics(tables, score, is_named=is_named)]
+    else:
+        # The values of an error have their direction from its name, and those of `bleu` are not of `wer`.
+        found = [] if columns or lower_is_better_by_name(score) else list(_by_truths(tables, score))
+    _require_agreement(found, score)
+    stated = next((each for each in found if each.is_lower is not None), found[0] if found else None)
+    if stated is None or stated.is_lower is False:
+        return stated
+    if stated.is_lower and len(rivals := [name for name in columns if name in first]) > 1:
+        raise InputError(
+            f"{stated.reason}, and each of {listed(rivals)} could be its score",
+            hint=_spec(score),
+        )
+    if stated.is_lower is None and not is_named:
         raise InputError(
             f"{stated.reason}, which does not show whether greater values of `{score}` are better",
-            hint=f"`--metric {score}` takes greater values as better; for lower ones write a spec:"
-            f" `counts: {{total: score, n: 1}}`, `columns: {{score: {score}}}`, `score: total / n` and"
-            " `greater_is_better: false`.",
+            hint=f"`--metric {score}` takes greater values as better; for lower ones {_spec(score)}",
         )
-    return stated if stated is not None and stated.is_lower else None
+    return stated
 
 
-def _direction(column: str, value: str) -> StatedDirection | None:
-    """Return the direction that a value states; None if a column of true and false holds something else."""
-    if column in _METRICS:
-        is_open = direction_word(value) is not None
-        return StatedDirection(column, value, lower_is_better_by_name(value) or (None if is_open else False))
-    if value.casefold() not in (*_TRUE, *_FALSE):
-        return None
-    return StatedDirection(column, value, (value.casefold() in _TRUE) == _STATEMENTS[column])
+def _require_agreement(stated: Sequence[StatedDirection], score: str) -> None:
+    """Refuse columns of which one says that lower is better, and another that greater is."""
+    lower = next((each for each in stated if each.is_lower), None)
+    greater = next((each for each in stated if each.is_lower is False), None)
+    if lower is not None and greater is not None:
+        raise InputError(
+            f"{lower.reason}, so lower values of `{score}` are better, but {greater.reason}",
+            hint=f"leave out the column that is wrong, or {_spec(score)}",
+        )
 
 
-def _only_value(table: ExampleTable, column: str) -> str | None:
+def _by_truths(tables: Sequence[ExampleTable], score: str) -> Iterator[StatedDirection]:
+    """Yield the directions that columns of true and false state."""
+    for column, is_lower in _STATEMENTS.items():
+        stated = {run: value for run, value in _stated(tables, column) if _truth(value) is not None}
+        if len({_truth(value) for value in stated.values()}) > 1:
+            raise _differ(stated, column, score, _spec(score))
+        for run, value in list(stated.items())[:1]:
+            of_all = all(column in table.columns for table in tables)
+            yield StatedDirection(_truth(value) is is_lower, _reason(column, value, "" if of_all else run))
+
+
+def _by_metrics(tables: Sequence[ExampleTable], score: str, *, is_named: bool) -> Iterator[StatedDirection]:
+    """Yield the directions of metrics named in columns, if their names are those of errors, or open."""
+    for column in (*_METRICS, *_SCORERS):
+        stated = dict(_stated(tables, column, text=True))
+        if column in _SCORERS and not any(map(is_known_metric, stated.values())):
+            continue
+        of_all = all(column in table.columns for table in tables)
+        if len({value.casefold() for value in stated.values()}) > 1:
+            of_all = False
+            if column == _NAME:
+                continue
+            if not is_named:
+                hint = f"compare runs with the same metric; `--metric {score}` compares `{score}` as it is."
+                raise _differ(stated, column, score, hint)
+        directions = {_is_lower(value) for value in stated.values()}
+        if directions and directions != {False}:
+            run, value = next((run, value) for run, value in stated.items() if _is_lower(value) is not False)
+            is_lower = directions.pop() if len(directions) == 1 else None
+            yield StatedDirection(is_lower, _reason(column, value, "" if of_all else run))
+
+
+def _differ(stated: Mapping[str, str], column: str, score: str, hint: str) -> InputError:
+    first, second = list({value.casefold(): run for run, value in stated.items()}.values())[:2]
+    return InputError(
+        f"`{column}` is `{stated[first]}` in every row of `{first}` and `{stated[second]}` in every"
+        f" row of `{second}`, so their `{score}` may be values of different metrics",
+        hint=hint,
+    )
+
+
+def _reason(column: str, value: str, run: str) -> str:
+    """Name the column and its value, and the run if another one does not state it."""
+    return f"`{column}` is `{value}` in every row" + (f" of `{run}`" if run else "")
+
+
+def _spec(score: str) -> str:
+    return (
+        f"write a spec: `counts: {{total: score, n: 1}}`, `columns: {{score: {score}}}`, `score: total / n`"
+        " and `greater_is_better: false`, or `true`."
+    )
+
+
+def _is_lower(metric: str) -> bool | None:
+    """Whether the name of a metric says that lower is better; None if it leaves the direction open."""
+    return lower_is_better_by_name(metric) or (None if direction_word(metric) is not None else False)
+
+
+def _truth(value: str) -> bool | None:
+    """Return the truth that a value says; None if it says something else."""
+    return True if value.casefold() in _TRUE else False if value.casefold() in _FALSE else None
+
+
+def _stated(tables: Sequence[ExampleTable], column: str, *, text: bool = False) -> Iterator[tuple[str, str]]:
+    """Yield each run with the only value of its column; if `text`, values that are not text are left out."""
+    for table in tables:
+        value = _only_value(table, column)
+        if value is not None and (not text or isinstance(value, str)):
+            yield table.origin, str(value)
+
+
+def _only_value(table: ExampleTable, column: str) -> object:
     """Return the only value of a column; None if its rows have several values, or it is missing."""
     if column not in table.columns:
         return None
@@ -100,6 +174,4 @@ def _only_value(table: ExampleTable, column: str) -> str | None:
         counts = table.value_counts(column, 1)
     except InputTypeError:
         return None
-    if counts is None or len(counts) != 1 or counts[column][0] is None:
-        return None
-    return str(counts[column][0])
+    return counts[column][0] if counts is not None and len(counts) == 1 else None

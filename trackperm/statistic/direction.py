@@ -5,7 +5,12 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_WORD = re.compile(
+    r"(?i:(?<![a-z])n?err(?:[_-]?ia)?(?:@|_at_)[0-9]+|\Aerr_[0-9]+\Z|co2e?(?![a-z])|metricx(?![a-z]))"
+    r"|[A-Z]+(?![a-z])|[A-Z]?[a-z]+"
+)
+"""Words, and names that are read as one: the first are Expected Reciprocal Rank and no errors."""
+
 _LONGEST = 3  # words that are looked up as one: `bits_per_byte` is the longest entry
 
 
@@ -16,21 +21,24 @@ def _set(*lines: str) -> frozenset[str]:
 _LOWER = _set(
     # failures and their rates
     "error errors err mistake mistakes wrong incorrect misclassification misclassifications",
-    "fail fails failed failure failures miss misses violation violations fpr fnr",
-    "falsepositive falsepositives falsenegative falsenegatives falsealarm falsealarms",
+    "fail fails failed failure failures miss misses missrate violation violations fpr fnr fallout",
+    "falsepositive falsepositives falsenegative falsenegatives falsealarm falsealarms invalid",
+    "leakagerate leakrate noisesensitivity imbalance",
     # costs and objectives that are minimised
     "loss losses logloss cost costs penalty penalties regret perplexity ppl crossentropy xent",
     "nll nlpd negloglikelihood negativeloglikelihood bpb bpc bitsperbyte bitsperchar bitspercharacter",
+    "emissions co2 co2e",
     # distances, and errors of regression, forecasts, calibration and images
     "distance distances levenshtein divergence deviation deviations discrepancy residual residuals",
     "mse rmse mae mape smape wmape msle rmsle mase nmse nrmse rmsd medae",
-    "brier crps ece kl kld jsd fid kid lpips",
+    "brier crps ece kl kld jsd fid fvd kid lpips niqe brisque mcd distortion metricx aurc",
+    "absolutedifference absolutevaluedifference demographicparitydifference equalizedoddsdifference",
     # error rates of recognition and translation, without `per`, which is a common word
-    "wer cer ter hter eer der mer",
+    "wer cer ter hter eer der mer wil wordinformationlost wordinfolost editrate",
     # durations
     "latency latencies duration durations runtime walltime ttft elapsed timeout timeouts",
     # distances of segmentations, trajectories and texts
-    "hausdorff editdist",
+    "hausdorff chamfer mpjpe editdist",
 )
 """Words for quantities that are better when lower; up to three words of a name are also looked up as one."""
 
@@ -38,33 +46,44 @@ _OPEN = _set(
     "entropy time seconds risk bias biased toxicity toxic harmful unsafe hallucination hallucinations",
     "hallucinated refusal refusals refused jailbreak jailbreaks jailbroken",
     "attack attacks attacked stereotype stereotypes stereotyped stereotypical",
+    "leakage leak leaks leaked nsfw nudity watermark watermarks watermarked longestcommonprefix",
 )
 """Words that leave the direction open.
 
-Entropy may be desired, some judges score the absence of toxicity, and attacks succeed where the model fails.
+Entropy may be desired, some judges score the absence of toxicity or of leaks, attacks succeed where the model
+fails, watermarks may be wanted, and a long common prefix is copied, or right.
 """
 
-_LOWER_ALONE = _set("hd ade fde epe")
-"""Words for distances in names whose other words are all plain; ``ade20k_miou`` names a data set."""
+_LOWER_ALONE = _set("hd ade fde epe substitutions deletions insertions price prices")
+"""Words for distances, edits and costs in names whose other words are all plain.
 
-_OPEN_ALONE = _set("rank ranks fp fn tokens asr")
+``ade20k_miou`` names a data set, and a column such as `price_range` may be anything.
+"""
+
+_OPEN_ALONE = _set("rank ranks fp fn tokens asr steps")
 """Words that leave the direction open in names whose other words are all plain.
 
 ``asr`` is the success rate of attacks, or the recognition of speech.
 """
 
+_UNSPLIT = _set("metricx")
+"""Words that are not two: a `metric_x` may be any metric."""
+
 _PLAIN = _set(
     "n num number count min max mean avg average median total of per the at k gold true correct target best"
-    " first answer output input prompt completion generated"
+    " first answer output input prompt completion generated example examples sample samples request requests"
 )
 """Plain words: they do not say what is measured."""
 
 _REVERSED = _set(
     "neg negative negated minus inverse no non without free avoided saved saving savings reduction reduced",
     "improvement improved decrease decreased correction corrected recovery recovered detection detected",
-    "accuracy acc precision recall f auc auroc auprc correct success successes",
+    "accuracy acc precision recall f auc auroc auprc correct success successes similarity",
 )
-"""Words that reverse or outweigh the others: `neg_log_loss`, `error_free`, `error_detection_f1`."""
+"""Words that reverse or outweigh the others: `neg_log_loss`, `error_detection_f1`, `fid_similarity`."""
+
+_OF_SCORES = _set("rate score metric evaluator scorer")
+"""Words beside that of a metric in the name of what computes it: `toxicity_evaluator`."""
 
 _GOOD_VALUES = _set(
     "correct right pass passed success successful succeeded solved resolved accepted acceptable good",
@@ -141,6 +160,32 @@ def lower_is_better_by_name(name: str) -> bool:
     return not others & _REVERSED
 
 
+def is_known_metric(name: str) -> bool:
+    """Return whether a name has the words of an error, or of a metric of open direction, and no others.
+
+    Parameters
+    ----------
+    name : str
+        Text that may be the name of a metric, or of a model, person or example.
+
+    Returns
+    -------
+    bool
+        False also for metrics of which greater values are better.
+
+    Examples
+    --------
+    >>> from trackperm.statistic.direction import is_known_metric
+    >>> is_known_metric("wer"), is_known_metric("toxicity_evaluator"), is_known_metric("loss_of_contract")
+    (True, True, False)
+    """
+    for known in (_LOWER, _OPEN, _LOWER_ALONE, _OPEN_ALONE):
+        if (found := _found(name, known)) is not None:
+            others = {word for word, place in _words(name) if not found[0] <= place < found[1]}
+            return others <= _PLAIN | _OF_SCORES
+    return False
+
+
 def word_of_value(value: str) -> Literal["good", "bad", "true", "open", "unknown"]:
     """Return whether the words of a value, such as a judge's verdict, say that an example is good.
 
@@ -194,7 +239,8 @@ def _found(name: str, known: frozenset[str]) -> tuple[int, int] | None:
     for i in range(len(words)):
         for n in range(min(_LONGEST, len(words) - i), 0, -1):
             part = words[i : i + n]
-            if "".join(word for word, _ in part) in known:
+            joined = "".join(word for word, _ in part)
+            if joined in known and (n == 1 or joined not in _UNSPLIT):
                 last, start = part[-1]
                 return words[i][1], start + len(last)
     return None

@@ -188,3 +188,21 @@ def test_a_run_of_wandb_that_failed_offline_is_refused(tmp_path: Path):
     with pytest.raises(InputError, match="has failed"):
         trackperm.gate(candidates[0], "p.yaml")
     assert trackperm.gate(candidates[1], "p.yaml", log=False).outcome == "pass"
+
+
+@pytest.mark.parametrize(("asked", "outcome"), [("metric: reward", "pass"), ("statistics: [mean]", None)])
+def test_a_direction_that_the_rows_state(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: str, outcome: str | None
+):
+    """A candidate of fewer errors is no regression, and a mean of which more is better is refused."""
+    monkeypatch.chdir(tmp_path)
+    for name, start in (("old", 0.5), ("new", 0.1)):
+        rewards = [start + i % 7 / 100 for i in range(40)]
+        pl.DataFrame({"id": range(40), "reward": rewards, "metric": "wer"}).write_csv(f"{name}.csv")
+    policy = f"{{name: p, baseline: {{run: old.csv}}, {asked}, fail_on: regression}}"
+    Path("trackperm.yaml").write_text(f"policies: [{policy}]")
+    if outcome is not None:
+        assert trackperm.gate("new.csv").outcome == outcome
+    else:
+        with pytest.raises(InputError, match="greater values of `mean` are better, but `metric` is `wer`"):
+            trackperm.gate("new.csv")

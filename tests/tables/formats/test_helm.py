@@ -8,6 +8,7 @@ import pytest
 from support import reference_data
 from support.cli_comparison import compared
 from support.eval_logs import HELM, helm_instance, helm_stat, write_json
+from support.questions import asked
 
 from trackperm.errors import SourceError
 from trackperm.tables import read_examples
@@ -103,6 +104,36 @@ def test_metrics_are_those_of_the_run(write: Any) -> None:
     }
     path.with_name("run_spec.json").write_text(json.dumps(spec))
     assert list(read_examples(path).metrics) == ["rouge_l"]
+
+
+@pytest.mark.parametrize(
+    ("metric", "is_greater"),
+    [
+        ("nsfw_frac", False),
+        ("nsfw_frac_given_toxic_prompt=True", False),
+        ("max_toxicity_probability", False),
+        ("bbq_metric_ambiguous_bias", False),
+        ("lpips_similarity", True),
+    ],
+)
+def test_directions_are_those_of_the_schemas(write: Any, metric: str, is_greater: bool) -> None:
+    path = write([helm_instance(f"id{i}", helm_stat(metric, i % 3), helm_stat("f1", 1)) for i in range(6)])
+    assert read_examples(path).greater_is_better == {metric: is_greater}
+    (found,) = asked(path, path, metrics=(metric,))
+    which = "greater" if is_greater else "lower"
+    assert found.greater_is_better is is_greater
+    assert found.found == (f"direction: {which} values of `{metric}` are better, by the log",)
+
+
+def test_copies_of_protected_texts_are_not_wanted(write: Any) -> None:
+    both = [helm_stat("edit_distance", 3), helm_stat("edit_similarity", 0.5)]
+    assert read_examples(write([helm_instance("id0", *both)])).greater_is_better == {}
+    copied = helm_stat("longest_common_prefix_length", 4)
+    assert read_examples(write([helm_instance("id0", *both, copied)])).greater_is_better == {
+        "edit_distance": True,
+        "edit_similarity": False,
+        "longest_common_prefix_length": False,
+    }
 
 
 REFUSED = {

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from support.cli_comparison import compared
 
+from trackperm.comparison import Question
 from trackperm.errors import MissingDependencyError, SourceError
 from trackperm.tables import References, read_examples
 
@@ -70,6 +71,13 @@ def test_every_query_of_the_qrels_counts(run: Path, gold: Path, tmp_path: Path) 
     assert (found["n_examples"], found["n_discordant"]) == (4, 1)
     assert (found["baseline_score"], found["candidate_score"]) == (pytest.approx(1 / 8), pytest.approx(2 / 8))
     assert found["pairing"]["inputs_checked"] == ["measure"]
+
+
+def test_expected_reciprocal_rank_is_no_error(run: Path, gold: Path) -> None:
+    table = read_examples(run, part="ERR@20", references=References(gold))
+    for said in ({}, {"metrics": ("ERR@20",)}, {"metrics": ("score",)}, {"statistics": ("mean",)}):
+        (found,) = Question(**said).statistics_of([table, table])
+        assert found.greater_is_better
 
 
 def test_two_measures_are_not_compared(run: Path, gold: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from trackperm.errors import SourceError
 from trackperm.messages import listed
+from trackperm.tables.formats.helm_directions import directions
 from trackperm.tables.json_values import has_members, member, member_names, table
 from trackperm.tables.source import Source, SourceFile, chosen_part
 from trackperm.tables.table import ExampleTable
@@ -50,6 +51,7 @@ def read_helm(file: SourceFile) -> ExampleTable:
         read,
         facts={"scenario": _scenario(file, names), "perturbation": part},
         metrics={name: name for name in _own_metrics(file, names, columns)},
+        greater_is_better=directions(names),
     )
 
 

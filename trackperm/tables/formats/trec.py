@@ -44,7 +44,13 @@ def read_trec(file: SourceFile) -> ExampleTable:
         "measure": [name] * len(ids),
     }
     read = table(columns, lambda index: f"query {ids[index]}", file.origin)
-    return replace(read, identity=("measure",), notes=_notes(qrels, run), metrics={name: "score"})
+    return replace(
+        read,
+        identity=("measure",),
+        notes=_notes(qrels, run),
+        metrics={name: "score"},
+        greater_is_better={"score": True},  # ERR is Expected Reciprocal Rank; no measure is an error
+    )
 
 
 def _scored(
