@@ -225,6 +225,31 @@ class TestOutcomeOfAPolicy:
             found = verified(worse, tags={**tags, "trackperm.policy_outcome": outcome})
             assert failures(found) == {"tag trackperm.policy_outcome"}
 
+    @pytest.mark.parametrize("name", ["policy_fail_on", "policy_outcome", "policy_parts"])
+    def test_a_part_of_the_judgement_that_is_missing_is_seen(self, name: str):
+        """Regression: without its rule, the outcome `pass` of a worse candidate matched."""
+        worse = accuracy(1, 12, both=20)
+        tags = {**self.TAGS, "trackperm.policy_outcome": "pass"}
+        del tags[f"trackperm.{name}"]
+        assert f"tag trackperm.{name}" in failures(verified(worse, tags=tags))
+        if name != "policy_outcome":
+            only = {"trackperm.policy_outcome": "pass"}
+            assert f"tag trackperm.{name}" in failures(verified(worse, tags=only))
+
+    @pytest.mark.parametrize("parts", ["0", "-1", "", "two", "1.5"])
+    def test_a_number_of_parts_that_no_policy_writes_is_seen(self, comparison: Comparison, parts: str):
+        tags = {**self.TAGS, "trackperm.policy_outcome": "fail", "trackperm.policy_parts": parts}
+        assert failures(verified(comparison, tags=tags)) == {"tag trackperm.policy_parts"}
+
+    def test_an_older_version_judged_without_writing_an_outcome(self):
+        files = evidence(accuracy(9, 1, both=20))
+        data = json.loads(files["trackperm/comparison.json"])
+        data["signature"] = data["signature"].rpartition("|trackperm:")[0] + "|trackperm:0.0.1"
+        files["trackperm/comparison.json"] = json.dumps(data).encode()
+        tags = {"trackperm.signature": data["signature"], "trackperm.policy": "gate"}
+        logged = as_logged(accuracy(9, 1, both=20), {**tags, "trackperm.policy_parts": "1"})
+        assert verify_files(files, logged).matches
+
     def test_an_outcome_that_others_decide_is_said_to_be_taken_as_logged(self, comparison: Comparison):
         tags = {**self.TAGS, "trackperm.policy_parts": "2", "trackperm.policy_outcome": "fail"}
         found = verified(comparison, tags=tags)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +20,7 @@ from trackperm.ledger.comparison_publication import (
     comparison_tags,
     metrics,
 )
-from trackperm.ledger.policy_outcome import OUTCOME_TAG, RULE_TAG, possible_outcomes
+from trackperm.ledger.policy_outcome import OUTCOME_TAG, PARTS_TAG, POLICY_TAG, RULE_TAG, possible_outcomes
 from trackperm.ledger.run_texts import comparison_name
 from trackperm.ledger.verification.checks import BOUND_CLOSE, CLOSE, Check
 from trackperm.ledger.verification.files import UNREADABLE, version_of
@@ -59,7 +60,7 @@ class Shown:
         if self.logged is not None:
             yield Check.equal("the run is finished", True, self.logged.is_finished)
             yield from _of_tags(self.logged, data, again, is_same=is_same)
-            yield from _of_outcome(self.logged, again)
+            yield from _of_outcome(self.logged, again, is_same=is_same)
             yield from _of_name(self.logged, again, is_same=is_same)
             yield from _of_metrics(self.logged, again, is_same=is_same)
         if self.tables is not None and _can_show(again) and is_same:
@@ -112,11 +113,22 @@ def _of_tags(
             yield Check.equal(f"tag {name}", logged.tags.get(name), expected.get(name))
 
 
-def _of_outcome(logged: LoggedComparison, again: Comparison) -> Iterator[Check]:
-    """Check the outcome of the policy as far as this comparison determines it."""
-    outcome = logged.tags.get(OUTCOME_TAG)
-    if outcome is not None and RULE_TAG in logged.tags:
-        possible = possible_outcomes(again, logged.tags)
+def _of_outcome(logged: LoggedComparison, again: Comparison, *, is_same: bool) -> Iterator[Check]:
+    """Check the outcome of the policy as far as this comparison determines it.
+
+    Outcome, rule and number of parts are written together; without one of them the others say nothing.
+    """
+    tags = logged.tags
+    first = (OUTCOME_TAG, RULE_TAG, *((PARTS_TAG, POLICY_TAG) if is_same else ()))
+    if any(name in tags for name in first):
+        for name in (RULE_TAG, PARTS_TAG, OUTCOME_TAG):
+            if name not in tags:
+                yield Check(f"tag {name}", "missing", "every policy writes it", False)
+    if not re.fullmatch("[1-9][0-9]*", parts := tags.get(PARTS_TAG, "1")):
+        yield Check(f"tag {PARTS_TAG}", parts, "a number of comparisons, from 1", False)
+    outcome = tags.get(OUTCOME_TAG)
+    if outcome is not None and RULE_TAG in tags:
+        possible = possible_outcomes(again, tags)
         shown = " or ".join(sorted(possible)) or "no outcome by this rule"
         yield Check(f"tag {OUTCOME_TAG}", outcome, shown, outcome in possible)
 
@@ -195,7 +207,7 @@ def _unread_tags(logged: LoggedComparison, again: Comparison) -> Iterator[str]:
     outcome = logged.tags.get(OUTCOME_TAG)
     if outcome is None:
         return
-    if RULE_TAG not in logged.tags or len(possible_outcomes(again, logged.tags)) > 1:
+    if len(possible_outcomes(again, logged.tags)) > 1:
         yield f"taken as logged: the outcome `{outcome}` of the policy, which this comparison leaves open"
 
 
