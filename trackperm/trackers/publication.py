@@ -352,10 +352,10 @@ def record_beginning(
     announced : datetime
         Time at which the run was created, from which readers wait for a first record.
     """
-    latest, others, attempt = begun_after, recorded, 0
+    latest, attempt = begun_after, 0
     while True:
         clocks = time.monotonic(), time.time()  # the first one may stand while a computer sleeps
-        text = beginning(latest, others)
+        text = beginning(latest, recorded)
         write(text, attempt)
         age = max(time.monotonic() - clocks[0], time.time() - clocks[1])
         waited = datetime.now(timezone.utc) - announced
@@ -365,7 +365,7 @@ def record_beginning(
         later = [each for each in recorded() if each is not None and moment < each < _LATEST]
         if not later:
             return
-        latest, others, attempt = max(later), lambda found=later: found, attempt + 1
+        latest, attempt = max(later), attempt + 1
 
 
 def is_recent(moment: datetime) -> bool:

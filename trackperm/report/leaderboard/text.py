@@ -33,7 +33,10 @@ def lines(board: Leaderboard, *, stars: bool = False) -> list[str]:
         *parts.legend(board, stars=stars),
         f"scope: {parts.SCOPE}",
         *parts.notes(board),
-        *(f"incomplete: {name}: {shorten(reason, _REASON)}" for name, reason in parts.incomplete(board)),
+        *(
+            f"incomplete: {name}: {shorten(reason, _REASON)}"
+            for name, reason in parts.incomplete_groups(board)
+        ),
     ]
     return [printable(line) for line in found]
 
@@ -71,7 +74,7 @@ def markdown(board: Leaderboard, *, stars: bool = False, remarks: Sequence[str] 
     if board.incomplete:
         reasons = (
             f"- {escape_markdown(name)}: {escape_markdown(shorten(reason, _REASON))}"
-            for name, reason in parts.incomplete(board)
+            for name, reason in parts.incomplete_groups(board)
         )
         blocks.append("\n".join(["Incomplete, and not compared:", "", *reasons]))
     return "\n\n".join([*blocks, f"`{board.signature}`"]) + "\n"
