@@ -74,13 +74,13 @@ def listed(names: Iterable[str]) -> str:
 def listing(lines: Sequence[str]) -> str:
     """Return indented lines for a message: at most the first 20."""
     more = [f"and {len(lines) - _LISTED} more"] if len(lines) > _LISTED else []
-    return "\n".join(f"    {line}" for line in [*lines[:_LISTED], *more])
+    return "\n".join(f"    {printable(line)}" for line in [*lines[:_LISTED], *more])
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return `` Did you mean `x`?`` for the name in `known` that is closest to `name`, or nothing."""
     close = difflib.get_close_matches(name, list(known), n=1)
-    return f" Did you mean `{close[0]}`?" if close else ""
+    return f" Did you mean `{printable(close[0])}`?" if close else ""
 
 
 def echoed(value: object) -> str:

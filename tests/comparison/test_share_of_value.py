@@ -232,6 +232,6 @@ def test_true_as_text_beside_another_score_is_unclear() -> None:
 def test_text_in_one_run_and_numbers_in_the_other(numbers: list[Any], metric: str | None) -> None:
     frames = runs(numbers, ["True", "False", "True"], column="correct")
     for old, new in (frames, frames[::-1]):
-        with pytest.raises(InputError, match=r"not numbers, 'True' \(2\), 'False' \(1\), and") as caught:
+        with pytest.raises(InputError, match=r"is text, 'True' \(2\), 'False' \(1\), and") as caught:
             trackperm.compare(old, new, metric=metric)
-        assert "in the same way in all runs" in str(caught.value)
+        assert "in the same way in all runs, such as 1 and 0" in str(caught.value)

@@ -81,7 +81,7 @@ def test_non_inferiority_is_decided_by_the_bounds():
 
 
 def test_the_names_of_the_tags_are_those_of_the_judge():
-    for name in ("OUTCOME_TAG", "PARTS_TAG", "RULE_TAG"):
+    for name in ("OUTCOME_TAG", "PARTS_TAG", "POLICY_TAG", "RULE_TAG"):
         assert getattr(policy_outcome, name) == getattr(duplicates, name)
 
 

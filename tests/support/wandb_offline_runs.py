@@ -67,6 +67,11 @@ def log_tables(run: Any) -> None:
     run.log({"by epoch": table(5)})
     run.log({"eval/dev set": table(6)})
     run.log({"nested": {"deep": table(7)}})
+    first = wandb.Table(columns=COLUMNS, data=rows(1), log_mode="INCREMENTAL")
+    run.log({"increments twice": first})
+    run.log({"increments twice": wandb.Table(columns=COLUMNS, data=rows(4), log_mode="INCREMENTAL")})
+    run.log({"then a page": wandb.Table(columns=COLUMNS, data=rows(2))})
+    run.log({"then a page": wandb.Html("<p>")})
     growing = wandb.Table(columns=COLUMNS, data=[], log_mode="INCREMENTAL")
     for number in range(3):
         for row in rows(4, 4 * number):

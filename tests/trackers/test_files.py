@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from trackperm.errors import SourceError
+from trackperm.errors import InputError, SourceError
 from trackperm.tables import split_part
 from trackperm.trackers.files import read_file
 from trackperm.trackers.references import RunReference
@@ -55,3 +55,16 @@ class TestParts:
     def test_a_url_ends_at_the_first_colons(self) -> None:
         assert split_part("s3://bucket/a.parquet::b::c") == ("s3://bucket/a.parquet", "b::c")
         assert split_part("s3://bucket/a.parquet") == ("s3://bucket/a.parquet", None)
+
+
+@pytest.mark.parametrize("text", ["MLflow:g/base", " mlflow:g/base", "mlflow : g/base", "mlflow::g/base"])
+def test_a_misspelt_scheme_is_not_a_file(text: str):
+    """Regression: it was a file that does not exist, which a gate may pass."""
+    with pytest.raises(InputError, match="expected `mlflow:g/base`"):
+        RunReference.parse(text)
+    assert RunReference.parse(f"./{text}") == RunReference("file", f"./{text}")
+
+
+@pytest.mark.parametrize("text", ["spark:a.b", "C:\\runs\\a.csv", "a.csv::part", "mlflow://host/a.parquet"])
+def test_other_colons_are_of_files(text: str):
+    assert RunReference.parse(text).scheme == "file"

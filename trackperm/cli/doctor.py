@@ -125,7 +125,7 @@ def _version(package: str) -> str | None:
 
 
 def _trackers(tracking_uri: str | None) -> Iterator[Finding]:
-    from trackperm.trackers.base import schemes
+    from trackperm.trackers.references import schemes
 
     for scheme in schemes():
         yield _tracker(scheme, tracking_uri if scheme == "mlflow" else None)

@@ -11,6 +11,7 @@ from trackperm.cli import arguments as a
 from trackperm.cli.log import Destination
 from trackperm.cli.output import FORMAT, OutputFiles, emit, require_formats
 from trackperm.errors import InputError
+from trackperm.messages import printable
 
 if TYPE_CHECKING:
     from trackperm.leaderboards import Leaderboard
@@ -179,4 +180,4 @@ def _log(board: Leaderboard, destination: Destination) -> None:
     if published.look is not None:
         typer.echo(looks_sentence(published.look, len(board.pairs), published.in_leaderboards), err=True)
     for remark in published.remarks:
-        typer.echo(f"note: {remark}", err=True)
+        typer.echo(f"note: {printable(remark)}", err=True)

@@ -77,7 +77,7 @@ def schema() -> None:
 def _understood(path: Path, policies: Sequence[Policy]) -> str:
     """Describe the policies of a file."""
     heading = f"{printable(path)}: ok, {_number(len(policies), 'policy', 'policies')}"
-    return "\n\n".join([heading, *("\n".join(_block(policy)) for policy in policies)])
+    return "\n\n".join([heading, *("\n".join(map(printable, _block(policy))) for policy in policies)])
 
 
 def _problems(path: Path, errors: Sequence[SpecError]) -> str:
@@ -93,11 +93,16 @@ def _messages(errors: Sequence[SpecError]) -> list[str]:
 
 def _block(policy: Policy) -> Iterator[str]:
     """Describe a policy, one line for each of its settings."""
+    from trackperm.automation.policy.resolve import missing_baseline_file
+
     runs = ", ".join(map(str, policy.runs)) or "no runs; only for `trackperm gate`"
     chosen = "" if str(policy.only) == "any" else f" ({policy.only})"
     yield policy.name
     yield f"  compares    the finished runs of {runs}{chosen}" if policy.runs else f"  compares    {runs}"
-    yield f"  with        {policy.baseline}"
+    missing = missing_baseline_file(policy)
+    yield f"  with        {policy.baseline}{'' if missing is None else ', which does not exist'}"
+    if missing is not None and not Path(missing).suffix:
+        yield f"              if it is a run of a tracker: `mlflow:{missing}`, for example"
     if policy.if_no_baseline == "pass":
         yield "              without one, a candidate passes"
     named = [*(spec.name for spec in policy.specs), *(f"metric {name}" for name in policy.metric)]

@@ -10,6 +10,8 @@ from threading import Lock, Timer
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from trackperm.messages import printable
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
@@ -59,7 +61,7 @@ class Steps:
 
     def begin(self, description: str) -> None:
         """Begin a step, which ends the step before it."""
-        self._description, self._completed = description, self._n_begun
+        self._description, self._completed = printable(description), self._n_begun
         self._n_begun += 1
         self._update()
 
@@ -69,7 +71,7 @@ class Steps:
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
         console = Console(file=sys.stderr) if self._console is None else self._console
-        columns = TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
+        columns = TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn()
         bar = Progress(*columns, console=console, transient=True, get_time=time.monotonic)
         bar.add_task("")
         bar.tasks[0].start_time = self._start

@@ -168,9 +168,9 @@ def require_like_scores(tables: Sequence[ExampleTable], column: str) -> None:
         return
     found = values_of(others[0], column)
     raise InputError(
-        f"`{column}` of `{others[0].origin}` has values that are not numbers, {', '.join(found.shown())}, and"
-        f" that of `{numbers[0].origin}` has numbers or booleans",
-        hint="write its values in the same way in all runs, such as 1 and 0, or true and false.",
+        f"`{column}` of `{others[0].origin}` is text, {', '.join(found.shown())}, and that of"
+        f" `{numbers[0].origin}` has numbers or booleans",
+        hint="write its values in the same way in all runs, such as 1 and 0; `true` in a CSV file is text.",
     )
 
 

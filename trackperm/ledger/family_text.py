@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from trackperm.choices import CorrectionOfLogged
 from trackperm.exact.result import format_log10_pvalue
 from trackperm.ledger.entries import LedgerEntry, TestFamily
+from trackperm.messages import printable
 from trackperm.report.text import aligned, shorten
 
 _DIGEST = 12  # digits of a test set
@@ -31,7 +32,7 @@ def family_lines(family: TestFamily, method: CorrectionOfLogged, *, spend: bool)
         rows.append(
             (f"{entry.number}{last}", *_described(entry), *adjusted, entry.tag("verdict") * entry.is_finished)
         )
-    yield from aligned(rows, right={0})
+    yield from aligned([[printable(cell) for cell in row] for row in rows], right={0})
     yield from data["adjustments"]
     yield from data["notes"]
 

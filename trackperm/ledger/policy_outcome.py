@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from trackperm.comparison import Comparison
 
+POLICY_TAG = "trackperm.policy"
 RULE_TAG = "trackperm.policy_fail_on"
 OUTCOME_TAG = "trackperm.policy_outcome"
 PARTS_TAG = "trackperm.policy_parts"

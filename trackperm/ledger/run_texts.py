@@ -20,6 +20,7 @@ _STATISTIC = 32
 _LEAST = 16  # characters that remain of a run's name
 
 _WORDS = {"MC": "Monte Carlo"}
+_NOT_SHOWN = "is not shown to be"
 _VERBS: dict[Conclusion, str] = {
     "better": "beats",
     "worse": "loses to",
@@ -70,7 +71,7 @@ def comparison_name(comparison: Comparison) -> str:
     verdict = comparison.decision
     verb, claim = _VERBS[verdict.word], one_sided_claim(comparison)
     if verdict.word == "undecided" and claim is not None:
-        verb = f"is not shown to be {claim} than"
+        verb = f"{_NOT_SHOWN} {claim} than"
     within = f" within {comparison.margin:g}" if verdict.word == "equivalent" else ""
     shown = f", {_pvalue(comparison).spoken()}"
     if verdict.word == "equivalent":
@@ -81,6 +82,13 @@ def comparison_name(comparison: Comparison) -> str:
     names = [_plain(name) for name in (comparison.candidate_name, comparison.baseline_name)]
     candidate, baseline = _fitting(names, _LONGEST - len(f" {verb} {rest}"))
     return f"{candidate} {verb} {baseline}{rest}"
+
+
+def tells_another_verdict(name: str, comparison: Comparison) -> bool:
+    """Return whether a name has the verb of another verdict, and none of this comparison's verdict."""
+    verbs = {(verb, word) for word, verb in _VERBS.items()} | {(_NOT_SHOWN, "undecided")}
+    told = {word for verb, word in verbs if f" {verb} " in name}
+    return bool(told) and comparison.decision.word not in told
 
 
 def comparison_cell(comparison: Comparison) -> str:

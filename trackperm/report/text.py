@@ -15,7 +15,7 @@ from trackperm.exact.engines.monte_carlo import exact_interval
 from trackperm.exact.intervals import Interval
 from trackperm.exact.power import EquivalencePower
 from trackperm.exact.result import EXACT_WITHIN, Relation, format_pvalue, rounded
-from trackperm.messages import amount
+from trackperm.messages import amount, printable
 from trackperm.pairing.checks.pairing_warnings import shared_input
 from trackperm.report.numbers import extra_digits, format_difference, format_number
 from trackperm.statistic import Statistic
@@ -45,13 +45,14 @@ def lines(comparison: Comparison) -> list[str]:
     facts = ", ".join((f"{how_certain(comparison)}, {test.alternative}", examples(comparison)))
     found = [f"{name} {value}" for name, value in scores(comparison)]
     found += [f"{name} {value}" for name, value in intervals(comparison)]
-    return [
+    said = [
         "   ".join((statistic_title(comparison), *found)),
         f"{shown}  {facts}   {comparison.marker} {comparison.decision.sentence(equivalence(comparison))}",
         f"scope: {scope(comparison)}",
         *notes(comparison),
         *opinions(comparison),
     ]
+    return [printable(line) for line in said]
 
 
 def statistic_title(comparison: Comparison) -> str:
@@ -487,8 +488,8 @@ def aligned(rows: Sequence[Sequence[str]], right: Collection[int]) -> list[str]:
 
 
 def escape_markdown(text: str) -> str:
-    """Escape `text` for Markdown, on one line."""
-    return _MARKDOWN_SPECIAL.sub(r"\\\1", " ".join(text.split()))
+    """Escape `text` for Markdown, on one line and without control characters."""
+    return _MARKDOWN_SPECIAL.sub(r"\\\1", printable(" ".join(text.split())))
 
 
 def shorten(text: str, limit: int = _NAME_LIMIT) -> str:

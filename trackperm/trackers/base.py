@@ -216,11 +216,6 @@ def require_options(tracker: Tracker, *, alert: bool = False, tag_runs: bool = F
             )
 
 
-def schemes() -> list[str]:
-    """List the schemes of all installed adapters."""
-    return sorted(_points())
-
-
 def open_tracker(scheme: str, tracking_uri: str | None = None) -> Tracker:
     """Load the adapter for `scheme` and connect it to `tracking_uri`.
 

@@ -6,6 +6,7 @@ import json
 import math
 import posixpath
 import re
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
@@ -26,7 +27,13 @@ PAIRS_TAG = "trackperm.n_pairs"
 TEST_SET_TAG = "trackperm.test_set"
 KEY_TAG = "trackperm.key"
 CREATED_TAG = "trackperm.created"
-"""Tag with the time at which writing began, by a clock that is read after others could see the run."""
+"""Tag with the time at which writing began, by a clock that is read after others could see the run.
+
+Tags that begin with this name have later times, which replace it; see :func:`record_beginning`.
+"""
+
+FRESH_SECONDS = 5.0
+"""Age at which a recorded time is old: readers wait 7.7 s for it, of which clocks may differ by the rest."""
 
 MAX_ROWS = 1_000
 """Rows of a table that the pages of every tracker show quickly; MLflow's take 50 kB of memory per row."""
@@ -289,9 +296,14 @@ def is_safe_path(path: str) -> bool:
 
 
 def creation(tags: Mapping[str, str]) -> datetime | None:
-    """Return the time in CREATED_TAG at which writing began; None where it is missing or malformed."""
+    """Return the latest recorded time at which writing began; None where it is missing or malformed."""
+    found = (_moment(value) for name, value in tags.items() if name.startswith(CREATED_TAG))
+    return max(filter(None, found), default=None)
+
+
+def _moment(text: str) -> datetime | None:
     try:
-        moment = datetime.fromisoformat(tags.get(CREATED_TAG, ""))
+        moment = datetime.fromisoformat(text)
     except ValueError:
         return None
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=timezone.utc)
@@ -316,6 +328,44 @@ def beginning(begun_after: datetime | None, recorded: Callable[[], Iterable[date
         if latest < _LATEST:  # a time that somebody invented may be the last that exists
             moment = max(moment, (latest + timedelta(microseconds=1)).astimezone(timezone.utc))
     return moment.isoformat(timespec="microseconds")
+
+
+def record_beginning(
+    begun_after: datetime | None,
+    recorded: Callable[[], Iterable[datetime | None]],
+    write: Callable[[str, int], object],
+    announced: datetime,
+) -> None:
+    """Record the time at which writing began so that no publication sorts before one that was reported.
+
+    A slow request, a repeated one, or a process that was stopped makes a time visible when others, who no
+    longer waited for it, have been told their places. Then a later time is recorded. Others who have seen the
+    first one may move up, which makes their places cautious.
+
+    Parameters
+    ----------
+    begun_after, recorded
+        As for :func:`beginning`.
+    write : callable
+        Record a time; the number of the attempt, from 0, tells it from earlier ones. An earlier request that
+        arrives late must not replace it, so each attempt has a tag of its own.
+    announced : datetime
+        Time at which the run was created, from which readers wait for a first record.
+    """
+    latest, attempt = begun_after, 0
+    while True:
+        clocks = time.monotonic(), time.time()  # the first one may stand while a computer sleeps
+        text = beginning(latest, recorded)
+        write(text, attempt)
+        age = max(time.monotonic() - clocks[0], time.time() - clocks[1])
+        waited = datetime.now(timezone.utc) - announced
+        if age <= FRESH_SECONDS and (attempt or waited <= _BEGINNING - timedelta(seconds=FRESH_SECONDS)):
+            return
+        moment = datetime.fromisoformat(text)
+        later = [each for each in recorded() if each is not None and moment < each < _LATEST]
+        if not later:
+            return
+        latest, attempt = max(later), attempt + 1
 
 
 def is_recent(moment: datetime) -> bool:

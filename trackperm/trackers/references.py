@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from importlib.metadata import entry_points
 from pathlib import Path
 
 from trackperm.errors import InputError, InputTypeError
@@ -11,6 +12,7 @@ from trackperm.messages import without_credentials
 
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):(?!//|:)(.+)", re.DOTALL)
 _SPARK = "spark"
+_LIKE_A_SCHEME = re.compile(r"\s*([a-z][a-z0-9+.-]*)\s*:+\s*(?!//)(.*?)\s*", re.DOTALL | re.IGNORECASE)
 _WANDB_PAGE = re.compile(r"https?://[^/]+(/wandb)?/[^/]+/[^/]+/runs/[^/]+(/.*)?")
 
 
@@ -39,7 +41,7 @@ class RunReference:
         Raises
         ------
         InputError
-            If nothing follows the scheme.
+            If nothing follows the scheme, or `text` is a scheme with capitals, spaces or two colons.
         """
         if _WANDB_PAGE.fullmatch(text):
             return cls("wandb", text)
@@ -55,6 +57,7 @@ class RunReference:
                 raise InputError(
                     f"`{text}` names a tracker without a run", hint=f"write `{text}<run id>`, for example."
                 )
+            _require_no_misspelt_scheme(text)
             return cls("file", text)
         return cls(match[1], match[2])
 
@@ -114,3 +117,21 @@ class TrackedRun:
     url: str | None = None
     tracking_uri: str | None = field(default=None, compare=False, repr=False)
     details: object = field(default=None, compare=False, repr=False)
+
+
+def schemes() -> list[str]:
+    """List the schemes of all installed adapters."""
+    return sorted({point.name for point in entry_points(group="trackperm.trackers")})
+
+
+def _require_no_misspelt_scheme(text: str) -> None:
+    """Refuse `MLflow:RUN` or `mlflow : RUN`, which would be a file that does not exist."""
+    match = _LIKE_A_SCHEME.fullmatch(text)
+    if match is None or text.startswith(f"{_SPARK}:"):
+        return
+    scheme, locator = match[1].lower(), match[2] or "<run id>"
+    if scheme in (*schemes(), _SPARK, "models"):
+        raise InputError(
+            f"`{text}` is not the reference of a run; expected `{scheme}:{locator}`",
+            hint=f"write `./{text}` if it is the path of a file.",
+        )

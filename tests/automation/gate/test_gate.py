@@ -138,7 +138,7 @@ def test_a_candidate_that_is_its_own_baseline_does_not_pass(folder: Path):
     Path("own.yaml").write_text(
         "policies: [{name: own, baseline: {run: ./base.parquet}, if_no_baseline: pass}]"
     )
-    with pytest.raises(InputError, match="is itself the run"):
+    with pytest.raises(InputError, match="is itself the file"):
         trackperm.gate("base.parquet", "own.yaml")
 
 

@@ -199,7 +199,7 @@ def test_a_file_is_found_and_is_itself_by_whichever_path(runs: Runs, monkeypatch
     monkeypatch.chdir(runs.folder)
     policy = runs.rule(run="base.csv")
     for path in ("base.csv", "./base.csv", f"../{runs.folder.name}/base.csv", f"{runs.folder}/base.csv"):
-        with pytest.raises(NoBaselineError, match=r"is itself the run base\.csv"):
+        with pytest.raises(NoBaselineError, match=r"is itself the file base\.csv"):
             find_baseline(policy, None, file_run(path))
     assert find_baseline(policy, None, file_run("copy.csv")).run == file_run(f"{runs.folder}/base.csv")
 

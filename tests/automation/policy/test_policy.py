@@ -277,6 +277,72 @@ REFUSED: dict[str, tuple[str, str, str]] = {
 }
 
 
+MISSPELT = {
+    "capitals": ("MLflow:g/base", "expected `mlflow:g/base` at `$.policies[0].baseline.run`"),
+    "spaces": ("mlflow : g/base", "expected `mlflow:g/base`"),
+    "two colons": ("mlflow::g/base", "expected `mlflow:g/base`"),
+    "no run": ("WandB:", "expected `wandb:<run id>`"),
+    "a model": ("Models:/digits/3", "expected `models:/digits/3`"),
+    "unknown": ("mlfow:g/base", "`mlfow` is not a tracker; expected one of `mlflow`, `wandb`"),
+    "an id": ("0123456789abcdef" * 2, "looks like the id of a run; expected `mlflow:RUN` or `wandb:RUN`"),
+}
+
+
+@pytest.mark.parametrize("case", MISSPELT)
+def test_a_baseline_that_names_no_file_is_refused(folder: Path, case: str):
+    """Regression: it was a file that does not exist, and `if_no_baseline: pass` passed every candidate."""
+    written, expected = MISSPELT[case]
+    assert expected in problem(folder, "newest: {tags: {stage: prod}}", f"run: '{written}'")
+    as_file = edited(folder, "newest: {tags: {stage: prod}}", f"run: './{written}'")
+    assert str(load_policies(as_file).find().baseline) == f"the file ./{written}"
+
+
+@pytest.mark.parametrize("blank", ["''", "' '"])
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "run: {}",
+        "branch: {}",
+        "champion: {}",
+        "alias: {}",
+        "newest: {{name: {}}}",
+        "newest: {{tags: {{a: {}}}}}",
+        "newest: {{tags: {{{}: a}}}}",
+        "branch: main, branch_tag: {}",
+        "newest: {{}}, among: {}",
+    ],
+)
+def test_empty_values_in_a_baseline_rule_are_refused(folder: Path, rule: str, blank: str):
+    """Regression: nothing was found by them, and `if_no_baseline: pass` passed every candidate."""
+    said = problem(folder, "newest: {tags: {stage: prod}}", rule.format(blank))
+    assert "edited.yaml:5:" in said
+    assert "expected text that is not empty, found '" in said or "expected an experiment or project" in said
+
+
+@pytest.mark.parametrize("key", ["artifact", "cluster", "metric", "slices", "tracking_uri"])
+def test_other_empty_keys_are_refused(folder: Path, key: str):
+    path = folder / "empty.yaml"
+    path.write_text(f"policies: [{{name: p, baseline: {{run: a.csv}}, {key}: ' '}}]")
+    with pytest.raises(SpecError, match="expected text that is not empty, found ' '"):
+        load_policies(path)
+
+
+def test_the_check_says_what_a_baseline_is_taken_for(folder: Path):
+    path = folder / "taken.yaml"
+    rules = ["own.yaml", "none.csv", "g/base", "mlflow:g/base", "spark:a.b"]
+    lines = [f"  - {{name: p{number}, baseline: {{run: '{rule}'}}}}\n" for number, rule in enumerate(rules)]
+    path.write_text("policies:\n" + "".join(lines))
+    printed = CliRunner().invoke(commands.app, ["policy", "check", str(path)]).stdout
+    assert [line[14:] for line in printed.splitlines() if line.startswith(("  with ", "              "))] == [
+        "the file own.yaml",
+        "the file none.csv, which does not exist",
+        "the file g/base, which does not exist",
+        "if it is a run of a tracker: `mlflow:g/base`, for example",
+        "the run mlflow:g/base",
+        "the table spark:a.b",
+    ]
+
+
 @pytest.mark.parametrize("case", REFUSED)
 def test_refused_with_the_place(folder: Path, case: str):
     old, new, expected = REFUSED[case]

@@ -182,6 +182,8 @@ def test_what_is_not_read_is_said(comparison: Comparison):
         "not verified: the metrics of the run, which this tracker does not give",
         "not verified: the tables of the run",
         "not verified: description, page, pictures, charts and all else that the run shows",
+        "not verified: the run under which this one is nested",
+        "not verified: what the compared runs themselves show, such as their tags and metrics `sig.…`",
         "taken as logged: the tags `trackperm.created`",
     ):
         assert note in found.notes
@@ -189,19 +191,69 @@ def test_what_is_not_read_is_said(comparison: Comparison):
     assert "not verified: the tables `null_distribution_table`" in more.notes
 
 
-def test_of_another_version_texts_are_not_compared(comparison: Comparison):
+def of_another_version(comparison: Comparison, without: str = "") -> tuple[dict[str, bytes], str]:
+    """Return the files of a comparison as another version would have written them, and its signature."""
     files = evidence(comparison)
     data = json.loads(files["trackperm/comparison.json"])
     data["signature"] = data["signature"].rpartition("|trackperm:")[0] + "|trackperm:0.0.1"
-    del data["effect_sizes"]
+    data.pop(without, None)
     files["trackperm/comparison.json"] = json.dumps(data).encode()
-    logged = as_logged(comparison, {"trackperm.signature": data["signature"], "trackperm.studentized": "p"})
+    return files, data["signature"]
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "seen_as"),
+    [
+        ("verdict", "▼ worse", "table results, verdict"),
+        ("verdict", "≈ undecided", "table results, verdict"),
+        ("p_value", "0.99", "table results, p_value"),
+        ("p_value", "tiny", "table results, p_value"),
+        ("candidate_score", 0.9999, "table results, candidate_score"),
+        ("difference", None, "table results, difference"),
+        ("n_examples", 1_000_000, "table results, n_examples"),
+    ],
+)
+def test_of_another_version_numbers_and_verdict_are_compared(
+    comparison: Comparison, column: str, value: object, seen_as: str
+):
+    """Regression: an older version in the signature made the verification skip them."""
+    files, signature = of_another_version(comparison)
+    logged = as_logged(comparison, {"trackperm.signature": signature})
+    tables = tables_of(comparison)
+    table = json.loads(tables["results"])
+    place = table["columns"].index(column)
+    for written, expected in ((table["data"][0][place], set()), (value, {seen_as})):
+        table["data"][0][place] = written
+        table = {"columns": [*table["columns"], "later"], "data": [[*table["data"][0], "column"]]}
+        tables["results"] = json.dumps(table).encode()
+        assert failures(verify_files(files, logged, tables)) == expected
+    damaged = {**tables, "results": b"{"}
+    assert failures(verify_files(files, logged, damaged)) == {"table results"}
+
+
+def test_of_another_version_the_verb_of_the_name_is_compared(comparison: Comparison):
+    files, signature = of_another_version(comparison)
+    logged = as_logged(comparison, {"trackperm.signature": signature})
+    assert verify_files(files, logged).matches
+    for verb in ("loses to", "cannot be told from", "is not shown to be"):
+        name = f"candidate {verb} baseline in accuracy, p 1e-99"
+        renamed = replace(logged, run=replace(logged.run, name=name))
+        assert failures(verify_files(files, renamed)) == {"verdict in the name of the run"}
+        beats = replace(logged, run=replace(logged.run, name=f"a {verb} b beats baseline in accuracy"))
+        assert verify_files(files, beats).matches
+
+
+def test_of_another_version_texts_are_not_compared(comparison: Comparison):
+    files, signature = of_another_version(comparison, without="effect_sizes")
+    logged = as_logged(comparison, {"trackperm.signature": signature, "trackperm.studentized": "p"})
     renamed = replace(logged, run=replace(logged.run, name="another"))
     found = verify_files(files, renamed, tables_of(comparison))
     assert found.matches
     for note in (
-        "not verified: name of the run and metrics of other names, as another version wrote them",
-        "not verified: the tables `discordant`, `results`, `second_opinions`",
+        "not verified: name of the run, except for its verb, as another version wrote it",
+        "not verified: metrics of other names, as another version wrote them",
+        "not verified: the tables `discordant`, `second_opinions`",
+        "not verified: other columns of the table `results` than scores, p-value and verdict",
         "not verified: the sentences of the second opinions",
         "not logged by that version: `effect_sizes`",
     ):
@@ -224,6 +276,28 @@ class TestOutcomeOfAPolicy:
         for outcome in ("pass", "undecided"):
             found = verified(worse, tags={**tags, "trackperm.policy_outcome": outcome})
             assert failures(found) == {"tag trackperm.policy_outcome"}
+
+    @pytest.mark.parametrize("name", ["policy_fail_on", "policy_outcome", "policy_parts"])
+    def test_a_part_of_the_judgement_that_is_missing_is_seen(self, name: str):
+        """Regression: without its rule, the outcome `pass` of a worse candidate matched."""
+        worse = accuracy(1, 12, both=20)
+        tags = {**self.TAGS, "trackperm.policy_outcome": "pass"}
+        del tags[f"trackperm.{name}"]
+        assert f"tag trackperm.{name}" in failures(verified(worse, tags=tags))
+        if name != "policy_outcome":
+            only = {"trackperm.policy_outcome": "pass"}
+            assert f"tag trackperm.{name}" in failures(verified(worse, tags=only))
+
+    @pytest.mark.parametrize("parts", ["0", "-1", "", "two", "1.5"])
+    def test_a_number_of_parts_that_no_policy_writes_is_seen(self, comparison: Comparison, parts: str):
+        tags = {**self.TAGS, "trackperm.policy_outcome": "fail", "trackperm.policy_parts": parts}
+        assert failures(verified(comparison, tags=tags)) == {"tag trackperm.policy_parts"}
+
+    def test_an_older_version_judged_without_writing_an_outcome(self):
+        files, signature = of_another_version(accuracy(9, 1, both=20))
+        tags = {"trackperm.signature": signature, "trackperm.policy": "gate"}
+        logged = as_logged(accuracy(9, 1, both=20), {**tags, "trackperm.policy_parts": "1"})
+        assert verify_files(files, logged).matches
 
     def test_an_outcome_that_others_decide_is_said_to_be_taken_as_logged(self, comparison: Comparison):
         tags = {**self.TAGS, "trackperm.policy_parts": "2", "trackperm.policy_outcome": "fail"}

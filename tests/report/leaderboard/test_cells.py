@@ -99,6 +99,22 @@ def test_no_marker_is_without_its_word() -> None:
         assert words <= {"▲ better", "▼ worse", "≈ undecided", "best", "baseline"}
 
 
+def test_runs_that_are_left_out_for_one_reason_are_one_line() -> None:
+    """Regression: an experiment with 4,000 runs without predictions had 4,000 lines."""
+    runs = [ExcludedRun(f"r{i}", f"mlflow:{i}", f"run `mlflow:{i}` has no table") for i in range(1200)]
+    other = ExcludedRun("o", "mlflow:o", "its labels differ")
+    board = replace(sweep(3), incomplete=(*runs, other))
+    said = [line for line in str(board).splitlines() if line.startswith("incomplete: ")]
+    assert said == [
+        "incomplete: r0, r1, r2 and 1,197 more: all for one reason, of the first:"
+        " run `mlflow:0` has no table",
+        "incomplete: o: its labels differ",
+    ]
+    assert cells.incomplete_groups(replace(board, incomplete=tuple(runs[:3]))) == [
+        (f"r{i}", f"run `mlflow:{i}` has no table") for i in range(3)
+    ]
+
+
 def test_the_reason_of_an_excluded_run_is_one_line_without_its_table() -> None:
     """Regression: the table of the first examples stood behind the reason, as "example `a` `b` 0 0 1"."""
     reason = "`label` differs between the runs on 144 of 300 examples\n\n    example   `a`\n    0         1"

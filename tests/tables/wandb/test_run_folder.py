@@ -65,6 +65,8 @@ print("wandb" in sys.modules, "google.protobuf" in sys.modules)
         ("eval/dev set", rows(6)),
         ("nested.deep", rows(7)),
         ("increments", rows(12)),
+        ("increments twice", rows(4)),
+        ("then a page", rows(2)),
         ("mutable", rows(3)),
         ("final", rows(3)),
     ],
@@ -74,7 +76,7 @@ def test_every_kind_of_table(offline_runs: OfflineRuns, name: str, expected: lis
     table = read(path, part)
     assert contents(table) == expected
     again = (f"the last of 2 tables that were logged as `{name}`",)
-    assert table.notes == (again if name in ("by epoch", "mutable") else ())
+    assert table.notes == (again if name in ("by epoch", "increments twice", "mutable") else ())
 
 
 def test_values_stay_what_they_were(offline_runs: OfflineRuns):
@@ -114,7 +116,7 @@ def test_a_system_in_a_table(offline_runs: OfflineRuns):
 
 
 def test_several_tables_are_listed_and_none_is_preferred(offline_runs: OfflineRuns):
-    with pytest.raises(SourceError, match="7 tables that could hold its predictions") as caught:
+    with pytest.raises(SourceError, match="9 tables that could hold its predictions") as caught:
         read(offline_runs["tables"])
     for line in ("by epoch  (5 rows)", "nested.deep  (7 rows)", "increments  (12 rows)", "final  (3 rows)"):
         assert line in caught.value.message

@@ -20,8 +20,9 @@ from support.mlflow_server import MlflowServer
 from support.mlflow_stores import MlflowStore
 
 from trackperm.errors import InputError, TrackerError
+from trackperm.trackers import publication as trackers_publication
 from trackperm.trackers.mlflow.tracker import MlflowTracker
-from trackperm.trackers.publication import Publication, Published
+from trackperm.trackers.publication import CREATED_TAG, TEST_SET_TAG, Publication, Published
 
 pytestmark = pytest.mark.tracker
 
@@ -60,6 +61,35 @@ def place(sqlite_store: MlflowStore) -> Place:
 def proxied(http_store: MlflowStore, proxy: FaultyProxy) -> Place:
     """A place whose tracker is reached through the proxy."""
     return Place(http_store, proxy.uri)
+
+
+class TestPlaces:
+    def test_a_time_that_arrives_late_changes_no_place_that_was_told(
+        self, place: Place, monkeypatch: pytest.MonkeyPatch
+    ):
+        """Regression: a request that was repeated after a minute sorted before one that had been told 1."""
+        own = dataclasses.replace(place.wanted, tags={**place.wanted.tags, TEST_SET_TAG: "a" * 64})
+        other = dataclasses.replace(own, key="ab" * 16)
+        requests: list[tuple[str, str]] = []
+        set_tag = mlflow.MlflowClient.set_tag
+
+        def delayed(client: mlflow.MlflowClient, run_id: str, key: str, value: str) -> None:
+            if key == CREATED_TAG and not requests:
+                requests.append((run_id, value))
+                place.publish(other)
+            set_tag(client, run_id, key, value)
+
+        monkeypatch.setattr(mlflow.MlflowClient, "set_tag", delayed)
+        monkeypatch.setattr(trackers_publication, "FRESH_SECONDS", 0.0)
+        place.publish(own)
+
+        def order() -> list[str]:
+            found = place.tracker.comparisons(place.experiment)
+            return [each.tags["trackperm.key"] for each in sorted(found, key=lambda each: each.created)]
+
+        assert order() == [other.key, own.key]
+        place.store.client.set_tag(requests[0][0], CREATED_TAG, requests[0][1])
+        assert order() == [other.key, own.key]
 
 
 class TestPublishing:

@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 
 from trackperm.automation.policy.policy import Policy
-from trackperm.automation.policy.resolve import policy_path, policy_tracker
+from trackperm.automation.policy.resolve import missing_baseline_file, policy_path, policy_tracker
 from trackperm.errors import InputError, IsBaselineError, NoBaselineError, NoSuchAliasError
 from trackperm.tables import split_part
 from trackperm.tables.remote import shown_locator
@@ -88,14 +88,13 @@ def _is_same(first: RunReference, second: RunReference) -> bool:
 def _named(policy: Policy, tracker: Tracker | None, text: str) -> TrackedRun:
     reference = RunReference.parse(text)
     if reference.scheme == "file":
-        path = policy_path(policy, reference.locator)
-        file, _ = split_part(path)
-        if isinstance(file, Path) and not file.exists():
+        if missing_baseline_file(policy) is not None:
             raise NoBaselineError(
-                f"no baseline: `{reference.locator}` does not exist",
-                hint="relative paths start at the folder of the policy file.",
+                f"no baseline: the file `{reference.locator}` does not exist",
+                hint="relative paths start at the folder of the policy file; a run of a tracker is written as"
+                " `mlflow:RUN`.",
             )
-        return file_run(path)
+        return file_run(policy_path(policy, reference.locator))
     try:
         return policy_tracker(policy, reference, tracker).find(reference.locator)
     except InputError as error:  # a missing run is a mistake, whatever `if_no_baseline` says

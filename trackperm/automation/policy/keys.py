@@ -9,13 +9,15 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, WithJsonSchema, model_validator
 from pydantic_core import PydanticCustomError
 
+from trackperm.errors import InputError
 from trackperm.messages import kind, listed, without_credentials
 from trackperm.statistic.schema import Parameter, Resolution
-from trackperm.trackers.base import schemes
-from trackperm.trackers.references import RunReference
+from trackperm.tables.spark_tables import is_spark_table
+from trackperm.trackers.references import RunReference, schemes
 
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _ALIAS = re.compile(r"models:/[^@]+@[^@/]+|(wandb:)?([^/:@]+/){1,2}[^/:]+:[^/:]+")
+_RUN_ID = re.compile(r"[0-9a-fA-F]{32}")
 _CHOICES = ("run", "newest", "alias", "champion", "branch")
 
 
@@ -27,6 +29,37 @@ def _name(value: str) -> str:
     )
 
 
+def _not_blank(value: str) -> str:
+    """Refuse text without a visible character, as of an empty variable in the tool that wrote the file."""
+    if value.strip():
+        return value
+    raise PydanticCustomError(
+        "blank", "expected text that is not empty, found {value}", {"value": repr(value)}
+    )
+
+
+def _run(value: str) -> str:
+    """Refuse text that is probably the run of a tracker, but would be read as a file that does not exist."""
+    known = schemes()
+    if _RUN_ID.fullmatch(value):
+        raise PydanticCustomError(
+            "run",
+            "`{value}` looks like the id of a run; expected {examples}, or `./{value}` for a file",
+            {"value": value, "examples": " or ".join(f"`{scheme}:RUN`" for scheme in known)},
+        )
+    try:
+        scheme = RunReference.parse(value).scheme
+    except InputError as error:
+        raise PydanticCustomError("run", "{problem}", {"problem": error.message}) from error
+    if scheme not in ("file", *known):
+        raise PydanticCustomError(
+            "run",
+            "`{scheme}` is not a tracker; expected one of {known}, or `./` before a path that has a colon",
+            {"scheme": scheme, "known": listed(known)},
+        )
+    return value
+
+
 def _container(value: object) -> RunReference:
     """Parse the reference of an experiment or project."""
     if isinstance(value, RunReference):
@@ -34,7 +67,7 @@ def _container(value: object) -> RunReference:
     known, found = schemes(), kind(value)
     if isinstance(value, str):
         reference = RunReference("file", value) if value.endswith(":") else RunReference.parse(value)
-        if reference.scheme in known:
+        if reference.scheme in known and reference.locator.strip():
             return reference
         found = f"`{value}`"
     raise PydanticCustomError(
@@ -59,7 +92,8 @@ def as_tuple(value: object) -> object:
     return tuple(value) if isinstance(value, list) else value
 
 
-_TEXTS: dict[str, Any] = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
+_TEXT: dict[str, Any] = {"type": "string", "pattern": r"\S"}
+_TEXTS: dict[str, Any] = {"anyOf": [_TEXT, {"type": "array", "items": _TEXT}]}
 _CONTAINER: dict[str, Any] = {"type": "string", "pattern": "^[a-z][a-z0-9+.-]+:.+"}
 
 Container = Annotated[RunReference, BeforeValidator(_container), WithJsonSchema(_CONTAINER)]
@@ -70,7 +104,9 @@ Containers = Annotated[
 ]
 
 
-Texts = Annotated[tuple[str, ...], BeforeValidator(_one_or_more), WithJsonSchema(_TEXTS)]
+Text = Annotated[str, AfterValidator(_not_blank), WithJsonSchema(_TEXT)]
+Run = Annotated[Text, AfterValidator(_run), WithJsonSchema(_TEXT)]
+Texts = Annotated[tuple[Text, ...], BeforeValidator(_one_or_more), WithJsonSchema(_TEXTS)]
 Name = Annotated[
     str, AfterValidator(_name), WithJsonSchema({"type": "string", "pattern": f"^{_NAME.pattern}$"})
 ]
@@ -90,10 +126,10 @@ class Part(BaseModel):
 class Selection(Part):
     """Selection of runs by tags and name."""
 
-    tags: dict[str, str] = {}
+    tags: dict[Text, Text] = {}
     """Tags that a run has to have. In W&B: values of its config, or tags such as `stage:test`."""
 
-    name: str | None = None
+    name: Text | None = None
     """Pattern of its name, such as `cand-*`."""
 
     def __str__(self) -> str:
@@ -107,22 +143,22 @@ class BaselineRule(Part):
 
     model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": [choice]} for choice in _CHOICES]})
 
-    run: str | None = None
-    """A run, or a file beside the policy file."""
+    run: Run | None = None
+    """A run such as `mlflow:RUN`, or a file beside the policy file."""
 
     newest: Selection | None = None
     """The finished run that was started last before the candidate, among the selected runs."""
 
-    alias: str | None = None
+    alias: Text | None = None
     """`models:/NAME@ALIAS` in MLflow; in W&B, predictions or a model `ENTITY/PROJECT/ARTIFACT:ALIAS`."""
 
-    champion: str | None = None
+    champion: Text | None = None
     """The run behind the version of this registered model that has the alias `champion`."""
 
-    branch: str | None = None
+    branch: Text | None = None
     """The finished run of this Git branch that was started last before the candidate."""
 
-    branch_tag: str | None = None
+    branch_tag: Text | None = None
     """The tag that has the branch, in place of `mlflow.source.git.branch`, or of `branch` in W&B."""
 
     among: Container | None = None
@@ -157,7 +193,9 @@ class BaselineRule(Part):
         """Return the rule as a reader sees it."""
         where = "" if self.among is None else f" in {self.among}"
         if self.run is not None:
-            return f"the run {self.run}"
+            scheme = RunReference.parse(self.run).scheme
+            kind_of_run = "table" if is_spark_table(self.run) else "file" if scheme == "file" else "run"
+            return f"the {kind_of_run} {self.run}"
         if self.newest is not None:
             return f"the newest finished run before the candidate{where} ({self.newest})"
         if self.branch is not None:

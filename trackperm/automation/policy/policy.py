@@ -17,6 +17,7 @@ from trackperm.automation.policy.keys import (
     Part,
     Selection,
     Statistics,
+    Text,
     Texts,
     as_tuple,
 )
@@ -45,7 +46,7 @@ class PolicyKeys(Part, title="Policy"):
     """Outcome if no baseline is found, as for the very first run, or if the named file does not exist. A run
     that is named and not in its tracker is always an error."""
 
-    artifact: str | None = None
+    artifact: Text | None = None
     """Artifact with the per-example predictions of both runs, if they have several tables."""
 
     statistics: Statistics = ()
@@ -61,7 +62,7 @@ class PolicyKeys(Part, title="Policy"):
     repeats: Repeats | None = None
     """How several rows of one example are combined; by default `sum`."""
 
-    cluster: str | None = None
+    cluster: Text | None = None
     """Column whose groups of examples are exchanged as a whole."""
 
     units: Literal["any", "declared"] = "any"
@@ -107,7 +108,7 @@ class PolicyKeys(Part, title="Policy"):
     tag_runs: bool = False
     """Whether baseline and candidate get tags with the verdict."""
 
-    tracking_uri: str | None = None
+    tracking_uri: Text | None = None
     """Tracking server or store. Credentials come from the environment only."""
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from trackperm.automation.policy.keys import BaselineRule
 from trackperm.automation.policy.policy import Policy
 from trackperm.comparison import Question
+from trackperm.tables import split_part
 from trackperm.tables.remote import is_remote
 from trackperm.trackers.base import Tracker, open_tracker
 from trackperm.trackers.references import RunReference
@@ -23,6 +24,15 @@ def policy_path(policy: Policy, path: str) -> str:
     """Return a path relative to the folder of the policy file as a whole path; URLs stay unchanged."""
     folder = Path() if policy.file is None else policy.file.parent
     return path if is_remote(path) else str(folder / Path(path).expanduser())
+
+
+def missing_baseline_file(policy: Policy) -> str | None:
+    """Return the text of a baseline that is taken for a file which does not exist; None for any other."""
+    text = policy.baseline.run
+    if text is None or RunReference.parse(text).scheme != "file":
+        return None
+    file, _ = split_part(policy_path(policy, text))
+    return text if isinstance(file, Path) and not file.exists() else None
 
 
 def policy_files(policy: Policy) -> list[Path]:

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from trackperm.messages import printable
+
 _WIDEST = 60  # characters of a value in a line
 
 CLOSE = 1e-12
@@ -82,8 +84,9 @@ class Verification:
             values = _cut(check.found)
             if not check.matches:
                 values = f"logged {_cut(check.logged)}, found {values}"
-            yield f"{'ok      ' if check.matches else 'MISMATCH'}  {check.what:{width}}  {values}".rstrip()
-        yield from self.notes
+            state = "ok      " if check.matches else "MISMATCH"
+            yield printable(f"{state}  {check.what:{width}}  {values}".rstrip())
+        yield from map(printable, self.notes)
         wrong, total = sum(not check.matches for check in self.checks), len(self.checks)
         yield f"{wrong} of {total} do not match" if wrong else f"all {total} match"
 

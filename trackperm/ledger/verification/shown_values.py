@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -19,8 +21,8 @@ from trackperm.ledger.comparison_publication import (
     comparison_tags,
     metrics,
 )
-from trackperm.ledger.policy_outcome import OUTCOME_TAG, RULE_TAG, possible_outcomes
-from trackperm.ledger.run_texts import comparison_name
+from trackperm.ledger.policy_outcome import OUTCOME_TAG, PARTS_TAG, POLICY_TAG, RULE_TAG, possible_outcomes
+from trackperm.ledger.run_texts import comparison_name, tells_another_verdict
 from trackperm.ledger.verification.checks import BOUND_CLOSE, CLOSE, Check
 from trackperm.ledger.verification.files import UNREADABLE, version_of
 from trackperm.messages import listed
@@ -33,6 +35,12 @@ _READ_TAGS = (KIND_TAG, "trackperm.state", OUTCOME_TAG)
 
 _TEXT_TAGS = (OPINIONS_TAG, STUDENTIZED_TAG)
 """Tags with sentences, whose words may be others in another version."""
+
+_OF_EVERY_VERSION = ("baseline_score", "candidate_score", "difference", "n_examples", "n_discordant")
+"""Columns of the table `results` whose numbers do not depend on the version that wrote them."""
+
+_ROUNDED = 0.006
+"""Relative difference of two p-values of which each is written with three digits."""
 
 TABLES = ("results", "discordant", "second_opinions")
 """Tables that every tracker shows."""
@@ -59,11 +67,13 @@ class Shown:
         if self.logged is not None:
             yield Check.equal("the run is finished", True, self.logged.is_finished)
             yield from _of_tags(self.logged, data, again, is_same=is_same)
-            yield from _of_outcome(self.logged, again)
+            yield from _of_outcome(self.logged, again, is_same=is_same)
             yield from _of_name(self.logged, again, is_same=is_same)
             yield from _of_metrics(self.logged, again, is_same=is_same)
         if self.tables is not None and _can_show(again) and is_same:
             yield from _of_tables(self.tables, again, are_required=self.logged is not None)
+        elif self.tables is not None and _can_show(again) and "results" in self.tables:
+            yield from _of_other_results(self.tables["results"], again)
 
     def notes(self, data: Mapping[str, Any], again: Comparison) -> Iterator[str]:
         """Yield what was not read, and what was taken as logged."""
@@ -76,18 +86,24 @@ class Shown:
             yield "not verified: the metrics of the run, which this tracker does not give"
         unread = ["description, page, pictures, charts and all else that the run shows"]
         if not is_same:
-            unread.append("name of the run and metrics of other names, as another version wrote them")
+            unread.append("name of the run, except for its verb, as another version wrote it")
+            unread.append("metrics of other names, as another version wrote them")
         elif not _can_show(again):
             unread.append("name of the run, which depends on both cases of missing predictions")
+        unread.append("the run under which this one is nested")
+        unread.append("what the compared runs themselves show, such as their tags and metrics `sig.…`")
         yield from (f"not verified: {each}" for each in unread)
         if others := sorted({*(self.logged.labels or ())} - {"trackperm", *_labels(again)}):
             yield f"not verified: the labels {listed(others)}"
 
     def _unread_tables(self, again: Comparison, *, is_same: bool) -> Iterator[str]:
         can_compute = is_same and _can_show(again) and again.discordant.width > 0
+        if not is_same and _can_show(again) and "results" in (self.tables or ()):
+            yield "not verified: other columns of the table `results` than scores, p-value and verdict"
         if self.tables is None and self.logged is not None:
             yield "not verified: the tables of the run"
-        if unread := sorted({*(self.tables or ())} - {*(TABLES if can_compute else ())}):
+        read = TABLES if can_compute else ("results",) if not is_same and _can_show(again) else ()
+        if unread := sorted({*(self.tables or ())} - {*read}):
             yield f"not verified: the tables {listed(unread)}"
 
 
@@ -112,11 +128,22 @@ def _of_tags(
             yield Check.equal(f"tag {name}", logged.tags.get(name), expected.get(name))
 
 
-def _of_outcome(logged: LoggedComparison, again: Comparison) -> Iterator[Check]:
-    """Check the outcome of the policy as far as this comparison determines it."""
-    outcome = logged.tags.get(OUTCOME_TAG)
-    if outcome is not None and RULE_TAG in logged.tags:
-        possible = possible_outcomes(again, logged.tags)
+def _of_outcome(logged: LoggedComparison, again: Comparison, *, is_same: bool) -> Iterator[Check]:
+    """Check the outcome of the policy as far as this comparison determines it.
+
+    Outcome, rule and number of parts are written together; without one of them the others say nothing.
+    """
+    tags = logged.tags
+    first = (OUTCOME_TAG, RULE_TAG, *((PARTS_TAG, POLICY_TAG) if is_same else ()))
+    if any(name in tags for name in first):
+        for name in (RULE_TAG, PARTS_TAG, OUTCOME_TAG):
+            if name not in tags:
+                yield Check(f"tag {name}", "missing", "every policy writes it", False)
+    if not re.fullmatch("[1-9][0-9]*", parts := tags.get(PARTS_TAG, "1")):
+        yield Check(f"tag {PARTS_TAG}", parts, "a number of comparisons, from 1", False)
+    outcome = tags.get(OUTCOME_TAG)
+    if outcome is not None and RULE_TAG in tags:
+        possible = possible_outcomes(again, tags)
         shown = " or ".join(sorted(possible)) or "no outcome by this rule"
         yield Check(f"tag {OUTCOME_TAG}", outcome, shown, outcome in possible)
 
@@ -124,6 +151,8 @@ def _of_outcome(logged: LoggedComparison, again: Comparison) -> Iterator[Check]:
 def _of_name(logged: LoggedComparison, again: Comparison, *, is_same: bool) -> Iterator[Check]:
     if is_same and _can_show(again):
         yield Check.equal("name of the run", logged.run.name, comparison_name(again))
+    elif _can_show(again) and tells_another_verdict(logged.run.name, again):
+        yield Check("verdict in the name of the run", logged.run.name, again.verdict, False)
     if logged.labels is not None:
         verdicts = [label for label in logged.labels if label.startswith(tuple(MARKERS.values()))]
         yield Check.equal("verdict among the labels", verdicts, [f"{again.marker} {again.verdict}"])
@@ -154,6 +183,40 @@ def _of_tables(tables: Mapping[str, bytes], again: Comparison, *, are_required: 
             yield Check(f"table {name}", "missing", f"{len(expected[name].rows):,} rows", False)
         else:
             yield _of_table(name, tables[name], expected[name].finite())
+
+
+def _of_other_results(content: bytes, again: Comparison) -> Iterator[Check]:
+    """Check numbers and verdict of the table `results` of another version, which may have other columns."""
+    what = "table results"
+    expected = shown_tables(again)["results"].finite()
+    wanted = dict(zip(expected.columns, expected.rows[0], strict=True))
+    try:
+        columns, rows = _parsed(content)
+        (row,) = rows
+    except UNREADABLE as error:
+        yield Check.failed(what, error)
+        return
+    logged = dict(zip(columns, row, strict=True))
+    for name in (each for each in _OF_EVERY_VERSION if each in logged):
+        yield Check.close(f"{what}, {name}", logged[name], _number_or_value(wanted[name]), 1e-6)
+    if "p_value" in logged:
+        shown, found = str(logged["p_value"]), str(wanted["p_value"])
+        yield Check(f"{what}, p_value", shown, found, shown == found or _is_rounded(shown, found))
+    if "verdict" in logged:
+        shown, found = str(logged["verdict"]), f"{again.marker} {again.verdict}"
+        yield Check(f"{what}, verdict", shown, found, _verdicts(shown) == _verdicts(found))
+
+
+def _verdicts(text: str) -> set[str]:
+    return {word for word in MARKERS if word in text}
+
+
+def _is_rounded(shown: str, found: str) -> bool:
+    """Whether two p-values agree, of which each is written with a few digits."""
+    try:
+        return math.isclose(float(shown), float(found), rel_tol=_ROUNDED)
+    except ValueError:
+        return False
 
 
 def _of_table(name: str, content: bytes, expected: Table) -> Check:
@@ -195,7 +258,7 @@ def _unread_tags(logged: LoggedComparison, again: Comparison) -> Iterator[str]:
     outcome = logged.tags.get(OUTCOME_TAG)
     if outcome is None:
         return
-    if RULE_TAG not in logged.tags or len(possible_outcomes(again, logged.tags)) > 1:
+    if len(possible_outcomes(again, logged.tags)) > 1:
         yield f"taken as logged: the outcome `{outcome}` of the policy, which this comparison leaves open"
 
 

@@ -20,6 +20,9 @@ STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 DAGGER = "†"
 """Mark of an interval that contains 0 although its row is decided."""
 
+_ONE_BY_ONE = 3
+"""Runs that are left out for one reason of which each has a line: an experiment may have thousands."""
+
 MOST_GROUPS = 10
 """Groups that letters show; the possible ranks of more are easier to read."""
 
@@ -334,6 +337,25 @@ def clone_groups(board: Leaderboard) -> list[tuple[str, ...]]:
 def incomplete(board: Leaderboard) -> Sequence[tuple[str, str]]:
     """Return the names of excluded runs, with the reason on one line, without its tables of examples."""
     return [(run.name, _without_tables(run.reason)) for run in board.incomplete]
+
+
+def incomplete_groups(board: Leaderboard) -> Sequence[tuple[str, str]]:
+    """Return what :func:`incomplete` returns, with runs of one reason as one entry if they are many.
+
+    The reasons of two runs are the same if only their own names differ in them.
+    """
+    groups: dict[str, list[tuple[str, str]]] = {}
+    for run, entry in zip(board.incomplete, incomplete(board), strict=True):
+        groups.setdefault(entry[1].replace(run.origin, "").replace(run.name, ""), []).append(entry)
+    found = []
+    for entries in groups.values():
+        if len(entries) <= _ONE_BY_ONE:
+            found += entries
+            continue
+        first = ", ".join(name for name, _ in entries[:_ONE_BY_ONE])
+        more = f"{len(entries) - _ONE_BY_ONE:,} more"
+        found.append((f"{first} and {more}", f"all for one reason, of the first: {entries[0][1]}"))
+    return found
 
 
 def _without_tables(message: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trackperm.leaderboards import Leaderboard
+from trackperm.messages import printable
 from trackperm.report.leaderboard import cells as parts
 from trackperm.report.leaderboard.names import short_names
 from trackperm.report.text import aligned, escape_markdown, shorten
@@ -14,11 +15,14 @@ _REASON = 300
 
 
 def lines(board: Leaderboard, *, stars: bool = False) -> list[str]:
-    """Render `board` as lines: the finding, a summary, the table, then notes."""
+    """Render `board` as lines: the finding, a summary, the table, then notes.
+
+    Control characters of names are escaped, so that no name can begin a line or move the cursor.
+    """
     names = short_names([row.name for row in board.rows])
     table = parts.cells(board, stars=stars, names=names.on_one_line(_NAME))
-    rows = [table.header, *table.rows]
-    return [
+    rows = [[printable(cell) for cell in row] for row in (table.header, *table.rows)]
+    found = [
         parts.finding(board),
         parts.summary(board),
         parts.method(board),
@@ -29,8 +33,12 @@ def lines(board: Leaderboard, *, stars: bool = False) -> list[str]:
         *parts.legend(board, stars=stars),
         f"scope: {parts.SCOPE}",
         *parts.notes(board),
-        *(f"incomplete: {name}: {shorten(reason, _REASON)}" for name, reason in parts.incomplete(board)),
+        *(
+            f"incomplete: {name}: {shorten(reason, _REASON)}"
+            for name, reason in parts.incomplete_groups(board)
+        ),
     ]
+    return [printable(line) for line in found]
 
 
 def markdown(board: Leaderboard, *, stars: bool = False, remarks: Sequence[str] = ()) -> str:
@@ -66,7 +74,7 @@ def markdown(board: Leaderboard, *, stars: bool = False, remarks: Sequence[str] 
     if board.incomplete:
         reasons = (
             f"- {escape_markdown(name)}: {escape_markdown(shorten(reason, _REASON))}"
-            for name, reason in parts.incomplete(board)
+            for name, reason in parts.incomplete_groups(board)
         )
         blocks.append("\n".join(["Incomplete, and not compared:", "", *reasons]))
     return "\n\n".join([*blocks, f"`{board.signature}`"]) + "\n"

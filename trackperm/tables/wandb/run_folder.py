@@ -117,21 +117,22 @@ class RunFolder:
 
     def _by_key(self) -> list[LoggedTable]:
         tables = []
-        for key, entries in self.log.media.items():
-            entry = entries[-1]
-            if entry.get("_type") not in ("table-file", "incremental-table-file"):
+        for key, logged in self.log.media.items():
+            # something else, such as an image, may have been logged under the key since
+            entries = [
+                each for each in logged if each.get("_type") in ("table-file", "incremental-table-file")
+            ]
+            if not entries:
                 continue
-            is_incremental = entry["_type"] == "incremental-table-file"
-            previous = entry.get("previous_increments_paths") if is_incremental else None
-            previous = previous if isinstance(previous, list) else []
-            versions = {str(each.get("artifact_path")) for each in entries}
+            entry, previous = entries[-1], _increments(entries[-1])
+            firsts = {str([*_increments(each), each.get("artifact_path")][0]) for each in entries}
             tables.append(
                 LoggedTable(
                     key,
                     partial(self._logged_files, key, entry, previous),
                     n_rows=whole_number(entry.get("nrows")),
                     likelihood=likelihood_of_key(key, self.log.config),
-                    n_versions=1 if is_incremental else len(versions),
+                    n_versions=len(firsts),
                 )
             )
         return tables
@@ -256,6 +257,13 @@ def manifest_digest(content: bytes) -> str:
     The digest of a reference that wandb did not read is that of its path.
     """
     return base64.b64encode(hashlib.md5(content, usedforsecurity=False).digest()).decode()
+
+
+def _increments(entry: Mapping[str, Any]) -> list[Any]:
+    """Return the earlier parts of a table that was logged part by part; empty for its first part."""
+    is_incremental = entry.get("_type") == "incremental-table-file"
+    previous = entry.get("previous_increments_paths") if is_incremental else None
+    return previous if isinstance(previous, list) else []
 
 
 def _sha256(file: Path) -> str:

@@ -13,11 +13,12 @@ import json
 import math
 import posixpath
 import re
+import secrets
 import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -37,9 +38,9 @@ from trackperm.trackers.publication import (
     Publication,
     Published,
     RunTags,
-    beginning,
     creation,
     is_safe_path,
+    record_beginning,
 )
 from trackperm.trackers.references import TrackedRun
 
@@ -113,8 +114,7 @@ def write_comparison(
         with store.calls(doing, writes=True) as client:
             if not complete:
                 if CREATED_TAG not in run.data.tags:
-                    others = partial(_beginnings, client, publication, experiment_id)
-                    client.set_tag(run_id, CREATED_TAG, beginning(publication.begun_after, others))
+                    _record_beginning(client, run, publication, is_new=created)
                 _write(client, run, content)
             for tagged, tags in run_tags:
                 _tag(client, tagged.reference.locator, tags)
@@ -201,6 +201,26 @@ def _find(client: MlflowClient, publication: Publication, experiment_id: str) ->
     )
     done = [run for run in runs if run.data.tags.get(STATE_TAG) == DONE]
     return next(iter([*done, *runs]), None)
+
+
+def _record_beginning(client: MlflowClient, run: Run, publication: Publication, *, is_new: bool) -> None:
+    """Record the time at which writing began; see :func:`record_beginning`.
+
+    The first request for a new run writes one tag. Later ones also write a tag of their own, since the first
+    may still arrive after them.
+    """
+    run_id = run.info.run_id
+
+    def write(text: str, attempt: int) -> None:
+        if is_new and attempt == 0:
+            client.set_tag(run_id, CREATED_TAG, text)
+        else:
+            again = f"{CREATED_TAG}_again_{secrets.token_hex(4)}"
+            client.log_batch(run_id, tags=[RunTag(CREATED_TAG, text), RunTag(again, text)])
+
+    others = partial(_beginnings, client, publication, run.info.experiment_id)
+    announced = datetime.fromtimestamp(run.info.start_time / 1000.0, tz=timezone.utc)
+    record_beginning(publication.begun_after, others, write, announced)
 
 
 def _beginnings(client: MlflowClient, publication: Publication, experiment_id: str) -> list[datetime | None]:
