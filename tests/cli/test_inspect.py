@@ -160,6 +160,16 @@ def test_the_class_of_scores_is_left_to_the_user(low: str, high: str, label: str
     assert "p = 1 " in run_command(command.replace("CLASS", high))
 
 
+@pytest.mark.parametrize("first", [{"a": 1}, {"a": "x"}])
+def test_columns_that_every_comparison_refuses_have_no_default(first: dict[str, Any], tmp_path: Path) -> None:
+    """Regression: it said `by default: accuracy` for objects."""
+    rows = [{"id": i, "prediction": first if i else {"a": 2}, "label": first} for i in range(4)]
+    (tmp_path / "a").write_text(json.dumps(rows))
+    printed = invoke("inspect", str(tmp_path / "a"))
+    assert "by default: column `" in printed
+    assert "objects" in printed.partition("by default: ")[2].partition("\n")[0]
+
+
 def test_unusable_columns_have_a_reason(tmp_path: Path) -> None:
     rows: list[dict[str, Any]] = [
         {"id": 1, "x": 1, "s": {"score": 1}},

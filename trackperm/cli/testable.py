@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trackperm.cli.column_roles import Column, candidates_of, is_called
-from trackperm.errors import TrackpermError
+from trackperm.errors import InputTypeError, TrackpermError
 
 if TYPE_CHECKING:
     from trackperm.comparison import RunData
@@ -213,8 +213,12 @@ def _default(data: RunData, *, by_position: bool) -> tuple[str, list[str] | None
     default = f"{', '.join(statistic.name for statistic in statistics)} ({statistics[0].chosen})"
     options = ["--by-position"] * by_position
     for missing, words in (("error", []), ("drop", ["--missing", "drop"])):
-        if all(_can_be_tested(data, statistic, by_position, missing) for statistic in statistics):
+        errors = [_error_of(data, statistic, by_position, missing) for statistic in statistics]
+        if not any(errors):
             return default, [*options, *words]
+        unreadable = [error for error in errors if isinstance(error, InputTypeError)]
+        if unreadable:  # every comparison refuses the columns
+            return unreadable[0].message.partition("\n")[0], None
     return default, None
 
 
@@ -314,10 +318,15 @@ def _adapted(
 
 
 def _can_be_tested(data: RunData, statistic: Statistic, by_position: bool, missing: Any) -> bool:
+    return _error_of(data, statistic, by_position, missing) is None
+
+
+def _error_of(data: RunData, statistic: Statistic, by_position: bool, missing: Any) -> TrackpermError | None:
+    """Return the error of a test of the run with itself; None if it can be tested."""
     from trackperm.comparison import compare_runs
 
     try:
         compare_runs(data, data, statistic, by_position=by_position, missing=missing, look_for_clusters=False)
-    except TrackpermError:
-        return False
-    return True
+    except TrackpermError as error:
+        return error
+    return None

@@ -53,6 +53,8 @@ class Counter:
     by_class : bool
         Whether the first column may be several columns, one for each class. The function then gets a Series
         of structs, whose fields are the classes.
+    objects : int or None
+        Position of the column that may hold objects of numbers by name, as JSON text; None if none may.
     looks_up : bool
         Whether the last column is the label, of which the function gets the distinct values with their
         numbers of examples in the test, as :class:`LabelCounts`, in place of a Series.
@@ -64,6 +66,7 @@ class Counter:
     decimal: bool = False
     free: ColumnType | None = None
     by_class: bool = False
+    objects: int | None = None
     looks_up: bool = False
 
     @property
