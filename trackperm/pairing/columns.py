@@ -164,7 +164,9 @@ class PairedColumns:
         needed = used if by_position else (*ids, *used)
         if any(name not in table.columns for table in tables for name in needed):
             raise _lacking(dict.fromkeys(needed), tables, statistic, ids)
-        require_no_objects(tables, dict.fromkeys(needed), statistic)
+        columns_read = [(table, name) for table in tables for name in dict.fromkeys(needed)]
+        if any(name in table.unusable or table.schema[name].is_nested() for table, name in columns_read):
+            require_no_objects(columns_read, statistic)
         notes = list(statistic.found)
         if by_position and all(name in table.columns for table in tables for name in ids):
             notes.append(f"column `{id_}` was not used, because rows are paired by position")
