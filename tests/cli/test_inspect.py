@@ -146,6 +146,30 @@ def test_every_statistic_that_is_named_runs(tmp_path: Path) -> None:
     assert not {"mean", "pooled_f1", "las", "span_f1"} & set(names)
 
 
+@pytest.mark.parametrize(("low", "high"), [("1", "2"), ("cat", "dog")])
+@pytest.mark.parametrize("label", ["label", "y_true"])
+def test_the_class_of_scores_is_left_to_the_user(low: str, high: str, label: str, tmp_path: Path) -> None:
+    """Regression: the rarer of two labels was offered as the positive class, which reverses many verdicts."""
+    path = tmp_path / "a.csv"
+    rows = [f"{i},0.{i},{high if i > 3 else low}" for i in range(1, 10)]
+    path.write_text("\n".join([f"id,score,{label}", *rows, ""]))
+    *_, first, second, command = invoke("inspect", str(path)).splitlines()
+    said = "for example, with the other run for OTHER, and for CLASS the label that greater scores stand for"
+    assert f"{first} {second}" == f"{said} ({low} or {high}):"
+    assert command.endswith("--set positive=CLASS")
+    assert "p = 1 " in run_command(command.replace("CLASS", high))
+
+
+@pytest.mark.parametrize("first", [{"a": 1}, {"a": "x"}])
+def test_columns_that_every_comparison_refuses_have_no_default(first: dict[str, Any], tmp_path: Path) -> None:
+    """Regression: it said `by default: accuracy` for objects."""
+    rows = [{"id": i, "prediction": first if i else {"a": 2}, "label": first} for i in range(4)]
+    (tmp_path / "a").write_text(json.dumps(rows))
+    printed = invoke("inspect", str(tmp_path / "a"))
+    assert "by default: column `" in printed
+    assert "objects" in printed.partition("by default: ")[2].partition("\n")[0]
+
+
 def test_unusable_columns_have_a_reason(tmp_path: Path) -> None:
     rows: list[dict[str, Any]] = [
         {"id": 1, "x": 1, "s": {"score": 1}},

@@ -92,6 +92,15 @@ def test_an_id_has_no_null_in_any_column() -> None:
     assert ids(baseline, BASELINE, missing="drop") == ["1, 1"]
 
 
+def test_an_id_that_is_not_a_number_is_missing() -> None:
+    """Regression: the message named no row."""
+    run = table(id=[1.0, 2.0, float("nan")], score=[0, 1, 1])
+    with pytest.raises(
+        PairingError, match=r"1 of 3 examples of `\w+` has no `id` \(rows counted from 0: 2\)"
+    ):
+        pair(run, run, load_statistic("mean"))
+
+
 def test_a_column_whose_name_has_a_comma_comes_first() -> None:
     run = table(**{"doc,epoch": ["x", "y", "z"]}, doc=[1, 1, 1], epoch=[1, 1, 1], score=[0, 1, 1])
     assert ids(run, run) == ["x", "y", "z"]

@@ -171,3 +171,11 @@ def test_shares_of_the_best_ranking_add_up_to_one(n: int) -> None:
     perfect, without, alone = ndcg(pl.Series("prediction", rankings), label, 10, "linear")
     assert perfect == 1.0
     assert without + alone == 1.0
+
+
+@pytest.mark.parametrize("name", ["ndcg", "mrr"])
+def test_grades_are_of_items_of_text(name: str) -> None:
+    run = pl.DataFrame({"id": [1, 2], "prediction": [[2, 5], [5, 2]], "label": ['{"2": 3}'] * 2})
+    with pytest.raises(trackperm.TrackpermError) as caught:
+        trackperm.compare(run, run, name)
+    assert 'write integers as text, as the names in `{"2": 3}` are.' in str(caught.value)

@@ -300,3 +300,10 @@ def test_large_integers_are_exact(name: str) -> None:
     assert found.candidate_score == pytest.approx(moved.candidate_score, rel=1e-12)
     with pytest.raises(InputError, match="leaves fewer than three digits"):
         trackperm.compare(label + 0.5, old + 0.25, new, statistic=name)
+
+
+@pytest.mark.parametrize("label", [[0, 0, 0], [1.5, 1.5, 1.5]])
+def test_r2_of_equal_labels_says_so(label: list[float]) -> None:
+    run = pl.DataFrame({"id": range(3), "label": label, "prediction": [0.5, 0.7, 0.2]})
+    with pytest.raises(InputError, match="`r2` is undefined: all labels of the examples are equal"):
+        trackperm.compare(run, run.with_columns(pl.col("prediction") / 2), "r2")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trackperm.cli.column_roles import Column, candidates_of, is_called
-from trackperm.errors import TrackpermError
+from trackperm.errors import InputTypeError, TrackpermError
 
 if TYPE_CHECKING:
     from trackperm.comparison import RunData
@@ -22,6 +22,9 @@ _TRIED = 1_000
 
 OTHER = "OTHER"
 """Place of the other run in the command that is offered."""
+
+CLASS = "CLASS"
+"""Place of the positive class in the command, where scores or probabilities of it are read."""
 
 _COMMON = (
     "accuracy",
@@ -53,11 +56,14 @@ class Testable:
     statistics : tuple of str
         Names of built-in statistics.
     command : tuple of str
-        Words of the command, with :data:`OTHER` for the second run; empty if no statistic can be tested.
+        Words of the command, with :data:`OTHER` for the second run, and :data:`CLASS` for a positive class
+        that only the user knows; empty if no statistic can be tested.
     is_of_systems : bool
         Whether the command compares columns of the file as two systems.
     verdict : str or None
         If there is no command, a column of words as ``COLUMN=VALUE``.
+    classes : tuple
+        The two labels of which one is :data:`CLASS` in the command.
     """
 
     default: str
@@ -65,6 +71,7 @@ class Testable:
     command: tuple[str, ...]
     is_of_systems: bool = False
     verdict: str | None = None
+    classes: tuple[object, ...] = ()
 
     def lines(self) -> Iterator[str]:
         """Yield the lines that say so."""
@@ -79,6 +86,10 @@ class Testable:
         if self.command:
             if self.is_of_systems:
                 yield "for example, if its columns belong to two systems:"
+            elif self.classes:
+                choices = " or ".join(map(str, self.classes))
+                yield f"for example, with the other run for {OTHER}, and for {CLASS} the label that greater"
+                yield f"scores stand for ({choices}):"
             else:
                 yield f"for example, with the other run for {OTHER}:"
             yield f"  {shlex.join(self.command)}"
@@ -115,7 +126,21 @@ def testable(run: str, data: RunData, columns: Sequence[Column], options: Sequen
         if plain is None:
             return Testable(default, tuple(found), (), verdict=next(iter(verdicts), None))
     plain = plain if finds_ids else _with_repeats(plain, whole, ids)
-    return Testable(default, tuple(found), ("trackperm", "compare", run, OTHER, *plain, *options, *logs))
+    classes = _open_classes(plain, data.table, candidates["label"])
+    if classes:
+        plain = [f"positive={CLASS}" if word.startswith("positive=") else word for word in plain]
+    command = ("trackperm", "compare", run, OTHER, *plain, *options, *logs)
+    return Testable(default, tuple(found), command, classes=classes)
+
+
+def _open_classes(words: Sequence[str], table: ExampleTable, labels: Sequence[str]) -> tuple[object, ...]:
+    """Return the classes if the positive one was guessed for scores, whose verdict the other one reverses."""
+    from trackperm.statistic import load_statistic
+
+    if not any(word.startswith("positive=") for word in words) or load_statistic(words[1]).tells_classes:
+        return ()
+    label = "label" if "label" in table.columns else labels[0]
+    return tuple(table.frame.get_column(label).to_polars().drop_nulls().unique().sort())
 
 
 def _with_repeats(words: Sequence[str], table: ExampleTable, ids: Mapping[str, str]) -> list[str]:
@@ -188,8 +213,12 @@ def _default(data: RunData, *, by_position: bool) -> tuple[str, list[str] | None
     default = f"{', '.join(statistic.name for statistic in statistics)} ({statistics[0].chosen})"
     options = ["--by-position"] * by_position
     for missing, words in (("error", []), ("drop", ["--missing", "drop"])):
-        if all(_can_be_tested(data, statistic, by_position, missing) for statistic in statistics):
+        errors = [_error_of(data, statistic, by_position, missing) for statistic in statistics]
+        if not any(errors):
             return default, [*options, *words]
+        unreadable = [error for error in errors if isinstance(error, InputTypeError)]
+        if unreadable:  # every comparison refuses the columns
+            return unreadable[0].message.partition("\n")[0], None
     return default, None
 
 
@@ -289,10 +318,15 @@ def _adapted(
 
 
 def _can_be_tested(data: RunData, statistic: Statistic, by_position: bool, missing: Any) -> bool:
+    return _error_of(data, statistic, by_position, missing) is None
+
+
+def _error_of(data: RunData, statistic: Statistic, by_position: bool, missing: Any) -> TrackpermError | None:
+    """Return the error of a test of the run with itself; None if it can be tested."""
     from trackperm.comparison import compare_runs
 
     try:
         compare_runs(data, data, statistic, by_position=by_position, missing=missing, look_for_clusters=False)
-    except TrackpermError:
-        return False
-    return True
+    except TrackpermError as error:
+        return error
+    return None

@@ -95,7 +95,7 @@ def compare_runs(
             tables = baseline.table, candidate.table
             pairing = pair(*tables, statistic, missing=rule, by_position=by_position, engine=engine)
         _require_scores(pairing, baseline, candidate)
-        test = count_table_test(pairing.statistic, pairing.count_table, options)
+        test = _tested(pairing, options, baseline)
         found = _comparison(baseline, candidate, pairing, test, options, margin)
         if may_depend and isinstance(pairing, Pairing) and _has_others(tables, statistic, by_position):
             seen = dependence_of(baseline, candidate, pairing)
@@ -173,7 +173,7 @@ def _by_cluster(
             by_position=paired.by == "position",
         )
         _require_scores(pairing, baseline, candidate)
-        test = count_table_test(pairing.statistic, pairing.count_table, options)
+        test = _tested(pairing, options, baseline)
         found = _comparison(baseline, candidate, pairing, test, options, None)
     except TrackpermError:
         return seen
@@ -211,6 +211,15 @@ def _logged_options(
     if test.method == "monte-carlo":
         logged["exceedances"] = str(options.exceedances)
     return logged
+
+
+def _tested(pairing: PairingResult, options: TestOptions, baseline: RunData) -> PermutationTest:
+    """Test as :func:`count_table_test` does; an error of a division by 0 says if all labels are equal."""
+    try:
+        return count_table_test(pairing.statistic, pairing.count_table, options)
+    except InputError:
+        _require_labels_that_differ(pairing.statistic, pairing.count_table, baseline)
+        raise
 
 
 def count_table_test(statistic: Statistic, table: CountTable, options: TestOptions) -> PermutationTest:
@@ -291,6 +300,20 @@ def _require_defined_scores(statistic: Statistic, table: CountTable) -> None:
     n_examples = table.n_examples
     if any(is_rounded_away(statistic, totals, n_examples) for totals in table.totals()):
         raise InputError(f"`{statistic.name}` {ROUNDED_AWAY}", hint=ROUNDED_AWAY_HINT)
+
+
+def _require_labels_that_differ(statistic: Statistic, table: CountTable, run: RunData) -> None:
+    """Refuse scores that divide by 0 because all labels are equal, such as R^2."""
+    label = statistic.columns.get("label")
+    if label not in run.table.columns or statistic.score is None:
+        return
+    if any(score_of(statistic, totals) is not None for totals in table.totals()):
+        return
+    if statistic.divides_by_labels and run.table.polars_column(label).drop_nulls().n_unique() == 1:
+        raise InputError(
+            f"`{statistic.name}` is undefined: all labels of the examples are equal, so that it divides by 0",
+            hint="use labels that differ, or a statistic that their spread does not divide, such as `mse`.",
+        )
 
 
 def is_empty(statistic: Statistic, totals: tuple[int, ...]) -> bool:

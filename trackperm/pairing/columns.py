@@ -11,6 +11,7 @@ import polars as pl
 from trackperm.choices import Missing, RepeatsInSpec
 from trackperm.errors import InputError, InputTypeError, PairingError
 from trackperm.messages import listed
+from trackperm.pairing.object_columns import require_no_objects
 from trackperm.pairing.repeated_rows import repeated_rows, share_values
 from trackperm.pairing.report import OUTCOMES
 from trackperm.pairing.text_columns import text_columns
@@ -140,6 +141,8 @@ class PairedColumns:
 
         Raises
         ------
+        InputTypeError
+            If a column holds objects that the statistic does not read by name.
         InputError
             If a run lacks a column that the statistic reads, or the id column where rows are not paired by
             position; or if examples of several rows are to be paired by position.
@@ -161,6 +164,9 @@ class PairedColumns:
         needed = used if by_position else (*ids, *used)
         if any(name not in table.columns for table in tables for name in needed):
             raise _lacking(dict.fromkeys(needed), tables, statistic, ids)
+        columns_read = [(table, name) for table in tables for name in dict.fromkeys(needed)]
+        if any(name in table.unusable or table.schema[name].is_nested() for table, name in columns_read):
+            require_no_objects(columns_read, statistic)
         notes = list(statistic.found)
         if by_position and all(name in table.columns for table in tables for name in ids):
             notes.append(f"column `{id_}` was not used, because rows are paired by position")

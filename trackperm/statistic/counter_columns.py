@@ -81,6 +81,14 @@ def text_columns_of_counters(expressions: Iterable[Expression]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
+def names_of_objects(expressions: Iterable[Expression]) -> list[str]:
+    """Return the names that may be columns of objects of numbers, as counters read them."""
+    calls = (call for expression in expressions for call in _calls(expression))
+    read = ((call.arguments, COUNTERS[call.function].objects) for call in calls)
+    found = (arguments[place] for arguments, place in read if place is not None)
+    return list(dict.fromkeys(argument.full for argument in found if isinstance(argument, Name)))
+
+
 def _calls(expression: Expression) -> Iterator[Call]:
     pending = [expression.tree]
     while pending:

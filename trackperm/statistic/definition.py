@@ -21,6 +21,7 @@ from trackperm.statistic.counter_columns import (
     has_counters,
     look_up_labels,
     names_by_class,
+    names_of_objects,
     text_columns_of_counters,
     types_by_class,
     with_counters,
@@ -413,6 +414,13 @@ class Statistic:
         expressions = [*self._counts.values(), *self._substitutes]
         names = text_columns_of_counters(expressions)
         return tuple(self.columns[name] for name in names if name != CLASS or not self.has_classes)
+
+    @cached_property
+    def object_columns(self) -> tuple[str, ...]:
+        """Columns that may hold objects of numbers: probabilities by class, or grades by item."""
+        return tuple(
+            self.columns[name] for name in names_of_objects([*self._counts.values(), *self._substitutes])
+        )
 
     def column_of_count(self, name: str) -> str | None:
         """Return the column whose values are the count, as those of a metric are; None for other counts."""

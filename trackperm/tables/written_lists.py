@@ -15,7 +15,7 @@ def written_list(column: pl.Series, *, of_texts: bool = False) -> str | None:
     The first text with an item is parsed; with `of_texts`, its items have to be texts.
     """
     texts = column.cast(pl.String, strict=False).drop_nulls()
-    if texts.is_empty() or not texts.str.contains(_BRACKETS).all():
+    if texts.is_empty() or not all(part.str.contains(_BRACKETS).all() for part in (texts.head(1), texts)):
         return None
     with_items = texts.filter(texts.str.contains(r"[^\s\[\](){}]"))
     if with_items.is_empty():

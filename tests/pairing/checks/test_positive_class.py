@@ -237,3 +237,31 @@ class TestTwoClasses:
     def test_pairing_refuses_absent_columns(self, absent: str) -> None:
         with pytest.raises(InputError, match="needs columns"):
             compared([frame.drop(absent) for frame in two_runs([0, 1] * 9)], "f1")
+
+
+@pytest.mark.parametrize("name", ["log_loss", "brier"])
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+def test_probabilities_of_labels_1_and_2_need_the_positive_class(name: str, engine: str) -> None:
+    """Regression: class 1 was taken as the positive one, although class 2 may be: the verdict reversed."""
+    rng = np.random.default_rng(48)
+    happens = rng.integers(0, 2, N)
+    noise = [rng.uniform(0, size, N) for size in (0.5, 0.3)]
+    runs = [{"id": list(range(N)), "probability": np.abs(happens - each), "label": happens} for each in noise]
+
+    def frames(low: Any, high: Any) -> list[pl.DataFrame]:
+        return [pl.DataFrame({**run, "label": [high if each else low for each in happens]}) for run in runs]
+
+    usual = trackperm.compare(*frames(0, 1), name, engine=engine)
+    assert usual.verdict == "better"
+    for low, high in ((1, 2), ("1", "2"), (1, 7)):
+        with pytest.raises(InputError, match=f"`{name}` needs the positive class of labels other than 0"):
+            trackperm.compare(*frames(low, high), name, engine=engine)
+        found = trackperm.compare(*frames(low, high), name, engine=engine, parameters={"positive": high})
+        assert found.difference == usual.difference
+    for low, high in ((-1, 1), (False, True)):
+        assert trackperm.compare(*frames(low, high), name, engine=engine).difference == usual.difference
+
+
+def test_predictions_of_labels_1_and_2_have_the_positive_class_1() -> None:
+    frames = two_runs([1 + int(i > 4) for i in TEN])
+    assert compared(frames, "f1").verdict == compared(frames, "f1", parameters={"positive": 1}).verdict

@@ -13,6 +13,7 @@ import pytest
 from support.specs import load, refusal, underlined
 
 import trackperm
+from trackperm.choices import EngineName
 from trackperm.errors import InputError, InputTypeError, SpecError, UncountableError
 from trackperm.pairing.digests import _list_words
 from trackperm.pairing.pair import pair
@@ -157,9 +158,13 @@ def test_examples_that_cannot_be_counted(case: tuple[str, Any, Any, str]) -> Non
 
 WRITTEN = "a list that is written as text"
 SEPARATED = "whose items are not separated by spaces"
+BESIDE = "which has spaces, and `{}` is text, which is read as its words"
+ALONE = "which has spaces, and no list of this column has more items"
 MULTI_HOT = "holds lists of 0 and 1, one for each label"
+DIFFERENT_TAGS = [f"B-{i}" for i in range(11)]
+SENTENCES = [[f"cat {i}"] for i in range(11)]
 OTHER_SHAPES: dict[str, tuple[str, Any, Any, str]] = {
-    "a token in a row": ("span_f1", "B-X", ["B-X", "I-X", "O"] * 4, "'I-X', which continues a span"),
+    "a token in a row": ("span_f1", "B-X", [*DIFFERENT_TAGS, "I-X"], "'I-X', which continues a span"),
     "one list of 0 and 1": ("multilabel_f1", [[0, 1, 1]], [[1, 0, 0]], MULTI_HOT),
     "lists of 0 and 1 as text": ("multilabel_f1", "0 1 1", ["1 0 0", "1 1 1"], MULTI_HOT),
     "a list of Python": ("multilabel_f1", "a", ["['b', 'a']", "[]"], WRITTEN),
@@ -169,16 +174,42 @@ OTHER_SHAPES: dict[str, tuple[str, Any, Any, str]] = {
     "tags as a list": ("span_f1", "['O']", ["['O']"], WRITTEN),
     "commas": ("multilabel_f1", "a,c", ["a", "a,b"], SEPARATED),
     "bars": ("ndcg", "d1|d2", ["d1"], SEPARATED),
+    "tags between commas": ("token_accuracy", "O,B-X", ["O,B-X", "O,O"], SEPARATED),
+    "a title beside titles": (
+        "mrr",
+        [["Paris", "New York"]] * 2,
+        ["Paris", "New York"],
+        BESIDE.format("label"),
+    ),
+    "a title to rank": ("ndcg", "New York", [["New York"]], BESIDE.format("prediction")),
+    "a label beside labels": ("multilabel_f1", "New York", [["New York"]], BESIDE.format("prediction")),
+    "tags of a sentence": ("span_f1", "O O", [["O O"]], BESIDE.format("prediction")),
+    "tags in one item": ("token_accuracy", [["O O"]], ["O"], BESIDE.format("label")),
+    "a reference in a list": ("bleu", "the cat", [["a"], ["the cat"]], BESIDE.format("prediction")),
+    "references": ("word_error_rate", "the cat", [["the cat", "a cat"]], BESIDE.format("prediction")),
+    "an output in a list": ("word_error_rate", [["the cat"]], ["the cat"], BESIDE.format("label")),
+    "sentences in lists": ("word_error_rate", SENTENCES, SENTENCES, ALONE),
+    "references of sentences": ("bleu", SENTENCES, [["the cat", "a cat"]] * 11, ALONE),
+    **{
+        f"lists as text, by {name}": (name, '["a"]', ['["a"]', '["b"]'], WRITTEN)
+        for name in ("token_accuracy", "bleu", "word_error_rate", "chrf", "ter", "character_error_rate")
+    },
+    **{
+        f"references as text, by {name}": (name, "a b", ['["a b", "a"]', "['b']"], WRITTEN)
+        for name in ("bleu", "word_error_rate", "chrf", "ter", "character_error_rate")
+    },
 }
 
 
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
 @pytest.mark.parametrize("case", OTHER_SHAPES.values(), ids=OTHER_SHAPES)
-def test_items_of_another_shape(case: tuple[str, Any, Any, str]) -> None:
+def test_items_of_another_shape(case: tuple[str, Any, Any, str], engine: EngineName) -> None:
     """They would be counted as other items than were meant, without an error."""
     name, prediction, label, problem = case
     predictions = [prediction] * len(label) if isinstance(prediction, str) else prediction
+    tables = run(predictions, label), run(predictions, label, "cand")
     with pytest.raises(InputError, match=problem):
-        pair(run(predictions, label), run(predictions, label, "cand"), load_statistic(name))
+        pair(*tables, load_statistic(name), engine=engine)
 
 
 ITEMS: dict[str, tuple[str, Any, Any]] = {
@@ -192,6 +223,14 @@ ITEMS: dict[str, tuple[str, Any, Any]] = {
     "answers that are lists": ("squad_em", "[1]", ["[1]", "[2]"]),
     "an answer in brackets": ("squad_em", "[x]", ["[x]", "y"]),
     "text in brackets": ("token_accuracy", "[noise]", ["[noise]"]),
+    "numbers in brackets": ("character_error_rate", "[1, 2]", ["[1, 3]"]),
+    "one list as text": ("word_error_rate", "a", ["['a']", "a"]),
+    "a tag with a comma": ("token_accuracy", ["a,b", "a", "b"], ["a,b", "a", "b"]),
+    "titles": ("mrr", [["New York", "Paris"]], [["New York"]]),
+    "items and words": ("ndcg", [["d1", "d2"]], ["d1 d3"]),
+    "tokens beside words": ("word_error_rate", "a b", [["a", "c"]]),
+    "steps of several words": ("word_error_rate", [["go on", "stop"], ["go on"]], [["go on"]] * 2),
+    "few steps": ("word_error_rate", [["go on"]], [["go on"]]),
 }
 
 

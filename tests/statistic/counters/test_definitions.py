@@ -113,13 +113,14 @@ def test_one_column(table: tuple[Lists, Lists]) -> None:
 @given(st.lists(st.tuples(st.text(max_size=9), st.text(max_size=9)), max_size=6))
 @example([("a\x1cb\u00a0c\u2003 d", "\n\x85a\u200bb")])
 def test_texts(rows: list[tuple[str, str]]) -> None:
+    # Lists that are written as text are refused, as are sets with other separators, or of 0 and 1 alone.
+    rows = [(re.sub(r"[\[({]", "", x), re.sub(r"[\[({]", "", y)) for x, y in rows]
     a, b = [x for x, _ in rows], [y for _, y in rows]
     assert counted("n_tokens", b) == [len(text.split()) for text in b]
     assert counted("n_characters", b) == list(map(len, b))
     assert counted("edit_operations", a, b) == [levenshtein(x.split(), y.split()) for x, y in rows]
     assert counted("character_edit_operations", a, b) == [levenshtein(x, y) for x, y in rows]
-    # A set of words with other separators or in brackets, or of 0 and 1 alone, is refused.
-    a, b = ([re.sub(r"[\[({,;|0]", "", text) for text in column] for column in (a, b))
+    a, b = ([re.sub(r"[,;|0]", "", text) for text in column] for column in (a, b))
     shared = [len(set(x.split()) & set(y.split())) for x, y in zip(a, b, strict=True)]
     assert counted("set_overlap", a, b) == shared
 

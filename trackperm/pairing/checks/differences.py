@@ -10,6 +10,7 @@ from typing import Any
 
 import narwhals as nw
 import polars as pl
+from polars import selectors
 
 from trackperm.choices import Missing
 from trackperm.errors import DisjointError, PairingError
@@ -178,7 +179,8 @@ def _without_id(run: KeyedRun, ids: Sequence[str]) -> Cases:
     if run.table.ordered:
         start = 0
         for part in run.table.slices(ids, _SLICE):
-            lacks = part.select(pl.any_horizontal(pl.all().is_null()).alias("lacks"))["lacks"]
+            known = part.with_columns(selectors.float().fill_nan(None))
+            lacks = known.select(pl.any_horizontal(pl.all().is_null()).alias("lacks"))["lacks"]
             rows += (lacks.arg_true() + start).to_list()
             start += len(part)
             if len(rows) >= _SHOWN:
@@ -311,9 +313,10 @@ def refuse_differences(
 def without_id(run: RunDifferences, id_: str | None) -> str:
     """List the rows that have no id."""
     rows = ", ".join(row for (row,) in run.without_id.first)
+    where = f" (rows counted from 0: {rows})" if rows else ""
     return (
         f"{run.without_id.n:,} of {amount(run.n_rows, 'example')} of `{run.origin}`"
-        f" {_have(run.without_id.n)} no `{id_}` (rows counted from 0: {rows})"
+        f" {_have(run.without_id.n)} no `{id_}`{where}"
     )
 
 

@@ -1,8 +1,8 @@
 """Refuse labels whose values do not suit the statistic, before anything is paired.
 
-A statistic that counts one class against all others, such as F1, has to know which one. A statistic that
-tests whether predictions equal labels is meaningless if both are written in different ways; if only some are,
-a note counts them.
+A statistic that counts one class against all others, such as F1, has to know which one. So has a statistic
+that reads a score or a probability of the positive class. A statistic that tests whether predictions equal
+labels is meaningless if both are written in different ways; if only some are, a note counts them.
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ def with_positive(
             if is_chosen
             else f"{hint}.",
         )
-    if statistic.depends_on_both and not is_chosen and _is_arbitrary(labels, positive):
+    if not is_chosen and not statistic.tells_classes and _is_arbitrary(labels, positive):
         options = [labels.setting(value) for value in sorted(labels.counts)]
         raise InputError(
             f"`{statistic.name}` needs the positive class of labels other than 0 and 1, but {where}"

@@ -27,6 +27,8 @@ PROBABILITIES = TEXT | {ColumnType.DECIMAL_LIST, ColumnType.INTEGER_LIST}
 _LISTS = "give lists, as in JSON Lines or Parquet, or items that spaces separate."
 _SEPARATOR = r"[^\s,;|][,;|][^\s,;|]"
 _WORD = r"[^\s\x1c-\x1f]+"  # the words that str.split() returns
+_SPACE = r"[\s\x1c-\x1f]"
+_FEW = 10  # rows up to which all may have one item by chance
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,8 @@ class Counter:
     by_class : bool
         Whether the first column may be several columns, one for each class. The function then gets a Series
         of structs, whose fields are the classes.
+    objects : int or None
+        Position of the column that may hold objects of numbers by name, as JSON text; None if none may.
     looks_up : bool
         Whether the last column is the label, of which the function gets the distinct values with their
         numbers of examples in the test, as :class:`LabelCounts`, in place of a Series.
@@ -62,6 +66,7 @@ class Counter:
     decimal: bool = False
     free: ColumnType | None = None
     by_class: bool = False
+    objects: int | None = None
     looks_up: bool = False
 
     @property
@@ -123,7 +128,11 @@ class Items:
 
     @classmethod
     def read(cls, column: pl.Series) -> Items:
-        """Read lists as they are, and text as its words, separated by whitespace; refuse a null in a list."""
+        """Read lists as they are, and text as its words, separated by whitespace.
+
+        Refuse a null in a list, and lists that are written as text.
+        """
+        require_no_written_lists(column, _LISTS)
         lists = column.str.extract_all(_WORD) if column.dtype == pl.String else column
         lengths = lists.list.len()
         values = lists.filter(lengths > 0).explode()
@@ -134,12 +143,6 @@ class Items:
             row = items.row_of(int(values.is_null().arg_true()[0]))
             raise UncountableError(row, f"the list in `{column.name}` contains a null")
         return items
-
-    @classmethod
-    def read_lists(cls, column: pl.Series) -> Items:
-        """Read lists as :meth:`read`; refuse lists that are written as text."""
-        require_no_written_lists(column, _LISTS)
-        return cls.read(column)
 
     @property
     def lengths(self) -> Integers:
@@ -186,6 +189,12 @@ def require_no_written_lists(column: pl.Series, hint: str, *, of_texts: bool = F
         raise UncountableError(row, f"`{column.name}` is {text!r}, a list that is written as text", hint)
 
 
+def require_texts(*columns: pl.Series) -> None:
+    """Refuse columns of lists of texts, such as several references, that are written as text."""
+    for column in columns:
+        require_no_written_lists(column, "write one text for each example, without a list.", of_texts=True)
+
+
 def require_spaces(*columns: pl.Series) -> None:
     """Refuse texts of which none has several words, but most have parts between commas or bars."""
     texts = [column for column in columns if column.dtype == pl.String]
@@ -197,6 +206,44 @@ def require_spaces(*columns: pl.Series) -> None:
             row = int(has_parts.arg_max() or 0)
             problem = f"`{column.name}` is {column[row]!r}, whose items are not separated by spaces"
             raise UncountableError(row, problem, _LISTS)
+
+
+def require_same_items(
+    prediction: pl.Series,
+    label: pl.Series,
+    hint: str = "write one text in each column, without a list, or the tokens of both columns as lists.",
+) -> None:
+    """Refuse a text beside a list that has an item with spaces, which no word of the text can equal."""
+    for lists, texts in ((prediction, label), (label, prediction)):
+        if lists.dtype != pl.List(pl.String) or texts.dtype != pl.String:
+            continue
+        items = Items.read(lists)
+        has_space = items.values.str.contains(_SPACE)
+        if has_space.any():
+            position = int(has_space.arg_max() or 0)
+            raise UncountableError(
+                items.row_of(position),
+                f"the list in `{lists.name}` has the item {items.values[position]!r}, which has spaces, and"
+                f" `{texts.name}` is text, which is read as its words: no word can equal this item",
+                hint,
+            )
+
+
+def require_tokens(*columns: pl.Series) -> None:
+    """Refuse lists that all have one item, some of them a text of several words, such as a reference."""
+    for column in columns:
+        if not isinstance(column.dtype, pl.List) or len(column) <= _FEW or (column.list.len() > 1).any():
+            continue
+        items = Items.read(column)
+        has_space = items.values.cast(pl.String).str.contains(_SPACE)
+        if has_space.any():
+            position = int(has_space.arg_max() or 0)
+            raise UncountableError(
+                items.row_of(position),
+                f"the list in `{column.name}` has the one item {items.values[position]!r}, which has spaces,"
+                " and no list of this column has more items",
+                "write the text without a list, or its tokens as a list.",
+            )
 
 
 def numbered(*columns: Items) -> tuple[list[Integers], int]:

@@ -10,7 +10,14 @@ import polars as pl
 from rapidfuzz import process
 from rapidfuzz.distance import Levenshtein
 
-from trackperm.statistic.counters.base import Integers, Items, numbered
+from trackperm.statistic.counters.base import (
+    Integers,
+    Items,
+    numbered,
+    require_same_items,
+    require_texts,
+    require_tokens,
+)
 
 _ROWS = 2**14
 """Rows that are compared at a time, which bounds the number of items that are Python objects at once."""
@@ -18,6 +25,8 @@ _ROWS = 2**14
 
 def edit_operations(prediction: pl.Series, label: pl.Series) -> Integers:
     """Count the edits of items (words of a text) that turn one list into the other."""
+    require_same_items(prediction, label)
+    require_tokens(prediction, label)
     sides = Items.read(prediction), Items.read(label)
 
     def rows(first: int, last: int) -> Sequence[Sequence[list[int]]]:
@@ -31,6 +40,7 @@ def edit_operations(prediction: pl.Series, label: pl.Series) -> Integers:
 
 def character_edit_operations(prediction: pl.Series, label: pl.Series) -> Integers:
     """Count the edits of characters that turn one text into the other."""
+    require_texts(prediction, label)
     return _distances(
         len(prediction), lambda first, last: [side[first:last].to_list() for side in (prediction, label)]
     )

@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from trackperm.statistic.counters.base import Integers, Items, numbered
+from trackperm.statistic.counters.base import (
+    Integers,
+    Items,
+    numbered,
+    require_same_items,
+    require_texts,
+    require_tokens,
+)
 
 ORDERS = (1, 2, 3, 4)
 """Allowed values of n; the first is the default."""
@@ -29,6 +36,13 @@ def ngram_matches(prediction: pl.Series, label: pl.Series, order: int) -> Intege
 
     These are the clipped counts of BLEU with one reference: Papineni et al. (2002), section 2.1.
     """
+    require_same_items(prediction, label)
+    require_tokens(prediction, label)
+    return _common(prediction, label, order)
+
+
+def _common(prediction: pl.Series, label: pl.Series, order: int) -> Integers:
+    """Count the n-grams that both lists have, batch by batch."""
     predicted, actual = Items.read(prediction), Items.read(label)
     n_rows = len(prediction)
     counts = np.zeros(n_rows, dtype=np.int64)
@@ -48,7 +62,8 @@ def character_ngram_matches(prediction: pl.Series, label: pl.Series, order: int)
 
     These are the counts of chrF with one reference: Popović (2015).
     """
-    return ngram_matches(_characters(prediction), _characters(label), order)
+    require_texts(prediction, label)
+    return _common(_characters(prediction), _characters(label), order)
 
 
 def _characters(column: pl.Series) -> pl.Series:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import polars as pl
 
 from trackperm.errors import UncountableError
-from trackperm.statistic.counters.base import Integers, Items, numbered, require_spaces
+from trackperm.statistic.counters.base import Integers, Items, numbered, require_same_items, require_spaces
 
 GAINS = ("linear", "exponential")
 """Gains of a relevance grade: the grade itself, or 2^grade - 1."""
@@ -21,6 +21,8 @@ MOST_EXPONENTIAL = 60
 
 SHARE = 2.0**-45
 """Unit of an item's share of the discounted gain: sums below 2^8 are exact."""
+
+_LISTS = "write both columns as lists, also where one item is relevant."
 
 Floats = npt.NDArray[np.float64]
 
@@ -93,7 +95,7 @@ class _Relevant:
     def of(cls, label: pl.Series) -> _Relevant:
         """Read lists and words, whose items have the grade 1, or JSON objects of items and grades."""
         if label.dtype != pl.String or not label.str.starts_with("{").any():
-            items = Items.read_lists(label)
+            items = Items.read(label)
             return cls(items, np.ones(len(items.values)), items.rows)
         names: list[list[str]] = []
         grades: list[float] = []
@@ -156,7 +158,8 @@ class _Hits:
         if k < 0:
             raise UncountableError(0, f"the cutoff `k` is {k}; expected at least 1, or 0 for all")
         require_spaces(prediction, label)
-        ranked, relevant = Items.read_lists(prediction), _Relevant.of(label)
+        require_same_items(prediction, label, _LISTS)
+        ranked, relevant = Items.read(prediction), _Relevant.of(label)
         numbers, n_numbers = numbered(ranked, relevant.items)
         wanted, distinct = np.unique(relevant.rows * n_numbers + numbers[1], return_index=True)
         keys, places = np.unique(ranked.rows * n_numbers + numbers[0], return_index=True)

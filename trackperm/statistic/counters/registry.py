@@ -73,17 +73,29 @@ COUNTERS = {
     "character_ngram_matches": Counter(character_ngram_matches, (TEXT, TEXT), CHARACTER_ORDERS),
     "n_character_ngrams": Counter(n_character_ngrams, (TEXT,), CHARACTER_ORDERS),
     "translation_edits": Counter(translation_edits, (TEXT, TEXT)),
-    "reciprocal_rank": Counter(reciprocal_rank, (ITEMS, ITEMS), free=ColumnType.INTEGER, decimal=True),
-    "ndcg": Counter(ndcg, (ITEMS, ITEMS), GAINS, free=ColumnType.INTEGER, decimal=True),
+    "reciprocal_rank": Counter(
+        reciprocal_rank, (ITEMS, ITEMS), free=ColumnType.INTEGER, decimal=True, objects=1
+    ),
+    "ndcg": Counter(ndcg, (ITEMS, ITEMS), GAINS, free=ColumnType.INTEGER, decimal=True, objects=1),
     "log_loss": Counter(log_loss, (NUMBERS,), OUTCOMES, decimal=True),
     "class_log_loss": Counter(
-        class_log_loss, (PROBABILITIES, CLASSES), decimal=True, free=ColumnType.TEXT, by_class=True
+        class_log_loss, (PROBABILITIES, CLASSES), decimal=True, free=ColumnType.TEXT, by_class=True, objects=0
     ),
     "class_probability": Counter(
-        class_probability, (PROBABILITIES, CLASSES), decimal=True, free=ColumnType.TEXT, by_class=True
+        class_probability,
+        (PROBABILITIES, CLASSES),
+        decimal=True,
+        free=ColumnType.TEXT,
+        by_class=True,
+        objects=0,
     ),
     "class_squared_error": Counter(
-        class_squared_error, (PROBABILITIES, CLASSES), decimal=True, free=ColumnType.TEXT, by_class=True
+        class_squared_error,
+        (PROBABILITIES, CLASSES),
+        decimal=True,
+        free=ColumnType.TEXT,
+        by_class=True,
+        objects=0,
     ),
 }
 """All counters. Two columns of lists need the same type of items."""

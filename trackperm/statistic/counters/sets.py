@@ -6,7 +6,9 @@ import numpy as np
 import polars as pl
 
 from trackperm.errors import UncountableError
-from trackperm.statistic.counters.base import Integers, Items, numbered, require_spaces
+from trackperm.statistic.counters.base import Integers, Items, numbered, require_same_items, require_spaces
+
+_LABELS = "write both columns as lists of the same items."
 
 
 def set_size(column: pl.Series) -> Integers:
@@ -20,7 +22,7 @@ def set_size(column: pl.Series) -> Integers:
 
 def _labels(column: pl.Series) -> Items:
     """Read sets of items; refuse lists of 0 and 1 by position, which would be the items 0 and 1."""
-    items = Items.read_lists(column)
+    items = Items.read(column)
     if set(items.values.unique().cast(pl.String)) <= {"0", "1"}:
         is_one = (items.values.cast(pl.String) == "1").to_numpy()
         n_ones = items.sums(is_one)
@@ -37,11 +39,13 @@ def _labels(column: pl.Series) -> Items:
 def set_overlap(prediction: pl.Series, label: pl.Series) -> Integers:
     """Count the distinct items that both lists have."""
     require_spaces(prediction, label)
+    require_same_items(prediction, label, _LABELS)
     return shared(_labels(prediction), _labels(label), repeated=False)
 
 
 def token_overlap(prediction: pl.Series, label: pl.Series) -> Integers:
     """Count the items that both lists have, with repetitions that both have."""
+    require_same_items(prediction, label)
     return shared(Items.read(prediction), Items.read(label), repeated=True)
 
 

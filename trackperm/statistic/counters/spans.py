@@ -10,7 +10,7 @@ import numpy.typing as npt
 import polars as pl
 
 from trackperm.errors import UncountableError
-from trackperm.statistic.counters.base import Integers, Items, numbered
+from trackperm.statistic.counters.base import Integers, Items, numbered, require_same_items
 
 Prefixes = npt.NDArray[np.int8]
 
@@ -33,6 +33,7 @@ _FEW = 10  # rows up to which all may be sentences of one token
 
 def span_tp(prediction: pl.Series, label: pl.Series, scheme: str) -> Integers:
     """Count the spans with the same type, start and end in both columns."""
+    require_same_items(prediction, label)
     types: dict[str, int] = {}
     predicted, actual = _Spans.read(prediction, scheme, types), _Spans.read(label, scheme, types)
     predicted.tags.require_same_lengths(actual.tags)
@@ -67,7 +68,7 @@ class _Spans:
     @classmethod
     def read(cls, column: pl.Series, scheme: str, numbers: dict[str, int]) -> _Spans:
         """Read one column, and add the types of its spans to `numbers`; refuse a tag of another scheme."""
-        tags = Items.read_lists(column)
+        tags = Items.read(column)
         prefixes, types = _parsed(tags, scheme, numbers)
         _require_sentences(tags, prefixes)
         continues = _continues(tags, prefixes, types)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from trackperm.errors import UncountableError
-from trackperm.statistic.counters.base import Integers, Items
+from trackperm.statistic.counters.base import Integers, Items, require_same_items, require_spaces
 
 _HEAD = r"^[0-9]+(?::|$)"
 _ARC = r"^[0-9]+:."
@@ -18,6 +18,8 @@ def n_tokens(column: pl.Series) -> Integers:
 
 def token_matches(prediction: pl.Series, label: pl.Series) -> Integers:
     """Count the positions with the same item in both lists, which must have one length."""
+    require_spaces(prediction, label)
+    require_same_items(prediction, label)
     predicted, actual = Items.read(prediction), Items.read(label)
     predicted.require_same_lengths(actual)
     return actual.sums((predicted.values == actual.values).to_numpy())

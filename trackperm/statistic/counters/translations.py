@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from trackperm.errors import UncountableError
-from trackperm.statistic.counters.base import Integers
+from trackperm.statistic.counters.base import Integers, require_texts
 
 
 def translation_edits(prediction: pl.Series, label: pl.Series) -> Integers:
@@ -21,6 +21,7 @@ def translation_edits(prediction: pl.Series, label: pl.Series) -> Integers:
         raise UncountableError(
             0, "its edits are counted by `sacrebleu`, which is not installed", "`pip install sacrebleu`."
         ) from None
+    require_texts(prediction, label)
     ter = TER()
     pairs = zip(prediction.to_list(), label.to_list(), strict=True)
     return np.array([ter.sentence_score(p, [y]).num_edits for p, y in pairs], dtype=np.int64)

@@ -187,7 +187,10 @@ class Checker:
                 for argument, found in zip(node.arguments, types, strict=False)
                 if isinstance(argument, Name)
             ]
-            raise expression.error(node, " is counted with ".join(sides), hint="both need the same type.")
+            hint = "both need the same type."
+            if are_items:
+                hint = 'both need the same type: write integers as text, as the names in `{"2": 3}` are.'
+            raise expression.error(node, " is counted with ".join(sides), hint=hint)
         for i, choice in enumerate(node.arguments[len(counter.columns) :]):
             value = choice.value if isinstance(choice, Literal) else None
             if counter.free is not None and i == 0:
