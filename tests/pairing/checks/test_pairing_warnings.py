@@ -82,9 +82,10 @@ def test_integers_that_are_close_and_seldom_equal() -> None:
     run = table("a", prediction=near[0], label=truth)
     for name in ("pearson", "mae"):
         assert looks(run, table("b", prediction=near[1], label=truth), name) == []
-        assert "agrees no better than by chance" in looks(
-            run, table("b", prediction=other, label=truth), name
-        )[0]
+        assert (
+            "agrees no better than by chance"
+            in looks(run, table("b", prediction=other, label=truth), name)[0]
+        )
 
 
 def test_a_column_of_one_value_is_no_shared_input() -> None:
