@@ -14,10 +14,15 @@ from trackperm.tables.table import ExampleTable, shared_columns
 # fmt: off
 _ANSWERS = frozenset((
     *PREDICTIONS, "answer", "answers", "translation", "hypothesis", "hyp", "mt", "summary", "completion",
-    "transcript", "transcription", "caption", "generated_text", "prediction_text", "predicted_class",
-    "class", "class_name", "doc_id", "docid", "docno", "document_id", "passage_id", "pid",
+    "transcript", "transcription", "generated_text", "prediction_text", "predicted_class",
 ))
-"""Usual names of columns of what a model says, finds or ranks."""
+"""Usual names of columns of what a model says."""
+
+_DOCUMENTS = frozenset(("doc_id", "docid", "docno", "document_id", "passage_id"))
+"""Usual names of columns of what a retriever finds for a query; without queries they are ids of examples."""
+
+_QUERIES = frozenset(("query_id", "query", "qid", "topic_id", "topic"))
+"""Usual names of columns of queries."""
 
 _QUESTIONS = frozenset((
     *INPUTS, *CONTEXTS, "user_input", "source", "src", "source_text", "messages", "conversation", "task",
@@ -25,8 +30,7 @@ _QUESTIONS = frozenset((
 """Usual names of columns of what a model is asked, which judges of answers log as well."""
 
 _OF_MODELS = frozenset((
-    "bbox", "box", "boxes", "bounding_box", "segmentation", "keypoints", "category_id", "rank", "entity",
-    "entity_group", "token_str",
+    "bbox", "boxes", "bounding_box", "segmentation", "keypoints", "entity_group", "token_str",
 ))
 """Usual names of columns that models write beside their own scores."""
 
@@ -39,8 +43,8 @@ _SPAN = frozenset(("start", "end"))
 _OF_JUDGES = frozenset((
     "judge", "judge_model", "judgement", "judgment", "verdict", "comment", "comments", "explanation",
     "feedback", "critique", "rubric", "grade", "grader", "evaluator", "evaluation", "scorer", "annotator",
-    "rater", "metric", "metric_name", "criterion", "criteria", "higher_is_better", "greater_is_better",
-    "lower_is_better",
+    "rater", "reason", "rationale", "justification", "metric", "metric_name", "criterion", "criteria",
+    "higher_is_better", "greater_is_better", "lower_is_better",
 ))
 """Usual names of columns that say how an answer was judged."""
 # fmt: on
@@ -62,12 +66,15 @@ def notes_on_confidence(tables: Sequence[ExampleTable], score: str) -> tuple[str
     if known.keys() & _OF_JUDGES or not any(_has_decimals(table, score) for table in tables):
         return ()
     has_labels = not known.keys().isdisjoint(LABELS)
-    answer = None if has_labels else _first(_ANSWERS, known)
+    documents = _DOCUMENTS if known.keys() & _QUERIES else frozenset()
+    answer = None if has_labels else _first(_ANSWERS | documents, known)
     other = _first(_OF_MODELS if has_labels else _OF_MODELS | _LOGARITHMS, known)
     if other is None and known.keys() >= _SPAN and all(are_integers(known[name], tables) for name in _SPAN):
         other = known["start"]
     if answer is None and other is None:
         return ()
+    if answer in (known.get(name) for name in documents):
+        other = answer
     said = f"`{score}` of `{tables[0].origin}` may be a model's confidence in its own output"
     if other is not None or not known.keys() & _QUESTIONS or _are_logarithms(tables, score):
         raise InputError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import polars as pl
 
@@ -12,7 +13,7 @@ from trackperm.pairing.checks.label_values import are_scores
 from trackperm.statistic import Statistic
 from trackperm.tables.column_names import REWARD, SCORE
 from trackperm.tables.column_types import FIRST_ROWS, LISTS, ColumnType, numbers_in_two_ways, typed_columns
-from trackperm.tables.decimal_commas import decimal_comma, require_decimal_points
+from trackperm.tables.decimal_commas import decimal_comma
 from trackperm.tables.query import Query
 from trackperm.tables.table import ExampleTable, have
 from trackperm.tables.written_lists import written_list
@@ -199,16 +200,11 @@ def _any_equal(table: ExampleTable, prediction: str, label: str) -> bool:
     return n == 0
 
 
-def require_numbers(tables: Sequence[ExampleTable], statistic: Statistic) -> None:
-    """Refuse numbers with decimal commas in columns with which a statistic computes.
-
-    Raises
-    ------
-    InputError
-        If a column holds them.
-    """
+@lru_cache(maxsize=256)
+def columns_of_numbers(statistic: Statistic) -> tuple[str, ...]:
+    """Return the columns with which a statistic computes, rather than compares them or reads them as text."""
     texts = {statistic.cluster, statistic.strata, statistic.class_column, *statistic.compared_texts}
-    numbers = (
+    return tuple(
         column
         for role, column in statistic.columns.items()
         if column in statistic.used_columns
@@ -216,4 +212,3 @@ def require_numbers(tables: Sequence[ExampleTable], statistic: Statistic) -> Non
         and role not in texts
         and not statistic.equality(role).is_all
     )
-    require_decimal_points(tables, numbers)

@@ -42,6 +42,7 @@ _METRICS = frozenset((
 _NOT_METRICS = frozenset((
     "confidence", "prob", "probs", "probability", "logprob", "logprobs", "logit", "logits", "log", "latency",
     "time", "duration", "cost", "tokens", "token", "length", "len", "count", "n", "num", "number", "rank",
+    "index", "idx", "option", "choice", "position", "label",
 ))
 """Words in names of columns of numbers that say nothing of how good an answer is."""
 # fmt: on
@@ -87,13 +88,14 @@ def own_score(
     """
     if prediction == label or not have(tables, [prediction, label]):
         return None  # the pairing reports the error
-    read = [_answers(table, prediction, label) for table in tables]
+    known = [name for name in shared_columns(tables) if name not in (prediction, label, *IDS)]
+    scores = [name for name in known if name in usual or _is_metric(name, tables)]
+    read = [_answers(table, prediction, label, scores) for table in tables]
     answers = [each for each in read if each is not None]
     if len(answers) < len(read):
         return None
     is_free = any(each.is_free for each in answers)
-    known = [name for name in shared_columns(tables) if name not in (prediction, label, *IDS)]
-    found = [name for name in known if name in usual or (is_free and _is_metric(name, tables))]
+    found = [name for name in scores if is_free or name in usual]
     outcomes = {name: [_outcomes(each, name) for each in answers] for name in found}
     binary = [name for name in found if all(each is not None for each in outcomes[name])]
     others = [name for name in found if name not in binary]
@@ -112,7 +114,8 @@ def own_score(
     if is_only and (found[0] != SCORE or found[0] in binary):
         return found[0]
     free = next(each for each in answers if each.is_free)
-    raise _beside_free_text(free, prediction, label, sorted(others, key=found.index), nested)
+    fields = named_fields(tables[0], nested)
+    raise _beside_free_text(free, (prediction, label), [*sorted(others, key=found.index), *nested], fields)
 
 
 def _is_metric(name: str, tables: Sequence[ExampleTable]) -> bool:
@@ -126,10 +129,10 @@ def _has_metrics(table: ExampleTable, column: str) -> bool:
     return bool(fields) and (names_metric(column) or any(map(names_metric, fields)))
 
 
-def _answers(table: ExampleTable, prediction: str, label: str) -> _Answers | None:
-    """Read predictions and labels of the first rows; None if they cannot be compared."""
+def _answers(table: ExampleTable, prediction: str, label: str, scores: Sequence[str]) -> _Answers | None:
+    """Read predictions, labels and scores of the same first rows; None if they cannot be compared."""
     try:
-        head = table.head(_BLOCK)
+        head = table.head(_BLOCK).only((prediction, label, *scores))
         both = head.only((prediction, label))
         typed, _, types = typed_columns(both, both, [prediction, label])
     except TrackpermError:
@@ -189,18 +192,17 @@ def _contradicted(
 
 
 def _beside_free_text(
-    answers: _Answers, prediction: str, label: str, scores: Sequence[str], nested: Sequence[str]
+    answers: _Answers, columns: tuple[str, str], scores: Sequence[str], fields: str | None
 ) -> InputError:
+    """Describe free text; `fields` says how the last of the scores, which are objects, become columns."""
     texts = answers.texts.drop_nulls()
     differing = texts.filter(pl.col("prediction") != pl.col("label"))
     example = " and ".join(map(shown, (differing if len(differing) else texts).row(0)))
-    table = answers.table
-    fields = named_fields(table, nested)
-    metric = f"`--metric {scores[0]}` compares a score of the log, and " if scores else ""
-    fields = f"{fields}; " if fields else ""
+    prediction, label = columns
+    metric = f"`--metric {scores[0]}` compares a score of the log" if fields is None else fields
     return InputError(
-        f"`{prediction}` and `{label}` of `{table.origin}` are free text, such as {example}, and the log has"
-        f" scores of its own: {listed([*scores, *nested])}",
-        hint=f"{fields}{metric}`--statistic exact_match` compares the shares of answers that are identical to"
+        f"`{prediction}` and `{label}` of `{answers.table.origin}` are free text, such as {example}, and the"
+        f" log has scores of its own: {listed(scores)}",
+        hint=f"{metric}; `--statistic exact_match` compares the shares of answers that are identical to"
         f" `{label}`.",
     )

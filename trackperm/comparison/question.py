@@ -28,8 +28,8 @@ from trackperm.comparison.argument_types import require_names, require_types
 from trackperm.comparison.confidences import notes_on_confidence
 from trackperm.comparison.default_statistics import (
     binary_labels,
+    columns_of_numbers,
     require_mean,
-    require_numbers,
     require_scores,
     why_no_accuracy,
 )
@@ -205,7 +205,8 @@ class Question:
         found = [self._adapted(self._with_columns(each, named), typical) for each in named]
         found = [with_class_columns(each, typical) if each.names_by_class else each for each in found]
         for each in found:
-            require_numbers(typical, each)
+            if numbers := columns_of_numbers(each):
+                require_decimal_points(typical, numbers)
         is_named = bool(self.statistics or self.metrics)
         found = [
             with_one_unit(tables, each, is_named=is_named) if "score" in each.columns else each
