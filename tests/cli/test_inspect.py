@@ -306,6 +306,17 @@ def test_examples_are_not_means_of_labels(
         run_command(command)
 
 
+def test_free_text_beside_scores_of_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Regression: the command asked for accuracy of answers that seldom equal their reference."""
+    monkeypatch.chdir(tmp_path)
+    answers = ["Oslo", *("The answer is Oslo.",) * 7]
+    columns = {"response": answers, "reference": ["Oslo"] * 8, "faithfulness": [i / 8 for i in range(8)]}
+    pl.DataFrame({"id": range(8), **columns}).write_ndjson("a")
+    printed = invoke("inspect", "a")
+    assert "by default: `response` and `reference` of `a` are free text" in printed
+    assert printed.splitlines()[-1].endswith("--metric faithfulness")
+
+
 def test_refuses_as_compare_does(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="does not exist"):
         invoke("inspect", str(tmp_path / "a"))

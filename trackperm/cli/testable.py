@@ -117,11 +117,11 @@ def testable(run: str, data: RunData, columns: Sequence[Column], options: Sequen
         return Testable(default, tuple(found), command, is_of_systems=True)
     logs = [] if data.tracker is None else ["--no-log"]
     if plain is None:
-        never_equal = "accuracy" in found and _is_never_equal(data, candidates)
+        has_other = "accuracy" in found and _has_other_question(data, candidates)
         verdicts = _verdicts(data.table, candidates)
         metric = _metric(data, candidates, verdicts, ids, by_position)
         ways = {name: ["-s", name, *arguments] for name, arguments in found.items()} | {"mean": metric or []}
-        names = (*data.table.whole_log_metrics.values(), *_COMMON[never_equal:])
+        names = (*data.table.whole_log_metrics.values(), *_COMMON[has_other:])
         plain = next((way for name in names if (way := ways.get(name))), None)
         if plain is None:
             return Testable(default, tuple(found), (), verdict=next(iter(verdicts), None))
@@ -155,12 +155,25 @@ def _with_repeats(words: Sequence[str], table: ExampleTable, ids: Mapping[str, s
     return [*others, "--id", repeated.column, "--repeats", repeated.rule]
 
 
-def _is_never_equal(data: RunData, candidates: Mapping[str, Sequence[str]]) -> bool:
-    """Whether the likeliest predictions never equal the likeliest labels."""
+def _has_other_question(data: RunData, candidates: Mapping[str, Sequence[str]]) -> bool:
+    """Whether the likeliest predictions never equal the likeliest labels, or have scores of the log."""
     from trackperm.comparison.default_statistics import why_no_accuracy
+    from trackperm.comparison.own_scores import own_score
+    from trackperm.errors import InputError
+    from trackperm.tables.column_names import SCORES
+    from trackperm.tables.column_types import is_number
 
-    roles = [role if role in data.table.columns else candidates[role][0] for role in ("prediction", "label")]
-    return why_no_accuracy([data.table], *roles) is not None
+    table = data.table
+    prediction, label = (
+        role if role in table.columns else candidates[role][0] for role in ("prediction", "label")
+    )
+    if why_no_accuracy([table], prediction, label) is not None:
+        return True
+    scores = [name for name in SCORES if is_number(name, [table])]
+    try:
+        return own_score([table], prediction, label, scores) is not None
+    except InputError:
+        return True
 
 
 def _verdicts(table: ExampleTable, candidates: Mapping[str, Sequence[str]]) -> list[str]:

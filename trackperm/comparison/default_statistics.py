@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import polars as pl
 
 from trackperm.errors import InputError, TrackpermError
 from trackperm.pairing.checks.differences import shown
 from trackperm.pairing.checks.label_values import are_scores
+from trackperm.statistic import Statistic
 from trackperm.tables.column_names import REWARD, SCORE
 from trackperm.tables.column_types import FIRST_ROWS, LISTS, ColumnType, numbers_in_two_ways, typed_columns
+from trackperm.tables.decimal_commas import decimal_comma
 from trackperm.tables.query import Query
 from trackperm.tables.table import ExampleTable, have
 from trackperm.tables.written_lists import written_list
@@ -39,6 +42,8 @@ def why_no_accuracy(tables: Sequence[ExampleTable], prediction: str, label: str)
         if any(types[name] in LISTS for name in (prediction, label)):
             return f"`{label}` or `{prediction}` of `{table.origin}` holds lists"
         for name in (prediction, label):
+            if (text := decimal_comma(table, name)) is not None:
+                return f"`{name}` of `{table.origin}` holds numbers with decimal commas, such as {text!r}"
             if (
                 types[name] is ColumnType.TEXT
                 and (text := written_list(head.polars_column(name))) is not None
@@ -193,3 +198,17 @@ def _any_equal(table: ExampleTable, prediction: str, label: str) -> bool:
         n, n_same = whole.data.n_equal(prediction, label)
         return n_same > 0 or n == 0
     return n == 0
+
+
+@lru_cache(maxsize=256)
+def columns_of_numbers(statistic: Statistic) -> tuple[str, ...]:
+    """Return the columns with which a statistic computes, rather than compares them or reads them as text."""
+    texts = {statistic.cluster, statistic.strata, statistic.class_column, *statistic.compared_texts}
+    return tuple(
+        column
+        for role, column in statistic.columns.items()
+        if column in statistic.used_columns
+        and column not in statistic.counter_columns
+        and role not in texts
+        and not statistic.equality(role).is_all
+    )

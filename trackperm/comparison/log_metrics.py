@@ -11,6 +11,7 @@ from functools import lru_cache
 import polars as pl
 
 from trackperm.comparison.metric_directions import direction_of, is_open, known_direction, metrics_of
+from trackperm.comparison.mixed_metrics import note_on_mixed_metrics
 from trackperm.comparison.share_of_value import ShareOfValue, option_of_column, true_of_column, values_of
 from trackperm.comparison.whole_log_metrics import notes_on_whole_logs, require_metric_of_examples
 from trackperm.errors import InputError, TrackpermError
@@ -19,6 +20,7 @@ from trackperm.statistic import Statistic, builtin_names, load_statistic, read_s
 from trackperm.statistic.document import dump
 from trackperm.tables.column_names import IDS, PASSED
 from trackperm.tables.column_types import FIRST_ROWS, is_number, typed_columns
+from trackperm.tables.decimal_commas import require_decimal_points
 from trackperm.tables.nested_fields import named_fields
 from trackperm.tables.table import ExampleTable, have
 
@@ -73,7 +75,9 @@ def named_metric(name: str, tables: Sequence[ExampleTable], *, allow_unseen: boo
     if (share := share_of_true(name, tables)) is not None:
         return share
     column = column_of_metric(name, tables)
-    return statistic_of_metric(name, column, tables)
+    found = statistic_of_metric(name, column, tables)
+    notes = note_on_mixed_metrics(tables, column)
+    return replace(found, found=(*found.found, *notes)) if notes else found
 
 
 def share_of_true(column: str, tables: Sequence[ExampleTable], why: str = "") -> Statistic | None:
@@ -146,6 +150,7 @@ def column_of_metric(name: str, tables: Sequence[ExampleTable]) -> str:
         )
     if not is_number(column, tables):
         require_like_scores(tables, column)
+        require_decimal_points(tables, [column])
         nested = next((said for table in tables if (said := named_fields(table, [column]))), None)
         value = option_of_column(tables, column)
         share = f"`--metric {shlex.quote(value or '')}` compares the shares of a good value."

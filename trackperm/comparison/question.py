@@ -8,10 +8,11 @@ comparison:
 2. The unit is the example. If ids are repeated and a column numbers the repeats (``epoch``, ``seed``), the
    rows of an example form one unit.
 3. The statistics are those that the user named; else the metrics that the log declares; else those for which
-   the format is made; else accuracy, if there are predictions and labels; else the mean of the only score
-   column, or the share of true in it if it says true or false as text. A score that may be what a classifier
-   computed, or in which a number may mark a missing score, is refused, and so are runs of which several
-   statistics could be meant; the error explains how to name one.
+   the format is made; else accuracy, if there are predictions and labels, and no score of the log that says
+   otherwise; else the mean of the only score column, or the share of true in it if it says true or false as
+   text. A score that may be what a model computed, that mixes metrics, or in which a number may mark a
+   missing score, is refused, and so are runs of which several statistics could be meant; the error explains
+   how to name one.
 """
 
 from __future__ import annotations
@@ -24,8 +25,10 @@ from typing import get_args
 
 from trackperm.choices import Repeats, RepeatsInSpec, Unit
 from trackperm.comparison.argument_types import require_names, require_types
+from trackperm.comparison.confidences import notes_on_confidence
 from trackperm.comparison.default_statistics import (
     binary_labels,
+    columns_of_numbers,
     require_mean,
     require_scores,
     why_no_accuracy,
@@ -40,6 +43,8 @@ from trackperm.comparison.log_metrics import (
     statistic_of_metric,
 )
 from trackperm.comparison.metric_directions import metrics_of, why_lower_is_better
+from trackperm.comparison.mixed_metrics import require_one_metric
+from trackperm.comparison.own_scores import own_score
 from trackperm.comparison.score_units import with_one_unit
 from trackperm.comparison.unclear_statistic import ROLES, unclear_statistic
 from trackperm.comparison.whole_log_metrics import require_metrics_of_examples
@@ -64,6 +69,7 @@ from trackperm.tables.column_names import (
     names_id,
 )
 from trackperm.tables.column_types import are_integers, is_number
+from trackperm.tables.decimal_commas import require_decimal_points
 from trackperm.tables.table import ExampleTable, have, id_columns, shared_columns
 
 StatisticSource = str | Path | Statistic
@@ -198,6 +204,9 @@ class Question:
             _require_score(named, self.metrics[0])
         found = [self._adapted(self._with_columns(each, named), typical) for each in named]
         found = [with_class_columns(each, typical) if each.names_by_class else each for each in found]
+        for each in found:
+            if numbers := columns_of_numbers(each):
+                require_decimal_points(typical, numbers)
         is_named = bool(self.statistics or self.metrics)
         found = [
             with_one_unit(tables, each, is_named=is_named) if "score" in each.columns else each
@@ -251,7 +260,10 @@ class Question:
         refusal = None
         if predictions is not None and labels is not None:
             refusal = None if self.allow_unseen else why_no_accuracy(tables, predictions, labels)
-            if refusal is None:
+            own = None
+            if refusal is None and not self.allow_unseen:
+                own = own_score(tables, predictions, labels, [*scores, *shares])
+            if refusal is None and own is None:
                 return [_chosen("accuracy", "by default")]
             if not scores and not shares:
                 columns = {"prediction": predictions, "label": labels}
@@ -261,15 +273,13 @@ class Question:
             return [_chosen(counted[0], f"the statistic of the columns {listed(_COUNTED[counted[0]])}")]
         possible = [*scores, *shares]
         if len(possible) == 1 and scores:
-            if scores[0] == SCORE and predictions is None:
-                others = [name for name in shared_columns(tables) if not _names_no_label(name)]
-                for label in [labels] if labels is not None else binary_labels(tables, SCORE, others):
-                    require_mean(tables, SCORE, label)
-            require_scores(tables, scores[0])
-            return [statistic_of_metric(scores[0], scores[0], tables, _only(scores[0]))]
+            notes = _require_score_of_examples(scores[0], tables, predictions, labels)
+            statistic = statistic_of_metric(scores[0], scores[0], tables, _only(scores[0]))
+            return [replace(statistic, found=(*notes, *statistic.found)) if notes else statistic]
         if len(possible) == 1:
             return [*shares.values()]
         found = f"each of {listed(possible)} could be the score" if possible else refusal
+        require_decimal_points(tables, [predictions, labels, *SCORES])
         found = found or _texts_as_scores(tables)
         raise unclear_statistic(tables, found, possible, {"prediction": predictions, "label": labels})
 
@@ -395,6 +405,22 @@ def _texts_as_scores(tables: Sequence[ExampleTable]) -> str | None:
                 if (text := first_text(table, name)) is not None:
                     return f"`{name}` of `{table.origin}` holds text, such as {text!r}, and no numbers"
     return None
+
+
+def _require_score_of_examples(
+    score: str, tables: Sequence[ExampleTable], prediction: str | None, label: str | None
+) -> tuple[str, ...]:
+    """Refuse an only score that is hardly a score of each example; return a note if it may not be one."""
+    require_one_metric(tables, score)
+    notes = tuple[str, ...]()
+    if score == SCORE and prediction is None:
+        others = [name for name in shared_columns(tables) if not _names_no_label(name)]
+        for each in [label] if label is not None else binary_labels(tables, SCORE, others):
+            require_mean(tables, SCORE, each)
+    if score == SCORE:
+        notes = notes_on_confidence(tables, SCORE)
+    require_scores(tables, score)
+    return notes
 
 
 def _names_no_label(name: str) -> bool:

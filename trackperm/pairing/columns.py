@@ -29,9 +29,10 @@ _NOT_COUNTED = {*PREDICTIONS, *LABELS, *INPUTS}
 _SUMMARIES = (
     "mean", "average", "avg", "total", "sum", "std", "stdev", "stddev", "count", "min", "max", "median",
     "overall", "all", "aggregate", "summary", "25%", "50%", "75%", "macro avg", "micro avg", "weighted avg",
-    "grand total",
+    "samples avg", "grand total", "amean", "gmean", "hmean", "gm", "macro average", "micro average",
+    "weighted average", "macro mean", "micro mean", "global",
 )
-"""Ids of rows that summarise the others."""
+"""Ids of rows that summarise the others, with spaces for `_` and `-`."""
 # fmt: on
 
 _MOST_ROWS = 100_000
@@ -247,7 +248,8 @@ def require_no_summary(tables: Sequence[ExampleTable], id_: str) -> None:
                 continue  # the pairing reports the error
             if ids.dtype != pl.String:
                 continue
-            is_summary = ids.str.strip_chars().str.to_lowercase().is_in(_SUMMARIES).fill_null(False)
+            plain = ids.str.strip_chars().str.to_lowercase().str.replace_all("[_-]", " ")
+            is_summary = plain.is_in(_SUMMARIES).fill_null(False)
             others = ids.filter(~is_summary).drop_nulls()
             repeats = ids.filter(is_summary).is_duplicated().any()
             if not is_summary.any() or repeats or not others.str.contains(r"\d").all() or others.is_empty():

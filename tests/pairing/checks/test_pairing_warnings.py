@@ -74,6 +74,29 @@ def test_unrelated_rows() -> None:
     )
 
 
+def test_integers_that_are_close_and_seldom_equal() -> None:
+    """Regression: predictions of a regression that are whole numbers looked like unrelated classes."""
+    truth = np.random.default_rng(3).integers(0, 100, N)
+    near = [truth + np.random.default_rng(seed).integers(-20, 21, N) for seed in (1, 2)]
+    other = np.random.default_rng(9).permutation(near[1])
+    run = table("a", prediction=near[0], label=truth)
+    for name in ("pearson", "mae"):
+        assert looks(run, table("b", prediction=near[1], label=truth), name) == []
+        assert (
+            "agrees no better than by chance"
+            in looks(run, table("b", prediction=other, label=truth), name)[0]
+        )
+
+
+def test_a_column_of_one_value_is_no_shared_input() -> None:
+    """Regression: all examples of a TREC run shared their `measure`, which is the same in every row."""
+    runs = [
+        table(name, ("measure",), score=QUALITY + i * RNG.normal(size=N), measure=["AP"] * N)
+        for i, name in enumerate("ab")
+    ]
+    assert looks(*runs, "mean") == []
+
+
 def test_few_or_rare_values_have_no_warnings() -> None:
     few = slice(0, 40)
     other = np.random.default_rng(9).permutation(SECOND[few])

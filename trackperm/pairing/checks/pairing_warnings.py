@@ -28,6 +28,7 @@ from trackperm.tables.table import ExampleTable, id_columns
 ENOUGH = 50  # fewest examples for a warning: with fewer, chance explains nearly any pattern
 CHANCE = 0.1  # agreement (0 by chance, 1 full) up to which rows look unrelated: predictions hardly agree less
 POWER = 30.0  # standard errors needed between no and full agreement, so that CHANCE is three of them
+_SURE = 3.0  # standard errors by which a correlation of integers has to exceed 0
 N_SAMPLED = 2**18
 """Most pairs of values by which agreement is estimated: more of them would not change a warning."""
 _HASH = "sample"
@@ -299,8 +300,13 @@ def _inputs(rows: JoinedRows, n: int) -> Iterator[str]:
             .group_by(of(SIDES[0], name))
             .agg(f.col(SIZE).sum().alias("n"))
         )
-        repeated = rows.engine.collected(sizes.filter(f.col("n") > 1).select(f.col("n").sum())).item()
-        if repeated:
+        found = rows.engine.collected(
+            sizes.select(
+                n_values=f.len(), repeated=f.when(f.col("n") > 1).then(f.col("n")).otherwise(0).sum()
+            )
+        )
+        n_values, repeated = found.row(0)
+        if repeated and n_values > 1:  # one value in all rows, such as a measure, belongs to the log
             yield shared_input(int(repeated), n, name)
 
 
@@ -346,6 +352,8 @@ def _agreement(pairs: pl.DataFrame, type_: ColumnType) -> float | None:
 
     For numbers it is the rank correlation. For other values it is (e - c) / (m - c), where e is the share of
     equal values, c the share expected by chance, and m the largest share with these frequencies of values.
+    Integers may be numbers or classes: for those with few different values it is the greater of the two, if
+    the correlation is not due to chance.
 
     Parameters
     ----------
@@ -367,7 +375,12 @@ def _agreement(pairs: pl.DataFrame, type_: ColumnType) -> float | None:
     if largest - chance <= POWER * spread:
         return None
     equal = pairs.filter(pl.col("a") == pl.col("b"))["n"].sum()
-    return (float(equal) / n - chance) / (largest - chance)
+    agreement = (float(equal) / n - chance) / (largest - chance)
+    if type_ is ColumnType.INTEGER and agreement <= CHANCE:
+        correlation = _rank_correlation(pairs, shares)
+        if correlation * math.sqrt(n) > _SURE:
+            return max(agreement, correlation)
+    return agreement
 
 
 def _rank_correlation(pairs: pl.DataFrame, shares: Sequence[pl.DataFrame]) -> float:
