@@ -194,6 +194,8 @@ def test_of_another_version_texts_are_not_compared(comparison: Comparison):
     data = json.loads(files["trackperm/comparison.json"])
     data["signature"] = data["signature"].rpartition("|trackperm:")[0] + "|trackperm:0.0.1"
     del data["effect_sizes"]
+    del data["minimum_detectable_effect"]["n_tests"]
+    data["minimum_detectable_effect"]["effect"] /= 2.0
     files["trackperm/comparison.json"] = json.dumps(data).encode()
     logged = as_logged(comparison, {"trackperm.signature": data["signature"], "trackperm.studentized": "p"})
     renamed = replace(logged, run=replace(logged.run, name="another"))
@@ -203,6 +205,7 @@ def test_of_another_version_texts_are_not_compared(comparison: Comparison):
         "not verified: name of the run and metrics of other names, as another version wrote them",
         "not verified: the tables `discordant`, `results`, `second_opinions`",
         "not verified: the sentences of the second opinions",
+        "not verified: the minimum detectable effect",
         "not logged by that version: `effect_sizes`",
     ):
         assert note in found.notes
