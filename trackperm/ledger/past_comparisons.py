@@ -95,7 +95,9 @@ class PastPlan:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plans as JSON values."""
-        return asdict(self)
+        plans = {"least": self.least, "median": self.median, "greatest": self.greatest}
+        written = {name: None if plan is None else plan.to_dict() for name, plan in plans.items()}
+        return {**asdict(self), **written}
 
 
 @dataclass(frozen=True)
