@@ -119,3 +119,28 @@ def test_power_of_means_over_pairs_is_that_of_their_test() -> None:
     pilot = trackperm.compare(*runs, "roc_auc")
     plan = plan_from_pilot(pilot, difference=min(0.1, pilot.difference), n_examples=100, n_resamples=100)
     assert plan.simulated.power == pytest.approx(0.61, abs=0.15)
+
+
+def scored(scores: Any) -> pl.DataFrame:
+    return pl.DataFrame({"id": range(len(scores)), "score": scores})
+
+
+def test_no_sample_size_is_below_that_of_any_verdict() -> None:
+    """Regression: 5 examples for 80 % power, where no p of five examples is below 0.0625: the power was 0."""
+    old = np.random.default_rng(5).integers(300, 900, 60)
+    plan = plan_from_pilot(trackperm.compare(scored(old), scored(old + 50), "mean"), n_resamples=200)
+    assert plan.about == 6
+    assert plan.simulated.power == 1.0
+    assert "about 6 examples (with fewer, p < 0.05 is too rarely possible)" in plan.lines()[0]
+
+
+def test_a_sample_size_does_not_contradict_its_simulated_power() -> None:
+    """Regression: of 6 such examples, 55 % contain one of the other sign, so that p < 0.05 is impossible."""
+    difference = np.array([20] * 54 + [19, 21] * 3 + [-1] * 8)
+    pilot = trackperm.compare(scored(0 * difference), scored(difference), "mean")
+    plan = plan_from_pilot(pilot, n_resamples=400)
+    assert "(normal approximation, raised by resampling)" in plan.lines()[0]
+    assert plan.simulated.n_examples == plan.about > 6
+    assert plan.simulated.interval[1] >= 0.8
+    there = plan_from_pilot(pilot, n_examples=50, n_resamples=400)
+    assert (there.about, there.simulated.n_examples) == (plan.about, 50)

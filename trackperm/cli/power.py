@@ -30,7 +30,8 @@ def power(
             "--statistic",
             "-s",
             metavar="NAME|FILE.yaml",
-            help="Statistic of the pilot; with --experiment a logged name, repeatable. [default: accuracy]",
+            help="Statistic of the pilot; with --experiment a logged name, repeatable."
+            " [default: as the runs say; with --experiment accuracy]",
             show_default=False,
         ),
     ] = None,
@@ -71,7 +72,11 @@ def power(
     ] = None,
     n_examples: Annotated[
         int | None,
-        typer.Option("--examples", metavar="N", help="Compute also the power of N examples."),
+        typer.Option(
+            "--examples",
+            metavar="N",
+            help="Compute also the power of N examples; with --unit row, of N rows.",
+        ),
     ] = None,
     wanted: Annotated[
         float, typer.Option("--power", metavar="SHARE", help="Required probability of p < alpha.")
@@ -90,14 +95,14 @@ def power(
 
     With `--margin`, compute how many examples show equivalence within it.
     """
-    from trackperm.exact.options import require_integer
+    from trackperm.exact.options import checked_integer
     from trackperm.ledger.power import AnyPlan
     from trackperm.ledger.power import power as overloaded
 
     planned: Callable[..., AnyPlan] = overloaded
 
     require_formats(output, ("text", "json"))
-    require_integer("samples", n_resamples, 1)  # Python has another name for it
+    checked_integer("samples", n_resamples, 1)  # Python has another name for it
     with working("computing power"):
         found = planned(
             baseline,

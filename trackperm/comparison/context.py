@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from trackperm.choices import Missing
@@ -66,6 +67,15 @@ class AdjustedPValue:
     log10_pvalue: float
     rejected: bool
     relation: Relation = "="
+
+    def level_of_one(self, alpha: float) -> float:
+        """Return the level below which a p-value is rejected at alpha, whatever the other tests show.
+
+        It is that of the first step of Holm's correction, alpha over the number of tests, which suffices for
+        every correction but Benjamini and Yekutieli's.
+        """
+        steps = math.fsum(1.0 / k for k in range(1, self.n_tests + 1)) if self.method == "by" else 1.0
+        return alpha / (self.n_tests * steps)
 
     def format_pvalue(self, digits: int = 3, level: float = 1.0) -> str:
         """Format the adjusted p-value, as :meth:`PermutationTest.format_pvalue` does."""

@@ -30,6 +30,7 @@ from trackperm.exact.intervals.bootstrap import N_RESAMPLES
 from trackperm.exact.intervals.interval import tail_level
 from trackperm.exact.pairwise import Influences
 from trackperm.exact.power import MinimumDetectableEffect, detectable_effect
+from trackperm.exact.power.fewest import can_reach
 from trackperm.exact.types import IntArray
 from trackperm.statistic import Statistic
 
@@ -246,14 +247,19 @@ def detectable_effect_of(
     """Return the smallest true difference that a test of this size and discordance detects at 80 % power.
 
     None if the discordance is unknown, cannot be estimated because no example is discordant, or there is no
-    such difference.
+    such difference. Its `effect` is None if too few examples are discordant for any p < alpha.
     """
     if not table.n_discordant or statistic.rank_score is not None:
         return None
     try:
         observed, swapped = statistic.pairs(table.candidate, table.baseline)
-        return detectable_effect(
+        found = detectable_effect(
             observed, swapped, statistic.h, table.multiplicities, alpha=alpha, alternative=alternative
         )
+        if found is None or found.exact or statistic.repeats == "attempts":  # attempts have more outcomes
+            return found
+        share = table.n_discordant / table.n_examples
+        is_possible = can_reach(table.n_examples, share, found.power, alpha, alternative)
+        return found if is_possible else replace(found, effect=None, exact=True)
     except TrackpermError:
         return None

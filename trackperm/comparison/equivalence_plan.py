@@ -7,11 +7,12 @@ from typing import Any
 
 from trackperm.comparison import Comparison
 from trackperm.comparison.equivalence_power import law_by_interval
-from trackperm.comparison.verdict import require_margin
+from trackperm.comparison.pilot import Pilot, unit_of
+from trackperm.comparison.planned_unit import EXAMPLES, PlannedUnit
+from trackperm.comparison.verdict import checked_margin
 from trackperm.errors import InputError
 from trackperm.exact.power.equivalence import DifferenceLaw, PairedLaw, examples_for_equivalence
 from trackperm.exact.power.paired import share_better_of
-from trackperm.messages import amount
 
 
 @dataclass(frozen=True)
@@ -27,11 +28,15 @@ class EquivalencePlan:
     power, alpha : float
         Required probability of equivalence, and level of both one-sided tests.
     needed : int
-        About as many examples have the required power.
+        About as many examples, or other units, have the required power.
     n_examples : int or None
         Number of examples whose power was requested.
     power_there : float or None
-        Power with `n_examples`.
+        Power with so many examples.
+    unit : PlannedUnit
+        Unit that `needed` counts: examples, rows or clusters.
+    pilot : Pilot or None
+        Pilot that the plan starts from.
     """
 
     margin: float
@@ -42,6 +47,8 @@ class EquivalencePlan:
     needed: int
     n_examples: int | None = None
     power_there: float | None = None
+    unit: PlannedUnit = EXAMPLES
+    pilot: Pilot | None = None
 
     def lines(self) -> list[str]:
         """Format the plan as lines for a terminal."""
@@ -49,14 +56,16 @@ class EquivalencePlan:
         test = f"alpha {self.alpha:g}, true difference {self.difference:g}"
         if self.discordance is not None:
             test += f", discordance {self.discordance:.4g}"
-        found = [f"{seen} ({test}): about {amount(self.needed, 'example')}"]
+        found = [*self.pilot.lines()] if self.pilot is not None else []
+        found.append(f"{seen} ({test}): about {self.unit.amount(self.needed)}")
         if self.n_examples is not None and self.power_there is not None:
-            found.append(f"with {amount(self.n_examples, 'example')} the power is {self.power_there:.2f}")
+            there = self.unit.amount(self.unit.of_examples(self.n_examples))
+            found.append(f"with {there} the power is {self.power_there:.2f}")
         return found
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as JSON values."""
-        return asdict(self)
+        return {**asdict(self), **self.unit.sizes(self.needed, self.n_examples)}
 
 
 def plan_equivalence(
@@ -80,15 +89,16 @@ def plan_equivalence(
     CapacityError
         If more than 10^7 examples are needed.
     """
-    require_margin(margin, alpha)
+    margin = checked_margin(margin, alpha)
     true = 0.0 if difference is None else difference
     if n_examples is not None and n_examples < 1:
         raise InputError(f"`n_examples` is {n_examples}; expected at least 1")
+    unit = EXAMPLES
     if isinstance(source, float | int):
         share_better_of(true, source)
         law: DifferenceLaw | None = PairedLaw(source, 0)
     else:
-        basis = source.size.basis
+        unit, basis = unit_of(source), source.size.basis
         if isinstance(basis, str):
             raise InputError(
                 f"the pilot cannot show equivalence: {basis}", hint="use a pilot with more examples."
@@ -104,5 +114,6 @@ def plan_equivalence(
         alpha,
         examples_for_equivalence(law, margin, true, power=power, alpha=alpha),
         n_examples,
-        None if n_examples is None else law.power(margin, true, alpha, n_examples),
+        None if n_examples is None else law.power(margin, true, alpha, unit.of_examples(n_examples)),
+        unit,
     )

@@ -327,10 +327,19 @@ class Comparison(TwoRuns, Presented):
 
     @cached_property
     def detectable(self) -> MinimumDetectableEffect | None:
-        """Smallest true difference that such a comparison detects at 80 % power; None if unknown."""
-        return detectable_effect_of(
-            self.statistic, self.count_table, alpha=self.alpha, alternative=self.test.alternative
+        """Smallest true difference that such a comparison detects at 80 % power; None if unknown.
+
+        In a family of tests, the level is that of the correction's first step, which suffices for a verdict
+        whatever the other tests show.
+        """
+        rule, alpha = self.corrected, self.alpha
+        found = detectable_effect_of(
+            self.statistic,
+            self.count_table,
+            alpha=alpha if rule is None else rule.level_of_one(alpha),
+            alternative=self.test.alternative,
         )
+        return found if found is None or rule is None else replace(found, n_tests=rule.n_tests)
 
     @property
     def null_hypothesis(self) -> str:

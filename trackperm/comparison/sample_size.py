@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
 
 from trackperm.choices import Alternative
 from trackperm.comparison import Comparison
+from trackperm.comparison.pilot import Pilot, unit_of
+from trackperm.comparison.planned_unit import EXAMPLES, PlannedUnit
 from trackperm.errors import CapacityError
 from trackperm.exact import CountTable, PermutationTest, structured_test
 from trackperm.exact.intervals.additive import additive_scores
@@ -22,10 +25,10 @@ from trackperm.exact.power import (
     paired_power,
     simulated_power,
 )
+from trackperm.exact.power.fewest import fewest_examples
 from trackperm.exact.power.needed import require_sought
 from trackperm.exact.power.paired import MOST_EXAMPLES
 from trackperm.exact.power.simulated import N_RESAMPLES
-from trackperm.messages import amount
 from trackperm.statistic import Statistic
 
 
@@ -44,15 +47,17 @@ class Plan:
     alternative : {'two-sided', 'less', 'greater'}
         Alternative of the test.
     needed : ExamplesNeeded or None
-        Exact numbers of examples, for scores of 0 and 1.
+        Exact numbers of units, for scores of 0 and 1.
     about : int or None
-        Number of examples by the normal approximation, for other statistics.
+        Number of units by the normal approximation, for other statistics.
+    about_by : str or None
+        How `about` was found: the approximation can be below what any test needs, or what resampling shows.
     n_examples : int or None
         Number of examples whose power was requested.
     power_there : float or None
         Exact power with `n_examples`, for scores of 0 and 1.
     simulated : SimulatedPower or None
-        Estimated power with `n_examples`, or else with `about` examples, for other statistics.
+        Estimated power with `n_examples`, or else with `about` units, for other statistics.
     detectable : MinimumDetectableEffect or None
         Smallest difference that `n_examples` detect.
     from_pilot : bool
@@ -60,6 +65,10 @@ class Plan:
     taking_part : tuple of int or None
         Number of the pilot's examples that the statistic counts, such as positives for recall, and number of
         all examples. All sample sizes refer to counted examples. None if the statistic counts all examples.
+    unit : PlannedUnit
+        Unit that sample sizes count: examples, rows or clusters.
+    pilot : Pilot or None
+        Pilot that the plan starts from.
     """
 
     difference: float
@@ -69,38 +78,42 @@ class Plan:
     alternative: Alternative
     needed: ExamplesNeeded | None = None
     about: int | None = None
+    about_by: str | None = None
     n_examples: int | None = None
     power_there: float | None = None
     simulated: SimulatedPower | None = None
     detectable: MinimumDetectableEffect | None = None
     from_pilot: bool = False
     taking_part: tuple[int, int] | None = None
+    unit: PlannedUnit = EXAMPLES
+    pilot: Pilot | None = None
 
     def lines(self) -> list[str]:
         """Format the plan as lines for a terminal."""
         seen = f"to detect a difference of {self.difference:+.4g} with {100 * self.power:.4g} % power"
         test = f"alpha {self.alpha:g}, {self.alternative}"
-        found = []
+        unit = self.unit
+        found = [*self.pilot.lines()] if self.pilot is not None else []
         if self.needed is not None:
             first, stays = self.needed.first, self.needed.stays
-            later = "" if first == stays else f", and any number from {stays:,}"
+            later = "" if first == stays else f", and any number of {unit.noun}s from {stays:,}"
             found.append(
-                f"{seen} ({test}, discordance {self.discordance:.4g}): {amount(first, 'example')}{later}"
-                " (exact)"
+                f"{seen} ({test}, discordance {self.discordance:.4g}): {unit.amount(first)}{later} (exact)"
             )
         if self.about is not None:
-            found.append(f"{seen} ({test}): about {amount(self.about, 'example')} (normal approximation)")
+            found.append(f"{seen} ({test}): about {unit.amount(self.about)} ({self.about_by})")
         if self.n_examples is not None and self.power_there is not None:
-            there = amount(self.n_examples, "example")
+            there = unit.amount(unit.of_examples(self.n_examples))
             found.append(f"with {there} the power is {self.power_there:.4f} (exact)")
         if self.simulated is not None:
-            found.append(str(self.simulated))
+            found.append(self.simulated.sentence(unit.amount(self.simulated.n_examples)))
         if self.detectable is not None:
-            found.append(f"with {amount(self.detectable.n_examples, 'example')}: {self.detectable}")
+            found.append(f"with {unit.amount(self.detectable.n_examples)}: {self.detectable}")
         if self.taking_part is not None:
             counted, n = self.taking_part
             found.append(
-                f"these are numbers of examples that the statistic counts: {counted:,} of {n:,} in the pilot"
+                f"these are numbers of {unit.noun}s that the statistic counts:"
+                f" {counted:,} of {n:,} in the pilot"
             )
         if self.from_pilot:
             found.append(
@@ -111,7 +124,8 @@ class Plan:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as JSON values."""
-        return asdict(self)
+        n_needed = self.about if self.needed is None else self.needed.first
+        return {**asdict(self), **self.unit.sizes(n_needed, self.n_examples)}
 
 
 def plan_paired(
@@ -122,8 +136,11 @@ def plan_paired(
     power: float = 0.8,
     alpha: float = 0.05,
     alternative: Alternative = "two-sided",
+    unit: PlannedUnit = EXAMPLES,
 ) -> Plan:
-    """Compute the exact sample size for scores of 0 and 1; options as in :func:`trackperm.power`.
+    """Compute the exact sample size for scores of 0 and 1 of examples, or of another `unit`.
+
+    Other options are those of :func:`trackperm.power`.
 
     Raises
     ------
@@ -135,8 +152,9 @@ def plan_paired(
     options: dict[str, Any] = {"alpha": alpha, "alternative": alternative}
     there = detectable = None
     if n_examples is not None:
-        there = paired_power(n_examples, difference, discordance, **options)
-        detectable = minimum_detectable_effect(n_examples, discordance, power=power, **options)
+        n_units = unit.of_examples(n_examples)
+        there = paired_power(n_units, difference, discordance, **options)
+        detectable = minimum_detectable_effect(n_units, discordance, power=power, **options)
     return Plan(
         difference,
         discordance,
@@ -147,6 +165,7 @@ def plan_paired(
         n_examples=n_examples,
         power_there=there,
         detectable=detectable,
+        unit=unit,
     )
 
 
@@ -173,6 +192,7 @@ def plan_from_pilot(
         alpha=pilot.alpha,
         n_resamples=n_resamples,
         seed=seed,
+        unit=unit_of(pilot),
     )
     return replace(plan, from_pilot=difference is None)
 
@@ -188,13 +208,14 @@ def plan_from_counts(
     alpha: float = 0.05,
     n_resamples: int = N_RESAMPLES,
     seed: int = 0,
+    unit: PlannedUnit = EXAMPLES,
 ) -> Plan:
     """Compute the sample size from the counts of a pilot: exactly for scores of 0 and 1, else by resampling.
 
-    `test` is the test of these counts, with the alternative of the planned one. If clusters are exchanged as
-    a whole, `table` has their counts, and numbers of examples are numbers of clusters. No power is simulated
-    if the pilot's difference is smaller than `difference`, or has the wrong sign for a one-sided test. Other
-    options are those of :func:`trackperm.power`.
+    `test` is the test of these counts, with the alternative of the planned one; `table` has the counts of
+    examples, or of another `unit`. No power is simulated if the pilot's difference is smaller than
+    `difference`, or has the wrong sign for a one-sided test. Else the approximate sample size is raised until
+    its simulated power is not below `power`. Other options are those of :func:`trackperm.power`.
 
     Raises
     ------
@@ -208,31 +229,87 @@ def plan_from_counts(
     n = table.n_examples
     if share is not None:
         plan = plan_paired(
-            difference, share, n_examples=n_examples, power=power, alpha=alpha, alternative=alternative
+            difference,
+            share,
+            n_examples=n_examples,
+            power=power,
+            alpha=alpha,
+            alternative=alternative,
+            unit=unit,
         )
         return replace(plan, taking_part=None if counted == n else (counted, n))
     require_sought(difference, alternative)
-    spread = null_deviation(statistic, table)
-    about = approximate_examples_needed(
-        difference, spread, n, power=power, alpha=alpha, alternative=alternative
-    )
+    about, about_by = _approximate(statistic, table, test, difference, power=power, alpha=alpha)
     effect = difference / test.observed if test.observed else 0.0
     if alternative == "two-sided":
         effect = abs(effect)
     simulated = None
     if 0.0 < effect <= 1.0:
-        simulated = simulated_power(
+        simulate = partial(
+            simulated_power,
             table,
             partial(_tested, statistic, test),
-            about if n_examples is None else n_examples,
             effect=effect,
             alpha=alpha,
             n_resamples=n_resamples,
             seed=seed,
         )
+        try:
+            simulated = simulate(about)
+            while simulated.interval[1] < power:
+                about = _raised(about, simulated.power, power, alpha, alternative)
+                about_by, simulated = "normal approximation, raised by resampling", simulate(about)
+        except CapacityError:
+            if n_examples is None:
+                raise
+        if n_examples is not None:
+            simulated = simulate(unit.of_examples(n_examples))
     return Plan(
-        difference, None, power, alpha, alternative, about=about, n_examples=n_examples, simulated=simulated
+        difference,
+        None,
+        power,
+        alpha,
+        alternative,
+        about=about,
+        about_by=about_by,
+        n_examples=n_examples,
+        simulated=simulated,
+        unit=unit,
     )
+
+
+def _approximate(
+    statistic: Statistic,
+    table: CountTable,
+    test: PermutationTest,
+    difference: float,
+    *,
+    power: float,
+    alpha: float,
+) -> tuple[int, str]:
+    """Return the sample size by the normal approximation, or the least that any test needs, and by which."""
+    n, alternative = table.n_examples, test.alternative
+    about = approximate_examples_needed(
+        difference, null_deviation(statistic, table), n, power=power, alpha=alpha, alternative=alternative
+    )
+    if statistic.repeats == "attempts":  # examples have more outcomes than two
+        return about, "normal approximation"
+    share = max(table.n_discordant, test.n_discordant) / n
+    fewest = fewest_examples(share, power, alpha, alternative)
+    if about >= fewest:
+        return about, "normal approximation"
+    return fewest, f"with fewer, p < {alpha:g} is too rarely possible"
+
+
+def _raised(n_units: int, reached: float, power: float, alpha: float, alternative: Alternative) -> int:
+    """Return a larger sample size, by the normal approximation from the power that was reached."""
+    options: dict[str, Any] = {"alpha": alpha, "alternative": alternative}
+    # any difference that is small beside the spread gives the ratio of two sample sizes
+    wanted, had = (
+        approximate_examples_needed(1.0, 1e3, 1, power=each, **options)
+        for each in (power, max(reached, (1.0 + 1e-3) * alpha))
+    )
+    return n_units + max(1, min(n_units, math.ceil(n_units * (wanted / had - 1.0))))
 
 
 def paired_discordance(statistic: Statistic, table: CountTable) -> tuple[float | None, int]:

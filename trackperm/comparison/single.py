@@ -15,7 +15,7 @@ from trackperm.comparison.dependence import Dependence, dependence_of
 from trackperm.comparison.result import Comparison
 from trackperm.comparison.runs import RunData, named_test_sets
 from trackperm.comparison.scores import ranked_examples, score_of, scores_of
-from trackperm.comparison.verdict import require_margin
+from trackperm.comparison.verdict import checked_margin
 from trackperm.errors import InputError, TrackpermError, UndefinedError, UndefinedStatisticError
 from trackperm.exact import CountTable, PermutationTest, RationalStatistic, RealStatistic, TestOptions
 from trackperm.exact.attempts import attempts_test_of
@@ -83,7 +83,7 @@ def compare_runs(
     """
     options = TestOptions() if options is None else options
     if margin is not None:
-        require_margin(margin, options.alpha)
+        margin = checked_margin(margin, options.alpha)
         require_margin_within(statistic, margin)
     options = options.with_default(statistic.alternative)
     has_clusters = statistic.cluster is not None or statistic.repeats == "attempts"

@@ -24,10 +24,11 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Real
-from typing import Literal
+from typing import Any, Literal
 
 from trackperm.choices import Alternative
 from trackperm.errors import InputError
+from trackperm.exact.options import plain_number
 from trackperm.messages import echoed
 
 Sign = Literal["better", "worse", "undecided"]
@@ -132,7 +133,7 @@ def decide(
     """
     equivalent = None
     if margin is not None:
-        require_margin(margin, alpha)
+        checked_margin(margin, alpha)
     if margin is not None and interval is not None:
         equivalent = -margin < interval[0] and interval[1] < margin
     sign = decide_sign(
@@ -147,8 +148,10 @@ def decide(
     )
 
 
-def require_margin(margin: object, alpha: float) -> None:
-    """Refuse a margin that is not positive, and a level at which equivalence cannot be shown.
+def checked_margin(margin: Any, alpha: float) -> float:
+    """Return a margin as a Python number.
+
+    A margin that is not positive is refused, and so is a level at which equivalence cannot be shown.
 
     Raises
     ------
@@ -162,3 +165,4 @@ def require_margin(margin: object, alpha: float) -> None:
         )
     if not 0.0 < alpha < 0.5:
         raise InputError(f"`alpha` is {alpha}; equivalence needs a number between 0 and 0.5, such as 0.05")
+    return plain_number(margin)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar, get_args
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 
@@ -103,16 +103,22 @@ class TestOptions:
     def __post_init__(self) -> None:
         if self.alternative is not None:
             require_choice("alternative", self.alternative, _ALTERNATIVES)
-        require_level(self.alpha)
         require_choice("method", self.method, _METHODS)
         require_choice("interval", self.interval, _INTERVALS)
         if not isinstance(self.mid_p, bool | np.bool_):
             raise InputError(f"`mid_p` is {echoed(self.mid_p)}; expected True or False")
+        kept: dict[str, object] = {
+            "alpha": checked_level(self.alpha),
+            "mid_p": bool(self.mid_p),
+            "seed": checked_integer("seed", self.seed, 0),
+            "memory_budget": int(self.memory_budget),
+        }
         if self.n_samples is not None:
-            require_integer("samples", self.n_samples, 1)
-        require_integer("seed", self.seed, 0)
+            kept["n_samples"] = checked_integer("samples", self.n_samples, 1)
         if self.exceedances is not None:
-            require_integer("exceedances", self.exceedances, 1)
+            kept["exceedances"] = checked_integer("exceedances", self.exceedances, 1)
+        for name, value in kept.items():
+            object.__setattr__(self, name, value)
         if self.mid_p and self.method in ("monte-carlo", "tilted"):
             raise InputError("the mid-p-value needs an exact method", hint="omit `--mid-p` or `--method`.")
         if self.exceedances is not None and self.method not in ("auto", "monte-carlo"):
@@ -140,16 +146,33 @@ class TestOptions:
         return self if self.alternative is not None else replace(self, alternative=alternative)
 
 
-def require_integer(option: str, value: object, smallest: int) -> None:
-    """Refuse a value of an option that is not an integer of at least `smallest`."""
+def checked_integer(option: str, value: object, smallest: int) -> int:
+    """Return an option's value as a Python integer; refuse all but integers of at least `smallest`."""
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < smallest:
         raise InputError(f"`--{option}` is {echoed(value)}; expected an integer of at least {smallest}")
+    return int(value)
 
 
-def require_level(alpha: object) -> None:
-    """Refuse a level that is not between 0 and 1, or so small that fractions of it underflow."""
+def checked_level(alpha: object) -> float:
+    """Return a level as a Python number.
+
+    Levels that are not between 0 and 1, or so small that fractions of them underflow, are refused.
+    """
     if not isinstance(alpha, int | float | np.number) or not _LEAST_LEVEL <= alpha < 1.0:
         raise InputError(f"`alpha` is {echoed(alpha)}; expected a number between 0 and 1, such as 0.05")
+    return plain_number(alpha)
+
+
+def plain_number(value: Any) -> float:
+    """Return a number as Python's int or float, since JSON and `decimal` take no others.
+
+    Floats of NumPy become the float with the same shortest decimal: ``float32(0.05)`` is 0.05.
+    """
+    if isinstance(value, np.floating):
+        return float(str(value))
+    if isinstance(value, np.integer):
+        return int(value)
+    return value if isinstance(value, int | float) else float(value)
 
 
 def require_choice(option: str, value: object, choices: Collection[str], *, hint: str = "") -> None:

@@ -16,6 +16,7 @@ from typing import Any
 
 from trackperm.choices import Alternative
 from trackperm.comparison import count_table_test
+from trackperm.comparison.planned_unit import PlannedUnit
 from trackperm.comparison.sample_size import Plan, null_deviation, paired_discordance, plan_from_counts
 from trackperm.errors import InputError, SourceError
 from trackperm.exact import CountTable, TestOptions
@@ -94,7 +95,9 @@ class PastPlan:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plans as JSON values."""
-        return asdict(self)
+        plans = {"least": self.least, "median": self.median, "greatest": self.greatest}
+        written = {name: None if plan is None else plan.to_dict() for name, plan in plans.items()}
+        return {**asdict(self), **written}
 
 
 @dataclass(frozen=True)
@@ -114,6 +117,7 @@ class _Past:
     table: CountTable
     share: float | None
     deviation: float
+    unit: PlannedUnit
 
     @property
     def largest(self) -> float:
@@ -121,14 +125,15 @@ class _Past:
         return self.deviation if self.share is None else self.share
 
     @classmethod
-    def of(cls, statistic: Statistic, table: CountTable) -> _Past:
+    def of(cls, statistic: Statistic, table: CountTable, n_paired: int) -> _Past:
+        unit = PlannedUnit.of(statistic, table.n_examples, n_paired)
         if not table.n_discordant:
-            return cls(statistic, table, 0.0, 0.0)
+            return cls(statistic, table, 0.0, 0.0, unit)
         share, _ = paired_discordance(statistic, table)
         if share is not None:
-            return cls(statistic, table, share, math.sqrt(share))
+            return cls(statistic, table, share, math.sqrt(share), unit)
         deviation = null_deviation(statistic, table) * math.sqrt(table.n_examples)
-        return cls(statistic, table, None, deviation)
+        return cls(statistic, table, None, deviation, unit)
 
 
 def plan_from_past(
@@ -188,6 +193,7 @@ def plan_from_past(
             alpha=alpha,
             n_resamples=n_resamples,
             seed=seed,
+            unit=found[i].unit,
         )
         for i in {0, len(found) // 2, len(found) - 1}
         if abs(difference) <= found[i].largest
@@ -254,7 +260,8 @@ def _read(tracker: Tracker, family: TestFamily) -> tuple[list[_Past], list[str]]
             if written_spec(statistic) != document:
                 left_out["by an older spec of that name"] += 1
             elif of_both not in found:  # the same runs may be compared with other options, or exchanged
-                found[of_both] = _Past.of(statistic, read_count_table(files[COUNTS], statistic))
+                table = read_count_table(files[COUNTS], statistic)
+                found[of_both] = _Past.of(statistic, table, int(data["pairing"]["n_paired"]))
         except UNREADABLE:
             left_out["without readable counts"] += 1
     notes = [f"left out: {n} {why}" for why, n in left_out.items() if n]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, overload
@@ -11,12 +12,14 @@ from trackperm.choices import Alternative, MissingRule, Repeats, Unit
 from trackperm.comparison.argument_types import require_types
 from trackperm.comparison.compare import compare
 from trackperm.comparison.equivalence_plan import EquivalencePlan, plan_equivalence
+from trackperm.comparison.pilot import Pilot
 from trackperm.comparison.sample_size import Plan, plan_from_pilot, plan_paired
 from trackperm.errors import InputError, InputTypeError
-from trackperm.exact.options import require_integer, require_level
+from trackperm.exact.options import checked_integer, checked_level, plain_number
 from trackperm.exact.power.simulated import N_RESAMPLES
 from trackperm.ledger.past_comparisons import PastPlan, plan_from_past
 from trackperm.messages import echoed
+from trackperm.report.text import cautions, statistic_title
 from trackperm.statistic import Statistic
 from trackperm.trackers.opened import opened
 
@@ -138,7 +141,8 @@ def power(
     discordance : float, optional
         Share of examples, from 0 to 1, on which exactly one run is right, instead of a pilot.
     n_examples : int, optional
-        Number of examples whose power is computed as well.
+        Number of examples whose power is computed as well; of rows with ``unit="row"``. If clusters are
+        tested, it is converted to clusters by their mean size in the pilot.
     power, alpha : float
         Probability of p < alpha under the difference, and alpha; both between 0 and 1.
     alternative : {'two-sided', 'less', 'greater'}
@@ -188,13 +192,13 @@ def power(
         missing=missing,
         tracking_uri=tracking_uri,
     )
-    numbers = {"difference": difference, "margin": margin, "discordance": discordance, "power": power}
-    _require_numbers({name: value for name, value in numbers.items() if value is not None})
-    require_level(alpha)
-    if n_examples is not None:
-        require_integer("examples", n_examples, 1)
-    require_integer("resamples", n_resamples, 1)
-    require_integer("seed", seed, 0)
+    power, alpha = _number("power", power), checked_level(alpha)
+    difference = None if difference is None else _number("difference", difference)
+    margin = None if margin is None else _number("margin", margin)
+    discordance = None if discordance is None else _number("discordance", discordance)
+    n_examples = None if n_examples is None else checked_integer("examples", n_examples, 1)
+    n_resamples = checked_integer("resamples", n_resamples, 1)
+    seed = checked_integer("seed", seed, 0)
     _require_one_source(baseline, discordance, experiment)
     if experiment is None and test_set is not None:
         raise InputError("`--test-set` needs an experiment", hint="add `--experiment`.")
@@ -239,10 +243,11 @@ def power(
     if len(names) > 1 or (statistic is not None and not names):
         raise InputError("a pilot takes one statistic", hint="give `--statistic` once.")
     named = names[0] if names else None
-    pilot = compare(baseline, candidate, named, **of_pilot, tracking_uri=tracking_uri, **test)
+    compared = compare(baseline, candidate, named, **of_pilot, tracking_uri=tracking_uri, **test)
+    pilot = Pilot.of(compared, statistic_title(compared), cautions(compared))
     if margin is not None:
-        return plan_equivalence(margin, pilot, **equivalence)
-    return plan_from_pilot(pilot, difference=difference, **sought, **drawn)
+        return replace(plan_equivalence(margin, compared, **equivalence), pilot=pilot)
+    return replace(plan_from_pilot(compared, difference=difference, **sought, **drawn), pilot=pilot)
 
 
 def _names(statistic: object) -> list[StatisticName]:
@@ -256,10 +261,11 @@ def _names(statistic: object) -> list[StatisticName]:
     return list(given)
 
 
-def _require_numbers(values: Mapping[str, object]) -> None:
-    for name, value in values.items():
-        if isinstance(value, bool) or not isinstance(value, Real):
-            raise InputTypeError(f"`{name}` is {echoed(value)}; expected a number")
+def _number(name: str, value: object) -> float:
+    """Return an option's value as a Python number; refuse all but numbers."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise InputTypeError(f"`{name}` is {echoed(value)}; expected a number")
+    return plain_number(value)
 
 
 def _require_pilot(options: Mapping[str, Any]) -> None:

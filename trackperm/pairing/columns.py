@@ -225,7 +225,7 @@ def require_id_types(ids: Sequence[str], types: Mapping[str, ColumnType]) -> Non
         if types[name] not in (ColumnType.INTEGER, ColumnType.TEXT):
             raise PairingError(
                 f"column `{name}` is {types[name].value}; ids must be integers or text",
-                hint="`--id NAME` names a column of integers or text.",
+                hint="convert them to text, or name another column by `--id NAME`.",
             )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import numbers
 
+import numpy as np
+
 from trackperm.errors import InputError, InputTypeError
 from trackperm.messages import kind
 from trackperm.statistic.definition import ParameterValue
@@ -22,8 +24,10 @@ def parameter_value(name: str, value: object) -> ParameterValue:
     InputTypeError
         If the value is of another type.
     """
-    if isinstance(value, str | bool):
-        return value
+    if isinstance(value, str):
+        return str(value)  # texts of NumPy have a type of their own
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
     if isinstance(value, numbers.Integral):
         if abs(int(value)) > MAX_INTEGER:
             raise InputError(f"the parameter `{name}` has more than 64 bits")

@@ -262,7 +262,10 @@ def _normalised(values: pl.Series, where: str) -> tuple[pl.Series, ColumnType | 
         lists = values.arr.to_list() if isinstance(dtype, pl.Array) else values
         return _normalised_lists(lists, where)
     kind = "lists or objects" if dtype.is_nested() or dtype == pl.Object else f"values of type {dtype}"
-    raise InputTypeError(f"{where} holds {kind}", hint="integers, decimals, booleans and text can be used.")
+    raise InputTypeError(
+        f"{where} holds {kind}",
+        hint="convert them to text; ids can be integers or text, other values also decimals or booleans.",
+    )
 
 
 def _normalised_lists(lists: pl.Series, where: str) -> tuple[pl.Series, ColumnType]:

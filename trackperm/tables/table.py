@@ -16,6 +16,7 @@ import polars as pl
 from trackperm.errors import InputError, InputTypeError, MissingDependencyError, SourceError
 from trackperm.tables.lazy_table import COUNT, LazyTable
 from trackperm.tables.named_frame import named_frame
+from trackperm.tables.pandas_columns import convertible_frame, convertible_series
 from trackperm.tables.query import Query
 from trackperm.tables.scan import Scan
 from trackperm.tables.type_representatives import has_representatives, type_representatives
@@ -101,8 +102,11 @@ class ExampleTable:
         except nw.exceptions.DuplicateError as error:
             raise InputError(f"`{origin}` has columns of the same name: {error}") from error
         unusable: dict[str, str] = {}
-        if isinstance(table, nw.DataFrame) and table.implementation.is_pandas() and not _has_pyarrow():
-            table, unusable = _without_pyarrow(table, origin)
+        if isinstance(table, nw.DataFrame) and table.implementation.is_pandas():
+            if _has_pyarrow():
+                table = nw.from_native(convertible_frame(table.to_native()))
+            else:
+                table, unusable = _without_pyarrow(table, origin)
         ordered = isinstance(table, nw.DataFrame) or table.implementation.is_polars()
         data = Query(table, origin) if isinstance(table, nw.LazyFrame) else table
         for name in data.schema:
@@ -324,6 +328,8 @@ def to_polars(series: nw.Series[Any], where: str) -> pl.Series:
     try:
         if series.implementation.is_pandas() and not _has_pyarrow():
             return _of_pandas(series)
+        if series.implementation.is_pandas():
+            series = nw.from_native(convertible_series(series.to_native()), series_only=True)
         return series.to_polars()
     except ImportError as error:
         raise MissingDependencyError(

@@ -127,6 +127,17 @@ def test_the_corrected_p_decides(policy: Any):
     assert "adjusted" in judge(policy(), together).reasons[0]
 
 
+def test_non_inferiority_is_judged_at_the_level_of_one_test(policy: Any):
+    """No correction is needed where all comparisons have to pass: this candidate could have passed."""
+    alone = accuracy(105, 134, 600, 161, margin=0.05)
+    family = corrected([alone] * 5)
+    assert alone.detectable.effect < 0.05 < family[0].detectable.effect
+    assert judge(policy(**NON_INFERIOR), family).outcome == "fail"
+    few = judge(policy(margin=0.05), family).findings[0]
+    assert few.outcome == "undecided"
+    assert "corrected for 5 tests), and the margin is 0.05" in few.reason
+
+
 def test_an_interval_that_ends_on_the_margin_does_not_show_it(policy: Any):
     low = accuracy(69, 109, 935, 206).size.low
     for margin, outcome in ((-low, "fail"), (math.nextafter(-low, 1.0), "pass")):

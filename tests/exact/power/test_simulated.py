@@ -109,7 +109,9 @@ def test_undefined_statistics_count_as_not_rejected():
     # no true positive is drawn with a probability of (38/40)^20 = 0.36
     assert 8 <= found.n_undefined <= 35
     assert found.n_rejected == 0
-    assert f"60 resamples of the pilot, {found.n_undefined} of them undefined" in str(found)
+    assert f"60 resamples of the pilot, {found.n_undefined} of them undefined" in found.sentence(
+        "200 examples"
+    )
 
 
 def test_errors_of_the_pilot_are_raised():
@@ -133,8 +135,10 @@ def test_a_pvalue_counts_as_below_alpha_with_its_whole_interval():
 
 def test_the_method_is_named():
     found = simulated_power(pilot(15, 5, 80), partial(permuted, CORRECT), 200, n_resamples=50)
-    assert str(found).startswith(f"power {found.power:.3g} [")
-    assert str(found).endswith("with 200 examples (Monte Carlo: 50 resamples of the pilot, 99 % interval)")
+    assert found.sentence("200 examples").startswith(f"power {found.power:.3g} [")
+    assert found.sentence("200 examples").endswith(
+        "with 200 examples (Monte Carlo: 50 resamples of the pilot, 99 % interval)"
+    )
 
 
 @pytest.mark.parametrize(

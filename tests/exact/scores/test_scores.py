@@ -322,3 +322,8 @@ def test_the_last_of_many_scores_counts() -> None:
     assert scale_scores(u, u).unit == Fraction(1, 6)
     u[-1] = 2**-1.5
     assert scale_scores(u, u).how == "binary"
+
+
+def test_differences_beyond_the_range_of_floats_are_quiet() -> None:
+    """Regression: NumPy warned of an overflow; warnings are errors here."""
+    assert difference_test([1e308, 1.0], [-1e308, 0.0]).pvalue == 1.0

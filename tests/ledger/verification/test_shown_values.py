@@ -197,6 +197,8 @@ def of_another_version(comparison: Comparison, without: str = "") -> tuple[dict[
     data = json.loads(files["trackperm/comparison.json"])
     data["signature"] = data["signature"].rpartition("|trackperm:")[0] + "|trackperm:0.0.1"
     data.pop(without, None)
+    del data["minimum_detectable_effect"]["n_tests"]
+    data["minimum_detectable_effect"]["effect"] /= 2.0
     files["trackperm/comparison.json"] = json.dumps(data).encode()
     return files, data["signature"]
 
@@ -255,6 +257,7 @@ def test_of_another_version_texts_are_not_compared(comparison: Comparison):
         "not verified: the tables `discordant`, `second_opinions`",
         "not verified: other columns of the table `results` than scores, p-value and verdict",
         "not verified: the sentences of the second opinions",
+        "not verified: the minimum detectable effect",
         "not logged by that version: `effect_sizes`",
     ):
         assert note in found.notes

@@ -4,10 +4,11 @@
 
 1. Fail if a comparison, after correction, shows that the candidate is worse.
 2. Else undecided if an undecided comparison had too few examples to show what matters: no outcome on as many
-   discordant examples has p < alpha after correction; or there is a margin, the test detects only larger
-   differences at 80 % power, and the interval of confidence 1 - 2 alpha does not lie above -margin. Undecided
-   too if the missing predictions decide, or no exchange changes a score whose counts differ. By Monte Carlo,
-   no outcome has p < alpha if the interval of p ends at alpha or above even without an extreme swap.
+   discordant examples has p < alpha after correction; or there is a margin, the test at the corrected level
+   detects only larger differences at 80 % power, and the interval of confidence 1 - 2 alpha does not lie
+   above -margin. Undecided too if the missing predictions decide, or no exchange changes a score whose counts
+   differ. By Monte Carlo, no outcome has p < alpha if the interval of p ends at alpha or above even without
+   an extreme swap.
 3. Else pass. A candidate whose outputs count the same on every example passes too, if so many examples could
    have shown a difference.
 
@@ -241,7 +242,8 @@ def _non_inferiority(comparison: Comparison, margin: float) -> Finding:
         return Finding(title, "fail", f"the candidate is significantly worse ({_numbers(comparison)})")
     if best < -margin and lack is None:
         return Finding(title, "fail", f"more than {margin:g} worse ({where})")
-    shown, found = f"not shown to be at most {margin:g} worse", comparison.detectable
+    # this rule corrects no level
+    shown, found = f"not shown to be at most {margin:g} worse", replace(comparison, corrected=None).detectable
     if lack is not None:
         shown = f"{shown}; too few examples to tell: {basis if isinstance(basis, str) else lack}"
     else:

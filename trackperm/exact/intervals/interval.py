@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Literal, get_args
 
 from trackperm.choices import Alternative
-from trackperm.exact.options import require_choice, require_level
+from trackperm.exact.options import checked_level, require_choice
 
 IntervalMethod = Literal["paired proportions", "shift", "score", "bootstrap BCa", "Clopper-Pearson"]
 
@@ -74,6 +74,6 @@ def tail_level(alpha: float, alternative: Alternative) -> float:
     InputError
         If `alpha` is not between 0 and 1, or `alternative` is unknown.
     """
-    require_level(alpha)
+    checked_level(alpha)
     require_choice("alternative", alternative, get_args(Alternative))
     return alpha / 2.0 if alternative == "two-sided" else alpha

@@ -22,7 +22,7 @@ from trackperm.exact.multiplicity.family import (
     Correction,
     checked_log10_pvalues,
 )
-from trackperm.exact.options import require_level
+from trackperm.exact.options import checked_level
 
 ALPHA_SPENDING = Correction(
     "alpha-spending",
@@ -56,7 +56,7 @@ def spending_levels(n_looks: int, alpha: float = 0.05) -> FloatArray:
     """
     if n_looks < 0:
         raise InputError(f"`n_looks` is {n_looks}; expected 0 or more")
-    require_level(alpha)
+    checked_level(alpha)
     return alpha / _factors(n_looks)
 
 

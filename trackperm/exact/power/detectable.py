@@ -23,6 +23,8 @@ class MinimumDetectableEffect:
         Number of examples of the test.
     exact : bool
         Whether the power is exact rather than a normal approximation.
+    n_tests : int
+        Number of tests for which `alpha` is corrected, this one included.
     """
 
     effect: float | None
@@ -31,12 +33,14 @@ class MinimumDetectableEffect:
     alternative: Alternative
     n_examples: int
     exact: bool
+    n_tests: int = 1
 
     def __str__(self) -> str:
-        at = f"at {100 * self.power:.4g} % power"
-        if self.effect is None:
-            return f"no difference is detectable {at}"
-        effect = f"{float(f'{self.effect:.2g}'):g}"
-        if self.exact:
-            return f"minimum detectable effect {effect} {at}"
-        return f"minimum detectable effect about {effect} {at} (normal approximation)"
+        about = "" if self.exact else "about "
+        found = "no difference is detectable"
+        if self.effect is not None:
+            found = f"minimum detectable effect {about}{float(f'{self.effect:.2g}'):g}"
+        remarks = ["normal approximation"] if about else []
+        if self.n_tests > 1:
+            remarks.append(f"level {self.alpha:.2g}, corrected for {self.n_tests:,} tests")
+        return f"{found} at {100 * self.power:.4g} % power" + (f" ({'; '.join(remarks)})" if remarks else "")

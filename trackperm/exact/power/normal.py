@@ -39,6 +39,9 @@ def require_power(power: float, alpha: float) -> None:
         raise InputError(f"`power` is {power}; expected a number between alpha, {alpha}, and 1, such as 0.8")
 
 
+_ROUNDING = 1e-9
+"""Rounding of the mean and the root mean square of a pilot's differences, which are equal if all are."""
+
 _LARGEST_ROOT = 1e9  # largest root of a number of examples: beyond, squares exceed 2^63
 
 
@@ -71,11 +74,12 @@ def approximate_examples_needed(
     z_level, z_power = _quantiles(power, SignTest(alpha, alternative))
     _require_pilot(null_sd, n_pilot)
     share = abs(difference) / (null_sd * math.sqrt(n_pilot))
-    if not 0.0 < share <= 1.0:
+    if not 0.0 < share <= 1.0 + _ROUNDING:
         raise InputError(
             f"`difference` is {difference}; expected a number other than 0, and at most"
             f" {null_sd * math.sqrt(n_pilot):.3g}, the root mean square of the pilot's differences"
         )
+    share = min(share, 1.0)
     root = (z_level + z_power * math.sqrt(1.0 - share * share)) / share
     if root > _LARGEST_ROOT:
         raise InputError(

@@ -29,7 +29,7 @@ import numpy.typing as npt
 from trackperm.choices import Alternative
 from trackperm.exact.distributions.characteristic import FloatArray
 from trackperm.exact.engines.linear.binomial import binomial_tail
-from trackperm.exact.options import require_choice, require_level
+from trackperm.exact.options import checked_level, require_choice
 from trackperm.exact.types import IntArray
 
 NEAR = 1e-8
@@ -58,7 +58,7 @@ class SignTest:
 
     def __post_init__(self) -> None:
         require_choice("alternative", self.alternative, get_args(Alternative))
-        require_level(self.alpha)
+        checked_level(self.alpha)
 
     @property
     def sides(self) -> int:

@@ -52,12 +52,12 @@ class SimulatedPower:
     alpha: float
     seed: int
 
-    def __str__(self) -> str:
+    def sentence(self, units: str) -> str:
+        """Return the power as a sentence; `units` are the examples or clusters with their noun."""
         low, high = self.interval
         refused = f", {self.n_undefined} of them undefined" if self.n_undefined else ""
-        examples = f"{self.n_examples:,} example{'s' * (self.n_examples != 1)}"
         return (
-            f"power {self.power:.3g} [{low:.3g}, {high:.3g}] with {examples}"
+            f"power {self.power:.3g} [{low:.3g}, {high:.3g}] with {units}"
             f" (Monte Carlo: {self.n_resamples:,} resamples of the pilot{refused}, 99 % interval)"
         )
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from trackperm.errors import InputError, InputTypeError
 from trackperm.exact.multiplicity.family import checked_pvalues
-from trackperm.exact.options import require_level
+from trackperm.exact.options import checked_level
 from trackperm.exact.types import IntArray
 
 BoolArray = npt.NDArray[np.bool_]
@@ -47,7 +47,7 @@ def significantly_better(
         If shapes or numbers do not fit, or a pair without a difference is significant.
     """
     ends, signs = np.asarray(pairs), np.sign(np.asarray(differences, dtype=np.float64))
-    require_level(alpha)
+    checked_level(alpha)
     significant = checked_pvalues(adjusted) < alpha
     if ends.shape != (significant.size, 2) or signs.shape != significant.shape:
         raise InputError(

@@ -344,8 +344,9 @@ def integer_type(integers: Sequence[int], n_examples: int, *, wide: bool) -> typ
 def _binary(runs: Runs, *, wide: bool) -> ScaledScores:
     """Read floats as multiples of a power of two, of which sums of differences fit 62 bits unless `wide`."""
     _, exponent = math.frexp(max(run.largest for run in runs))
-    total = float(np.abs(runs[0].values - runs[1].values).sum())
-    most_bits = 61 if wide else 61 - max(math.frexp(total)[1] - exponent, 0)
+    # in units of the power of two above all values, since differences of floats can be beyond their range
+    first, second = (np.ldexp(run.values, -exponent) for run in runs)
+    most_bits = 61 if wide else 61 - max(math.frexp(float(np.abs(first - second).sum()))[1], 0)
     fine = [np.rint(np.ldexp(run.values, 61 - exponent)) for run in runs]
     if all(
         np.array_equal(np.ldexp(part, exponent - 61), run.values)

@@ -62,6 +62,9 @@ _SIGNS = ("=", "≤", "≈")
 
 _NUMBERS = ("baseline_score", "candidate_score", "difference", "log10_smallest_pvalue")
 _DERIVED = ("sign", "n_uncorrected", "effect_sizes", "minimum_detectable_effect")
+_REVISED = "minimum_detectable_effect"
+"""Value that older versions computed at another level, without the correction for several tests."""
+
 _OF_BOTH_CASES = (
     "interval",
     "no_interval",
@@ -274,7 +277,8 @@ def _of_result(data: Mapping[str, Any], again: Comparison) -> Iterator[Check]:
     yield from _of_estimate(data.get("estimate"), fresh["estimate"])
     has_all_counts = not again.cases or bool(again.bounds)
     for name in (*_DERIVED, *(_OF_BOTH_CASES if has_all_counts else ())):
-        if name in data:  # `_of_fields` reports what is missing
+        is_comparable = name != _REVISED or _is_of_this_version(data, again)
+        if name in data and is_comparable:  # `_of_fields` reports what is missing
             yield from _of_parts(name, data[name], fresh[name])
     yield from _of_correction(data, again)
     yield from _of_opinions(data, again)
@@ -440,6 +444,8 @@ def _of_versions(data: Mapping[str, Any], again: Comparison) -> Iterator[str]:
         yield f"not logged by that version: {listed(missing)}"
     if unknown := sorted({*data} - {*fresh}):
         yield f"not verified: {listed(unknown)} of `{RESULT}`"
+    if _REVISED in data:
+        yield "not verified: the minimum detectable effect"
     if again.second_opinions:
         yield "not verified: the sentences of the second opinions"
 
