@@ -89,6 +89,11 @@ SAMPLES: dict[str, tuple[Maker, str]] = {
     "jsonl of one line": (lines(ROWS[0]), "jsonl"),
     "json": (document(ROWS), "json"),
     "json of nested objects": (document([{"doc_id": 1, "results": {"results": []}}]), "json"),
+    "json of objects by id": (document({f"q{i}": row for i, row in enumerate(ROWS)}), "json-object"),
+    "json of columns by row": (
+        document({name: {str(i): row[name] for i, row in enumerate(ROWS)} for name in ROWS[0]}),
+        "json-object",
+    ),
     "log_table": (document(SPLIT), "log-table"),
     "parquet": (parquet(TABLE), "parquet"),
     "folder of parquet": (parquet_parts(TABLE), "parquet-parts"),

@@ -16,6 +16,7 @@ from trackperm.tables.formats.headerless import HEADERLESS
 from trackperm.tables.formats.helm import HELM
 from trackperm.tables.formats.inspect import INSPECT_LOG
 from trackperm.tables.formats.json_lines import JSON_LINES
+from trackperm.tables.formats.json_object import JSON_OBJECT
 from trackperm.tables.formats.json_records import JSON_RECORDS
 from trackperm.tables.formats.junit import JUNIT
 from trackperm.tables.formats.lighteval import LIGHTEVAL
@@ -119,6 +120,7 @@ _OWN = (
     LM_EVAL_OUTPUT,
     LOG_TABLE,
     JSON_RECORDS,
+    JSON_OBJECT,
     JSON_LINES,
     HEADERLESS,
     DELIMITED,
