@@ -11,7 +11,8 @@ import polars as pl
 from trackperm.choices import Missing, RepeatsInSpec
 from trackperm.errors import InputError, InputTypeError, PairingError
 from trackperm.messages import listed
-from trackperm.pairing.repeated_rows import repeated_rows, share_values
+from trackperm.pairing.id_hint import id_hint
+from trackperm.pairing.repeated_rows import share_values
 from trackperm.pairing.report import OUTCOMES
 from trackperm.pairing.text_columns import text_columns
 from trackperm.statistic import Statistic
@@ -291,12 +292,12 @@ def _lacking(
     }
     is_one_id = len(ids) == 1 and len(lacking.get(ids[0], tables)) == 1
     lacks_id = any(name in lacking for name in ids)
-    repeated = repeated_rows(tables) if lacks_id else None
-    if lacks_id and not is_one_id and repeated is None:
+    of_id = id_hint(tables) if lacks_id else None
+    if lacks_id and not is_one_id and of_id is None:
         options.append(f"`--id {','.join(guesses.get(name, name) for name in ids)}`")
     for name, guess in guesses.items():
         role = roles[name]
-        if role == "id" and (not is_one_id or repeated is not None):
+        if role == "id" and (not is_one_id or of_id is not None):
             continue
         lackers = lacking[name]
         if len(lackers) == 1 and role not in statistic.names_by_class:
@@ -308,8 +309,8 @@ def _lacking(
             )
     named = ", ".join(options) + (" names the column" if len(options) == 1 else " name the columns")
     parts = [named] if options else []
-    if repeated is not None:
-        parts.append(repeated.hint)
+    if of_id is not None:
+        parts.append(of_id)
     elif lacks_id:
         parts.append("`--by-position` pairs rows in their order")
     nested = [said for lackers in lacking.values() if (said := named_fields(lackers[0], lacking))]
