@@ -233,3 +233,20 @@ def test_a_folder_makes_no_format_raise(tmp_path: Path) -> None:
 def test_names_are_unique() -> None:
     names = [source.name for source in sources()]
     assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize(
+    ("data", "way"),
+    [
+        ("id,score\n1,2\n".encode("utf-16"), "convert it by `iconv -f UTF-16 -t UTF-8`"),
+        (archive(**{"xl/workbook.xml": "x"}), "save its sheet as `CSV UTF-8`, or by `pl.read_excel("),
+        (archive(readme="x"), "known formats: "),
+        (b"PK\x03\x04 and no more", "known formats: "),
+    ],
+)
+def test_a_file_of_a_spreadsheet_has_a_way_on(data: bytes, way: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.xlsx"
+    path.write_bytes(data)
+    with pytest.raises(SourceError, match="is not in a known format") as caught:
+        read_examples(path)
+    assert way in str(caught.value.hint)

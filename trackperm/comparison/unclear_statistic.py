@@ -20,6 +20,7 @@ from trackperm.tables.column_names import (
     names_id,
 )
 from trackperm.tables.column_types import is_number
+from trackperm.tables.first_line import example_as_header
 from trackperm.tables.nested_fields import known_fields
 from trackperm.tables.row_meaning import why_no_examples
 from trackperm.tables.table import ExampleTable, shared_columns
@@ -48,7 +49,7 @@ def unclear_statistic(
         Column of predictions and of labels; None if it is unclear.
     """
     runs = listed(dict.fromkeys(table.origin for table in tables[:2]))
-    if (reason := why_no_examples(tables)) is not None:
+    if (reason := why_no_examples(tables) or example_as_header(tables)) is not None:
         hint = f"{reason}."
     else:
         ways, nested = _ways(tables, scores, roles), known_fields(tables[0])
@@ -89,6 +90,8 @@ def _of_role(tables: Sequence[ExampleTable], role: str) -> list[str]:
     found = _with_role(tables, role)
     if len(tables) != 2 or not found or any(len(names) > 1 for names in found.values()):
         return [f"`--{role} COLUMN`"]
+    if len(found) == 2 and found[0] == found[1]:
+        return [f"`--{role} {found[0][0]}`"]
     options = []
     for place, side in enumerate(("baseline", "candidate")):
         names = found.get(place) or _other_texts(tables[place], tables[1 - place])
@@ -100,9 +103,11 @@ def _of_role(tables: Sequence[ExampleTable], role: str) -> list[str]:
 
 
 def _with_role(tables: Sequence[ExampleTable], role: str) -> dict[int, list[str]]:
-    """Return the columns with a usual name of the role, by the place of each run that has any."""
-    usual = dict.fromkeys((role, *ROLES[role]))
-    found = {place: [name for name in usual if name in table.columns] for place, table in enumerate(tables)}
+    """Return the columns with a usual name of the role in any case, by the place of each run that has any."""
+    usual = {role, *ROLES[role]}
+    found = {
+        place: [name for name in table.columns if name.lower() in usual] for place, table in enumerate(tables)
+    }
     return {place: names for place, names in found.items() if names}
 
 
