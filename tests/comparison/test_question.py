@@ -393,6 +393,6 @@ def test_labels_may_be_in_another_file() -> None:
     frame = pl.DataFrame({"id": range(8), "prediction": ["a", "b"] * 4, "other": ["a"] * 8})
     with pytest.raises(InputError, match="lacks `label`") as caught:
         trackperm.compare(frame, frame, "accuracy")
-    assert caught.value.hint == (
-        "`--label NAME` names the column; `--labels FILE` reads the reference answers from a file of their own."
-    )
+    named = "`--label NAME` names the column"
+    in_file = "`--labels FILE` reads the reference answers from a file of their own"
+    assert caught.value.hint == f"{named}; {in_file}."
