@@ -243,6 +243,7 @@ def test_names_are_unique() -> None:
         (archive(readme="x"), "known formats: "),
         (b"PK\x03\x04 and no more", "known formats: "),
     ],
+    ids=("utf-16", "workbook", "other archive", "no archive"),
 )
 def test_a_file_of_a_spreadsheet_has_a_way_on(data: bytes, way: str, tmp_path: Path) -> None:
     path = tmp_path / "x.xlsx"

@@ -87,6 +87,7 @@ def test_the_line_keeps_the_rows_of_one_metric(tmp_path: Path, monkeypatch: pyte
         ({"id": PAIRS, "epoch": IN_TURN, "score": TENTHS}, "epochs of an example"),
         ({"step": [*range(10)], "prediction": PAIRS, "label": PAIRS}, "predictions, which examples have"),
         ({"step": [*range(10)]}, "no measurement"),
+        ({"doc": [i // 2 for i in range(10)], "epoch": IN_TURN, "score": TENTHS}, "epochs that repeat"),
         ({"step": [*range(10)], "comment": PAIRS}, "text"),
         ({"id": PAIRS, "metric": ["em"] * 10, "score": TENTHS}, "one metric"),
         ({"id": PAIRS, "metric": [f"m{i}" for i in range(10)], "score": TENTHS}, "one row of each"),

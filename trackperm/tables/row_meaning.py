@@ -14,7 +14,7 @@ from trackperm.messages import listed
 from trackperm.tables.column_names import INPUTS, LABELS, METRIC_NAMES, PREDICTIONS, names_examples
 from trackperm.tables.column_types import is_number
 from trackperm.tables.polars_code import rewriting, text_of
-from trackperm.tables.table import ExampleTable, have, shared_columns
+from trackperm.tables.table import ExampleTable, shared_columns
 
 MOST_METRICS = 50
 """Most metrics of a file that has their values in rows: a column with more values has no names of metrics."""
@@ -72,12 +72,14 @@ def _reasons(tables: Sequence[ExampleTable], names: dict[str, str]) -> Iterator[
 
 
 def _are_measurements(tables: Sequence[ExampleTable], names: dict[str, str], progress: Sequence[str]) -> bool:
-    """Whether all columns are numbers of the whole model: none has an id, an input or an answer."""
+    """Whether all columns are numbers of the whole model, one row for each step: none has an id or answer."""
     others = [name for name in names.values() if name not in progress]
     of_examples = {*INPUTS, *LABELS, *PREDICTIONS}
     if not others or any(name.lower() in of_examples or names_examples(name) for name in others):
         return False
-    return have(tables, others) and all(is_number(name, tables) for name in others)
+    if not all(is_number(name, tables) for name in (*progress, *others)):
+        return False
+    return any(not any(table.repeats([name]) for table in tables) for name in progress)
 
 
 def _metrics(tables: Sequence[ExampleTable], name: str) -> list[str] | None:
