@@ -376,3 +376,23 @@ def test_values_that_a_program_may_not_give_are_refused(options: dict[str, Any],
         InputError if "metric" in options or "margin" in options else TypeError, match=message
     ):
         trackperm.compare(run, run, "accuracy", **options)
+
+
+def test_usual_names_with_capitals_are_named() -> None:
+    columns = {"ID": range(8), "Prediction": ["a", "b"] * 4, "Label": ["a"] * 8}
+    frame = pl.DataFrame(columns)
+    with pytest.raises(InputError, match="is unclear") as caught:
+        trackperm.compare(frame, frame)
+    way = "name the columns of accuracy by `--prediction Prediction` and `--label Label`, "
+    assert str(caught.value.hint).startswith(way)
+    options = {"prediction": "Prediction", "label": "Label"}
+    assert trackperm.compare(frame, frame, columns=options).n_examples == 8
+
+
+def test_labels_may_be_in_another_file() -> None:
+    frame = pl.DataFrame({"id": range(8), "prediction": ["a", "b"] * 4, "other": ["a"] * 8})
+    with pytest.raises(InputError, match="lacks `label`") as caught:
+        trackperm.compare(frame, frame, "accuracy")
+    named = "`--label NAME` names the column"
+    in_file = "`--labels FILE` reads the reference answers from a file of their own"
+    assert caught.value.hint == f"{named}; {in_file}."

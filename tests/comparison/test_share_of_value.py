@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -190,6 +191,34 @@ def test_messages_name_the_option() -> None:
     with pytest.raises(InputError, match="is unclear") as caught:
         trackperm.compare(*runs(free_texts, free_texts))
     assert "whose share" not in caught.value.hint
+
+
+IN_TURN = ["cat", "dog"] * 6
+OFTEN = ["cat"] * 8 + ["dog"] * 4
+
+
+@pytest.mark.parametrize(
+    ("columns", "option"),
+    [
+        ({"model_1": (["a"] * 12, ["b"] * 12), "winner": (IN_TURN, OFTEN)}, "winner=VALUE"),
+        ({"example_answer": (IN_TURN, IN_TURN), "winner": (IN_TURN, OFTEN)}, "winner=VALUE"),
+        ({"pred_answer": (IN_TURN, OFTEN), "winner": (IN_TURN, OFTEN)}, "winner=VALUE"),
+        ({"same": (IN_TURN, IN_TURN), "winner": (IN_TURN, OFTEN)}, "winner=VALUE"),
+        ({"winner": (IN_TURN, OFTEN), "match": (["True", "False"] * 6, ["True"] * 12)}, "match=True"),
+        ({"winner": (IN_TURN, OFTEN), "refused": (["True", "False"] * 6, ["True"] * 12)}, "winner=VALUE"),
+        ({"model_1": (["a"] * 12, ["b"] * 12), "category": (IN_TURN, IN_TURN)}, None),
+    ],
+)
+def test_the_column_that_is_suggested(columns: dict[str, Any], option: str | None) -> None:
+    """Neither a name of the run nor a category or reference answer, which all runs have equally often."""
+    frames = [
+        pl.DataFrame({"id": range(12), **{name: values[place] for name, values in columns.items()}})
+        for place in (0, 1)
+    ]
+    with pytest.raises(InputError, match="is unclear") as caught:
+        trackperm.compare(*frames)
+    found = re.search("whose share is compared by `--metric ([^`]*)`", str(caught.value.hint))
+    assert (found and found[1]) == option
 
 
 @pytest.mark.parametrize(("true", "false"), [("True", "False"), ("TRUE", "FALSE"), ("yes", "No")])

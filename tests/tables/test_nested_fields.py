@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -80,6 +81,49 @@ def test_a_field_that_is_named(options: dict[str, Any], name: str, tmp_path: Pat
     with pytest.raises(InputError) as caught:
         trackperm.compare(path, path, **options)
     assert str(caught.value.hint).startswith(FIELDS)
+
+
+def events(run: str, right: int) -> str:
+    """Events of a log whose first and last lines describe the run, as those of OpenAI's evals."""
+    rows: list[dict[str, Any]] = [{"spec": {"run_id": run}}]
+    for i in range(12):
+        rows.append({"sample_id": f"q{i}", "type": "sampling", "data": {"prompt": "?", "sampled": ["A"]}})
+        rows.append({"sample_id": f"q{i}", "type": "match", "data": {"correct": i < right, "picked": "A"}})
+    return "".join(json.dumps(row) + "\n" for row in (*rows, {"final_report": {"accuracy": right / 12}}))
+
+
+def test_the_column_with_results_of_most_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The summary in the last line is not taken for them, and events without a result are dropped."""
+    monkeypatch.chdir(tmp_path)
+    run = tmp_path / "run.jsonl"
+    run.write_text(events("a", 9))
+    with pytest.raises(InputError) as caught:
+        trackperm.compare(run, run)
+    hint = str(caught.value.hint)
+    assert hint.startswith("`data` holds the fields `prompt`, `sampled`, `correct`, `picked`: ")
+    run_code(hint)
+    found = trackperm.compare(tmp_path / "flat.jsonl", tmp_path / "flat.jsonl")
+    assert (found.n_examples, found.baseline_score) == (12, 0.75)
+    frame = pl.read_ndjson(run, infer_schema_length=None)
+    hint = str(known_fields(ExampleTable.from_native(frame, "run")))
+    assert run_code(hint, frame=frame)["correct"].to_list() == [i < 9 for i in range(12)]
+
+
+@pytest.mark.parametrize(
+    ("document", "place"),
+    [
+        ({"hash": "x", "eval": {f"HumanEval/{i}": [{"status": "pass"}] for i in range(9)}}, "`eval`"),
+        ({f"HumanEval/{i}": [{"text": "x"}] for i in range(9)}, "the only row"),
+    ],
+)
+def test_examples_in_one_row(document: dict[str, Any], place: str, tmp_path: Path) -> None:
+    """Results of EvalPlus, and the n best answers to SQuAD's questions."""
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps(document))
+    with pytest.raises(InputError, match="is unclear") as caught:
+        trackperm.compare(path, path)
+    said = f"{place} holds a value for each of 9 examples, such as `HumanEval/0`: write a row for each"
+    assert str(caught.value.hint).startswith(said)
 
 
 def test_columns_without_fields() -> None:

@@ -89,6 +89,11 @@ SAMPLES: dict[str, tuple[Maker, str]] = {
     "jsonl of one line": (lines(ROWS[0]), "jsonl"),
     "json": (document(ROWS), "json"),
     "json of nested objects": (document([{"doc_id": 1, "results": {"results": []}}]), "json"),
+    "json of objects by id": (document({f"q{i}": row for i, row in enumerate(ROWS)}), "json-object"),
+    "json of columns by row": (
+        document({name: {str(i): row[name] for i, row in enumerate(ROWS)} for name in ROWS[0]}),
+        "json-object",
+    ),
     "log_table": (document(SPLIT), "log-table"),
     "parquet": (parquet(TABLE), "parquet"),
     "folder of parquet": (parquet_parts(TABLE), "parquet-parts"),
@@ -228,3 +233,21 @@ def test_a_folder_makes_no_format_raise(tmp_path: Path) -> None:
 def test_names_are_unique() -> None:
     names = [source.name for source in sources()]
     assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize(
+    ("data", "way"),
+    [
+        ("id,score\n1,2\n".encode("utf-16"), "convert it by `iconv -f UTF-16 -t UTF-8`"),
+        (archive(**{"xl/workbook.xml": "x"}), "save its sheet as `CSV UTF-8`, or by `pl.read_excel("),
+        (archive(readme="x"), "known formats: "),
+        (b"PK\x03\x04 and no more", "known formats: "),
+    ],
+    ids=("utf-16", "workbook", "other archive", "no archive"),
+)
+def test_a_file_of_a_spreadsheet_has_a_way_on(data: bytes, way: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.xlsx"
+    path.write_bytes(data)
+    with pytest.raises(SourceError, match="is not in a known format") as caught:
+        read_examples(path)
+    assert way in str(caught.value.hint)

@@ -64,6 +64,8 @@ class Testable:
         If there is no command, a column of words as ``COLUMN=VALUE``.
     classes : tuple
         The two labels of which one is :data:`CLASS` in the command.
+    has_examples : bool
+        Whether the rows may be examples; if not, `default` says what they are.
     """
 
     default: str
@@ -72,9 +74,13 @@ class Testable:
     is_of_systems: bool = False
     verdict: str | None = None
     classes: tuple[object, ...] = ()
+    has_examples: bool = True
 
     def lines(self) -> Iterator[str]:
         """Yield the lines that say so."""
+        if not self.has_examples:
+            yield f"cannot be compared as it is: {self.default}"
+            return
         yield f"by default: {self.default.removesuffix(' (by default)')}"
         if self.statistics:
             yield f"can be tested: {', '.join(self.statistics)}"
@@ -98,7 +104,10 @@ class Testable:
 def testable(run: str, data: RunData, columns: Sequence[Column], options: Sequence[str]) -> Testable:
     """Find the built-in statistics by which the run can be compared with itself."""
     from trackperm.statistic import builtin_names, load_statistic
+    from trackperm.tables.row_meaning import why_no_examples
 
+    if (reason := why_no_examples([data.table])) is not None:
+        return Testable(reason, (), (), has_examples=False)
     candidates, whole = candidates_of(columns, len(data.table)), data.table
     data = replace(data, table=data.table.head(_TRIED).loaded())
     finds_ids = _finds_ids(data)
@@ -125,7 +134,7 @@ def testable(run: str, data: RunData, columns: Sequence[Column], options: Sequen
         plain = next((way for name in names if (way := ways.get(name))), None)
         if plain is None:
             return Testable(default, tuple(found), (), verdict=next(iter(verdicts), None))
-    plain = plain if finds_ids else _with_repeats(plain, whole, ids)
+    plain = plain if _are_ids_clear(whole) else _with_repeats(plain, whole, ids)
     classes = _open_classes(plain, data.table, candidates["label"])
     if classes:
         plain = [f"positive={CLASS}" if word.startswith("positive=") else word for word in plain]
@@ -143,16 +152,30 @@ def _open_classes(words: Sequence[str], table: ExampleTable, labels: Sequence[st
     return tuple(table.frame.get_column(label).to_polars().drop_nulls().unique().sort())
 
 
-def _with_repeats(words: Sequence[str], table: ExampleTable, ids: Mapping[str, str]) -> list[str]:
-    """Take the rows of an id that repeats together, in place of a pairing by position or by other ids."""
-    from trackperm.pairing.repeated_rows import repeated_rows
+def _are_ids_clear(table: ExampleTable) -> bool:
+    """Whether a comparison finds the column of ids by itself, and their rows are different or numbered."""
+    from trackperm.comparison.question import columns_of_examples
 
-    repeated = repeated_rows([table])
-    if repeated is None:
+    id_, attempts = columns_of_examples([table])
+    try:
+        return bool(attempts) or (id_ in table.columns and not table.repeats([id_]))
+    except TrackpermError:
+        return True
+
+
+def _with_repeats(words: Sequence[str], table: ExampleTable, ids: Mapping[str, str]) -> list[str]:
+    """Name the ids of examples with several rows, or two columns, in place of positions or other ids."""
+    from trackperm.pairing.repeated_rows import joint_id, repeated_rows
+
+    joint, repeated = joint_id([table]), repeated_rows([table])
+    if joint is not None:
+        options = ["--id", ",".join(joint)]
+    elif repeated is not None:
+        options = ["--id", repeated.column, "--repeats", repeated.rule]
+    else:
         return [*words]
     replaced = ("--by-position", "--id", *ids.values())
-    others = (word for word in words if word not in replaced)
-    return [*others, "--id", repeated.column, "--repeats", repeated.rule]
+    return [*(word for word in words if word not in replaced), *options]
 
 
 def _has_other_question(data: RunData, candidates: Mapping[str, Sequence[str]]) -> bool:
@@ -177,12 +200,16 @@ def _has_other_question(data: RunData, candidates: Mapping[str, Sequence[str]]) 
 
 
 def _verdicts(table: ExampleTable, candidates: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return ``COLUMN=VALUE`` for each column of words that holds neither predictions nor labels."""
-    from trackperm.comparison.share_of_value import option_of_column
+    """Return ``COLUMN=VALUE`` for each column of words that holds neither predictions nor labels.
+
+    The likeliest is the first.
+    """
+    from trackperm.comparison.share_of_value import likely_option, option_of_column
 
     outputs = {*candidates["prediction"], *candidates["label"]}
-    found = (option_of_column([table], name) for name in table.columns if name not in outputs)
-    return [option for option in found if option is not None]
+    names = [name for name in table.columns if name not in outputs]
+    found = (likely_option([table], names), *(option_of_column([table], name) for name in names))
+    return list(dict.fromkeys(option for option in found if option is not None))
 
 
 def _metric(

@@ -54,8 +54,8 @@ def compare_statistics(
         try:
             found.append(compared(baseline, candidate, statistic))
         except InputError as error:
-            if statistic.chosen and len(statistics) > 1:
-                alone = f"`--metric {statistics[0].columns.get('score', 'NAME')}` compares one metric only."
+            if statistic.chosen and len(statistics) > 1 and "score" in statistics[0].columns:
+                alone = f"`--metric {statistics[0].columns['score']}` compares one metric only."
                 error.hint = f"{error.hint} {alone}" if error.hint else alone
             raise
         for part, first, second in slices_of(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -21,6 +21,7 @@ from trackperm.statistic import Statistic, read_statistic
 from trackperm.statistic.direction import direction_word, lower_is_better_by_name, word_of_value
 from trackperm.statistic.document import dump
 from trackperm.statistic.expressions.tree import Literal, written
+from trackperm.tables.column_names import names_categories
 from trackperm.tables.column_types import FIRST_ROWS, LISTS, ColumnType
 from trackperm.tables.table import ExampleTable, have
 
@@ -32,6 +33,9 @@ _MOST_WORDS = 20
 
 _LONGEST_WORD = 30
 """Most characters of a verdict that is suggested."""
+
+_ANSWERS = re.compile("answer|output|response|solution|completion|prediction", re.IGNORECASE)
+"""Parts of names of columns of answers, whose values are no verdicts even if there are few."""
 
 _TRUTHS = ({"true", "false"}, {"yes", "no"})
 
@@ -169,23 +173,50 @@ def option_of_column(tables: Sequence[ExampleTable], column: str) -> str | None:
     """Return a value to count in a column of few different words, such as verdicts, as ``COLUMN=VALUE``.
 
     The value is a good one that all runs have, or else the placeholder ``VALUE``; None if there are no such
-    words.
+    words, or each run has one in all rows, as its name.
     """
     try:
         found = [values_of(table.head(FIRST_ROWS), column).counts for table in tables]
     except InputTypeError:
         return None
-    counts = Counter(found[0])
-    for each in found[1:]:
-        counts.update(each)
+    counts = _summed(found)
     few = 2 <= len(counts) <= _MOST_WORDS and 2 * len(counts) * len(found) <= counts.total()
     if not few or not all(isinstance(word, str) and len(word) <= _LONGEST_WORD for word in counts):
         return None
-    if not any(letter.isalpha() for word in counts for letter in word):
+    if all(len(each) < 2 for each in found) or not any(
+        letter.isalpha() for word in counts for letter in word
+    ):
         return None
-    words = (word for word, _ in counts.most_common() if all(word in each for each in found))
-    good = next((word for word in words if word_of_value(word) == "good"), PLACEHOLDER)
-    return f"{column}={good}"
+    words = [word for word, _ in counts.most_common() if all(word in each for each in found)]
+    good = next((word for word in words if word_of_value(word) == "good"), None)
+    if good is None and direction_word(column) is None and not lower_is_better_by_name(column):
+        good = next((word for word in words if word_of_value(word) == "true"), None)
+    return f"{column}={PLACEHOLDER if good is None else good}"
+
+
+def likely_option(tables: Sequence[ExampleTable], columns: Iterable[str]) -> str | None:
+    """Return the option of the column that most likely has verdicts; None if none of `columns` has them.
+
+    Verdicts differ between the runs, and one of their values is good. A column with the name of a category
+    and the same values in all runs has none, nor has one with the name of answers and no good value.
+    """
+    likely = []
+    for column in columns:
+        if (option := option_of_column(tables, column)) is None:
+            continue
+        found = [values_of(table.head(FIRST_ROWS), column).counts for table in tables]
+        is_equal = len(found) > 1 and all(each == found[0] for each in found)
+        is_open = option.endswith(f"={PLACEHOLDER}")
+        if not (is_equal and names_categories(column)) and not (is_open and _ANSWERS.search(column)):
+            likely.append((is_equal, is_open, option))
+    return min(likely, key=lambda each: each[:2])[2] if likely else None
+
+
+def _summed(found: Iterable[Mapping[Any, int]]) -> Counter[Any]:
+    counts = Counter[Any]()
+    for each in found:
+        counts.update(each)
+    return counts
 
 
 def true_of_column(tables: Sequence[ExampleTable], column: str) -> str | None:

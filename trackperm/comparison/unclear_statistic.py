@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 
-from trackperm.comparison.share_of_value import PLACEHOLDER, option_of_column
+from trackperm.comparison.share_of_value import likely_option
 from trackperm.errors import InputError
 from trackperm.messages import listed
 from trackperm.tables.column_names import (
@@ -20,7 +20,9 @@ from trackperm.tables.column_names import (
     names_id,
 )
 from trackperm.tables.column_types import is_number
+from trackperm.tables.first_line import example_as_header
 from trackperm.tables.nested_fields import known_fields
+from trackperm.tables.row_meaning import why_no_examples
 from trackperm.tables.table import ExampleTable, shared_columns
 
 ROLES = {"prediction": PREDICTIONS, "label": LABELS}
@@ -47,23 +49,27 @@ def unclear_statistic(
         Column of predictions and of labels; None if it is unclear.
     """
     runs = listed(dict.fromkeys(table.origin for table in tables[:2]))
-    ways, nested = _ways(tables, scores, roles), known_fields(tables[0])
-    return InputError(
-        f"the statistic of {runs} is unclear: {found or _columns_of(tables)}",
-        hint=ways if nested is None else f"{nested}; or {ways}",
-    )
+    if (reason := why_no_examples(tables) or example_as_header(tables)) is not None:
+        hint = f"{reason}."
+    else:
+        ways, nested = _ways(tables, scores, roles), known_fields(tables[0])
+        hint = ways if nested is None else f"{nested}; or {ways}"
+    return InputError(f"the statistic of {runs} is unclear: {found or _columns_of(tables)}", hint=hint)
 
 
 def _ways(tables: Sequence[ExampleTable], scores: Sequence[str], roles: Mapping[str, str | None]) -> str:
     """Build the hint that explains how to name a statistic or columns."""
     numbers = scores or [name for name in shared_columns(tables) if is_number(name, tables)]
     others = (*IDS, *PREDICTIONS, *LABELS)
-    numbers = [name for name in numbers if name not in others and not ATTEMPT.fullmatch(name)]
+    numbers = [
+        name for name in numbers if name not in others and not names_id(name) and not ATTEMPT.fullmatch(name)
+    ]
     metric = f" ({listed(numbers)})" if numbers else ""
-    names = [name for name in shared_columns(tables) if name not in (*others, *CLUSTERS)]
-    verdicts = [option for name in names if (option := option_of_column(tables, name)) is not None]
-    verdict = shlex.quote(min(verdicts, key=lambda option: option.endswith(f"={PLACEHOLDER}"), default=""))
-    value = f", a good value whose share is compared by `--metric {verdict}`" if verdicts else ""
+    names = [
+        name for name in shared_columns(tables) if name not in (*others, *CLUSTERS) and not names_id(name)
+    ]
+    verdict = likely_option(tables, names)
+    value = f", a good value whose share is compared by `--metric {shlex.quote(verdict)}`" if verdict else ""
     unclear = [role for role, column in roles.items() if column is None]
     options = [option for role in unclear for option in _of_role(tables, role)]
     named = f"name the columns of accuracy by {' and '.join(options)}, " if options else ""
@@ -84,6 +90,8 @@ def _of_role(tables: Sequence[ExampleTable], role: str) -> list[str]:
     found = _with_role(tables, role)
     if len(tables) != 2 or not found or any(len(names) > 1 for names in found.values()):
         return [f"`--{role} COLUMN`"]
+    if len(found) == 2 and found[0] == found[1]:
+        return [f"`--{role} {found[0][0]}`"]
     options = []
     for place, side in enumerate(("baseline", "candidate")):
         names = found.get(place) or _other_texts(tables[place], tables[1 - place])
@@ -95,9 +103,11 @@ def _of_role(tables: Sequence[ExampleTable], role: str) -> list[str]:
 
 
 def _with_role(tables: Sequence[ExampleTable], role: str) -> dict[int, list[str]]:
-    """Return the columns with a usual name of the role, by the place of each run that has any."""
-    usual = dict.fromkeys((role, *ROLES[role]))
-    found = {place: [name for name in usual if name in table.columns] for place, table in enumerate(tables)}
+    """Return the columns with a usual name of the role in any case, by the place of each run that has any."""
+    usual = {role, *ROLES[role]}
+    found = {
+        place: [name for name in table.columns if name.lower() in usual] for place, table in enumerate(tables)
+    }
     return {place: names for place, names in found.items() if names}
 
 

@@ -11,8 +11,9 @@ import polars as pl
 from trackperm.choices import Missing, RepeatsInSpec
 from trackperm.errors import InputError, InputTypeError, PairingError
 from trackperm.messages import listed
+from trackperm.pairing.id_hint import id_hint
 from trackperm.pairing.object_columns import require_no_objects
-from trackperm.pairing.repeated_rows import repeated_rows, share_values
+from trackperm.pairing.repeated_rows import share_values
 from trackperm.pairing.report import OUTCOMES
 from trackperm.pairing.text_columns import text_columns
 from trackperm.statistic import Statistic
@@ -299,14 +300,19 @@ def _lacking(
     }
     is_one_id = len(ids) == 1 and len(lacking.get(ids[0], tables)) == 1
     lacks_id = any(name in lacking for name in ids)
-    repeated = repeated_rows(tables) if lacks_id else None
-    if lacks_id and not is_one_id and repeated is None:
+    of_id = id_hint(tables) if lacks_id else None
+    if lacks_id and not is_one_id and of_id is None:
         options.append(f"`--id {','.join(guesses.get(name, name) for name in ids)}`")
+    is_in_none = [name for name in lacking if roles[name] == "label" and len(lacking[name]) == len(tables)]
+    label = next((name for name in is_in_none if guesses[name] == "NAME"), None)
+    others = {name for table in tables for name in table.columns if name not in (*needed, *table.identity)}
     for name, guess in guesses.items():
         role = roles[name]
-        if role == "id" and (not is_one_id or repeated is not None):
+        if role == "id" and (not is_one_id or of_id is not None):
             continue
         lackers = lacking[name]
+        if name == label and not others:
+            continue
         if len(lackers) == 1 and role not in statistic.names_by_class:
             side = "baseline" if lackers[0] is tables[0] else "candidate"
             options.append(f"`--{side}-column {role}={guess}`")
@@ -316,10 +322,13 @@ def _lacking(
             )
     named = ", ".join(options) + (" names the column" if len(options) == 1 else " name the columns")
     parts = [named] if options else []
-    if repeated is not None:
-        parts.append(repeated.hint)
+    if of_id is not None:
+        parts.append(of_id)
     elif lacks_id:
         parts.append("`--by-position` pairs rows in their order")
+    if label is not None:
+        such_as = ", such as SQuAD's `dev-v2.0.json`" if "squad_em" in tables[0].statistics else ""
+        parts.append(f"`--labels FILE` reads the reference answers from a file of their own{such_as}")
     nested = [said for lackers in lacking.values() if (said := named_fields(lackers[0], lacking))]
     hint = "; ".join((*nested[:1], *parts))
     for name in lacking:

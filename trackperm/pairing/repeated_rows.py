@@ -1,22 +1,37 @@
-"""Columns of ids or inputs with several rows of each value, such as attempts at an example, for hints."""
+"""Columns of ids for hints: one with several rows of each value, or two that identify the rows."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
 import polars as pl
 
 from trackperm.errors import InputTypeError
-from trackperm.tables.column_names import INPUTS, names_examples
+from trackperm.tables.column_names import (
+    INPUTS,
+    LABELS,
+    PERHAPS_ATTEMPT,
+    PREDICTIONS,
+    names_examples,
+    names_parts,
+)
+from trackperm.tables.column_types import is_number
 from trackperm.tables.lazy_table import COUNT
-from trackperm.tables.table import ExampleTable
+from trackperm.tables.named_frame import named_frame
+from trackperm.tables.table import ExampleTable, have, shared_columns
 
 FEWEST = 5
 """Fewest values of such a column: one with fewer is rather a template or a category."""
 
 MOST = 100_000
-"""Most values that are counted: a bound on the time of an error message."""
+"""Most values that are counted, and rows that are compared: a bound on the time of an error message."""
+
+_MOST_CONDITIONS = 20
+"""Most values of a column that names the conditions of an example, such as languages."""
+
+_SAME_IN_EXAMPLE = (*INPUTS, *LABELS, "answer")
+"""Columns that have one value in all attempts at an example."""
 
 
 class RepeatedRows(NamedTuple):
@@ -38,12 +53,48 @@ class RepeatedRows(NamedTuple):
 
 
 def repeated_rows(tables: Sequence[ExampleTable], *first: str) -> RepeatedRows | None:
-    """Find a column with at least two rows of each value in every run; None if no column has.
+    """Find a column with at least two rows of each value in every run, as of attempts at an example.
 
-    The columns `first` are tried before those with the name of an id or an input. Values may have different
-    numbers of rows in the runs; then the rule is their mean.
+    None if no column has them, or the rows of one value are no attempts: their labels or inputs differ, or a
+    column of text names what each of them is, such as a language. The columns `first` are tried before those
+    with the name of an id or an input. Values may have different numbers of rows in the runs; then the rule
+    is their mean.
     """
-    shared = [name for name in tables[0].columns if all(name in table.columns for table in tables)]
+    return next((each for each in _repeated(tables, first) if _are_attempts(tables, each.column)), None)
+
+
+def joint_id(tables: Sequence[ExampleTable], *first: str) -> tuple[str, str] | None:
+    """Find two columns that identify the rows of each run together, as where ids restart in every subject.
+
+    The second is one of which :func:`repeated_rows` reads several rows, and the first names the part of the
+    data set. None without such columns, and if the rows of one id have one label or input in all parts.
+    """
+    for repeated in _repeated(tables, first):
+        id_ = repeated.column
+        if _same_in_example(tables, id_):
+            continue
+        for part in shared_columns(tables):
+            if part != id_ and names_parts(part) and _identify(tables, (part, id_)):
+                return part, id_
+    return None
+
+
+def unnamed_id(tables: Sequence[ExampleTable]) -> str | None:
+    """Find the first column of files without a name for it, such as an index of pandas, if it has ids."""
+    name = tables[0].columns[0] if tables[0].columns else ""
+    if name not in ("column_1", "Unnamed: 0", "") or not have(tables, [name]):
+        return None
+    counts = [_counted(table, name) for table in tables]
+    values = [{*each} for each in counts if each is not None]
+    are_ids = len(values) == len(tables) and all(
+        len(each) == len(table) for each, table in zip(values, tables, strict=True)
+    )
+    are_shared = are_ids and 2 * len(set.intersection(*values)) > min(map(len, values))
+    return name if are_shared else None
+
+
+def _repeated(tables: Sequence[ExampleTable], first: Sequence[str]) -> Iterator[RepeatedRows]:
+    shared = shared_columns(tables)
     known = [name for name in shared if names_examples(name)] + [name for name in INPUTS if name in shared]
     for name in dict.fromkeys((*(name for name in first if name in shared), *known)):
         counts = [_counted(table, name) for table in tables]
@@ -54,8 +105,62 @@ def repeated_rows(tables: Sequence[ExampleTable], *first: str) -> RepeatedRows |
         if len(rows[0]) < FEWEST or min(numbers) < 2:
             continue
         is_equal = all(each == rows[0] for each in rows)
-        return RepeatedRows(name, "sum" if is_equal else "mean", (min(numbers), max(numbers)))
-    return None
+        yield RepeatedRows(name, "sum" if is_equal else "mean", (min(numbers), max(numbers)))
+
+
+def _are_attempts(tables: Sequence[ExampleTable], id_: str) -> bool:
+    """Whether nothing says that the rows of one id are something else than attempts at one example."""
+    is_same = _same_in_example(tables, id_)
+    others = (name for name in shared_columns(tables) if name != id_ and not (is_same and names_parts(name)))
+    return is_same is not False and not any(_names_conditions(tables, id_, name) for name in others)
+
+
+def _same_in_example(tables: Sequence[ExampleTable], id_: str) -> bool | None:
+    """Whether labels and inputs are the same in all rows of an id; None if no run has such columns."""
+    names = [name for name in _SAME_IN_EXAMPLE if name != id_ and have(tables, [name])]
+    frames = [
+        frame for name in names for table in tables if (frame := _values(table, (id_, name))) is not None
+    ]
+    return all(frame.unique().height == frame[id_].n_unique() for frame in frames) if frames else None
+
+
+def _names_conditions(tables: Sequence[ExampleTable], id_: str, name: str) -> bool:
+    """Whether a column of text has the same few values in the rows of every id, each in one row."""
+    if (
+        name in (*PREDICTIONS, *_SAME_IN_EXAMPLE)
+        or PERHAPS_ATTEMPT.fullmatch(name)
+        or is_number(name, tables)
+    ):
+        return False
+    for table in tables:
+        frame = _values(table, (id_, name))
+        if frame is None or frame.is_duplicated().any():
+            return False
+        n_values = frame[name].n_unique()
+        if not 2 <= n_values <= _MOST_CONDITIONS or frame.height != n_values * frame[id_].n_unique():
+            return False
+    return True
+
+
+def _identify(tables: Sequence[ExampleTable], names: Sequence[str]) -> bool:
+    """Whether columns together have another value in each row of a run, and the runs share these."""
+    frames = [_values(table, names) for table in tables]
+    found = [frame for frame in frames if frame is not None and not frame.is_duplicated().any()]
+    return len(found) == len(tables) and all(
+        2 * found[0].join(other, on=list(names), how="semi").height > found[0].height for other in found[1:]
+    )
+
+
+def _values(table: ExampleTable, names: Sequence[str]) -> pl.DataFrame | None:
+    """Return columns of the first rows as text; None if they cannot be read."""
+    head = table.head(MOST)
+    try:
+        columns = [head.polars_column(name) for name in names]
+    except InputTypeError:
+        return None
+    if any(column.dtype.is_nested() or column.dtype == pl.Object for column in columns):
+        return None
+    return named_frame([column.cast(pl.String) for column in columns])
 
 
 def share_values(tables: Sequence[ExampleTable], name: str) -> bool:

@@ -32,6 +32,12 @@ SCORES = (
 )
 """Usual names of columns that can only be the score of an example."""
 
+METRIC_NAMES = (
+    "metric", "metrics", "metric_name", "measure", "evaluator", "evaluator_name", "scorer", "scorer_name",
+    "criterion", "annotation_name",
+)
+"""Usual names of columns that name the metric of a score, where each has a row of its own."""
+
 IDS = (
     "id", "ids", "example_id", "question_id", "qid", "doc_id", "sample_id", "task_id", "uid", "idx",
     "index",
@@ -71,6 +77,12 @@ CATEGORIES = frozenset((
     "country", "region", "gender", "license", "status",
 ))
 """Words in names of columns that sort examples by kind or answer; another test set has the same values."""
+
+_PARTS = frozenset((
+    "language", "lang", "locale", "category", "subcategory", "subject", "level", "split", "subset",
+    "partition", "task", "subtask", "domain", "dataset", "benchmark", "section",
+))
+"""Words in names of columns whose values are parts of a data set, in each of which ids may start anew."""
 # fmt: on
 
 ATTEMPT = re.compile(
@@ -118,6 +130,12 @@ def names_examples(name: str) -> bool:
 def names_categories(name: str) -> bool:
     """Whether the name of a column means a category: ``language``, ``question_type``."""
     return not names_clusters(name) and any(word in CATEGORIES for word in _words(name))
+
+
+def names_parts(name: str) -> bool:
+    """Whether the name of a column means a part of a data set: ``subject``, ``task_name``; no id."""
+    words = _words(name)
+    return bool(words) and not names_id(name) and any(word in _PARTS for word in words)
 
 
 def _words(name: str) -> list[str]:

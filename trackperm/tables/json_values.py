@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -19,6 +19,7 @@ from trackperm.tables.named_frame import named_frame
 from trackperm.tables.table import ExampleTable
 
 _NAMES = {bool: "booleans", int: "integers", float: "decimals", str: "text", list: "lists", dict: "objects"}
+_MOST_COLUMNS = 20  # an object with more members that have digits has ids, and is not a row of a table
 _LARGEST_EXACT = 2**53 - 1
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -56,6 +57,16 @@ def member(value: object, *path: str) -> Any:
 def has_members(value: object, *names: str) -> bool:
     """Whether a value is an object with members of all these names."""
     return isinstance(value, dict) and value.keys() >= set(names)
+
+
+def are_ids(names: Collection[str]) -> bool:
+    """Whether the names of the members of an object are ids of examples, and not names of columns.
+
+    All have a digit, and there are many of them or they differ in their numbers alone, as ``q1`` and ``q2``.
+    """
+    if len(names) < 2 or not all(any(map(str.isdigit, name)) for name in names):
+        return False
+    return len(names) > _MOST_COLUMNS or len({re.sub("[0-9]+", "0", name) for name in names}) == 1
 
 
 def whole_number(value: object) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from functools import cache
 from importlib.metadata import entry_points
 
@@ -16,6 +17,7 @@ from trackperm.tables.formats.headerless import HEADERLESS
 from trackperm.tables.formats.helm import HELM
 from trackperm.tables.formats.inspect import INSPECT_LOG
 from trackperm.tables.formats.json_lines import JSON_LINES
+from trackperm.tables.formats.json_object import JSON_OBJECT
 from trackperm.tables.formats.json_records import JSON_RECORDS
 from trackperm.tables.formats.junit import JUNIT
 from trackperm.tables.formats.lighteval import LIGHTEVAL
@@ -30,10 +32,14 @@ from trackperm.tables.formats.swe_bench import SWE_BENCH
 from trackperm.tables.formats.trec import TREC
 from trackperm.tables.formats.wandb_table import WANDB_TABLE
 from trackperm.tables.json_values import parsed
+from trackperm.tables.polars_code import text_of
 from trackperm.tables.source import Source, SourceFile
 from trackperm.tables.wandb.run_folder import wandb_run
 
 GROUP = "trackperm.sources"
+
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+"""First bytes of text in UTF-16."""
 
 
 @cache
@@ -73,12 +79,33 @@ def detect_format(file: SourceFile) -> Source:
         raise SourceError(f"`{file.origin}` is blank")
     raise SourceError(
         f"`{file.origin}` is not in a known format{_what_it_is(file)}",
-        hint=f"known formats: {', '.join(dict.fromkeys(source.title for source in sources()))}.",
+        hint=_way_on(file)
+        or f"known formats: {', '.join(dict.fromkeys(source.title for source in sources()))}.",
     )
 
 
+def _way_on(file: SourceFile) -> str | None:
+    """Say how files of spreadsheets become text in UTF-8; None for other files."""
+    if file.head.startswith(_UTF_16):
+        return "save it as UTF-8, in Excel as `CSV UTF-8`, or convert it by `iconv -f UTF-16 -t UTF-8`."
+    if _is_workbook(file):
+        code = f"pl.read_excel({text_of(file.origin)}).write_csv({text_of('run.csv')})"
+        return f"it is a workbook of Excel: save its sheet as `CSV UTF-8`, or by `{code}` of polars."
+    return None
+
+
+def _is_workbook(file: SourceFile) -> bool:
+    if not file.head.startswith(b"PK"):
+        return False
+    try:
+        with zipfile.ZipFile(file.path) as archive:
+            return any(name.startswith("xl/") for name in archive.namelist())
+    except zipfile.BadZipFile:
+        return False
+
+
 def _what_it_is(file: SourceFile) -> str:
-    if file.head.startswith((b"\xff\xfe", b"\xfe\xff")):
+    if file.head.startswith(_UTF_16):
         return ": it is UTF-16 text; expected UTF-8"
     if not file.is_json:
         return ""
@@ -119,6 +146,7 @@ _OWN = (
     LM_EVAL_OUTPUT,
     LOG_TABLE,
     JSON_RECORDS,
+    JSON_OBJECT,
     JSON_LINES,
     HEADERLESS,
     DELIMITED,

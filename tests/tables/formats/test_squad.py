@@ -241,3 +241,12 @@ class TestPublished:
                 writer.writerows(kept)
         files = [tmp_path / file.name for file in self.FILES]
         check_reference(identifier, *files, *self.COLUMNS, "-s", "token_f1", "--missing", "drop")
+
+
+def test_predictions_alone_need_a_file_of_answers(tmp_path: Path) -> None:
+    path = tmp_path / "predictions.json"
+    path.write_text(json.dumps({f"{i:024x}": "Rome" for i in range(30)}))
+    with pytest.raises(InputError, match="lacks `label`") as caught:
+        compared(path, path)
+    hint = "`--labels FILE` reads the reference answers from a file of their own, such as SQuAD's"
+    assert caught.value.hint == f"{hint} `dev-v2.0.json`."

@@ -125,3 +125,13 @@ def test_without_the_library(run: Path, gold: Path, monkeypatch: Any) -> None:
     with pytest.raises(MissingDependencyError, match="ir_measures") as caught:
         read_examples(run, part="AP", references=References(gold))
     assert "trackperm[trec]" in str(caught.value.hint)
+
+
+def test_judgements_of_beir(run: Path, gold: Path, tmp_path: Path) -> None:
+    rows = [line.split() for line in QRELS.splitlines()]
+    beir = tmp_path / "test.tsv"
+    beir.write_text(
+        "query-id\tcorpus-id\tscore\n" + "".join("\t".join((q, d, r)) + "\n" for q, _, d, r in rows)
+    )
+    tables = [read_examples(run, part="AP", references=References(path)) for path in (gold, beir)]
+    assert tables[0].frame.to_dict(as_series=False) == tables[1].frame.to_dict(as_series=False)

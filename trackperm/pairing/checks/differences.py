@@ -17,6 +17,7 @@ from trackperm.errors import DisjointError, PairingError
 from trackperm.messages import amount, side_by_side
 from trackperm.pairing.columns import PairedColumns
 from trackperm.pairing.engines.base import Engine
+from trackperm.pairing.id_hint import id_hint
 from trackperm.pairing.joined import KEY, MATCHED, SIDES, JoinedRows, KeyedRun, of
 from trackperm.pairing.repeated_rows import repeated_rows
 from trackperm.pairing.report import OUTCOMES, ExampleCounts
@@ -219,19 +220,26 @@ def require_unique_ids(runs: Sequence[RunDifferences], id_: str, tables: Sequenc
         if run.repeated.n
     ]
     if messages:
-        repeated = repeated_rows(tables, id_)
-        ways = (
-            "`--id NAME` names another column, `--id NAME,NAME` names several columns that identify an"
-            " example together."
-            if repeated is None
-            else f"{repeated.hint}, as attempts should be. Where they are different examples,"
-            " `--id NAME,NAME` names columns that identify an example together."
+        raise PairingError("\n\n".join(messages), hint=f"each example has one row. {_ways(tables, id_)}")
+
+
+def _ways(tables: Sequence[ExampleTable], id_: str) -> str:
+    """Return sentences about the ways on from rows that share their id."""
+    hint, repeated = id_hint(tables, id_), repeated_rows(tables, id_)
+    twice = (
+        "MLflow's `log_table` appends to an existing table, so a table that was logged twice has every row"
+    )
+    if hint is None:
+        return (
+            f"{twice} twice. `--id NAME` names another column, `--id NAME,NAME` names several columns that"
+            " identify an example together."
         )
-        raise PairingError(
-            "\n\n".join(messages),
-            hint="each example has one row. MLflow's `log_table` appends to an existing table, so a table"
-            f" that was logged twice has every row twice. {ways}",
-        )
+    if repeated is None or hint != repeated.hint:
+        return f"{hint[0].upper()}{hint[1:]}."
+    return (
+        f"{twice} twice. {hint}, as attempts should be. Where they are different examples, `--id NAME,NAME`"
+        " names columns that identify an example together."
+    )
 
 
 def require_distinct_ids(engine: Engine, run: KeyedRun, id_: str) -> None:

@@ -84,7 +84,8 @@ def _places(file: SourceFile, sentences: list[list[_Line]], width: int) -> dict[
                 f"`{file.origin}` has tags of the same types in columns {width - 1} and {width}"
                 f" (such as `{min(types[0] & types[1])}`)",
                 hint=f"`{file.origin}::{width - 1},{width}` reads labels from column {width - 1} and"
-                f" predictions from column {width}; `{file.origin}::{width}` reads predictions alone.",
+                f" predictions from column {width}; `{file.origin}::{width}` reads"
+                " predictions alone, for labels from `--labels FILE`.",
             )
         return {"prediction": width - 1}
     chosen = file.part.split(",")

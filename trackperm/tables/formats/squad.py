@@ -8,11 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 from trackperm.errors import SourceError
-from trackperm.tables.json_values import has_members, member, table
+from trackperm.tables.json_values import are_ids, has_members, member, table
 from trackperm.tables.source import Source, SourceFile
 from trackperm.tables.table import ExampleTable
 
-_MOST_COLUMNS = 20  # an object with more texts is a mapping of ids, not a row of a table
 _HINT = 'SQuAD is {"data": [{"paragraphs": [{"qas": [{"id": ..., "question": ..., "answers": [...]}]}]}]}.'
 
 
@@ -81,18 +80,13 @@ def _is_questions(file: SourceFile) -> bool:
 
 
 def _is_predictions(file: SourceFile) -> bool:
-    """Return whether all members are texts and all names are ids.
-
-    Ids are those of SQuAD, have one shape, or are too many to be names of columns.
-    """
+    """Return whether all members are texts and all names are ids, as of SQuAD or of any data set."""
     answers = file.document
-    if not isinstance(answers, dict) or not all(isinstance(text, str) for text in answers.values()):
+    if not isinstance(answers, dict) or not answers:
         return False
-    if not answers or not all(any(map(str.isdigit, name)) for name in answers):
+    if not all(isinstance(text, str) for text in answers.values()):
         return False
-    shapes = {re.sub("[0-9]+", "0", name) for name in answers}
-    is_hash = all(re.fullmatch("[0-9a-f]{24}(_[0-9]+)?", name) for name in answers)
-    return is_hash or (len(answers) > 1 and len(shapes) == 1) or len(answers) > _MOST_COLUMNS
+    return are_ids(answers) or all(re.fullmatch("[0-9a-f]{24}(_[0-9]+)?", name) for name in answers)
 
 
 SQUAD = Source("squad", "SQuAD's questions and answers", _is_questions, read_questions)

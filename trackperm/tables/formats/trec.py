@@ -17,6 +17,7 @@ from trackperm.tables.table import ExampleTable
 _COMMON = ("AP", "nDCG@10", "P@10", "RR", "R@1000")
 _RUN_HINT = "a line of a run is `query Q0 document rank score name`."
 _RELEVANCE = re.compile(r"-?[0-9]{1,9}")
+_BEIR = ["query-id", "corpus-id", "score"]  # the header of judgements in BEIR, which have three columns
 _QRELS_HINT = "a line of qrels is `query 0 document relevance`."
 
 
@@ -92,7 +93,11 @@ def _run(file: SourceFile) -> dict[str, dict[str, float]]:
 
 def _qrels(file: SourceFile) -> dict[str, dict[str, int]]:
     qrels: dict[str, dict[str, int]] = {}
-    for where, (query, _, document, relevance) in _lines(file, 4, _QRELS_HINT):
+    is_beir = file.first_line.split() == _BEIR
+    for where, fields in _lines(file, 3 if is_beir else 4, _QRELS_HINT):
+        if fields == _BEIR:
+            continue
+        query, document, relevance = fields[0], *fields[-2:]
         if not _RELEVANCE.fullmatch(relevance):
             raise SourceError(f"{where}: {relevance!r} is not a degree of relevance", hint=_QRELS_HINT)
         if document in qrels.setdefault(query, {}):

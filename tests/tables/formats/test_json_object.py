@@ -1,0 +1,71 @@
+"""JSON objects with an object for each example or column, against pandas; other objects are one row."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import trackperm
+from trackperm.errors import SourceError
+from trackperm.tables import read_examples
+
+ROWS = [{"id": f"q{i}", "prediction": "ab"[i % 2], "label": "a", "score": i / 8} for i in range(30)]
+MEASURES = {f"q{i}": {"map": i / 30, "ndcg_cut_10": (i % 4) / 4} for i in range(30)}
+
+
+def written(folder: Path, value: object) -> Path:
+    path = folder / "run.json"
+    path.write_text(value if isinstance(value, str) else json.dumps(value))
+    return path
+
+
+def columns(path: Path) -> dict[str, list[Any]]:
+    table = read_examples(path)
+    return {name: table.frame[name].to_list() for name in table.columns}
+
+
+@pytest.mark.parametrize("orient", ["index", "columns"])
+def test_pandas(orient: Any, tmp_path: Path) -> None:
+    path = written(tmp_path, pd.DataFrame(ROWS).to_json(orient=orient))
+    keys = {"key": [str(i) for i in range(30)]}
+    assert columns(path) == {**keys, **{name: [row[name] for row in ROWS] for name in ROWS[0]}}
+    without = written(tmp_path, pd.DataFrame(ROWS).drop(columns="id").to_json(orient=orient))
+    assert columns(without)["id"] == keys["key"]
+
+
+def test_measures_of_queries(tmp_path: Path) -> None:
+    path = written(tmp_path, MEASURES)
+    assert columns(path)["ndcg_cut_10"] == [row["ndcg_cut_10"] for row in MEASURES.values()]
+    assert trackperm.compare(path, path, metric="map").n_examples == 30
+
+
+def test_predictions_by_number(tmp_path: Path) -> None:
+    answers = {str(i): {"origin_prompt": f"Q{i}", "prediction": "A", "gold": "AB"[i % 2]} for i in range(12)}
+    found = trackperm.compare(path := written(tmp_path, answers), path)
+    assert (found.statistic.name, found.n_examples) == ("accuracy", 12)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"q1": {"map": 1}},
+        {"q1": {"map": 1}, "q2": {"ndcg": 1}},
+        {"q1": {"map": 1}, "q2": 3},
+        {"q1": {}, "q2": {}},
+        {"train": {"loss": 1}, "test": {"loss": 2}},
+        {"precision": {"class_0": 1, "class_1": 0}, "recall": {"class_0": 1, "class_1": 0}},
+    ],
+)
+def test_other_objects_are_one_row(value: dict[str, Any], tmp_path: Path) -> None:
+    assert len(read_examples(path := written(tmp_path, value))) == 1
+    assert read_examples(path).columns == list(value)
+
+
+def test_ids_that_have_no_column(tmp_path: Path) -> None:
+    path = written(tmp_path, {f"q{i}": {"id": i, "key": i} for i in range(3)})
+    with pytest.raises(SourceError, match="with members `id` and `key`"):
+        read_examples(path)

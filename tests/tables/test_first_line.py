@@ -1,0 +1,56 @@
+"""First lines that were read as headers but are examples: the error says so, and how to name the columns."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import trackperm
+from trackperm.errors import InputError, SourceError
+from trackperm.tables import read_examples
+
+LOOKS = "looks like an example and not like a header: write "
+
+
+@pytest.mark.parametrize(
+    ("line", "way"),
+    [
+        ("map\tq{i}\t0.4{i}", "the names of the columns above it, such as `id` and `score`"),
+        ("q{i},nDCG@10,-.5", "the names of the columns above it, such as `id` and `score`"),
+        ("the cat sat on a mat {i}", "the name of the column above it, such as `prediction`"),
+        ("spk0-utt{i} the cat sat", "a tab after each id, and the names `id` and `prediction` above them"),
+    ],
+)
+def test_files_without_a_header(line: str, way: str, tmp_path: Path) -> None:
+    path = tmp_path / "run.txt"
+    path.write_text("".join(f"{line.format(i=i)}\n" for i in range(30)))
+    with pytest.raises(InputError, match="is unclear") as caught:
+        trackperm.compare(path, path)
+    assert str(caught.value.hint).startswith(f"the first line of `{path}` {LOOKS}{way}")
+
+
+@pytest.mark.parametrize("header", ["x,y,0", "first word,the name of a column,c"])
+def test_headers(header: str, tmp_path: Path) -> None:
+    path = tmp_path / "run.csv"
+    path.write_text(f"{header}\n" + "a,b,c\n" * 30)
+    with pytest.raises(InputError, match="is unclear") as caught:
+        trackperm.compare(path, path)
+    assert LOOKS not in str(caught.value.hint)
+
+
+def test_the_separator_that_excel_reads(tmp_path: Path) -> None:
+    path = tmp_path / "run.csv"
+    path.write_text("sep=;\nid;score\n" + "".join(f"{i};0.{i}\n" for i in range(30)))
+    with pytest.raises(InputError) as caught:
+        trackperm.compare(path, path)
+    assert caught.value.hint == f"remove the first line of `{path}`, which tells Excel the separator."
+
+
+def test_lines_of_another_length(tmp_path: Path) -> None:
+    """COMET prints the score of the system in a last line of its own."""
+    path = tmp_path / "run.txt"
+    path.write_text("id\tsegment\tscore\n" + "a\tb\t0.5\n" * 30 + "a\tscore: 0.5\n")
+    with pytest.raises(SourceError, match="line 32: 2 fields under a header of 3") as caught:
+        read_examples(path)
+    assert "remove lines that are no rows, such as a total at the end" in str(caught.value.hint)

@@ -1,0 +1,102 @@
+"""Rows that are not examples: errors and `inspect` say what they are, and name no column of ids."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from support.command_line import invoke
+
+import trackperm
+from trackperm.errors import InputError
+from trackperm.tables import read_examples
+from trackperm.tables.row_meaning import why_no_examples
+from trackperm.tables.table import ExampleTable
+
+TENTHS = [i / 10 for i in range(10)]
+PAIRS = [f"q{i // 2}" for i in range(10)]
+IN_TURN = [i % 2 for i in range(10)]
+METRICS = [("em", "ter")[i] for i in IN_TURN]
+
+NO_EXAMPLES: dict[str, tuple[dict[str, list[Any]], str]] = {
+    "cross_validate": (
+        {"": [*range(10)], "fit_time": TENTHS, "score_time": TENTHS, "test_accuracy": TENTHS},
+        "rows with `fit_time` and `score_time` are folds of a cross-validation",
+    ),
+    "keras": (
+        {"epoch": [*range(10)], "accuracy": TENTHS, "loss": TENTHS},
+        "`epoch` numbers the rows of a training",
+    ),
+    "history": (
+        {"_step": [*range(10)], "score": TENTHS},
+        "`_step` numbers the rows of a training",
+    ),
+    "long": (
+        {"example_id": PAIRS, "metric": METRICS, "score": TENTHS},
+        "rows have values of several metrics, which `metric` names (`em`, `ter`)",
+    ),
+    "ir_measures": (
+        {"query_id": PAIRS, "measure": METRICS, "value": TENTHS},
+        "rows have values of several metrics, which `measure` names (`em`, `ter`)",
+    ),
+    "pyterrier": (
+        {"qid": PAIRS, "docno": [f"d{i}" for i in range(10)], "rank": IN_TURN, "score": TENTHS},
+        "rows are documents, `docno`, that were retrieved for a `qid`",
+    ),
+    "coco": (
+        {"image_id": PAIRS, "bbox": ["[1, 2, 3, 4]"] * 10, "score": TENTHS},
+        "rows are boxes, by `bbox`, and their scores are the confidence of a detector",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", NO_EXAMPLES)
+def test_rows_that_are_not_examples(kind: str, tmp_path: Path) -> None:
+    columns, reason = NO_EXAMPLES[kind]
+    path = tmp_path / "run.csv"
+    pl.DataFrame(columns).write_csv(path)
+    with pytest.raises(InputError) as caught:
+        trackperm.compare(path, path)
+    hint = str(caught.value.hint)
+    assert hint.startswith(reason)
+    assert not {"--id", "--by-position", "--repeats"} & {*re.findall("--[a-z-]+", hint)}
+    found = invoke("inspect", str(path))
+    assert f"cannot be compared as it is: {reason}" in found
+    assert "trackperm compare" not in found
+
+
+def test_the_line_keeps_the_rows_of_one_metric(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    pl.DataFrame(NO_EXAMPLES["long"][0]).with_columns(code=pl.lit("007")).write_csv("run.csv")
+    reason = why_no_examples([read_examples(Path("run.csv"))])
+    code = re.search("`(pl[.].*)` of polars", str(reason))
+    assert code is not None
+    eval(code[1], {"pl": pl})
+    kept = read_examples(Path("one_metric.csv"))
+    assert len(kept) == 5
+    assert kept.polars_column("code")[0] == "007"
+    assert why_no_examples([kept]) is None
+
+
+@pytest.mark.parametrize(
+    ("columns", "why"),
+    [
+        ({"id": PAIRS, "epoch": IN_TURN, "score": TENTHS}, "epochs of an example"),
+        ({"step": [*range(10)], "prediction": PAIRS, "label": PAIRS}, "predictions, which examples have"),
+        ({"step": [*range(10)]}, "no measurement"),
+        ({"doc": [i // 2 for i in range(10)], "epoch": IN_TURN, "score": TENTHS}, "epochs that repeat"),
+        ({"step": [*range(10)], "comment": PAIRS}, "text"),
+        ({"id": PAIRS, "metric": ["em"] * 10, "score": TENTHS}, "one metric"),
+        ({"id": PAIRS, "metric": [f"m{i}" for i in range(10)], "score": TENTHS}, "one row of each"),
+        ({"id": PAIRS, "metric": IN_TURN, "score": TENTHS}, "numbers"),
+        ({"id": PAIRS, "metric": [[name] for name in METRICS], "score": TENTHS}, "lists"),
+        ({"doc_id": [*range(10)], "score": TENTHS}, "no query"),
+        ({"id": PAIRS, "bbox": PAIRS, "iou": TENTHS}, "no confidence"),
+    ],
+)
+def test_rows_that_may_be_examples(columns: Any, why: str) -> None:
+    table = ExampleTable.from_native(pl.DataFrame(columns), "run")
+    assert why_no_examples([table, table]) is None, why

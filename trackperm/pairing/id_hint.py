@@ -1,0 +1,32 @@
+"""Hint that tells which columns identify the examples of runs, or why their rows are not examples."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from trackperm.pairing.repeated_rows import joint_id, repeated_rows, unnamed_id
+from trackperm.tables.row_meaning import why_no_examples
+from trackperm.tables.table import ExampleTable
+
+
+def id_hint(tables: Sequence[ExampleTable], *first: str) -> str | None:
+    """Return the hint, without a full stop; None if no column is clear.
+
+    The columns `first` are tried before others.
+    """
+    if (reason := why_no_examples(tables)) is not None:
+        return reason
+    if (joint := joint_id(tables, *first)) is not None:
+        names = ",".join(joint)
+        return (
+            f"`{joint[1]}` has several rows of each value, as ids do that start anew in each `{joint[0]}`:"
+            f" `--id {names}` identifies the examples by both columns"
+        )
+    if (repeated := repeated_rows(tables, *first)) is not None:
+        return repeated.hint
+    if (unnamed := unnamed_id(tables)) is not None:
+        return (
+            f"`--id {unnamed}` names the first column, which has no name in the file and a value of its own"
+            " in each row, as an index of pandas or R has"
+        )
+    return None

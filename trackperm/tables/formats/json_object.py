@@ -1,0 +1,56 @@
+"""JSON documents that are one object with an object for each example, by its id, or for each column.
+
+Such files are the predictions of OpenCompass, the measures of pytrec_eval and what ``DataFrame.to_json`` of
+pandas writes, with ``orient="index"`` and by default.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trackperm.errors import SourceError
+from trackperm.tables.json_values import are_ids, member_names, table
+from trackperm.tables.source import Source, SourceFile
+from trackperm.tables.table import ExampleTable
+
+
+def read_json_object(file: SourceFile) -> ExampleTable:
+    """Read an object of objects, which are the rows, or the columns with a value for each row.
+
+    The names of the rows are the column ``id``, or ``key`` if the rows have an ``id`` of their own. Raise
+    SourceError if they have members of both names.
+    """
+    document = file.document if are_ids(file.document) else _transposed(file.document)
+    ids, rows = list(document), list(document.values())
+    names = member_names(rows, file.origin)
+    name = next((name for name in ("id", "key") if name not in names), None)
+    if name is None:
+        raise SourceError(
+            f"`{file.origin}` has an object for each example, with members `id` and `key`, so that its names"
+            " have no column",
+            hint="rename one of these members.",
+        )
+    columns: dict[str, list[Any]] = {name: ids, **{each: [row.get(each) for row in rows] for each in names}}
+    return table(columns, lambda index: f"member {ids[index]}", file.origin)
+
+
+def _recognises(file: SourceFile) -> bool:
+    """Return whether all members are objects with the same members, and the names of rows are ids.
+
+    Rows in columns have integers for names, as in pandas.
+    """
+    rows = file.document
+    if not isinstance(rows, dict) or len(rows) < 2 or not all(isinstance(row, dict) for row in rows.values()):
+        return False
+    members = [row.keys() for row in rows.values()]
+    if not members[0] or any(each != members[0] for each in members):
+        return False
+    return are_ids(rows) or (are_ids(members[0]) and all(map(str.isdecimal, members[0])))
+
+
+def _transposed(columns: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    ids = next(iter(columns.values()))
+    return {id_: {name: column[id_] for name, column in columns.items()} for id_ in ids}
+
+
+JSON_OBJECT = Source("json-object", "JSON object of objects", _recognises, read_json_object)

@@ -1,0 +1,35 @@
+"""Line of polars that reads a file, changes its rows or columns and writes a new file, for messages."""
+
+from __future__ import annotations
+
+import json
+
+_READERS = {
+    ".jsonl": ("read_ndjson", "write_ndjson", ""),
+    ".ndjson": ("read_ndjson", "write_ndjson", ""),
+    ".json": ("read_json", "write_json", ""),
+    ".parquet": ("read_parquet", "write_parquet", ""),
+    ".csv": ("read_csv", "write_csv", ""),
+    ".tsv": ("read_csv", "write_csv", ', separator="\\t"'),
+}
+"""Functions of polars that read and write a file, and options of both, by its ending."""
+
+
+def rewriting(origin: str, change: str, name: str, *, reads_all: bool = False) -> str:
+    """Return code that writes the file `origin`, after `change`, as `name` with the same ending.
+
+    `reads_all` infers the types of JSON Lines from all lines; values of CSV stay text as they are. Without a
+    known ending the code is that of a data frame.
+    """
+    for ending, (read, write, options) in _READERS.items():
+        if origin.endswith(ending):
+            whole = ", infer_schema_length=None" if reads_all and read == "read_ndjson" else ""
+            whole = ", infer_schema=False" if read == "read_csv" else whole
+            target = text_of(f"{name}{ending}")
+            return f"pl.{read}({text_of(origin)}{options}{whole}).{change}.{write}({target}{options})"
+    return f"frame.{change}"
+
+
+def text_of(value: str) -> str:
+    """Return a text as code."""
+    return json.dumps(value, ensure_ascii=False)
