@@ -51,7 +51,7 @@ FORMS = [
     ("`--set k=5`", '`parameters={"k": 5}`', "`parameters: {k: 5}`", "`Parameters: k=5`"),
     ("`--set \"positive='1'\"`", '`parameters={"positive": "1"}`', None, None),
     ("`--set positive=true`", '`parameters={"positive": True}`', None, None),
-    ("`--slice lang`", '`slices=["lang"]`', "`slices: lang`", "`--slice lang`"),
+    ("`--slice lang`", '`slices=["lang"]`', "`slices: lang`", "`trackperm compare --slice lang`"),
     ("`--by-position`", "`by_position=True`", "`--by-position`", "`--by-position`"),
     ("`--tag-runs`", "`tag_runs=True`", "`tag_runs: true`", "`--tag-runs`"),
     ("`--artifact 'a b'`", '`artifact="a b"`', None, None),

@@ -81,6 +81,10 @@ LABELS = {
 """Labels of the fields of pages, by option."""
 
 
+WITHOUT_FIELD = ("samples", "slice")
+"""Options of ``trackperm compare`` in notes that pages have no field for: there, notes name the command."""
+
+
 def rewritten(text: str, write: Callable[[str, str | None], str | None]) -> str:
     """Rewrite the options in `text`, which are in backticks and have the form of the command line.
 
@@ -142,6 +146,8 @@ def _call(command: re.Match[str]) -> str:
 
 
 def _field(name: str, value: str | None) -> str | None:
+    if name in WITHOUT_FIELD:
+        return f"trackperm compare --{name}{f' {value}' if value else ''}"
     if name not in LABELS or value is None:
         return LABELS.get(name)
     return f"{LABELS[name]}: {f'{name}={value}' if name in COLUMNS else value}"

@@ -18,7 +18,7 @@ class Presenter(Protocol):
     """Functions that show one kind of result."""
 
     def text(self, result: Any) -> str:
-        """Return the lines that the command line prints."""
+        """Return the lines that the command line prints, with options as arguments of Python."""
 
     def markdown(self, result: Any) -> str:
         """Return Markdown in which names cannot act as markup."""

@@ -144,8 +144,8 @@ def test_options_reach_the_test(folder: Path):
         return result.stdout.splitlines()[1]
 
     assert verdict("--alpha", "0.001").endswith("≈ undecided")
-    assert verdict("--alternative", "greater").startswith("p = 0.00167  exact, greater")
-    assert verdict("--alternative", "less").startswith("p = 0.999  exact, less")
+    assert verdict("--alternative", "greater").startswith("p = 0.00167  exact, one-sided (greater)")
+    assert verdict("--alternative", "less").startswith("p = 0.999  exact, one-sided (less)")
     assert verdict("--method", "lattice") == PRINTED.splitlines()[1]
     assert verdict("--memory", "1MiB") == PRINTED.splitlines()[1]
 

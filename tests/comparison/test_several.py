@@ -17,6 +17,7 @@ from trackperm.exact.multiplicity import ADJUSTMENTS, adjust
 from trackperm.ledger.comparison_publication import evidence, publication
 from trackperm.ledger.verification.recomputation import verify_files, verify_from_runs
 from trackperm.report import description, text, view
+from trackperm.report.headline import headline
 from trackperm.statistic import Statistic, load_statistic
 
 ERRORS = "name: errors\ngreater_is_better: false\ncounts: {n: prediction != label}\nscore: n\n"
@@ -82,7 +83,7 @@ def test_uncorrected_results_are_labelled_everywhere(sliced: Statistic) -> None:
     english = found[2]
     assert (english.verdict, english.corrected, english.n_uncorrected) == ("worse", None, 4)
     assert "(uncorrected: one of 4 tests)" in text.lines(english)[1]
-    assert "uncorrected: one of 4 tests" in text.headline(english)
+    assert "uncorrected: one of 4 tests" in headline(english)
     assert "uncorrected: one of 4 tests" in description.markdown(english)
     assert "without correction, although it is one of 4 tests" in description.markdown(english)
     assert ("correction", "none", "uncorrected: one of 4 tests") in view.facts(english)

@@ -31,6 +31,17 @@ def test_missing_predictions_are_noted_once_for_each_run() -> None:
         ]
 
 
+def test_notes_name_the_command_that_has_the_option() -> None:
+    """Regression: leaderboards have no option `--slice`."""
+    parts = pl.Series("split", ["train"] * 10 + ["test"] * 30)
+    board = trackperm.leaderboard(
+        {name: run(range(i)).with_columns(parts) for i, name in enumerate("ab")}, "accuracy", missing="wrong"
+    )
+    notes = [note for note in board.notes if "split" in note]
+    assert notes
+    assert all(note.endswith("; `trackperm compare --slice split` compares each part") for note in notes)
+
+
 def test_one_note_on_labels() -> None:
     """Regression: a second note said that neither run had any."""
     none = {name: run(range(0), label=False, score=i) for i, name in enumerate("abc")}

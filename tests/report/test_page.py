@@ -201,6 +201,31 @@ def test_nothing_is_cut_at_any_width(tmp_path):
                 page.close()
 
 
+HEIGHTS = """(cells) => [...document.querySelectorAll(cells)].map((cell) => {
+  const range = document.createRange();
+  range.selectNodeContents(cell);
+  return range.getBoundingClientRect().height;
+})"""
+
+
+@pytest.mark.slow
+def test_ids_and_verdicts_stay_whole_on_paper():
+    """Regression: beside long texts, ids had a digit per line, and verdicts were apart from their markers."""
+    texts = [text[:300] for text in noisy_words(10)]
+    runs = [
+        pl.DataFrame({"id": range(100_000, 100_010), "prediction": own, "label": texts})
+        for own in ([f"{each} more" for each in texts], texts)
+    ]
+    with chromium() as started:
+        page = started.new_page(viewport={"width": 718, "height": 1000})
+        page.emulate_media(media="print")
+        page.set_content(trackperm.report.html(trackperm.compare(*runs, "accuracy")))
+        heights = page.evaluate(HEIGHTS, "td.number, td.better")
+        assert len(heights) == 20
+        assert max(heights) < 1.6 * min(heights)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 718
+
+
 @pytest.mark.parametrize(
     ("scores", "shown"),
     [

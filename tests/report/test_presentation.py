@@ -190,3 +190,15 @@ def test_a_notebook_keeps_its_styles_and_reads_well_in_both_themes(ground, ink):
                 assert box["width"] <= width
                 assert page.evaluate("document.documentElement.scrollWidth") <= 1280
         page.close()
+
+
+def test_notes_name_arguments_in_python() -> None:
+    """Regression: `print(comparison)` said `--slice`, which is an option of the command line."""
+    parts = pl.Series("split", ["train", "test"] * 12)
+    comparison = trackperm.compare(
+        answers([True] * 24).with_columns(parts),
+        answers([False] * 9 + [True] * 15).with_columns(parts),
+        "accuracy",
+    )
+    for shown in (str(comparison), comparison._repr_html_().replace("&#34;", '"')):
+        assert '`slices=["split"]` compares each part' in shown

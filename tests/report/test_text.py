@@ -17,6 +17,7 @@ from trackperm.comparison.corrections import corrected
 from trackperm.exact.result import format_log10_pvalue
 from trackperm.ledger.run_texts import comparison_cell, comparison_name
 from trackperm.report import description, text, view
+from trackperm.report.headline import headline
 from trackperm.report.numbers import format_number
 from trackperm.report.plain_words import plain_words
 
@@ -170,18 +171,18 @@ def test_without_a_margin_or_an_interval_there_is_no_power_of_equivalence():
 
 def test_the_p_of_an_equivalence_is_that_of_the_equivalence():
     comparison = accuracy(8, 7, both=385, margin=0.03)
-    assert text.headline(comparison) == (
+    assert headline(comparison) == (
         "candidate and baseline are equivalent within 0.03 by accuracy (p = 0.00849 for equivalence)"
     )
     assert text.lines(comparison)[1].endswith("≡ equivalent within 0.03 (p = 0.00849); the sign is undecided")
     assert "| equivalence | p = 0.00849 |" in description.markdown(comparison)
     both = accuracy(20, 4, both=376, margin=0.1)
-    assert text.headline(both).startswith("candidate is better than baseline by accuracy (p = 0.00154), and ")
-    assert text.headline(both).endswith("equivalent within 0.1 (p = 3.5e-05 for equivalence)")
+    assert headline(both).startswith("candidate is better than baseline by accuracy (p = 0.00154), and ")
+    assert headline(both).endswith("equivalent within 0.1 (p = 3.5e-05 for equivalence)")
     several = trackperm.compare(
         answers([False] * 2 + [True] * 98), answers([True] * 100), ["accuracy", "error_rate"], margin=0.2
     )
-    assert ", uncorrected for equivalence)" in text.headline(several[0])
+    assert ", uncorrected for equivalence)" in headline(several[0])
 
 
 def test_monte_carlo_is_labelled_everywhere():
@@ -189,7 +190,7 @@ def test_monte_carlo_is_labelled_everywhere():
     (first,) = [line for line in text.lines(comparison) if line.startswith("p ≈ ")]
     assert "exact" not in first
     assert any(line.startswith("Monte Carlo: 999 random swaps (seed 0), ") for line in text.lines(comparison))
-    assert text.headline(comparison).endswith(f"(p ≈ {comparison.format_pvalue()}, Monte Carlo)")
+    assert headline(comparison).endswith(f"(p ≈ {comparison.format_pvalue()}, Monte Carlo)")
     assert f"p ≈ {comparison.format_pvalue()}" in repr(comparison)
     assert "≈" in comparison._repr_html_()
     assert "Monte Carlo of 999 swaps" in comparison._repr_html_()
@@ -214,7 +215,7 @@ def test_tilted_sampling_is_labelled_everywhere():
     assert any(line.startswith("tilted sampling: 20,000 swaps with ") for line in lines)
     assert any("no exact engine fits" in line for line in lines)
     assert not any("no verdict possible" in line for line in lines)
-    assert text.headline(comparison).endswith(f"(p ≤ {shown}, tilted sampling)")
+    assert headline(comparison).endswith(f"(p ≤ {shown}, tilted sampling)")
     assert comparison_cell(comparison).endswith(f" ▲ p≤{comparison.format_pvalue(2)}")
     assert f"p ≤ {shown}" in repr(comparison)
     assert "valid (tilted sampling, 20,000 draws)" in comparison._repr_html_()
@@ -256,7 +257,7 @@ def test_certified_ends_are_labelled_everywhere():
         line.startswith("certified ends: a weighted sum differs from the statistic by at most 0.0")
         for line in lines
     )
-    assert text.headline(comparison).endswith(f"(p ≤ {shown}, certified upper end)")
+    assert headline(comparison).endswith(f"(p ≤ {shown}, certified upper end)")
     assert comparison_cell(comparison).endswith(f" ▲ p≤{comparison.format_pvalue(2)}")
     assert comparison_name(comparison).endswith(f", p ≤ {comparison.format_pvalue(2)}")
     assert f"p ≤ {shown}" in repr(comparison)
@@ -440,10 +441,10 @@ def test_runs_of_one_name_are_called_by_their_references_or_roles() -> None:
     comparison = accuracy(20, 4)
     same = replace(comparison.baseline_data, name="preds")
     comparison = replace(comparison, baseline_data=same, candidate_data=replace(same, name="preds"))
-    assert text.headline(comparison).startswith("the candidate is better than the baseline by accuracy")
+    assert headline(comparison).startswith("the candidate is better than the baseline by accuracy")
     other = replace(same, table=replace(same.table, origin="B/preds.csv"))
     found = replace(comparison, candidate_data=other)
-    assert text.headline(found).startswith("B/preds.csv is better than baseline by accuracy")
+    assert headline(found).startswith("B/preds.csv is better than baseline by accuracy")
 
 
 def test_an_interval_beside_a_correction_says_to_which_p_value_it_belongs() -> None:

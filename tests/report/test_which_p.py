@@ -83,6 +83,9 @@ def test_a_one_sided_test_shows_one_side(alternative: Any, mid_p: bool, statisti
             assert (0.0 not in interval) == (comparison.verdict != "undecided")
         for place, said in enumerate(everything(comparison)):
             assert "one-sided 95% CI" in said
+            assert f", one-sided ({alternative})" in said
+            assert place == 0 or ", one-sided)" in said
+            assert place == 0 or "differences in the other direction do not count" in said
             assert "one-sided: p is valid only if" in said.replace("One-sided: p", "one-sided: p")
             assert "was chosen before the results were seen" in said
             if comparison.verdict == "undecided" and place > 0:

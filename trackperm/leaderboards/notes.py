@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 
 from trackperm.exact.intervals import Interval
 from trackperm.leaderboards.paired_runs import Entry, PairedRuns
@@ -31,16 +32,26 @@ def notes_of(paired: PairedRuns, intervals: Mapping[str, Interval | str]) -> lis
     notes += other_spellings([entry.data.table for entry in paired.entries], paired.statistic)
     levels = dict.fromkeys(entry.pairing.report.asymptotic for entry in others)
     notes += [f"asymptotic: {level}" for level in levels if level is not None]
-    return [*notes, *_refusals({run: why for run, why in intervals.items() if isinstance(why, str)})]
+    notes += _refusals({run: why for run, why in intervals.items() if isinstance(why, str)})
+    return _with_names(notes, paired.entries)
 
 
 def _of_pairing(entry: Entry, reference: str) -> list[str]:
     """Return the notes of a pairing that name its two runs; others than those on labels and missing ones."""
     return [
-        note.replace("the baseline", f"`{reference}`").replace("the candidate", f"`{entry.data.name}`")
+        note.replace("the baseline", f"`{reference}`")
+        .replace("the candidate", f"`{entry.data.name}`")
+        .replace("`--slice ", "`trackperm compare --slice ")  # leaderboards have no such option
         for note in entry.pairing.report.notes
         if counted_as_wrong(note) is None and not note.startswith(_LABELS)
     ]
+
+
+def _with_names(notes: Iterable[str], entries: Iterable[Entry]) -> list[str]:
+    """Return notes with the runs called as in the table, not by references such as ``mlflow:RUN_ID``."""
+    names = {entry.data.table.origin: entry.data.name for entry in entries}
+    called = re.compile(f"`({'|'.join(map(re.escape, names))})`")
+    return [called.sub(lambda found: f"`{names[found[1]]}`", note) for note in notes]
 
 
 def _on_labels(others: list[Entry]) -> list[str]:

@@ -9,15 +9,15 @@ from trackperm.comparison import Comparison
 from trackperm.comparison.verdict import Conclusion
 from trackperm.exact.result import EXACT_WITHIN
 from trackperm.leaderboards import Leaderboard, Pair
+from trackperm.report.fitting_names import fitting_names, shorten_in_the_middle
 from trackperm.report.leaderboard import cells
 from trackperm.report.numbers import format_difference, format_number
-from trackperm.report.text import equivalence, one_sided_claim, pvalue_name, score_digits
+from trackperm.report.text import equivalence, one_sided_claim, one_sided_word, pvalue_name, score_digits
 
 _LONGEST = 128
 """Characters of a name that W&B stores; MLflow stores 250."""
 
 _STATISTIC = 32
-_LEAST = 16  # characters that remain of a run's name
 
 _WORDS = {"MC": "Monte Carlo"}
 _NOT_SHOWN = "is not shown to be"
@@ -78,9 +78,9 @@ def comparison_name(comparison: Comparison) -> str:
         shown = f", {equivalence(comparison).replace(' = ', ' ')}"
     if verdict.depends_on_missing:
         shown = ": it depends on missing predictions"
-    rest = f"{within} in {_in_the_middle(_plain(comparison.title), _STATISTIC)}{shown}"
+    rest = f"{within} in {shorten_in_the_middle(_plain(comparison.title), _STATISTIC)}{shown}"
     names = [_plain(name) for name in (comparison.candidate_name, comparison.baseline_name)]
-    candidate, baseline = _fitting(names, _LONGEST - len(f" {verb} {rest}"))
+    candidate, baseline = fitting_names(names, _LONGEST - len(f" {verb} {rest}"))
     return f"{candidate} {verb} {baseline}{rest}"
 
 
@@ -121,15 +121,12 @@ def leaderboard_cell(board: Leaderboard, score: float, pair: Pair) -> str:
         adjusted = f"{'=' if pair.test.error_bound <= EXACT_WITHIN else '≤'}{adjusted}"
     name = _name(board.statistic.name, is_lower_better=not board.statistic.greater_is_better)
     shown = format_number(score, extra=cells.score_digits(board))
-    return f"{name} {shown} {pair.marker} adj. p{adjusted}{_side(pair.test.alternative)}"
+    found = [name, shown, pair.marker, f"adj. p{adjusted}", one_sided_word(pair.test.alternative)]
+    return " ".join(filter(None, found))
 
 
 def _name(statistic: str, *, is_lower_better: bool) -> str:
-    return f"{_in_the_middle(statistic, _STATISTIC)}{' ↓' * is_lower_better}"
-
-
-def _side(alternative: str) -> str:
-    return "" if alternative == "two-sided" else " one-sided"
+    return f"{shorten_in_the_middle(statistic, _STATISTIC)}{' ↓' * is_lower_better}"
 
 
 def _pvalue(comparison: Comparison) -> _PValue:
@@ -148,7 +145,7 @@ def _pvalue(comparison: Comparison) -> _PValue:
         f"±{100.0 * test.error_bound:.2g}%": not is_drawn
         and not is_bound
         and EXACT_WITHIN < test.error_bound < math.inf,
-        _side(test.alternative).strip(): test.alternative != "two-sided",
+        one_sided_word(test.alternative): test.alternative != "two-sided",
         "mid-p": corrected is not None and test.mid_p,
         "asymptotic": comparison.pairing.asymptotic is not None,
         "uncorrected": comparison.n_uncorrected is not None,
@@ -160,19 +157,3 @@ def _pvalue(comparison: Comparison) -> _PValue:
 def _plain(text: str) -> str:
     """Return a name on one line, without characters that change how the rest is shown."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split()) or "unnamed"
-
-
-def _fitting(names: list[str], room: int) -> list[str]:
-    """Cut two names so that both fit into `room` characters; a short one leaves its room to the other."""
-    first, second = map(len, names)
-    half = max(room // 2, _LEAST)
-    limits = (max(half, room - second), max(half, room - first))
-    return [_in_the_middle(name, limit) for name, limit in zip(names, limits, strict=True)]
-
-
-def _in_the_middle(text: str, limit: int) -> str:
-    """Cut `text` to at most `limit` characters; names that share a beginning differ at their ends."""
-    if len(text) <= limit:
-        return text
-    tail = (limit - 1) // 2
-    return f"{text[: limit - 1 - tail]}…{text[-tail:]}"

@@ -9,6 +9,7 @@ from trackperm.comparison import Comparison
 from trackperm.exact import PermutationTest
 from trackperm.exact.intervals import Interval
 from trackperm.report import text
+from trackperm.report.headline import headline
 from trackperm.report.plain_words import plain_words
 from trackperm.report.text_bar import text_bar
 
@@ -21,10 +22,11 @@ def markdown(comparison: Comparison, remarks: Sequence[str] = ()) -> str:
 
     Names in it cannot act as Markdown.
     """
+    side = text.sides(comparison.test.alternative)
     table = [
         (
             f"{text.pvalue_name(comparison.test)}-value",
-            f"{text.bare_pvalue(comparison)} ({text.how_certain(comparison)}, {comparison.test.alternative})",
+            f"{text.bare_pvalue(comparison)} ({text.how_certain(comparison)}, {side})",
         ),
         ("equivalence", text.equivalence(comparison)),
         ("correction", text.correction(comparison)),
@@ -35,7 +37,7 @@ def markdown(comparison: Comparison, remarks: Sequence[str] = ()) -> str:
     ]
     bullets = [_sentence(text.shorten(note, _PROSE_LIMIT)) for note in (*text.notes(comparison), *remarks)]
     parts = [
-        f"**{comparison.marker} {text.escape_markdown(text.headline(comparison))}**",
+        f"**{comparison.marker} {text.escape_markdown(headline(comparison))}**",
         lead(comparison),
         "\n".join(
             [

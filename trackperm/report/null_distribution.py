@@ -47,7 +47,7 @@ def null_drawing(comparison: Comparison, *, narrow: bool = False) -> str:
     width = NARROW if narrow else WIDTH
     label = (
         f"Null distribution of the statistic {text.shorten(comparison.statistic.name, 40)}, observed"
-        f" {format_difference(comparison.test.observed)}, {text.pvalue(comparison)}"
+        f" {format_difference(comparison.test.observed)}, {text.pvalue_with_side(comparison)}"
     )
     return drawing.svg(width, HEIGHT, label, null_parts(comparison, width))
 

@@ -1,9 +1,10 @@
-"""Verdict as a picture: headline, plain words, effect bar and null distribution, as SVG and PNG."""
+"""Verdict as a picture: headline, plain words, caveats, effect bar and null distribution, as SVG and PNG."""
 
 from __future__ import annotations
 
 import re
 import textwrap
+from collections.abc import Iterator
 
 from trackperm.comparison import Comparison
 from trackperm.errors import CapacityError
@@ -11,11 +12,22 @@ from trackperm.report import drawing, rasterised, text
 from trackperm.report.drawing import SOFT, TEXT, words_at
 from trackperm.report.effect_bar import HEIGHT as BAR_HEIGHT
 from trackperm.report.effect_bar import WIDTH, bar_parts, label
+from trackperm.report.headline import headline
 from trackperm.report.null_distribution import HEIGHT as NULL_HEIGHT
 from trackperm.report.null_distribution import null_parts, why_not_drawn
 from trackperm.report.plain_words import plain_words
 
-_MARGIN, _HEADLINE, _WORDS = 24, 20, 14  # units; sizes of texts
+_MARGIN, _HEADLINE, _WORDS, _SMALL = 24, 20, 14, 12  # units; sizes of texts
+
+_IN_HEADLINE = 230
+"""Characters of the headline, so that it has at most four lines."""
+
+_MOST_CAVEATS = 6
+"""Caveats of a picture; the page has all of them."""
+
+_IN_CAVEAT = 420
+"""Characters of a caveat, which are three or four lines."""
+
 _POWER = re.compile(r"10([⁰¹²³⁴⁵⁶⁷⁸⁹]+)")
 _DIGITS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
 
@@ -27,10 +39,7 @@ def picture(comparison: Comparison) -> str:
     """
     parts: list[str] = []
     top = float(_MARGIN)
-    for words, size, style in (
-        (text.headline(comparison), _HEADLINE, {"fill": TEXT, "font_weight": 700}),
-        (plain_words(comparison), _WORDS, {"fill": SOFT}),
-    ):
+    for words, size, style in _texts(comparison):
         columns = int(1.1 * WIDTH / drawing.width_of("x", size))
         indent = 26 if size == _HEADLINE else 0
         for i, line in enumerate(textwrap.wrap(words, columns, max_lines=4, placeholder="…")):
@@ -39,7 +48,7 @@ def picture(comparison: Comparison) -> str:
                 ink = drawing.VERDICTS[comparison.verdict]
                 parts.append(words_at(_MARGIN, top, comparison.marker, font_size=size, fill=ink))
             parts.append(_raised(words_at(_MARGIN + indent, top, line, font_size=size, **style), size))
-        top += 8
+        top += 4 if size == _SMALL else 8
     sections = [(bar_parts(comparison, WIDTH), BAR_HEIGHT)]
     try:
         sections.append((null_parts(comparison, WIDTH), NULL_HEIGHT))
@@ -52,8 +61,20 @@ def picture(comparison: Comparison) -> str:
         top += height
     width, height = WIDTH + 2 * _MARGIN, round(top + _MARGIN / 2)
     ground = f'<rect width="{width}" height="{height}" fill="#ffffff"/>'
-    title = f"{text.headline(comparison)}: {label(comparison)}"
+    title = f"{headline(comparison)}: {label(comparison)}"
     return drawing.with_fixed_inks(drawing.svg(width, height, title, ground + "".join(parts)))
+
+
+def _texts(comparison: Comparison) -> Iterator[tuple[str, int, dict[str, str | int]]]:
+    """Yield texts with their sizes and styles: a picture is passed on without the page that it is from."""
+    yield headline(comparison, _IN_HEADLINE), _HEADLINE, {"fill": TEXT, "font_weight": 700}
+    yield plain_words(comparison), _WORDS, {"fill": SOFT}
+    caveats = text.cautions(comparison)
+    for caveat in caveats[:_MOST_CAVEATS]:
+        yield text.shorten(caveat, _IN_CAVEAT), _SMALL, {"fill": TEXT}
+    if len(caveats) > _MOST_CAVEATS:
+        yield f"and {len(caveats) - _MOST_CAVEATS} more caveats", _SMALL, {"fill": TEXT}
+    yield f"scope: {text.SCOPE}", _SMALL, {"fill": SOFT}
 
 
 def _raised(element: str, size: float) -> str:

@@ -84,10 +84,11 @@ def _chance(comparison: Comparison) -> str:
     if text.is_range(comparison):
         far = f"in the less extreme case, {far}"
     often = how_often(test.log10_pvalue, is_bound=test.relation == "≤")
+    other = "" if test.alternative == "two-sided" else "; differences in the other direction do not count"
     half = ", with equal differences counted half" if test.mid_p else ""
     n_tests = None if comparison.corrected is None else comparison.corrected.n_tests
     before = f", before the correction for {n_tests} tests" if n_tests else ""
-    return f"If the two runs were interchangeable, {far} would come up {often}{half}{before}."
+    return f"If the two runs were interchangeable, {far} would come up {often}{half}{before}{other}."
 
 
 def _smallness(comparison: Comparison) -> str:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from trackperm.comparison import Comparison
+from trackperm.option_names import in_python
 from trackperm.report import description
 from trackperm.report import text as lines_of
 from trackperm.report.page import html as page
@@ -25,8 +28,8 @@ INKS = (
 
 
 def text(comparison: Comparison) -> str:
-    """Return the lines that the command line prints."""
-    return "\n".join(lines_of.lines(comparison))
+    """Return the lines that the command line prints, with options as arguments of Python."""
+    return in_python("\n".join(lines_of.lines(comparison)))
 
 
 def markdown(comparison: Comparison) -> str:
@@ -37,4 +40,6 @@ def markdown(comparison: Comparison) -> str:
 def fragment(comparison: Comparison) -> str:
     """Return the page's content for a notebook, with details folded."""
     changed = changed_rows(comparison, CHANGED_BYTES)
-    return render("notebook.html", view=ComparisonView.of(comparison), changed=changed, inks=INKS)
+    view = ComparisonView.of(comparison)
+    view = replace(view, notes=list(map(in_python, view.notes)), pairing=list(map(in_python, view.pairing)))
+    return render("notebook.html", view=view, changed=changed, inks=INKS)

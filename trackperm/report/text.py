@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from decimal import ROUND_FLOOR
 
@@ -30,7 +30,7 @@ RARE = 0.5
 
 _NAME_LIMIT = 200
 _CAUTION = re.compile(
-    "(?:look|dropped|missing predictions|paired by position): "
+    "(?:look|dropped|missing predictions(?: counted as wrong)?|paired by position): "
     "|`[^`]*`: the run (?:crashed|failed|was killed|was preempted)"
 )
 _MARKDOWN_SPECIAL = re.compile(r"([\\`*_{}\[\]<>|~&#!$])")
@@ -42,7 +42,7 @@ def lines(comparison: Comparison) -> list[str]:
     shown = pvalue(comparison)
     if among := correction(comparison):
         shown += f" ({among})"
-    facts = ", ".join((f"{how_certain(comparison)}, {test.alternative}", examples(comparison)))
+    facts = ", ".join((f"{how_certain(comparison)}, {sides(test.alternative)}", examples(comparison)))
     found = [f"{name} {value}" for name, value in scores(comparison)]
     found += [f"{name} {value}" for name, value in intervals(comparison)]
     said = [
@@ -72,6 +72,16 @@ def direction(statistic: Statistic) -> str:
     return "" if statistic.greater_is_better else " (lower is better)"
 
 
+def sides(alternative: Alternative) -> str:
+    """Return ``two-sided``, or ``one-sided`` with the side."""
+    return alternative if alternative == "two-sided" else f"one-sided ({alternative})"
+
+
+def one_sided_word(alternative: Alternative) -> str:
+    """Return ``one-sided`` if a test is; empty for a two-sided one."""
+    return "" if alternative == "two-sided" else "one-sided"
+
+
 def pvalue_name(test: PermutationTest) -> str:
     """Return ``p``, or ``mid-p`` if ties count half."""
     return "mid-p" if test.mid_p else "p"
@@ -81,6 +91,11 @@ def pvalue(comparison: Comparison, digits: int = 3) -> str:
     """Return the p-value with its name; ≈ marks Monte Carlo, ≤ an upper bound or tilted sampling."""
     test = comparison.test
     return f"{pvalue_name(test)} {test.relation} {comparison.format_pvalue(digits)}"
+
+
+def pvalue_with_side(comparison: Comparison) -> str:
+    """Return the p-value with its name, and ``one-sided`` if it is."""
+    return ", ".join(filter(None, (pvalue(comparison), one_sided_word(comparison.test.alternative))))
 
 
 def bare_pvalue(comparison: Comparison) -> str:
@@ -359,13 +374,23 @@ def notes(comparison: Comparison) -> list[str]:
     name = pvalue_name(test)
     return [
         *found,
-        *comparison.remarks,
-        *(note for note in report.notes if note not in repeated),
+        *with_names(comparison, comparison.remarks),
+        *with_names(comparison, (note for note in report.notes if note not in repeated)),
         *(
             f"look: {each.sentence(name, comparison.alpha)}; `--cluster {each.column}` tests whole clusters"
             for each in seen
         ),
     ]
+
+
+def with_names(comparison: Comparison, notes: Iterable[str]) -> list[str]:
+    """Return notes with the runs called as in the headline, not by references such as ``mlflow:RUN_ID``."""
+    references = (comparison.baseline, comparison.candidate)
+    if references[0] == references[1]:
+        return list(notes)
+    names = dict(zip(references, comparison.shown_names, strict=True))
+    called = re.compile(f"`({'|'.join(map(re.escape, references))})`")
+    return [called.sub(lambda found: f"`{names[found[1]]}`", note) for note in notes]
 
 
 def cautions(comparison: Comparison) -> list[str]:
@@ -421,29 +446,6 @@ def smallest_p_sentence(comparison: Comparison) -> str:
 def opinions(comparison: Comparison) -> list[str]:
     """Return the second opinions, one line each."""
     return [f"{each.name}: {each.sentence}" for each in comparison.second_opinions]
-
-
-def headline(comparison: Comparison) -> str:
-    """Return the verdict as a sentence, without its marker."""
-    baseline, candidate = map(shorten, comparison.shown_names)
-    statistic = comparison.title
-    among = correction(comparison)
-    kind = certainty_word(comparison.test)
-    found = f"({pvalue(comparison)}{kind and f', {kind}'}{among and f', {among}'})"
-    if comparison.verdict == "undecided":
-        sought = one_sided_claim(comparison)
-        shown = f"{candidate} is not shown to be {sought} than {baseline}"
-        if sought is None:
-            shown = f"{candidate} and {baseline} are not shown to differ"
-        return f"Undecided: {shown} by {statistic} {found}"
-    if comparison.verdict == "equivalent":
-        within = f"{comparison.margin:g} by {statistic} ({equivalence(comparison)} for equivalence)"
-        return f"{candidate} and {baseline} are equivalent within {within}"
-    note = "" if comparison.statistic.greater_is_better else ", where lower is better"
-    size = ""
-    if comparison.equivalence is not None:
-        size = f", and equivalent within {comparison.margin:g} ({equivalence(comparison)} for equivalence)"
-    return f"{candidate} is {comparison.verdict} than {baseline} by {statistic}{note} {found}{size}"
 
 
 def one_sided_claim(comparison: Comparison) -> str | None:

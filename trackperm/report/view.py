@@ -16,6 +16,7 @@ from trackperm.report import description, text
 from trackperm.report.changed_examples import BETTER, CHANGED, WORSE, changed_examples
 from trackperm.report.discordant_examples import Cell
 from trackperm.report.effect_bar import effect_bar
+from trackperm.report.headline import headline
 from trackperm.report.null_distribution import null_drawing, why_not_drawn
 from trackperm.report.numbers import format_difference
 from trackperm.report.plain_words import plain_words
@@ -118,7 +119,7 @@ class ComparisonView:
         return cls(
             marker=comparison.marker,
             verdict=comparison.verdict,
-            headline=text.headline(comparison),
+            headline=headline(comparison),
             words=plain_words(comparison),
             scope=text.scope(comparison),
             bar=effect_bar(comparison),
@@ -126,7 +127,9 @@ class ComparisonView:
             facts=facts(comparison),
             notes=notes,
             explanation=description.explanation(comparison),
-            pairing=[line for line in comparison.pairing.lines() if line not in notes],
+            pairing=[
+                line for line in text.with_names(comparison, comparison.pairing.lines()) if line not in notes
+            ],
             null=null,
             narrow_null=narrow_null,
             caption=caption(comparison) if null else "",
@@ -186,7 +189,7 @@ def facts(comparison: Comparison) -> list[tuple[str, str, str]]:
         (
             f"{text.pvalue_name(test)}-value{' of a difference' * (comparison.equivalence is not None)}",
             text.bare_pvalue(comparison),
-            f"{certainty}, {test.alternative}",
+            f"{certainty}, {text.sides(test.alternative)}",
         ),
         *_correction(comparison),
         *_intervals(comparison),

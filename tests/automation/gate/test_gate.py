@@ -16,6 +16,7 @@ from support.wandb_projects import log_columns, logged_run
 
 import trackperm
 from trackperm.automation.gate import gate as gate_module
+from trackperm.automation.judging.judge import judge
 from trackperm.automation.policy.load import load_policies
 from trackperm.errors import InputError, TrackpermError
 from trackperm.trackers.base import open_tracker
@@ -103,7 +104,7 @@ def test_a_baseline_that_failed_is_noted(runs: HookedStore):
     runs.store.client.set_terminated(failed, "FAILED")
     policy = runs.policy_file(baseline={"run": f"mlflow:{failed}"})
     report = trackperm.gate(f"mlflow:{candidate}", policy, log=False)
-    assert f"`mlflow:{failed}`: the run failed" in report.notes
+    assert "`failed`: the run failed" in report.notes
 
 
 @pytest.mark.tracker
@@ -155,6 +156,33 @@ def test_a_metric_that_is_lost_is_no_pass(folder: Path):
     Path("metrics.yaml").write_text("policies: [{name: m, baseline: {run: one.csv}}]")
     report = trackperm.gate("both.csv", "metrics.yaml")
     assert report.notes == ["look: not in all runs, and not compared: `exact`"]
+
+
+def test_notes_of_slices_name_their_slice_or_are_left_out(folder: Path):
+    """Regression: three lines said that `split` has 'test' (30), (15) and (15), and named no slice."""
+    own = pl.DataFrame(
+        {
+            "id": range(40),
+            "prediction": ["a"] * 40,
+            "label": ["a", "b"] * 20,
+            "split": ["train", "test", "test", "test"] * 10,
+            "lang": ["en"] * 20 + ["de"] * 20,
+        }
+    )
+    own.write_csv("own.csv")
+    few = pl.when(pl.col("id") < 5).then(None).otherwise("prediction")
+    own.with_columns(prediction=few).write_csv("few.csv")
+    policy = "name: s, baseline: {run: own.csv}, statistics: [accuracy], slices: lang, missing: wrong"
+    Path("slices.yaml").write_text(f"policies: [{{{policy}}}]")
+    report = trackperm.gate("few.csv", "slices.yaml")
+    assert [note for note in report.notes if "split" in note] == [
+        "look: `split` of `own.csv` has 'test' (30), 'train' (10), and all of these rows are counted;"
+        " `slices: split` compares each part"
+    ]
+    assert "missing predictions counted as wrong: 0 of the baseline, 5 of the candidate" in report.notes
+    slices = [each for each in report.comparisons if each.slice is not None]
+    alone = judge(load_policies("slices.yaml").find("s"), slices).notes
+    assert {note.partition(": ")[0] for note in alone} == {"accuracy [lang = en]", "accuracy [lang = de]"}
 
 
 def test_notes_that_carry_the_result_are_in_every_form(folder: Path):

@@ -4,10 +4,12 @@ from dataclasses import replace
 
 import pytest
 from support.boards import of_scores, sweep
+from support.comparisons import answers
 
 import trackperm
 from trackperm.leaderboards.paired_runs import ExcludedRun
 from trackperm.report.leaderboard import cells
+from trackperm.report.leaderboard.picture import svg
 from trackperm.report.leaderboard.text import lines, markdown
 
 
@@ -56,6 +58,36 @@ def test_the_finding_counts_the_verdicts(
     assert cells.finding(board) == finding
     assert lines(board)[0] == finding
     assert markdown(board).startswith(f"**{finding}**\n")
+
+
+def test_one_sided_numbers_are_called_so() -> None:
+    """Regression: "95 % interval" above [+0.0332, +1.0000]."""
+    board = of_scores(100, 180, baseline="m0", alternative="greater")
+    header = cells.cells(board).header
+    assert "one-sided 95 % interval" in header
+    assert "one-sided adjusted p" in header
+    assert "exact, one-sided (greater), adjusted by" in cells.method(board)
+    assert "one-sided 95 % intervals" in " ".join(cells.legend(board))
+    assert "one-sided" not in " ".join(cells.cells(of_scores(100, 180, baseline="m0")).header)
+
+
+def test_the_picture_says_what_was_counted_as_wrong() -> None:
+    """Regression: the run was marked worse, and its 100 missing predictions were in other formats alone."""
+    board = of_scores(100, 180)
+    note = "m0: 100 missing predictions counted as wrong"
+    board = replace(board, notes=(*board.notes, note), incomplete=(ExcludedRun("m9", "m9", "no ids"),))
+    drawn = svg(board)
+    assert f">{note}<" in drawn
+    assert ">1 incomplete run is not compared<" in drawn
+
+
+def test_names_that_are_cut_in_text_are_whole_below_the_table() -> None:
+    long = "model-" + "with-a-long-name-" * 4
+    right = {f"{long}a": 180, "b": 60}
+    runs = {name: answers([i < k for i in range(200)]) for name, k in right.items()}
+    shown = lines(trackperm.leaderboard(runs, "accuracy"))
+    [key] = [line for line in shown if line.endswith(f"is `{long}a`")]
+    assert len(key.partition(" is ")[0]) <= 40
 
 
 def test_the_lead_names_all_that_are_first_and_never_calls_undecided_runs_equal() -> None:

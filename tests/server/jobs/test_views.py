@@ -52,6 +52,31 @@ def test_comparison():
     assert len(json.dumps(view)) < 60_000
 
 
+def test_notes_have_the_words_of_the_page():
+    """Regression: pages said `--cluster`, which they have not, and `mlflow:RUN_ID` for a named run."""
+    runs = [
+        pl.DataFrame(
+            {
+                "id": range(400),
+                "document_id": [f"d{i // 20}" for i in range(400)],
+                "split": ["train", "test"] * 200,
+                "prediction": ["no" if i in wrong else "yes" for i in range(400)],
+                "label": ["yes"] * 400,
+            }
+        )
+        for wrong in (range(100), range(90, 140))
+    ]
+    comparison = trackperm.compare(*runs, "accuracy")
+    notes = views.comparison_view(comparison)["notes"]
+    assert any(note.endswith("`Column of clusters: document_id` tests whole clusters") for note in notes)
+    assert any(note.endswith("`trackperm compare --slice split` compares each part") for note in notes)
+    named = replace(comparison, baseline_data=replace(comparison.baseline_data, name="first"))
+    view = views.comparison_view(named)
+    [note] = [note for note in view["notes"] if "split" in note]
+    assert note.startswith("look: `split` of `first` has ")
+    assert not [line for line in view["pairing"] if "split" in line]
+
+
 def test_texts_of_runs_are_left_as_they_are():
     comparison = accuracy(3, 1, both=2)
     named = replace(comparison, candidate_data=replace(comparison.candidate_data, name=ATTACK))

@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from trackperm.automation.gate.report import GateReport, one_line
 from trackperm.automation.judging.judge import Finding
+from trackperm.automation.policy.wording import in_policies
 from trackperm.comparison import Comparison
 from trackperm.report import text
 from trackperm.report.changed_examples import WORSE, directions
@@ -132,9 +133,9 @@ def _pvalue(comparison: Comparison) -> str:
     if comparison.verdict == "equivalent":
         return f"{text.equivalence(comparison).removeprefix('p = ')} (equivalence)"
     found = text.bare_pvalue(comparison)
-    kind = text.certainty_word(comparison.test)
-    if kind:
-        found += f" ({kind})"
+    kinds = (text.certainty_word(comparison.test), text.one_sided_word(comparison.test.alternative))
+    if any(kinds):
+        found += f" ({', '.join(filter(None, kinds))})"
     if comparison.n_uncorrected is not None:
         return f"{found} (uncorrected)"
     if comparison.corrected is None:
@@ -155,7 +156,8 @@ def _folded(rows: Sequence[Row]) -> Iterator[str]:
                 "\n".join(f"- {_code(example)}" for example in worse),
             )
     first = rows[0][1]
-    notes = [f"- {_prose(note)}" for note in text.notes(first)]
+    of = f"{first.title}: " if len(rows) > 1 else ""
+    notes = [f"- {_prose(in_policies(note))}" for note in text.notes(first)]
     signatures = "\n".join(html.escape(one_line(each.signature)) for _, each, _ in rows[:_MOST_ROWS])
     yield _details(
         "What was tested",
@@ -163,7 +165,7 @@ def _folded(rows: Sequence[Row]) -> Iterator[str]:
             filter(
                 None,
                 [
-                    f"{text.examples(first)}.",
+                    _prose(f"{of}{text.examples(first)}."),
                     _prose(" ".join(explanation(first))),
                     "\n".join(notes),
                     f"<pre>\n{signatures}\n</pre>",

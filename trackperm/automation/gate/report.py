@@ -14,6 +14,7 @@ from trackperm.automation.judging.baseline import Baseline
 from trackperm.automation.judging.compare_candidate import JudgedComparison
 from trackperm.automation.judging.judge import EXIT_CODES, Finding, notes_of
 from trackperm.automation.policy.policy import Policy
+from trackperm.automation.policy.wording import in_policies
 from trackperm.comparison import Comparison
 from trackperm.errors import TrackpermError
 from trackperm.report import text
@@ -175,7 +176,7 @@ class GateReport:
                 ET.SubElement(case, "skipped", message=_xml(self.message))
         for number, finding in enumerate(self.findings):
             case = _case(suite, self.policy.name, finding.title)
-            shown = "\n".join(text.lines(self.comparisons[number]))
+            shown = "\n".join(map(in_policies, text.lines(self.comparisons[number])))
             if finding.outcome == "fail":
                 _child(case, "failure", finding.reason, shown, kind=self.policy.fail_on)
             elif finding.outcome == "undecided":

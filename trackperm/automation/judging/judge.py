@@ -31,11 +31,13 @@ R. L. Berger (1982), "Multiparameter hypothesis testing and acceptance sampling"
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from trackperm.automation.policy.policy import Policy
+from trackperm.automation.policy.wording import in_policies
 from trackperm.comparison import Comparison
 from trackperm.errors import InputError
 from trackperm.exact.engines.monte_carlo import CONFIDENCE
@@ -46,6 +48,8 @@ from trackperm.report.numbers import format_difference
 Outcome = Literal["pass", "fail", "undecided"]
 
 _WORST_FIRST: tuple[Outcome, ...] = ("fail", "undecided", "pass")
+
+_NUMBER = re.compile(r"[-+]?\d+(?:[.,]\d+)*(?:e[-+]?\d+)?")
 
 _OPEN = "the result depends on the missing predictions"
 
@@ -136,9 +140,36 @@ def judge(policy: Policy, comparisons: Sequence[Comparison]) -> Judgement:
     else:
         findings = [_non_inferiority(comparison, margin) for comparison in comparisons]
     return Judgement.of(
-        replace(finding, notes=tuple(text.cautions(comparison)))
-        for finding, comparison in zip(findings, comparisons, strict=True)
+        replace(finding, notes=notes) for finding, notes in zip(findings, _notes(comparisons), strict=True)
     )
+
+
+def _notes(comparisons: Sequence[Comparison]) -> list[tuple[str, ...]]:
+    """Return the cautions of each comparison, in the words of policies.
+
+    A caution of a slice is left out if it differs only in numbers from one of all examples by the same
+    statistic. A caution that not all comparisons of all examples have begins with the title of its own.
+    """
+    cautions = [[in_policies(note) for note in text.cautions(comparison)] for comparison in comparisons]
+    wholes = [place for place, comparison in enumerate(comparisons) if comparison.slice is None]
+    of_all = set.intersection(*(set(cautions[place]) for place in wholes)) if wholes else set()
+    known = {
+        (comparisons[place].statistic.name, _shape(note)) for place in wholes for note in cautions[place]
+    }
+    found = []
+    for comparison, own in zip(comparisons, cautions, strict=True):
+        if comparison.slice is not None:
+            own = [note for note in own if (comparison.statistic.name, _shape(note)) not in known]
+        is_alone = len(comparisons) == 1
+        found.append(
+            tuple(note if is_alone or note in of_all else f"{comparison.title}: {note}" for note in own)
+        )
+    return found
+
+
+def _shape(note: str) -> str:
+    """Return a note without its numbers."""
+    return _NUMBER.sub("#", note)
 
 
 def _smallest_corrected(comparisons: Sequence[Comparison]) -> list[float]:
@@ -284,7 +315,7 @@ def _ends(comparison: Comparison) -> tuple[float, float]:
 
 
 def _numbers(comparison: Comparison) -> str:
-    pvalue = text.pvalue(comparison)
+    pvalue = text.pvalue_with_side(comparison)
     if among := text.correction(comparison):
         pvalue += f", {among}"
     return f"difference {format_difference(comparison.difference)}, {pvalue}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,8 +12,9 @@ from trackperm.comparison.verdict import MARKERS, Sign
 from trackperm.exact.result import EXACT_WITHIN, format_pvalue
 from trackperm.leaderboards import Leaderboard, Pair, Row
 from trackperm.messages import amount
+from trackperm.report.fitting_names import shorten_in_the_middle
 from trackperm.report.numbers import extra_digits, format_difference, format_number
-from trackperm.report.text import direction, ends, one_sided, shorten
+from trackperm.report.text import direction, ends, one_sided, one_sided_word, sides
 
 STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 """Stars of adjusted p-values below each level."""
@@ -28,6 +30,10 @@ MOST_GROUPS = 10
 
 _IN_HEADLINE = 60
 """Characters of a name in the headline."""
+
+_CAUTION = re.compile(
+    r"(?:^|: )look: |missing predictions? count|^tested on the |^examples of any run |^paired by position"
+)
 
 SCOPE = "these runs on these examples; not other seeds, prompts or test sets"
 
@@ -68,7 +74,7 @@ def cells(board: Leaderboard, *, stars: bool = False, names: Sequence[str] | Non
         ],
         interval_name(board): [interval(row) for row in board.rows],
         "verdict": [verdict(board, i) for i in range(len(board.rows))],
-        "adjusted p": [
+        pvalue_name(board): [
             "" if row.pair is None else adjusted(board, row.pair) + (star(row.pair) if stars else "")
             for row in board.rows
         ],
@@ -76,7 +82,7 @@ def cells(board: Leaderboard, *, stars: bool = False, names: Sequence[str] | Non
         "possible ranks": [ranks(row) for row in board.rows],
     }
     kept = {name: values for name, values in columns.items() if any(values)}
-    numeric = ("rank", board.statistic.name, "difference", "adjusted p")
+    numeric = ("rank", board.statistic.name, "difference", pvalue_name(board))
     return Cells(tuple(kept), list(zip(*kept.values(), strict=True)), tuple(name in numeric for name in kept))
 
 
@@ -94,8 +100,14 @@ def interval_name(board: Leaderboard) -> str:
 
 
 def confidence(board: Leaderboard) -> str:
-    """Return the joint confidence of the intervals."""
-    return f"{float(100 * (1 - Decimal(repr(board.alpha)))):.10g} %"
+    """Return the joint confidence of the intervals, after ``one-sided`` if they are."""
+    found = f"{float(100 * (1 - Decimal(repr(board.alpha)))):.10g} %"
+    return " ".join(filter(None, (one_sided_word(board.alternative), found)))
+
+
+def pvalue_name(board: Leaderboard) -> str:
+    """Return the name of the column of p-values: ``adjusted p``, and ``one-sided`` if they are."""
+    return " ".join(filter(None, (one_sided_word(board.alternative), "adjusted p")))
 
 
 def interval(row: Row) -> str:
@@ -211,7 +223,7 @@ def lead(board: Leaderboard) -> str:
 
 
 def _in_headline(row: Row) -> str:
-    return shorten(" ".join(row.name.split()), _IN_HEADLINE)
+    return shorten_in_the_middle(" ".join(row.name.split()), _IN_HEADLINE)
 
 
 def _n_rows(board: Leaderboard, verdict: Sign) -> int:
@@ -252,8 +264,8 @@ def method(board: Leaderboard) -> str:
     if others:
         found.append(f"{others} by certified upper ends")
     return (
-        f"p-values: {', '.join(found)}, {board.alternative}, adjusted by {rule.title} for {len(board.pairs)} "
-        f"comparison{'' if len(board.pairs) == 1 else 's'}; {bound} is at most {board.alpha:g}"
+        f"p-values: {', '.join(found)}, {sides(board.alternative)}, adjusted by {rule.title} for"
+        f" {amount(len(board.pairs), 'comparison')}; {bound} is at most {board.alpha:g}"
         + (", if these intervals contain the p-values" if methods["monte-carlo"] else "")
     )
 
@@ -322,6 +334,14 @@ def notes(board: Leaderboard) -> list[str]:
     for group in clone_groups(board):
         found.append(f"clones, with the same counts on every example: {', '.join(group)}")
     return [*found, *board.notes]
+
+
+def cautions(board: Leaderboard) -> list[str]:
+    """Return the notes without which the verdicts may mislead, and how many runs were not compared."""
+    found = [note for note in notes(board) if _CAUTION.search(note)]
+    if n := len(board.incomplete):
+        found.append(f"{amount(n, 'incomplete run')} {_are(n)} not compared")
+    return found
 
 
 def clone_groups(board: Leaderboard) -> list[tuple[str, ...]]:

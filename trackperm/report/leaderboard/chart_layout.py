@@ -172,7 +172,7 @@ def _difference_words(board: Leaderboard, place: int, extra: int) -> str:
     parts = [f"difference {format_difference(row.pair.difference, extra=extra)}"]
     if row.interval is not None:
         parts.append(f"{cells.confidence(board)} interval {cells.interval(row)}")
-    return ", ".join([*parts, f"adjusted p = {cells.adjusted(board, row.pair)}"])
+    return ", ".join([*parts, f"{cells.pvalue_name(board)} = {cells.adjusted(board, row.pair)}"])
 
 
 def _range(board: Leaderboard) -> tuple[float, float]:

@@ -23,6 +23,8 @@ _CHARACTER = 7.4
 _IN_SUBTITLE = 155
 """Characters of a line of the subtitle."""
 
+_MOST_CAVEATS = 6
+
 _STYLE = """
 text { font: 12.5px system-ui, "DejaVu Sans", "Liberation Sans", sans-serif; fill: #16191d; }
 .title { font-size: 22px; font-weight: 700; }
@@ -75,7 +77,8 @@ def _svg(board: Leaderboard, style: str) -> str:
     chart = chart_layout(board)
     title = textwrap.wrap(cells.finding(board), 95, break_long_words=True)
     remarks = [cells.lead(board), cells.summary(board), cells.method(board), *chart.remarks]
-    subtitle = [line for remark in remarks for line in textwrap.wrap(remark, _IN_SUBTITLE)]
+    subtitle = [(line, "soft") for remark in remarks for line in textwrap.wrap(remark, _IN_SUBTITLE)]
+    subtitle += [(line, "") for caveat in _caveats(board) for line in textwrap.wrap(caveat, _IN_SUBTITLE)]
     top = 22 + 28 * len(title) + 18 * len(subtitle) + 44
     height = top + _STEP * len(chart.runs) + 18
     parts = [
@@ -88,11 +91,18 @@ def _svg(board: Leaderboard, style: str) -> str:
     for line in title:
         y += 28
         parts.append(_text(_MARGIN, y, line, "title"))
-    for line in subtitle:
+    for line, kind in subtitle:
         y += 18
-        parts.append(_text(_MARGIN, y, line, "soft"))
+        parts.append(_text(_MARGIN, y, line, kind))
     parts += _Columns(chart).drawn(chart, top)
     return "".join([*parts, "</svg>\n"])
+
+
+def _caveats(board: Leaderboard) -> list[str]:
+    """Return the first caveats: a picture is passed on without the page that has all of them."""
+    found = [shorten(each, 2 * _IN_SUBTITLE) for each in cells.cautions(board)]
+    more = len(found) - _MOST_CAVEATS
+    return found if more <= 0 else [*found[:_MOST_CAVEATS], f"and {more} more caveats"]
 
 
 class _Columns:

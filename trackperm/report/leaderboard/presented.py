@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from trackperm.leaderboards import Leaderboard
+from trackperm.option_names import in_python
 from trackperm.report.leaderboard import cells
 from trackperm.report.leaderboard import text as lines_of
 from trackperm.report.leaderboard.chart_layout import chart_layout
@@ -12,8 +13,8 @@ from trackperm.report.templating import render
 
 
 def text(board: Leaderboard) -> str:
-    """Return the lines that the command line prints."""
-    return "\n".join(lines_of.lines(board))
+    """Return the lines that the command line prints, with options as arguments of Python."""
+    return in_python("\n".join(lines_of.lines(board)))
 
 
 def markdown(board: Leaderboard) -> str:
@@ -34,7 +35,7 @@ def fragment(board: Leaderboard) -> str:
         verdicts=["reference" if row.pair is None else row.pair.verdict for row in board.rows],
         sentences=[
             *cells.legend(board),
-            *cells.notes(board),
+            *map(in_python, cells.notes(board)),
             *(f"incomplete: {name}: {reason}" for name, reason in cells.incomplete(board)),
         ],
         signature=board.signature,

@@ -42,7 +42,9 @@ def latex(board: Leaderboard, *, stars: bool = False) -> str:
     """
     table = parts.cells(board, stars=stars)
     columns = "".join("r" if numeric else "l" for numeric in table.numeric)
-    places = [name in ("difference", "adjusted p", parts.interval_name(board)) for name in table.header]
+    places = [
+        name in ("difference", parts.pvalue_name(board), parts.interval_name(board)) for name in table.header
+    ]
     body = [
         " & ".join(
             _number(cell) if numeric else _escaped(cell) for cell, numeric in zip(row, places, strict=True)

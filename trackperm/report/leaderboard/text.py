@@ -10,7 +10,9 @@ from trackperm.report.leaderboard import cells as parts
 from trackperm.report.leaderboard.names import short_names
 from trackperm.report.text import aligned, escape_markdown, shorten
 
-_NAME = 60
+_NAME = 40
+"""Characters of a name in a table for a terminal, whose other columns take some 90."""
+
 _REASON = 300
 
 
@@ -20,7 +22,8 @@ def lines(board: Leaderboard, *, stars: bool = False) -> list[str]:
     Control characters of names are escaped, so that no name can begin a line or move the cursor.
     """
     names = short_names([row.name for row in board.rows])
-    table = parts.cells(board, stars=stars, names=names.on_one_line(_NAME))
+    shown = names.on_one_line(_NAME)
+    table = parts.cells(board, stars=stars, names=shown)
     rows = [[printable(cell) for cell in row] for row in (table.header, *table.rows)]
     found = [
         parts.finding(board),
@@ -29,6 +32,11 @@ def lines(board: Leaderboard, *, stars: bool = False) -> list[str]:
         "",
         *aligned(rows, right={i for i, numeric in enumerate(table.numeric) if numeric}),
         "",
+        *(
+            f"{short} is `{name}`"
+            for short, name in zip(shown, (" ".join(row.name.split()) for row in board.rows), strict=True)
+            if short not in name
+        ),
         *([] if names.sentence is None else [names.sentence]),
         *parts.legend(board, stars=stars),
         f"scope: {parts.SCOPE}",

@@ -9,6 +9,7 @@ from typing import Any
 
 from trackperm.comparison import Comparison
 from trackperm.leaderboards import Leaderboard, Row
+from trackperm.option_names import on_pages
 from trackperm.report import text
 from trackperm.report.leaderboard import cells as leaderboard_cells
 from trackperm.report.leaderboard import tables as leaderboard_tables
@@ -39,14 +40,14 @@ def comparison_view(comparison: Comparison, logged: Published | None = None) -> 
         "bars": [view.bar, view.narrow_bar],
         "facts": [list(fact) for fact in view.facts],
         "scope": view.scope,
-        "notes": view.notes,
+        "notes": list(map(on_pages, view.notes)),
         "null": {
             "drawings": [view.null, view.narrow_null],
             "caption": view.caption,
             "refusal": view.refusal,
         },
         "explanation": view.explanation,
-        "pairing": view.pairing,
+        "pairing": list(map(on_pages, view.pairing)),
         "signature": view.signature,
         "flips": {
             "total": comparison.n_discordant,
@@ -72,8 +73,8 @@ def leaderboard_view(board: Leaderboard, logged: Published | None = None) -> dic
         "scope": leaderboard_cells.SCOPE,
         "signature": board.signature,
         "legend": leaderboard_cells.legend(board),
-        "notes": leaderboard_cells.notes(board),
-        "incomplete": [list(run) for run in leaderboard_cells.incomplete(board)],
+        "notes": list(map(on_pages, leaderboard_cells.notes(board))),
+        "incomplete": [[name, on_pages(reason)] for name, reason in leaderboard_cells.incomplete(board)],
         "columns": [
             {"name": name, "numeric": numeric}
             for name, numeric in zip(table.header, table.numeric, strict=True)
@@ -146,6 +147,10 @@ def _order(board: Leaderboard, column: str, row: Row) -> float | None:
     if column == board.statistic.name:
         value: float | None = row.score
     else:
-        name = "interval" if column == leaderboard_cells.interval_name(board) else column
+        renamed = {
+            leaderboard_cells.interval_name(board): "interval",
+            leaderboard_cells.pvalue_name(board): "adjusted p",
+        }
+        name = renamed.get(column, column)
         value = _NUMBERS[name](row) if name in _NUMBERS else None
     return value if value is not None and math.isfinite(value) else None

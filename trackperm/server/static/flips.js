@@ -5,6 +5,7 @@ import { changed, Refusal } from "./server.js";
 
 const AGAIN = 500; // milliseconds
 const PAGE = 50, TYPING = 250, WIDE = 40, LONG = 240; // rows, milliseconds, characters
+const WHOLE = 16; // characters of a cell that stays on one line on paper
 const table = part("flip-scroll");
 const [head] = table.getElementsByTagName("thead"), [body] = table.getElementsByTagName("tbody");
 let job = null, offset = 0, asked = null, typing = 0;
@@ -81,7 +82,7 @@ function cell(value, numeric) {
   // words from right to left do not move what is beside them
   const shown = texts.map((text) => element("bdi", {}, folded(text)));
   if (texts.length === 2) shown.splice(1, 0, element("span", { class: "to" }, wide ? "\n→ " : " → "));
-  return element("td", { class: numeric ? "number" : wide ? "long" : null }, ...shown);
+  return element("td", { class: numeric ? "number" : wide ? "long" : texts.join("").length > WHOLE ? "some" : null }, ...shown);
 }
 
 /** A long text is cut, and unfolds. */
