@@ -7,8 +7,9 @@ from collections.abc import Collection, Sequence
 import polars as pl
 
 from trackperm.errors import InputError, TrackpermError
-from trackperm.tables.column_names import CONTEXTS, INPUTS, LABELS, PREDICTIONS
+from trackperm.tables.column_names import CONTEXTS, DOCUMENTS, INPUTS, LABELS, PREDICTIONS, QUERIES
 from trackperm.tables.column_types import FIRST_ROWS, ColumnType, are_integers, typed_columns
+from trackperm.tables.row_meaning import why_no_examples
 from trackperm.tables.table import ExampleTable, shared_columns
 
 # fmt: off
@@ -17,12 +18,6 @@ _ANSWERS = frozenset((
     "transcript", "transcription", "generated_text", "prediction_text", "predicted_class",
 ))
 """Usual names of columns of what a model says."""
-
-_DOCUMENTS = frozenset(("doc_id", "docid", "docno", "document_id", "passage_id"))
-"""Usual names of columns of what a retriever finds for a query; without queries they are ids of examples."""
-
-_QUERIES = frozenset(("query_id", "query", "qid", "topic_id", "topic"))
-"""Usual names of columns of queries."""
 
 _QUESTIONS = frozenset((
     *INPUTS, *CONTEXTS, "user_input", "source", "src", "source_text", "messages", "conversation", "task",
@@ -66,8 +61,8 @@ def notes_on_confidence(tables: Sequence[ExampleTable], score: str) -> tuple[str
     if known.keys() & _OF_JUDGES or not any(_has_decimals(table, score) for table in tables):
         return ()
     has_labels = not known.keys().isdisjoint(LABELS)
-    documents = _DOCUMENTS if known.keys() & _QUERIES else frozenset()
-    answer = None if has_labels else _first(_ANSWERS | documents, known)
+    documents = () if known.keys().isdisjoint(QUERIES) else DOCUMENTS
+    answer = None if has_labels else _first(_ANSWERS.union(documents), known)
     other = _first(_OF_MODELS if has_labels else _OF_MODELS | _LOGARITHMS, known)
     if other is None and known.keys() >= _SPAN and all(are_integers(known[name], tables) for name in _SPAN):
         other = known["start"]
@@ -77,11 +72,14 @@ def notes_on_confidence(tables: Sequence[ExampleTable], score: str) -> tuple[str
         other = answer
     said = f"`{score}` of `{tables[0].origin}` may be a model's confidence in its own output"
     if other is not None or not known.keys() & _QUESTIONS or _are_logarithms(tables, score):
+        ways = (
+            f"`--metric {score}` compares means of `{score}`, if greater values are better; `--prediction"
+            " COLUMN` with `--label COLUMN` or `--labels FILE` compares outputs with labels"
+        )
         raise InputError(
             f"{said}, which does not say how good it is: it stands beside `{other or answer}`, and no column"
             " says how the output was judged",
-            hint=f"`--metric {score}` compares means of `{score}`, if greater values are better;"
-            " `--prediction COLUMN` with `--label COLUMN` or `--labels FILE` compares outputs with labels.",
+            hint=f"{why_no_examples(tables) or ways}.",
         )
     return (f"look: {said}, `{answer}`; `--metric {score}` says that it is a judgement of it",)
 

@@ -2,36 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 
 from trackperm.comparison.own_scores import names_metric
 from trackperm.errors import InputError, InputTypeError
 from trackperm.messages import listed
-from trackperm.tables.column_names import SCORES
+from trackperm.tables.column_names import EVALUATORS, METRICS, SCORES
 from trackperm.tables.column_types import is_number
 from trackperm.tables.lazy_table import COUNT
+from trackperm.tables.row_meaning import why_several_metrics
 from trackperm.tables.table import ExampleTable
-
-_METRICS = ("metric", "metric_name", "metric_id", "measure", "score_name", "measure_name")
-"""Names of columns that can only hold the names of metrics."""
-
-_JUDGES = ("evaluator", "evaluator_name", "scorer", "scorer_name", "annotation_name", "criterion", "criteria")
-"""Names of columns of what computed the score; one of them may be different in each row."""
 
 _PERHAPS = ("name", "key")
 """Names of columns that may hold the names of metrics."""
 
 _MOST = 50
 """Most different values: more of them are no metrics."""
-
-_READERS = {
-    ".csv": ("read_csv", "write_csv"),
-    ".jsonl": ("read_ndjson", "write_ndjson"),
-    ".json": ("read_json", "write_json"),
-    ".parquet": ("read_parquet", "write_parquet"),
-}
-"""Functions of polars that read and write a file, by its ending."""
 
 
 def require_one_metric(tables: Sequence[ExampleTable], score: str) -> None:
@@ -45,8 +31,7 @@ def require_one_metric(tables: Sequence[ExampleTable], score: str) -> None:
     for table, name, metrics in _mixed(tables):
         raise InputError(
             f"`{score}` of `{table.origin}` holds values of different metrics: `{name}` is {listed(metrics)}",
-            hint=f"compare the rows of one metric: {_kept(table.origin, name, metrics[0])} of polars keeps"
-            f" those of `{metrics[0]}`.",
+            hint=f"{why_several_metrics(table.origin, name, metrics)}.",
         )
 
 
@@ -65,7 +50,7 @@ def _mixed(tables: Sequence[ExampleTable]) -> Iterator[tuple[ExampleTable, str, 
     """Yield each run and column of several metrics, and these."""
     for table in tables:
         for name in table.columns:
-            if name.lower() in (*_METRICS, *_JUDGES, *_PERHAPS) and not is_number(name, [table]):
+            if name.lower() in (*METRICS, *EVALUATORS, *_PERHAPS) and not is_number(name, [table]):
                 metrics = _metrics(table, name)
                 if len(metrics) > 1:
                     yield table, name, metrics
@@ -82,18 +67,8 @@ def _metrics(table: ExampleTable, name: str) -> list[str]:
     found = counts.drop_nulls()
     values = sorted(map(str, found[name].to_list()))
     column = name.lower()
-    if column in _METRICS:
+    if column in METRICS:
         return values[: _MOST + 1]
     if len(values) > _MOST or 2 * len(values) > int(found[COUNT].sum()):
         return []
-    return values if column in _JUDGES or any(map(names_metric, values)) else []
-
-
-def _kept(origin: str, name: str, value: str) -> str:
-    """Return the code that keeps the rows of one metric."""
-    kept = f"filter(pl.col({json.dumps(name)}) == {json.dumps(value, ensure_ascii=False)})"
-    for ending, (read, write) in _READERS.items():
-        if origin.endswith(ending):
-            path = json.dumps(origin, ensure_ascii=False)
-            return f'`pl.{read}({path}).{kept}.{write}("one{ending}")`'
-    return f"`frame.{kept}`"
+    return values if column in EVALUATORS or any(map(names_metric, values)) else []

@@ -32,11 +32,21 @@ SCORES = (
 )
 """Usual names of columns that can only be the score of an example."""
 
-METRIC_NAMES = (
-    "metric", "metrics", "metric_name", "measure", "evaluator", "evaluator_name", "scorer", "scorer_name",
-    "criterion", "annotation_name",
+METRICS = (
+    "metric", "metrics", "metric_name", "metric_id", "measure", "measure_name", "score_name",
 )
 """Usual names of columns that name the metric of a score, where each has a row of its own."""
+
+EVALUATORS = (
+    "evaluator", "evaluator_name", "scorer", "scorer_name", "annotation_name", "criterion", "criteria",
+)
+"""Usual names of columns that name what computed a score, which may be another one in each row."""
+
+DOCUMENTS = ("docno", "docid", "doc_id", "document_id", "passage_id", "pid", "corpus_id", "corpus-id")
+"""Usual names of columns of what is retrieved for a query; without queries they are ids of examples."""
+
+QUERIES = ("qid", "query_id", "query-id", "q_id", "topic", "topic_id", "query")
+"""Usual names of columns of queries."""
 
 IDS = (
     "id", "ids", "example_id", "question_id", "qid", "doc_id", "sample_id", "task_id", "uid", "idx",

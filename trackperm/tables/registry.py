@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from functools import cache
 from importlib.metadata import entry_points
 
@@ -88,20 +87,10 @@ def _way_on(file: SourceFile) -> str | None:
     """Say how files of spreadsheets become text in UTF-8; None for other files."""
     if file.head.startswith(_UTF_16):
         return "save it as UTF-8, in Excel as `CSV UTF-8`, or convert it by `iconv -f UTF-16 -t UTF-8`."
-    if _is_workbook(file):
+    if any(name.startswith("xl/") for name in file.members):
         code = f"pl.read_excel({text_of(file.origin)}).write_csv({text_of('run.csv')})"
         return f"it is a workbook of Excel: save its sheet as `CSV UTF-8`, or by `{code}` of polars."
     return None
-
-
-def _is_workbook(file: SourceFile) -> bool:
-    if not file.head.startswith(b"PK"):
-        return False
-    try:
-        with zipfile.ZipFile(file.path) as archive:
-            return any(name.startswith("xl/") for name in archive.namelist())
-    except zipfile.BadZipFile:
-        return False
 
 
 def _what_it_is(file: SourceFile) -> str:

@@ -11,7 +11,16 @@ from collections.abc import Iterator, Sequence
 
 from trackperm.errors import InputTypeError
 from trackperm.messages import listed
-from trackperm.tables.column_names import INPUTS, LABELS, METRIC_NAMES, PREDICTIONS, names_examples
+from trackperm.tables.column_names import (
+    DOCUMENTS,
+    EVALUATORS,
+    INPUTS,
+    LABELS,
+    METRICS,
+    PREDICTIONS,
+    QUERIES,
+    names_examples,
+)
 from trackperm.tables.column_types import is_number
 from trackperm.tables.polars_code import rewriting, text_of
 from trackperm.tables.table import ExampleTable, shared_columns
@@ -20,8 +29,6 @@ MOST_METRICS = 50
 """Most metrics of a file that has their values in rows: a column with more values has no names of metrics."""
 
 _PROGRESS = re.compile(r"_?(global_)?(epochs?|steps?|iterations?|iter)", re.IGNORECASE)
-_DOCUMENTS = ("docno", "docid", "doc_id", "document_id", "passage_id", "pid", "corpus_id", "corpus-id")
-_QUERIES = ("qid", "query_id", "query-id", "q_id", "topic", "topic_id", "query")
 _BOXES = ("bbox", "box", "xmin", "x_min")
 
 
@@ -31,6 +38,15 @@ def why_no_examples(tables: Sequence[ExampleTable]) -> str | None:
     None if the columns that the runs share do not say so.
     """
     return next(_reasons(tables, {name.lower(): name for name in shared_columns(tables)}), None)
+
+
+def why_several_metrics(origin: str, name: str, metrics: Sequence[str]) -> str:
+    """Say that a column names the metrics of rows, and how to keep the rows of one, without a full stop."""
+    keep = rewriting(origin, f"filter(pl.col({text_of(name)}) == {text_of(metrics[0])})", "one_metric")
+    return (
+        f"rows have values of several metrics, which `{name}` names ({listed(metrics)}): keep the rows of one"
+        f" metric in each run, as `{keep}` of polars does"
+    )
 
 
 def _reasons(tables: Sequence[ExampleTable], names: dict[str, str]) -> Iterator[str]:
@@ -45,18 +61,10 @@ def _reasons(tables: Sequence[ExampleTable], names: dict[str, str]) -> Iterator[
             f"`{progress[0]}` numbers the rows of a training, which are not examples: log the prediction of"
             " each example of a test set, and compare these"
         )
-    for name in (names[each] for each in METRIC_NAMES if each in names):
+    for name in (names[each] for each in (*METRICS, *EVALUATORS) if each in names):
         if (metrics := _metrics(tables, name)) is not None:
-            keep = rewriting(
-                tables[0].origin, f"filter(pl.col({text_of(name)}) == {text_of(metrics[0])})", "one_metric"
-            )
-            yield (
-                f"rows have values of several metrics, which `{name}` names ({listed(metrics)}): keep the"
-                f" rows of one metric in each run, as `{keep}` of polars does"
-            )
-    documents, queries = (
-        [names[each] for each in usual if each in names] for usual in (_DOCUMENTS, _QUERIES)
-    )
+            yield why_several_metrics(tables[0].origin, name, metrics)
+    documents, queries = ([names[each] for each in usual if each in names] for usual in (DOCUMENTS, QUERIES))
     if documents and queries and "score" in names:
         yield (
             f"rows are documents, `{documents[0]}`, that were retrieved for a `{queries[0]}`, and their"

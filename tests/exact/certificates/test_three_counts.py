@@ -109,7 +109,7 @@ def test_rows_that_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_points_beyond_the_null_window(monkeypatch: pytest.MonkeyPatch) -> None:
     def narrow(law: SwapDistribution, tilt: Any, log_mass: float, *, fast: bool) -> Window:
-        return plan_window(law, tilt, -1.0, fast=fast)
+        return plan_window(law, tilt, -2.0, fast=fast)
 
     monkeypatch.setattr(plane, "plan_window", narrow)
     check_tails(400)

@@ -59,7 +59,7 @@ def test_its_table_is_read(offline_runs: OfflineRuns):
     assert (len(table), table.origin) == (N_ROWS, str(run.reference))
     run = find_offline_run(str(offline_runs["tables"]))
     assert len(read_offline_run(run, "nested.deep")) == 7
-    with pytest.raises(InputError, match=r"7 tables[\s\S]*choose one: `artifact=.eval/dev set.`"):
+    with pytest.raises(InputError, match=r"9 tables[\s\S]*choose one: `artifact=.eval/dev set.`"):
         read_offline_run(run)
 
 
