@@ -21,6 +21,11 @@ MEAN = "counts: {total: score, n: 1}\nscore: total / n\n"
 LONG = "counts: {a: a}\ng: {x: u.a, y: v.a}\nh: x - y\n"
 
 LOWER = {
+    "is_invalid": "invalid",
+    "unfaithful": "unfaithful",
+    "num_bugs": "bugs",
+    "mismatches": "mismatches",
+    "false_discovery_rate": "false_discovery_rate",
     "rmse": "rmse",
     "mse": "mse",
     "mae": "mae",
@@ -84,6 +89,8 @@ LOWER = {
     "mean_err": "err",
 }
 OPEN = {
+    "not_correct": "not",
+    "rejected": "rejected",
     "neg_log_loss": "log_loss",
     "neg_mean_squared_error": "error",
     "cost_savings": "cost",
@@ -110,6 +117,9 @@ OPEN = {
     "co2_saved": "co2",
 }
 GREATER = (
+    "bugs_fixed",
+    "bad_words_filtered",
+    "matches",
     "reciprocal_rank",
     "rank_correlation",
     "fn_accuracy",
@@ -209,6 +219,8 @@ def test_the_document_declares_the_direction(tmp_path: Path) -> None:
         ("good", ["CORRECT", "correctly", "PASS", "resolved", "valid", "Successful", "fully_correct"]),
         ("bad", ["INCORRECT", "resolved_incorrectly", "inaccurate", "unsuccessful", "UNSAFE"]),
         ("bad", ["irrelevant", "invalid", "error", "test failed", "hallucinated", "rejected"]),
+        ("good", ["OK", "harmless", "win", "appropriate", "compliant", "match", "nontoxic"]),
+        ("bad", ["inappropriate", "noncompliant", "mismatch", "misleading", "contradicts", "refuted"]),
         ("true", ["yes", "True", "Y", "1", "1.0"]),
         (
             "open",

@@ -23,15 +23,15 @@ _LOWER = _set(
     "error errors err mistake mistakes wrong incorrect misclassification misclassifications",
     "fail fails failed failure failures miss misses missrate violation violations fpr fnr fallout",
     "falsepositive falsepositives falsenegative falsenegatives falsealarm falsealarms invalid",
-    "leakagerate leakrate noisesensitivity imbalance",
+    "leakagerate leakrate noisesensitivity imbalance incorrectness inaccuracy falsediscoveryrate fdr",
     # costs and objectives that are minimised
     "loss losses logloss cost costs penalty penalties regret perplexity ppl crossentropy xent",
     "nll nlpd negloglikelihood negativeloglikelihood bpb bpc bitsperbyte bitsperchar bitspercharacter",
-    "emissions co2 co2e",
+    "surprisal emissions co2 co2e",
     # distances, and errors of regression, forecasts, calibration and images
     "distance distances levenshtein divergence deviation deviations discrepancy residual residuals",
     "mse rmse mae mape smape wmape msle rmsle mase nmse nrmse rmsd medae",
-    "brier crps ece kl kld jsd fid fvd kid lpips niqe brisque mcd distortion metricx aurc",
+    "brier crps ece kl kld jsd fid fvd fad kid lpips niqe brisque mcd distortion metricx aurc",
     "absolutedifference absolutevaluedifference demographicparitydifference equalizedoddsdifference",
     # error rates of recognition and translation, without `per`, which is a common word
     "wer cer ter hter eer der mer wil wordinformationlost wordinfolost editrate",
@@ -46,24 +46,30 @@ _OPEN = _set(
     "entropy time seconds risk bias biased toxicity toxic harmful unsafe hallucination hallucinations",
     "hallucinated refusal refusals refused jailbreak jailbreaks jailbroken",
     "attack attacks attacked stereotype stereotypes stereotyped stereotypical",
-    "leakage leak leaks leaked nsfw nudity watermark watermarks watermarked longestcommonprefix",
+    "leakage leak leaks leaked nsfw nudity watermark watermarks watermarked longestcommonprefix not",
 )
 """Words that leave the direction open.
 
 Entropy may be desired, some judges score the absence of toxicity or of leaks, attacks succeed where the model
-fails, watermarks may be wanted, and a long common prefix is copied, or right.
+fails, watermarks may be wanted, and a long common prefix is copied, or right. What is `not` good is bad, and
+what is `not` bad is good.
 """
 
-_LOWER_ALONE = _set("hd ade fde epe substitutions deletions insertions price prices")
-"""Words for distances, edits and costs in names whose other words are all plain.
+_LOWER_ALONE = _set(
+    "hd ade fde epe substitutions deletions insertions edits price prices",
+    "bad poor harm inaccurate unfaithful unsupported irrelevant ungrounded unsolved inappropriate",
+    "crash crashes exceptions bug bugs mismatch mismatches contradiction contradictions inconsistency",
+    "inconsistencies inconsistent",
+)
+"""Words for distances, edits, costs and faults in names whose other words are all plain.
 
-``ade20k_miou`` names a data set, and a column such as `price_range` may be anything.
+``ade20k_miou`` names a data set, and columns such as `price_range` or `bugs_fixed` may be anything.
 """
 
-_OPEN_ALONE = _set("rank ranks fp fn tokens asr steps")
+_OPEN_ALONE = _set("rank ranks fp fn tokens asr steps rejected severity gap")
 """Words that leave the direction open in names whose other words are all plain.
 
-``asr`` is the success rate of attacks, or the recognition of speech.
+``asr`` is the success rate of attacks, or the recognition of speech, and attacks are `rejected`.
 """
 
 _UNSPLIT = _set("metricx")
@@ -72,6 +78,7 @@ _UNSPLIT = _set("metricx")
 _PLAIN = _set(
     "n num number count min max mean avg average median total of per the at k gold true correct target best"
     " first answer output input prompt completion generated example examples sample samples request requests"
+    " is are was has"
 )
 """Plain words: they do not say what is measured."""
 
@@ -87,10 +94,14 @@ _OF_SCORES = _set("rate score metric evaluator scorer")
 
 _GOOD_VALUES = _set(
     "correct right pass passed success successful succeeded solved resolved accepted acceptable good",
-    "accurate valid faithful supported grounded relevant safe",
+    "accurate valid faithful supported grounded relevant safe ok okay excellent harmless nontoxic",
+    "appropriate compliant consistent match matches matched win wins won",
 )
 
-_BAD_VALUES = _set("bad poor harmful toxic ungrounded rejected refused hallucinated lost lose")
+_BAD_VALUES = _set(
+    "bad poor harmful toxic ungrounded rejected refused hallucinated lost lose loses misleading",
+    "contradicts contradicted contradictory contradiction refuted crash crashed",
+)
 """Words for bad examples, besides those of errors and the negated ones of good examples."""
 
 _TRUE_VALUES = _set("true yes y t")
@@ -100,7 +111,7 @@ _OPEN_VALUES = _set(
 )
 """Words that leave it open whether an example is good: "no" is good if it answers "is it toxic?"."""
 
-_NEGATING = ("un", "in", "ir", "im", "dis", "non")
+_NEGATING = ("un", "in", "ir", "im", "dis", "mis", "non")
 
 
 def direction_word(name: str) -> str | None:
