@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +89,7 @@ def test_an_index_without_a_name(name: str, tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         trackperm.compare(*paths)
     hint, id_ = str(caught.value.hint), name or "column_1"
-    assert hint.startswith(f"`--id {id_}` names the first column, which has no name in the file")
+    assert hint.startswith(f"`--id {shlex.quote(id_)}` names the first column, which has no name in the file")
     assert "--by-position" not in hint
     assert trackperm.compare(*paths, columns={"id": id_}).n_discordant == 0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 from trackperm.pairing.repeated_rows import joint_id, repeated_rows, unnamed_id
@@ -17,7 +18,7 @@ def id_hint(tables: Sequence[ExampleTable], *first: str) -> str | None:
     if (reason := why_no_examples(tables)) is not None:
         return reason
     if (joint := joint_id(tables, *first)) is not None:
-        names = ",".join(joint)
+        names = shlex.quote(",".join(joint))
         return (
             f"`{joint[1]}` has several rows of each value, as ids do that start anew in each `{joint[0]}`:"
             f" `--id {names}` identifies the examples by both columns"
@@ -26,7 +27,7 @@ def id_hint(tables: Sequence[ExampleTable], *first: str) -> str | None:
         return repeated.hint
     if (unnamed := unnamed_id(tables)) is not None:
         return (
-            f"`--id {unnamed}` names the first column, which has no name in the file and a value of its own"
-            " in each row, as an index of pandas or R has"
+            f"`--id {shlex.quote(unnamed)}` names the first column, which has no name in the file and a value"
+            " of its own in each row, as an index of pandas or R has"
         )
     return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
@@ -46,10 +47,8 @@ class RepeatedRows(NamedTuple):
         """The way to take the rows of one value together, in a sentence without a full stop."""
         least, most = self.n_rows
         rows = f"{least:,} rows" if least == most else f"{least:,} to {most:,} rows"
-        return (
-            f"`{self.column}` has {rows} of each value: `--id {self.column}` with `--repeats {self.rule}`"
-            " takes them together as one example"
-        )
+        options = f"`--id {shlex.quote(self.column)}` with `--repeats {self.rule}`"
+        return f"`{self.column}` has {rows} of each value: {options} takes them together as one example"
 
 
 def repeated_rows(tables: Sequence[ExampleTable], *first: str) -> RepeatedRows | None:
@@ -81,8 +80,8 @@ def joint_id(tables: Sequence[ExampleTable], *first: str) -> tuple[str, str] | N
 
 def unnamed_id(tables: Sequence[ExampleTable]) -> str | None:
     """Find the first column of files without a name for it, such as an index of pandas, if it has ids."""
-    name = tables[0].columns[0] if tables[0].columns else ""
-    if name not in ("column_1", "Unnamed: 0", "") or not have(tables, [name]):
+    name = tables[0].columns[0] if tables[0].columns else None
+    if name not in ("column_1", "Unnamed: 0") or not have(tables, [name]):
         return None
     counts = [_counted(table, name) for table in tables]
     values = [{*each} for each in counts if each is not None]

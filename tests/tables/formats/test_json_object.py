@@ -57,6 +57,10 @@ def test_predictions_by_number(tmp_path: Path) -> None:
         {"q1": {"map": 1}, "q2": 3},
         {"q1": {}, "q2": {}},
         {"train": {"loss": 1}, "test": {"loss": 2}},
+        {f"epoch_{i}": {"acc": 0.5} for i in range(10)},
+        {f"checkpoint-{i}00": {"acc": 0.5} for i in range(1, 5)},
+        {f"model{i}": {"acc": 0.5} for i in range(3)},
+        {str(100 * i): {"acc": 0.5} for i in range(10)},
         {"precision": {"class_0": 1, "class_1": 0}, "recall": {"class_0": 1, "class_1": 0}},
     ],
 )

@@ -6,12 +6,18 @@ pandas writes, with ``orient="index"`` and by default.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from trackperm.errors import SourceError
 from trackperm.tables.json_values import are_ids, member_names, table
 from trackperm.tables.source import Source, SourceFile
 from trackperm.tables.table import ExampleTable
+
+_NO_EXAMPLE = re.compile(r"(?<![a-z])(epoch|step|iter|iteration|round|model|checkpoint|ckpt)(?![a-z])", re.I)
+"""Words in names of what is no example."""
 
 
 def read_json_object(file: SourceFile) -> ExampleTable:
@@ -37,7 +43,7 @@ def read_json_object(file: SourceFile) -> ExampleTable:
 def _recognises(file: SourceFile) -> bool:
     """Return whether all members are objects with the same members, and the names of rows are ids.
 
-    Rows in columns have integers for names, as in pandas.
+    Rows in columns have integers for names, as in pandas. Steps of a training and models are no examples.
     """
     rows = file.document
     if not isinstance(rows, dict) or len(rows) < 2 or not all(isinstance(row, dict) for row in rows.values()):
@@ -45,7 +51,18 @@ def _recognises(file: SourceFile) -> bool:
     members = [row.keys() for row in rows.values()]
     if not members[0] or any(each != members[0] for each in members):
         return False
-    return are_ids(rows) or (are_ids(members[0]) and all(map(str.isdecimal, members[0])))
+    if are_ids(rows):
+        return not _are_steps(list(rows))
+    return are_ids(members[0]) and all(map(str.isdecimal, members[0]))
+
+
+def _are_steps(names: Sequence[str]) -> bool:
+    """Whether names count epochs or models, as ``epoch_3`` does, or rise in steps, as 0, 100, 200 do."""
+    if all(map(str.isdecimal, names)):
+        numbers = [int(name) for name in names]
+        steps = {second - first for first, second in pairwise(numbers)}
+        return len(numbers) > 2 and len(steps) == 1 and min(steps) > 1
+    return all(_NO_EXAMPLE.search(name) for name in names)
 
 
 def _transposed(columns: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
