@@ -280,7 +280,7 @@ def test_examples_with_several_attempts_are_found_as_by_compare(tmp_path: Path) 
         ({"my verdict": ["pass it", "B"] * 4}, "--metric 'my verdict=pass it'"),
         ({"grade": [*["PASS", "FAIL"] * 3, "PASS", None]}, "--metric grade=PASS --missing drop"),
         (
-            {"grade": ["A", "B"] * 4, "jailbroken": ["yes", "no"] * 4, "outcome": ["inaccurate", "ok"] * 4},
+            {"grade": ["A", "B"] * 4, "jailbroken": ["yes", "no"] * 4, "outcome": ["inaccurate", "meh"] * 4},
             None,
         ),
         ({"prediction": ["Yes"] * 8, "label": ["yes"] * 8}, "-s squad_em"),

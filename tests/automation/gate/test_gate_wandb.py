@@ -100,4 +100,4 @@ def test_a_baseline_that_did_not_end_well_is_noted(
     standin.run(baseline.removeprefix("wandb:")).state = state
     report = judged(standin, candidate, tmp_path, f"run: '{baseline}'")
     [note] = report.notes
-    assert note.startswith(f"`{baseline}`: the run ")
+    assert note.startswith("`70 right`: the run ")

@@ -127,7 +127,7 @@ def test_every_kind_of_table(project: Project):
         again = (f"the last of 2 tables that were logged as `{name}`",)
         assert read.notes == (again if name in ("by epoch", "mutable") else ())
     assert len(project.used(run, "increments")) == 3
-    with pytest.raises(SourceError, match=r"5 tables[\s\S]*  increments  \(12 rows\)") as caught:
+    with pytest.raises(SourceError, match=r"6 tables[\s\S]*  increments  \(12 rows\)") as caught:
         project.read(run)
     assert caught.value.hint == "choose one: `--artifact 'eval/dev set'`."
     with pytest.raises(SourceError, match=r"no table `joined`[\s\S]*it has `by epoch`"):
