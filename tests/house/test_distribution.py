@@ -32,6 +32,9 @@ HEAVY = {
 }
 """Extras of hundreds of megabytes, with what is installed beside them."""
 
+BY_DAY = ("mlflow", "wandb")
+"""Extras that are installed alone with every change; the others are at night."""
+
 
 OPTIONS_OF_UV = {
     "index-url": "UV_DEFAULT_INDEX",
@@ -153,7 +156,7 @@ def test_the_sdist_has_the_repository_and_no_data(built: Path):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "extra",
-    ["", *(pytest.param(extra, marks=[pytest.mark.nightly] * (extra in HEAVY)) for extra in EXTRAS)],
+    ["", *(pytest.param(extra, marks=[pytest.mark.nightly] * (extra not in BY_DAY)) for extra in EXTRAS)],
 )
 def test_each_extra_alone_in_an_empty_environment(extra: str, wheel: Path, tmp_path: Path):
     interpreter = environment(tmp_path / "environment")

@@ -136,7 +136,7 @@ def _assert_complete(runs: HookedStore, candidate: str) -> None:
 
 
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("machines", ["one", "two"])
+@pytest.mark.parametrize("machines", ["one", pytest.param("two", marks=pytest.mark.nightly)])
 def test_chaos(tmp_path: Path, machines: str):
     """Two watchers, runs finishing in random order, server and watchers killed at random moments.
 
