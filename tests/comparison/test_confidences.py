@@ -13,6 +13,20 @@ from trackperm.errors import InputError
 N = 12
 SCORES = [0.5 + i / 40 for i in range(N)]
 TEXTS = [f"answer {i}" for i in range(N)]
+PAIRS = [f"q{i // 2}" for i in range(N)]
+
+# fmt: off
+JUDGED = [
+    "judge_reasoning", "judge_name", "llm_judge", "grader_model", "score_reason", "score_explanation",
+    "eval_comment", "criteria_text", "rubric_id", "measure", "measure_name", "score_name", "evaluator_name",
+    "scorer_name", "annotation_name",
+]
+ASKED = [
+    "question", "user_message", "user_prompt", "user_query", "question_text", "input_text",
+    "problem_statement", "request", "goal", "image", "dialogue", "history", "messages", "model_input",
+    "reasoning",
+]
+# fmt: on
 
 
 def frame(**columns: Any) -> pl.DataFrame:
@@ -29,7 +43,14 @@ def frame(**columns: Any) -> pl.DataFrame:
         ({"category_id": 1, "bbox": [[1.0, 2.0]] * N}, "bbox"),
         ({"prediction": ["cat", "dog"] * 6}, "prediction"),
         ({"query_id": TEXTS, "doc_id": TEXTS, "rank": 1}, "doc_id"),
-        ({"query": TEXTS, "docno": TEXTS}, "docno"),
+        ({"query": PAIRS, "docno": TEXTS}, "docno"),
+        ({"query": PAIRS, "docno": TEXTS, "score": [9.7 + i / 7 for i in range(N)]}, "docno"),
+        ({"topic": PAIRS, "docno": TEXTS, "score": [9.7 - i / 7 for i in range(N)]}, "docno"),
+        ({"bbox": [[1.0, 2.0]] * N, "score": [90.3 + i for i in range(N)]}, "bbox"),
+        ({"entity": "PER", "start": list(range(N)), "end": list(range(N))}, "start"),
+        ({"prompt_version": "b", "input_language": "en", "error_message": "none", "answer": TEXTS}, "answer"),
+        ({"prompt_tokens": list(range(N)), "prompt_id": TEXTS, "answer": TEXTS}, "answer"),
+        ({"reasoning": TEXTS, "answer": TEXTS, "score": [-1.0 - i / 7 for i in range(N)]}, "answer"),
         ({"translation": TEXTS, "score": [-1.0 - i / 7 for i in range(N)]}, "translation"),
         ({"hypothesis": TEXTS}, "hypothesis"),
         ({"source": TEXTS, "translation": TEXTS, "score": [-1.0 - i / 7 for i in range(N)]}, "translation"),
@@ -63,6 +84,15 @@ def test_a_score_beside_an_output(columns: dict[str, Any], beside: str) -> None:
         {"answer": TEXTS, "score": [float(i % 2) for i in range(N)]},
         {"start": SCORES, "end": SCORES},
         {"start": list(range(N))},
+        *({"response": TEXTS, name: "quality"} for name in JUDGED),
+        {"answer": TEXTS, "score": [(0.0, 0.5, 1.0)[i % 3] for i in range(N)]},
+        {"answer": TEXTS, "score": [3.5 + i % 4 / 2 for i in range(N)]},
+        {"answer": TEXTS, "score": [i * 9.1 for i in range(N)], "logprobs": SCORES},
+        {"query": TEXTS, "doc_id": TEXTS},
+        {"doc_id": TEXTS, "topic": ["sport", "art"] * 6},
+        {"start": [1_700_000_000 + i for i in range(N)], "end": [1_700_000_009 + i for i in range(N)]},
+        {"answer": TEXTS, "judge": "x", "start": [1_700_000_000] * N, "end": [1_700_000_000] * N},
+        {"start": list(range(N)), "end": list(range(N))},
     ],
 )
 def test_a_score_of_quality(columns: dict[str, Any]) -> None:
@@ -72,9 +102,10 @@ def test_a_score_of_quality(columns: dict[str, Any]) -> None:
     assert not [note for note in statistic.found if note.startswith("look: `score`")]
 
 
-def test_a_score_beside_question_and_answer() -> None:
+@pytest.mark.parametrize("name", ASKED)
+def test_a_score_beside_question_and_answer(name: str) -> None:
     """Most such logs hold scores of a judge."""
-    run = frame(question=TEXTS, answer=TEXTS)
+    run = frame(**{name: TEXTS, "answer": TEXTS})
     statistic = the_one(run, run)
     assert statistic.found[0] == (
         "look: `score` of `run 0` may be a model's confidence in its own output, `answer`; `--metric score`"

@@ -10,6 +10,23 @@ from support.questions import asked, the_one
 
 from trackperm.errors import InputError
 
+NO_METRICS = [
+    ("F. Smith", "G. Jones"),
+    ("F", "M"),
+    ("Room F", "Room G"),
+    ("edit_file", "get_score"),
+    ("login_success", "login_failure"),
+    ("Jean ter Horst", "Bob"),
+    ("judge", "baker"),
+    ("comet", "planet"),
+    ("Music Rating", "Movie Rating"),
+    ("HalfCheetah", "Match3"),
+    ("sentence-similarity", "question-answering"),
+    ("gpt-3", "gpt-4 judge"),
+    ("f1", "f2"),
+    ("café wer", "café ter"),
+]
+
 
 def long(column: str, first: str = "wer", second: str = "chrf") -> pl.DataFrame:
     n = 20
@@ -32,6 +49,10 @@ def long(column: str, first: str = "wer", second: str = "chrf") -> pl.DataFrame:
         ("scorer", ("match", "judge")),
         ("criterion", ("fluency", "toxicity")),
         ("name", ("faithfulness", "answer_correctness")),
+        ("name", ("mse", "mae")),
+        ("Name", ("nDCG@10", "MRR")),
+        ("key", ("latency", "cost")),
+        ("key", ("f1", "exact_match")),
     ],
 )
 def test_several_metrics_in_one_column(column: str, values: tuple[str, str]) -> None:
@@ -42,15 +63,16 @@ def test_several_metrics_in_one_column(column: str, values: tuple[str, str]) -> 
         with pytest.raises(InputError, match=f"different metrics: `{column}` is `") as caught:
             asked(*frames)
         first = sorted(values)[0]
-        said = f'`frame.filter(pl.col("{column}") == "{first}")` of polars keeps those of `{first}`'
-        assert said in str(caught.value.hint)
+        assert f'`frame.filter(pl.col("{column}") == "{first}")` of polars does' in str(caught.value.hint)
+        assert "`--metric score` compares all rows as they are" in str(caught.value.hint)
     notes = the_one(run, run, metrics=("score",)).found
     assert notes[-1].startswith("look: `score` of `run 0` holds values of different metrics")
 
 
 @pytest.mark.parametrize(
     ("column", "values"),
-    [("metric", ("bleu", "bleu")), ("name", ("Ann", "Bob")), ("task", ("asr", "mt")), ("key", ("a", "b"))],
+    [("metric", ("bleu", "bleu")), ("name", ("Ann", "Bob")), ("task", ("asr", "mt")), ("key", ("a", "b"))]
+    + [("name", values) for values in NO_METRICS],
 )
 def test_one_metric_and_columns_of_other_names(column: str, values: tuple[str, str]) -> None:
     run = long(column, *values)
@@ -73,5 +95,47 @@ def test_attempts_of_several_metrics(tmp_path: Path) -> None:
     for said in ({}, {"repeats": "sum"}):
         with pytest.raises(InputError, match="`metric` is `em`, `wer`") as caught:
             asked(path, path, **said)
-    hint = f'`pl.read_csv("{path}").filter(pl.col("metric") == "em").write_csv("one.csv")`'
+    hint = f'`pl.read_csv("{path}", infer_schema=False).filter(pl.col("metric") == "em")'
     assert hint in str(caught.value.hint)
+
+
+@pytest.mark.parametrize("score", ["score", "value", "metric_value", "metric_score"])
+def test_a_named_score_of_several_metrics(score: str) -> None:
+    """Regression: `--metric value` averaged a BLEU and a WER without a word."""
+    run = long("metric").rename({"score": score})
+    said = f"look: `{score}` of `run 0` holds values of different metrics, which are averaged"
+    assert the_one(run, run, metrics=(score,)).found[-1].startswith(said)
+
+
+def passing(column: str, first: str, second: str) -> pl.DataFrame:
+    return long(column, first, second).with_columns(correct=pl.col("score") > 0.4).drop("score")
+
+
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        ("scorer", ("exact_match", "regex")),
+        ("criterion", ("polite", "complete")),
+        ("measure", ("cm", "kg")),
+        ("metric", ("imperial", "SI")),
+        ("metrics", ("acc", "acc,f1")),
+        ("metric_id", ("m1", "m2")),
+    ],
+)
+def test_examples_that_pass_by_a_metric_of_their_own(column: str, values: tuple[str, str]) -> None:
+    """Regression: an evaluation with a scorer for each task was refused."""
+    run = passing(column, *values)
+    for frame in (run, run.with_columns(pl.col("correct").cast(pl.Int64))):
+        (note,) = the_one(frame, frame).found
+        assert note.startswith("look: `correct` of `run 0` holds values of different metrics")
+
+
+def test_examples_with_several_metrics() -> None:
+    run = passing("scorer", "exact_match", "regex")
+    for frame in (
+        run.with_columns(id=pl.Series([f"q{i // 2}" for i in range(40)])),
+        run.with_columns(example_id=pl.Series([f"q{i % 20}" for i in range(40)])),
+        run.with_columns(question=pl.Series([f"q{i % 20}" for i in range(40)])),
+    ):
+        with pytest.raises(InputError, match="different metrics"):
+            asked(frame, frame)

@@ -40,6 +40,17 @@ def frames(*values: Any, column: str = "metric", score: str = "score") -> list[p
         ("evaluator", "noise_sensitivity"),
         ("scorer", "WER"),
         ("name", "error_rate"),
+        ("measure_name", "wer"),
+        ("metrics", "wer, cer"),
+        ("score_name", "wer"),
+        ("metric_id", "wer"),
+        ("evaluator_name", "wer"),
+        ("scorer_name", "wer"),
+        ("annotation_name", "wer"),
+        ("criterion", "wer"),
+        ("criteria", "wer"),
+        ("Metric", "wer"),
+        ("Higher_Is_Better", False),
     ],
 )
 @pytest.mark.parametrize("score", ["score", "reward", "acc"])
@@ -116,7 +127,7 @@ def test_a_truth_precedes_the_name_of_a_metric() -> None:
         assert the_one(*both).greater_is_better is is_higher
 
 
-@pytest.mark.parametrize("value", ["toxicity", "neg_log_loss", "time"])
+@pytest.mark.parametrize("value", ["toxicity", "neg_log_loss", "time", "bleu,wer"])
 def test_an_open_direction(value: str) -> None:
     with pytest.raises(
         InputError, match=f"`metric` is `{value}` in every row, which does not show"
@@ -132,6 +143,9 @@ def test_an_open_direction(value: str) -> None:
 
 
 def test_two_metrics() -> None:
+    first, second = frames("wer", "bleu")
+    with pytest.raises(InputError, match="`wer` in every row of `baseline` and `bleu` in every row of `cand"):
+        trackperm.compare(first, second.rename({"metric": "Metric"}))
     with pytest.raises(InputError, match="`wer` in every row of `baseline` and `bleu` in every row of `cand"):
         trackperm.compare(*frames("wer", "bleu"))
     named = trackperm.compare(*frames("wer", "bleu"), metric="score")

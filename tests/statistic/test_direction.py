@@ -12,6 +12,7 @@ from trackperm.statistic import load_statistic, read_statistic
 from trackperm.statistic.direction import (
     direction_word,
     is_known_metric,
+    is_metric,
     lower_is_better_by_name,
     word_of_value,
 )
@@ -242,3 +243,41 @@ def test_names_of_nothing_but_a_metric(name: str) -> None:
 @pytest.mark.parametrize("name", ["accuracy", "loss_of_contract", "Mr. Miss", "gpt-4-judge", "error_bot", ""])
 def test_names_that_may_be_of_something_else(name: str) -> None:
     assert not is_known_metric(name)
+
+
+METRICS = [
+    "accuracy",
+    "F1",
+    "macro_f1",
+    "f_beta",
+    "f0.5",
+    "rougeL",
+    "ROUGE-1",
+    "BERTScore",
+    "chrF++",
+    "nDCG@10",
+    "mAP",
+    "AUC-ROC",
+    "exact_match",
+    "P@5",
+    "R2",
+    "pass@k",
+    "hits@10",
+    "latency_ms",
+    "answer_relevancy",
+    "word_error_rate",
+    "toxicity",
+    "BLEU-4",
+]
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_names_of_metrics_in_either_direction(name: str) -> None:
+    assert is_metric(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["f", "F", "f2", "p1", "r1", "pass", "judge", "answer", "score", "Match3", "login_failure", ""]
+)
+def test_names_that_are_no_metrics(name: str) -> None:
+    assert not is_metric(name)

@@ -46,6 +46,14 @@ NO_EXAMPLES: dict[str, tuple[dict[str, list[Any]], str]] = {
         {"qid": PAIRS, "docno": [f"d{i}" for i in range(10)], "rank": IN_TURN, "score": TENTHS},
         "rows are documents, `docno`, that were retrieved for a `qid`",
     ),
+    "one document of each query": (
+        {"query_id": [*range(10)], "doc_id": PAIRS, "rank": [1] * 10, "score": TENTHS},
+        "rows are documents, `doc_id`, that were retrieved for a `query_id`",
+    ),
+    "topics": (
+        {"topic": PAIRS, "docno": [f"d{i}" for i in range(10)], "score": TENTHS[::-1]},
+        "rows are documents, `docno`, that were retrieved for a `topic`",
+    ),
     "coco": (
         {"image_id": PAIRS, "bbox": ["[1, 2, 3, 4]"] * 10, "score": TENTHS},
         "rows are boxes, by `bbox`, and their scores are the confidence of a detector",
@@ -90,7 +98,12 @@ def test_the_line_keeps_the_rows_of_one_metric(tmp_path: Path, monkeypatch: pyte
         ({"doc": [i // 2 for i in range(10)], "epoch": IN_TURN, "score": TENTHS}, "epochs that repeat"),
         ({"step": [*range(10)], "comment": PAIRS}, "text"),
         ({"id": PAIRS, "metric": ["em"] * 10, "score": TENTHS}, "one metric"),
-        ({"id": PAIRS, "metric": [f"m{i}" for i in range(10)], "score": TENTHS}, "one row of each"),
+        ({"id": PAIRS, "scorer": [f"m{i}" for i in range(10)], "score": TENTHS}, "one row of each"),
+        ({"id": [*range(10)], "scorer": METRICS, "correct": IN_TURN}, "passes by a scorer of its own"),
+        ({"id": [*range(10)], "scorer": METRICS, "correct": ["True", "no"] * 5}, "the same as text"),
+        ({"qid": TENTHS, "doc_id": PAIRS, "score": TENTHS}, "one document of each query"),
+        ({"qid": PAIRS, "doc_id": TENTHS, "answer": PAIRS, "score": TENTHS}, "an answer"),
+        ({"topic": PAIRS, "doc_id": TENTHS, "score": TENTHS}, "scores that rise within a topic"),
         ({"id": PAIRS, "metric": IN_TURN, "score": TENTHS}, "numbers"),
         ({"id": PAIRS, "metric": [[name] for name in METRICS], "score": TENTHS}, "lists"),
         ({"doc_id": [*range(10)], "score": TENTHS}, "no query"),
@@ -100,3 +113,10 @@ def test_the_line_keeps_the_rows_of_one_metric(tmp_path: Path, monkeypatch: pyte
 def test_rows_that_may_be_examples(columns: Any, why: str) -> None:
     table = ExampleTable.from_native(pl.DataFrame(columns), "run")
     assert why_no_examples([table, table]) is None, why
+
+
+@pytest.mark.parametrize("score", [["good", "bad"] * 5, [["1"]] * 10, TENTHS])
+def test_scores_of_several_metrics(score: list[Any]) -> None:
+    run = pl.DataFrame({"id": [*range(10)], "scorer": METRICS, "correct": score})
+    table = ExampleTable.from_native(run, "run")
+    assert str(why_no_examples([table, table])).startswith("rows have values of several metrics")

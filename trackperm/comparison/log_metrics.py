@@ -19,7 +19,7 @@ from trackperm.messages import did_you_mean, listed
 from trackperm.statistic import Statistic, builtin_names, load_statistic, read_statistic
 from trackperm.statistic.document import dump
 from trackperm.tables.column_names import IDS, PASSED
-from trackperm.tables.column_types import FIRST_ROWS, is_number, typed_columns
+from trackperm.tables.column_types import FIRST_ROWS, is_binary, is_number
 from trackperm.tables.decimal_commas import require_decimal_points
 from trackperm.tables.nested_fields import named_fields
 from trackperm.tables.table import ExampleTable, have
@@ -94,22 +94,11 @@ def statistic_of_metric(name: str, column: str, tables: Sequence[ExampleTable], 
     A number of tests that pass is averaged: its first rows hold others than 0 and 1. Without `why`, the user
     has named the metric.
     """
-    if column == PASSED and all(_is_binary(table, column) for table in tables):
+    if column == PASSED and all(is_binary(table, column) for table in tables):
         is_greater, notes = known_direction(name, column, tables, is_named=not why)
         if is_greater is not False:
             return replace(load_statistic("pass_at_1"), chosen=why, found=notes)
     return mean_of_metric(name, column, why, *direction_of(name, column, tables, is_named=not why))
-
-
-def _is_binary(table: ExampleTable, column: str) -> bool:
-    """Whether the first values are 0, 1, true, false or missing."""
-    head = table.head(FIRST_ROWS).only((column,))
-    try:
-        typed, _, _ = typed_columns(head, head, [column])
-    except TrackpermError:
-        return True  # the pairing reports the error
-    values = typed.frame.get_column(column).to_polars().cast(pl.Float64).drop_nulls()
-    return bool(values.is_in([0.0, 1.0]).all())
 
 
 @lru_cache(maxsize=256)

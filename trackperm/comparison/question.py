@@ -411,14 +411,13 @@ def _require_score_of_examples(
     score: str, tables: Sequence[ExampleTable], prediction: str | None, label: str | None
 ) -> tuple[str, ...]:
     """Refuse an only score that is hardly a score of each example; return a note if it may not be one."""
-    require_one_metric(tables, score)
-    notes = tuple[str, ...]()
+    notes = require_one_metric(tables, score)
     if score == SCORE and prediction is None:
         others = [name for name in shared_columns(tables) if not _names_no_label(name)]
         for each in [label] if label is not None else binary_labels(tables, SCORE, others):
             require_mean(tables, SCORE, each)
     if score == SCORE:
-        notes = notes_on_confidence(tables, SCORE)
+        notes += notes_on_confidence(tables, SCORE)
     require_scores(tables, score)
     return notes
 

@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from trackperm.errors import InputError, InputTypeError
 from trackperm.messages import listed
 from trackperm.statistic.direction import direction_word, is_known_metric, lower_is_better_by_name
-from trackperm.tables.column_names import SCORE, SCORES
+from trackperm.tables.column_names import EVALUATORS, METRICS, SCORE, SCORES, VALUES
 from trackperm.tables.column_types import is_number
 from trackperm.tables.table import ExampleTable
 
 _STATEMENTS = {"higher_is_better": False, "greater_is_better": False, "lower_is_better": True}
 """Columns of true and false, and whether true means that lower is better."""
 
-_METRICS = ("metric", "metric_name", "measure")
-"""Columns of the name of the metric whose values a column such as `score` holds."""
+_NAME = "name"
+"""Column of the name of a metric, or of a run."""
 
-_SCORERS = ("evaluator", "scorer", "name")
+_SCORERS = (*EVALUATORS, _NAME)
 """Columns of other names as well, which count only if the name is that of a metric and of nothing else."""
 
-_NAME = "name"
-"""The one of them that may also be the name of a run."""
-
-_VALUES = ("value", "metric_value", "metric_score")
-"""Columns beside those of `SCORES` that hold the values of the metric in another column."""
-
-_BY_PRECEDENCE = ((SCORE,), _VALUES, SCORES)
+_BY_PRECEDENCE = ((SCORE,), VALUES, SCORES)
 """Columns that hold the score that a statement is about: those of the first group of which a run has one."""
+
+_BETWEEN = re.compile("[,;|]")
+"""What stands between the names of several metrics."""
 
 _TRUE, _FALSE = ("true", "yes", "1"), ("false", "no", "0")
 
@@ -56,9 +54,10 @@ def stated_direction(tables: Sequence[ExampleTable], score: str, *, is_named: bo
         If columns or runs contradict each other, or it is unclear which column they are about; and if the
         direction is open, or two runs state different metrics, and the user has not named the column.
     """
-    if not any(name in table.columns for table in tables for name in (*_STATEMENTS, *_METRICS, *_SCORERS)):
+    usual = {*_STATEMENTS, *METRICS, *_SCORERS}
+    if not any(name.lower() in usual for table in tables for name in table.columns):
         return None
-    columns = [name for name in (*SCORES, *_VALUES) if name == score or is_number(name, tables)]
+    columns = [name for name in (*SCORES, *VALUES) if name == score or is_number(name, tables)]
     first = next((names for names in _BY_PRECEDENCE if set(names) & set(columns)), ())
     if score in columns and score not in first:
         return None
@@ -97,25 +96,27 @@ def _require_agreement(stated: Sequence[StatedDirection], score: str) -> None:
 
 def _by_truths(tables: Sequence[ExampleTable], score: str) -> Iterator[StatedDirection]:
     """Yield the directions that columns of true and false state."""
-    for column, is_lower in _STATEMENTS.items():
+    for usual, is_lower in _STATEMENTS.items():
+        column = _spelled(tables, usual)
         stated = {run: value for run, value in _stated(tables, column) if _truth(value) is not None}
         if len({_truth(value) for value in stated.values()}) > 1:
             raise _differ(stated, column, score, _spec(score))
         for run, value in list(stated.items())[:1]:
-            of_all = all(column in table.columns for table in tables)
+            of_all = all(_own(table, column) for table in tables)
             yield StatedDirection(_truth(value) is is_lower, _reason(column, value, "" if of_all else run))
 
 
 def _by_metrics(tables: Sequence[ExampleTable], score: str, *, is_named: bool) -> Iterator[StatedDirection]:
     """Yield the directions of metrics named in columns, if their names are those of errors, or open."""
-    for column in (*_METRICS, *_SCORERS):
+    for usual in (*METRICS, *_SCORERS):
+        column = _spelled(tables, usual)
         stated = dict(_stated(tables, column, text=True))
-        if column in _SCORERS and not any(map(is_known_metric, stated.values())):
+        if usual in _SCORERS and not any(map(is_known_metric, stated.values())):
             continue
-        of_all = all(column in table.columns for table in tables)
+        of_all = all(_own(table, column) for table in tables)
         if len({value.casefold() for value in stated.values()}) > 1:
             of_all = False
-            if column == _NAME:
+            if usual == _NAME:
                 continue
             if not is_named:
                 hint = f"compare runs with the same metric; `--metric {score}` compares `{score}` as it is."
@@ -149,8 +150,10 @@ def _spec(score: str) -> str:
 
 
 def _is_lower(metric: str) -> bool | None:
-    """Whether the name of a metric says that lower is better; None if it leaves the direction open."""
-    return lower_is_better_by_name(metric) or (None if direction_word(metric) is not None else False)
+    """Whether a name of a metric, or all in a list of names, say that lower is better; None if it is open."""
+    names = filter(None, map(str.strip, _BETWEEN.split(metric)))
+    said = {lower_is_better_by_name(name) or (None if direction_word(name) else False) for name in names}
+    return said.pop() if len(said) == 1 else None if said else False
 
 
 def _truth(value: str) -> bool | None:
@@ -166,12 +169,23 @@ def _stated(tables: Sequence[ExampleTable], column: str, *, text: bool = False) 
             yield table.origin, str(value)
 
 
+def _spelled(tables: Sequence[ExampleTable], usual: str) -> str:
+    """Return a usual name as the first run with such a column spells it."""
+    return next(filter(None, (_own(table, usual) for table in tables)), usual)
+
+
+def _own(table: ExampleTable, column: str) -> str | None:
+    """Return the column of this name, whatever its case; None if there is none."""
+    return next((name for name in table.columns if name.lower() == column.lower()), None)
+
+
 def _only_value(table: ExampleTable, column: str) -> object:
     """Return the only value of a column; None if its rows have several values, or it is missing."""
-    if column not in table.columns:
+    own = _own(table, column)
+    if own is None:
         return None
     try:
-        counts = table.value_counts(column, 1)
+        counts = table.value_counts(own, 1)
     except InputTypeError:
         return None
-    return counts[column][0] if counts is not None and len(counts) == 1 else None
+    return counts[own][0] if counts is not None and len(counts) == 1 else None

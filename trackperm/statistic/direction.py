@@ -92,6 +92,31 @@ _REVERSED = _set(
 _OF_SCORES = _set("rate score metric evaluator scorer")
 """Words beside that of a metric in the name of what computes it: `toxicity_evaluator`."""
 
+_GREATER = _set(
+    "accuracy acc precision recall sensitivity specificity auc auroc auprc roc gini mcc kappa iou miou dice",
+    "jaccard ap map ndcg dcg mrr rr hitrate successrate passrate solverate winrate exactmatch em",
+    "bleu sacrebleu gleu chr chrf rouge rougel rougelsum meteor comet cometkiwi bleurt bertscore moverscore",
+    "bartscore wip spearman pearson kendall correlation psnr ssim faithfulness factuality correctness",
+    "completeness conciseness coherence fluency relevance relevancy groundedness helpfulness harmlessness",
+    "similarity fscore fbeta kappa reciprocalrank",
+)
+"""Words for metrics of which greater values are better."""
+
+_ANY_METRIC = _LOWER | _OPEN | _LOWER_ALONE | _OPEN_ALONE | _GREATER
+
+_GREATER_AT = re.compile(
+    r"(?i)(?<![a-z])(f[-_]?(1|0?[._]5)(?![0-9])|r[-_]?2(?![0-9])|hits?[-_]?[0-9]+"
+    r"|(p|r|pass|hits?|success)([-_]?at[-_]|@)(k|[0-9]+))"
+)
+"""Metrics of one letter or a common word with their number: `F1`, `R2`, `P@10`, `pass@k`."""
+
+_BESIDE = _set(
+    "context response semantic macro micro weighted balanced normalized normalised token exact val valid",
+    "test train dev eval strict norm word character char squared absolute root percentage quadratic cohen",
+    "cohens ms sec usd",
+)
+"""Words beside that of a metric that say which values it has."""
+
 _GOOD_VALUES = _set(
     "correct right pass passed success successful succeeded solved resolved accepted acceptable good",
     "accurate valid faithful supported grounded relevant safe ok okay excellent harmless nontoxic",
@@ -195,6 +220,38 @@ def is_known_metric(name: str) -> bool:
             others = {word for word, place in _words(name) if not found[0] <= place < found[1]}
             return others <= _PLAIN | _OF_SCORES
     return False
+
+
+def is_metric(name: str) -> bool:
+    """Return whether a name has the words of a metric, in whichever direction, and no others.
+
+    Parameters
+    ----------
+    name : str
+        Text that may be the name of a metric, or of a model, person, task or example.
+
+    Returns
+    -------
+    bool
+        False also for words alone that are common in other names: ``success``, or ``f`` without a number.
+
+    Examples
+    --------
+    >>> from trackperm.statistic.direction import is_metric
+    >>> [is_metric(name) for name in ("macro_F1", "rougeL", "val_loss", "Jean ter Horst", "F")]
+    [True, True, True, False, False]
+    """
+    rest, found = _GREATER_AT.subn(" ", name)
+    if not rest.isascii():
+        return False
+    words = [word for word, _ in _words(rest)]
+    while words:
+        size = next((n for n in range(_LONGEST, 0, -1) if "".join(words[:n]) in _ANY_METRIC), 0)
+        found += size > 0
+        if not size and words[0] not in _PLAIN | _OF_SCORES | _BESIDE:
+            return False
+        words = words[size or 1 :]
+    return found > 0
 
 
 def word_of_value(value: str) -> Literal["good", "bad", "true", "open", "unknown"]:

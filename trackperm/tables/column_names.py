@@ -32,6 +32,9 @@ SCORES = (
 )
 """Usual names of columns that can only be the score of an example."""
 
+VALUES = ("value", "metric_value", "metric_score")
+"""Usual names of columns of the values of a metric that another column names; any number may be called so."""
+
 METRICS = (
     "metric", "metrics", "metric_name", "metric_id", "measure", "measure_name", "score_name",
 )
@@ -42,10 +45,25 @@ EVALUATORS = (
 )
 """Usual names of columns that name what computed a score, which may be another one in each row."""
 
+ANSWERS = frozenset((
+    *PREDICTIONS, "answer", "answers", "translation", "hypothesis", "hyp", "mt", "summary", "completion",
+    "transcript", "transcription", "generated_text", "prediction_text", "predicted_class",
+))
+"""Usual names of columns of what a model says."""
+
+BOXES = ("bbox", "box", "boxes", "bounding_box", "xmin", "x_min")
+"""Usual names of columns of the boxes of a detector."""
+
+TOPIC = "topic"
+"""Name of a column of queries, or of the subjects of texts."""
+
+RANK = "rank"
+"""Name of a column of the places of documents that are retrieved for a query."""
+
 DOCUMENTS = ("docno", "docid", "doc_id", "document_id", "passage_id", "pid", "corpus_id", "corpus-id")
 """Usual names of columns of what is retrieved for a query; without queries they are ids of examples."""
 
-QUERIES = ("qid", "query_id", "query-id", "q_id", "topic", "topic_id", "query")
+QUERIES = ("qid", "query_id", "query-id", "q_id", TOPIC, "topic_id", "query")
 """Usual names of columns of queries."""
 
 IDS = (
@@ -119,7 +137,7 @@ _OF_ONE = frozenset(
 
 def names_clusters(name: str) -> bool:
     """Whether the name of a column means a cluster: ``document``, ``docId``, ``metadata.user_name``."""
-    words = _words(name)
+    words = words_of(name)
     while len(words) > 1 and words[-1] in _OF_ONE:
         words.pop()
     return bool(words) and words[-1] in CLUSTERS
@@ -132,21 +150,22 @@ def names_id(name: str) -> bool:
 
 def names_examples(name: str) -> bool:
     """Whether the name of a column means the id of an example: ``task_id``, ``questionId``, ``qid``."""
-    words = _words(name)
+    words = words_of(name)
     is_of_example = len(words) > 1 and words[-1] in ("id", "idx") and words[-2] in _EXAMPLES
     return name.lower() in IDS or is_of_example
 
 
 def names_categories(name: str) -> bool:
     """Whether the name of a column means a category: ``language``, ``question_type``."""
-    return not names_clusters(name) and any(word in CATEGORIES for word in _words(name))
+    return not names_clusters(name) and any(word in CATEGORIES for word in words_of(name))
 
 
 def names_parts(name: str) -> bool:
     """Whether the name of a column means a part of a data set: ``subject``, ``task_name``; no id."""
-    words = _words(name)
+    words = words_of(name)
     return bool(words) and not names_id(name) and any(word in _PARTS for word in words)
 
 
-def _words(name: str) -> list[str]:
+def words_of(name: str) -> list[str]:
+    """Return the words of a name in lower case, without digits: ``user_promptText`` has three."""
     return [word.lower() for word in _WORDS.findall(name)]

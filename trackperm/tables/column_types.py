@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from trackperm.errors import InputTypeError
+from trackperm.errors import InputTypeError, TrackpermError
 from trackperm.tables.lazy_table import LazyTable
 from trackperm.tables.table import ExampleTable, have, to_polars
 
@@ -71,6 +71,19 @@ def is_number(name: str, tables: Sequence[ExampleTable]) -> bool:
 def are_integers(name: str, tables: Sequence[ExampleTable]) -> bool:
     """Whether a column has integers in the first rows of all tables."""
     return _are(name, tables, (ColumnType.INTEGER,))
+
+
+def is_binary(table: ExampleTable, name: str) -> bool:
+    """Whether the first values of a column are 0, 1, true, false, yes, no or missing."""
+    head = table.head(FIRST_ROWS).only((name,))
+    try:
+        typed, _, types = typed_columns(head, head, [name])
+    except TrackpermError:
+        return True  # the pairing reports the error
+    values = typed.frame.get_column(name).to_polars().drop_nulls()
+    if types[name] is ColumnType.TEXT:
+        return bool(values.str.to_lowercase().is_in(["true", "false", "yes", "no"]).all())
+    return types[name] not in LISTS and bool(values.cast(pl.Float64).is_in([0.0, 1.0]).all())
 
 
 def _are(name: str, tables: Sequence[ExampleTable], types: Collection[ColumnType]) -> bool:

@@ -7,11 +7,15 @@ compared like examples.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
-from trackperm.errors import InputTypeError
+import polars as pl
+
+from trackperm.errors import InputTypeError, TrackpermError
 from trackperm.messages import listed
 from trackperm.tables.column_names import (
+    ANSWERS,
+    BOXES,
     DOCUMENTS,
     EVALUATORS,
     INPUTS,
@@ -19,17 +23,21 @@ from trackperm.tables.column_names import (
     METRICS,
     PREDICTIONS,
     QUERIES,
+    RANK,
+    SCORE,
+    SCORES,
+    TOPIC,
     names_examples,
+    names_id,
 )
-from trackperm.tables.column_types import is_number
+from trackperm.tables.column_types import FIRST_ROWS, is_binary, is_number, typed_columns
 from trackperm.tables.polars_code import rewriting, text_of
 from trackperm.tables.table import ExampleTable, shared_columns
 
-MOST_METRICS = 50
-"""Most metrics of a file that has their values in rows: a column with more values has no names of metrics."""
+_MOST_METRICS = 50
+"""Most different names of metrics, of which each is in two rows or more on average."""
 
 _PROGRESS = re.compile(r"_?(global_)?(epochs?|steps?|iterations?|iter)", re.IGNORECASE)
-_BOXES = ("bbox", "box", "xmin", "x_min")
 
 
 def why_no_examples(tables: Sequence[ExampleTable]) -> str | None:
@@ -49,6 +57,53 @@ def why_several_metrics(origin: str, name: str, metrics: Sequence[str]) -> str:
     )
 
 
+def several_metrics(
+    tables: Sequence[ExampleTable], usual: Collection[str]
+) -> Iterator[tuple[ExampleTable, str, list[str]]]:
+    """Yield each run and column that names several metrics, and these.
+
+    `usual` are the names of such columns in lower case. Values of which most occur once, or of which there
+    are more than 50, are no names of metrics; those of a column such as `metric` are, if they are not both.
+    """
+    for table in tables:
+        for name in table.columns:
+            if name.lower() in usual and len(metrics := _names_of_metrics(table, name)) > 1:
+                yield table, name, metrics
+
+
+def have_metrics_of_examples(tables: Sequence[ExampleTable], scores: Sequence[str]) -> bool:
+    """Whether each example has a metric of its own, by which it passes or not: it has one row in each run.
+
+    So it is if all scores are 0 or 1, true or false, and a column of ids or inputs has no value twice, and
+    none of these that means an example has.
+    """
+    shared = [name for name in shared_columns(tables) if name.lower() not in (*METRICS, *EVALUATORS)]
+    ids = [name for name in shared if names_id(name) or name.lower() in INPUTS]
+    repeated = [name for name in ids if any(_repeats(table, name) for table in tables)]
+    if len(repeated) == len(ids) or any(names_examples(name) or name in INPUTS for name in repeated):
+        return False
+    return bool(scores) and all(is_binary(table, name) for table in tables for name in scores)
+
+
+def retrieved_documents(tables: Sequence[ExampleTable]) -> tuple[str, str] | None:
+    """Return the columns of documents and queries if rows are documents that were retrieved for queries.
+
+    A query has several rows, or there is a column of ranks. Scores fall in the rows of a `topic` without
+    ranks. An answer beside the document is what a model says about it.
+    """
+    names = {name.lower(): name for name in shared_columns(tables)}
+    documents, queries = ([names[each] for each in usual if each in names] for usual in (DOCUMENTS, QUERIES))
+    if not documents or not queries or SCORE not in names or names.keys() & ANSWERS:
+        return None
+    query = queries[0]
+    if RANK not in names:
+        if not any(_repeats(table, query) for table in tables):
+            return None
+        if query.lower() == TOPIC and not all(_falls(table, query) for table in tables):
+            return None
+    return documents[0], query
+
+
 def _reasons(tables: Sequence[ExampleTable], names: dict[str, str]) -> Iterator[str]:
     if {"fit_time", "score_time"} <= names.keys() and any(name.startswith("test_") for name in names):
         yield (
@@ -61,18 +116,18 @@ def _reasons(tables: Sequence[ExampleTable], names: dict[str, str]) -> Iterator[
             f"`{progress[0]}` numbers the rows of a training, which are not examples: log the prediction of"
             " each example of a test set, and compare these"
         )
-    for name in (names[each] for each in (*METRICS, *EVALUATORS) if each in names):
-        if (metrics := _metrics(tables, name)) is not None:
-            yield why_several_metrics(tables[0].origin, name, metrics)
-    documents, queries = ([names[each] for each in usual if each in names] for usual in (DOCUMENTS, QUERIES))
-    if documents and queries and "score" in names:
+    if not have_metrics_of_examples(tables, [name for name in SCORES if name in names.values()]):
+        for table, name, metrics in several_metrics(tables, (*METRICS, *EVALUATORS)):
+            yield why_several_metrics(table.origin, name, metrics)
+    if (retrieved := retrieved_documents(tables)) is not None:
+        document, query = retrieved
         yield (
-            f"rows are documents, `{documents[0]}`, that were retrieved for a `{queries[0]}`, and their"
+            f"rows are documents, `{document}`, that were retrieved for a `{query}`, and their"
             " scores do not say whether they are relevant: write each run in TREC's format, `QUERY Q0"
             " DOCUMENT RANK SCORE NAME`, and compare these with `--labels QRELS`"
         )
-    boxes = [names[each] for each in _BOXES if each in names]
-    if boxes and "score" in names:
+    boxes = [names[each] for each in BOXES if each in names]
+    if boxes and SCORE in names:
         yield (
             f"rows are boxes, by `{boxes[0]}`, and their scores are the confidence of a detector: compute a"
             " score of each image, such as its average precision, and compare these"
@@ -90,17 +145,36 @@ def _are_measurements(tables: Sequence[ExampleTable], names: dict[str, str], pro
     return any(not any(table.repeats([name]) for table in tables) for name in progress)
 
 
-def _metrics(tables: Sequence[ExampleTable], name: str) -> list[str] | None:
-    """Return the names of the metrics in a column; None if it has one, or anything else than their names."""
-    if is_number(name, tables):
-        return None
-    found = dict[str, None]()
-    for table in tables:
-        try:
-            counts = table.value_counts(name, MOST_METRICS)
-        except InputTypeError:
-            return None
-        if counts is None or len(counts) > MOST_METRICS or 2 * len(counts) > len(table):
-            return None
-        found |= dict.fromkeys(str(value) for value in counts[name] if value is not None)
-    return sorted(found) if len(found) > 1 else None
+def _names_of_metrics(table: ExampleTable, name: str) -> list[str]:
+    """Return the values of a column that can be names of metrics; none if it holds something else."""
+    most = len(table) // 2
+    most = max(most, _MOST_METRICS) if name.lower() in METRICS else min(most, _MOST_METRICS)
+    try:
+        counts = None if is_number(name, [table]) else table.value_counts(name, most)
+    except InputTypeError:
+        return []
+    if counts is None:
+        return []
+    values = counts[name].drop_nulls()
+    return sorted(map(str, values)) if len(values) <= most else []
+
+
+def _falls(table: ExampleTable, query: str) -> bool:
+    """Whether no score is above the one before it in the rows of a query."""
+    head = table.head(FIRST_ROWS).only((query, SCORE))
+    try:
+        typed, _, _ = typed_columns(head, head, [query, SCORE])
+        queries, scores = (typed.frame.get_column(name).to_polars() for name in (query, SCORE))
+        steps = pl.DataFrame({"query": queries, "score": scores.cast(pl.Float64)}).select(
+            pl.col("score").diff().over("query")
+        )
+    except (TrackpermError, pl.exceptions.PolarsError):
+        return False
+    return not (steps["score"] > 0.0).any()
+
+
+def _repeats(table: ExampleTable, name: str) -> bool:
+    try:
+        return table.repeats([name])
+    except InputTypeError:
+        return False
