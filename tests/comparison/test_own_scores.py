@@ -36,6 +36,12 @@ def both(**columns: Any) -> list[pl.DataFrame]:
     ]
 
 
+def judged(**columns: Any) -> list[pl.DataFrame]:
+    """Return the runs with scores that differ between them."""
+    verbose, brief = both(**columns)
+    return [verbose, brief.with_columns(pl.col(*columns).reverse())]
+
+
 @pytest.mark.parametrize("name", ["correct", "is_correct", "score", "reward"])
 @pytest.mark.parametrize("kind", [pl.Boolean, pl.Int64, pl.Float64, pl.String])
 def test_the_score_of_the_log_comes_before_accuracy(name: str, kind: Any) -> None:
@@ -56,14 +62,17 @@ def test_the_score_of_the_log_comes_before_accuracy(name: str, kind: Any) -> Non
         ({"answer_correctness": QUALITY}, "`answer_correctness`"),
         ({"wer": QUALITY}, "`wer`"),
         ({"correctness.score": QUALITY}, "`correctness.score`"),
-        ({"faithfulness": QUALITY, "answer_correctness": QUALITY}, "`faithfulness`, `answer_correctness`"),
+        (
+            {"faithfulness": QUALITY, "answer_correctness": QUALITY[::-1]},
+            "`faithfulness`, `answer_correctness`",
+        ),
         ({"correct": FEW, "faithfulness": QUALITY}, "`faithfulness`, `correct`"),
         ({"score": QUALITY}, "`score`"),
     ],
 )
 def test_scores_that_may_not_be_the_question(columns: dict[str, Any], listed: str) -> None:
     """Two scores, a name that is no usual one, or what may be the confidence of a model."""
-    frames = both(**columns)
+    frames = judged(**columns)
     with pytest.raises(InputError, match=r"are free text, such as 'The answer is Lima\.' and") as caught:
         asked(*frames)
     assert (
@@ -81,25 +90,28 @@ def test_scores_that_may_not_be_the_question(columns: dict[str, Any], listed: st
 
 
 def test_scores_in_objects() -> None:
-    frames = both(scores=[{"Factuality": value, "Levenshtein": value} for value in QUALITY])
+    frames = judged(scores=[{"Factuality": value, "Levenshtein": value} for value in QUALITY])
     with pytest.raises(InputError, match="scores of its own: `scores`") as caught:
         asked(*frames)
     assert '`frame.unnest("scores")` of polars makes columns of them; `--statistic exact' in str(
         caught.value.hint
     )
-    metrics = both(metrics=[{"duration": value, "tokens": 5} for value in QUALITY])
+    metrics = judged(metrics=[{"duration": value, "tokens": 5} for value in QUALITY])
     assert the_one(*metrics).name == "accuracy"
 
 
 @pytest.mark.parametrize("name", ["latency_ms", "confidence", "n_correct", "tokens", "logprob", "word_count"])
 def test_other_numbers_beside_free_text(name: str) -> None:
-    assert the_one(*both(**{name: QUALITY})).name == "accuracy"
+    assert the_one(*judged(**{name: QUALITY})).name == "accuracy"
 
 
 def test_a_score_that_says_the_same() -> None:
     frames = [frame.with_columns(correct=pl.col("response") == pl.col("reference")) for frame in both()]
     assert the_one(*frames).name == "accuracy"
-    other = [frame.with_columns(judge_score=pl.Series(QUALITY)) for frame in frames]
+    values = (QUALITY, QUALITY[::-1])
+    other = [
+        frame.with_columns(judge_score=pl.Series(own)) for frame, own in zip(frames, values, strict=True)
+    ]
     with pytest.raises(InputError, match="scores of its own: `judge_score`"):
         asked(*other)
 
@@ -117,7 +129,7 @@ def test_classes_are_compared_by_accuracy() -> None:
 def test_classes_whose_score_is_not_their_equality(name: str) -> None:
     right = PLAIN.with_columns((pl.col("prediction") == pl.col("label")).alias(name))
     assert the_one(right, right).name == "accuracy"
-    flipped = right.with_columns(pl.when(pl.col("id") == 3).then(~pl.col(name)).otherwise(name).alias(name))
+    flipped = right.with_columns(pl.when(pl.col("id") == 9).then(~pl.col(name)).otherwise(name).alias(name))
     for frames in ([right, flipped], [flipped, right]):
         said = f"`{name}` of `run .` is (true|false) where .*: in 1 row it is not whether"
         with pytest.raises(InputError, match=said) as caught:
@@ -132,9 +144,9 @@ def test_classes_whose_score_is_not_their_equality(name: str) -> None:
 def test_answers_that_are_numbers() -> None:
     frame = pl.DataFrame({"id": range(6), "prediction": range(6), "label": [0, 1, 2, 3, 9, 9]})
     assert the_one(frame.with_columns(wer=0.5), frame.with_columns(wer=0.5)).name == "accuracy"
-    judged = frame.with_columns(correct=pl.Series([1, 1, 1, 1, 1, 0]))
+    judged = frame.with_columns(correct=pl.Series([1, 1, 0, 1, 1, 0]))
     with pytest.raises(
-        InputError, match="`correct` of `run 0` is true where `prediction` is 4 and `label` 9"
+        InputError, match="`correct` of `run 0` is false where `prediction` is 2 and `label` 2"
     ):
         asked(judged, judged)
 
@@ -149,5 +161,20 @@ def test_files(tmp_path: Path) -> None:
 def test_names_of_metrics() -> None:
     for name in ("wer", "rougeL", "rouge1", "chrF", "bert_score", "f1", "EM", "answer_relevancy", "edit_sim"):
         assert names_metric(name), name
-    for name in ("latency", "id", "log_prob_score", "confidence_score", "n_matches", "length", "x"):
+    for name in ("macroF1", "f_beta", "fbeta", "F-score", "token_f1"):
+        assert names_metric(name), name
+    for name in (
+        "f",
+        "F",
+        "x_f",
+        "bf16",
+        "difficulty",
+        "latency",
+        "id",
+        "log_prob_score",
+        "confidence_score",
+        "n_matches",
+        "length",
+        "x",
+    ):
         assert not names_metric(name), name

@@ -75,3 +75,42 @@ def test_a_score_with_decimal_commas() -> None:
     code = 'frame.with_columns(pl.col("score").str.replace(",", ".").cast(pl.Float64))'
     assert f"`{code}` of polars" in str(caught.value.hint)
     assert eval(code, {"pl": pl, "frame": frame})["score"].to_list() == [0.4829, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("labels", "is_accuracy"),
+    [
+        (["1", "1,3", "2,4", "3"], True),
+        (["3,4", "1,2", "2,1", "4,3"], True),
+        (["4,7", "3,2", "4"], False),
+        (["4,0", "3,2", "2,5"], False),
+        (["1,5", "2", "2,5", "3"], False),
+        (["0,5", "0,7"], False),
+    ],
+)
+def test_choices_of_several_options(labels: list[str], is_accuracy: bool) -> None:
+    """Regression: answers such as `1,3` were refused as decimals, though most predictions are labels."""
+    texts = (labels * 20)[:40]
+    said = [text if i % 5 else labels[i % 2] for i, text in enumerate(texts)]
+    frame = pl.DataFrame({"id": range(40), "prediction": said, "label": texts})
+    if is_accuracy:
+        result = trackperm.compare(frame, frame)
+        assert result.statistic.name == "accuracy"
+        return
+    with pytest.raises(InputError, match="its decimals have commas") as caught:
+        trackperm.compare(frame, frame)
+    assert "; `--statistic accuracy` compares them as they are." in str(caught.value.hint)
+
+
+@pytest.mark.parametrize(("name", "separator"), [("a.csv", ","), ("a.tsv", "\t"), ("a.txt", ";")])
+def test_the_code_reads_the_file(tmp_path: Path, name: str, separator: str) -> None:
+    """Regression: the code took semicolons for the separator of all files, and read one column of text."""
+    path = tmp_path / name
+    rows = pl.DataFrame({"id": range(9), "y_true": [f"{i},19" for i in range(9)]})
+    rows.with_columns(y_pred="y_true").write_csv(path, separator=separator)
+    with pytest.raises(InputError, match="its decimals have commas") as caught:
+        trackperm.compare(path, path, "mae")
+    code = str(caught.value.hint).partition("; `")[2].partition("` of polars")[0]
+    frame = eval(code, {"pl": pl})
+    assert pl.Float64 in frame.schema.values()
+    assert frame.columns == ["id", "y_true", "y_pred"]

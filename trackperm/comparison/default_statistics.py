@@ -13,7 +13,7 @@ from trackperm.pairing.checks.label_values import are_scores
 from trackperm.statistic import Statistic
 from trackperm.tables.column_names import REWARD, SCORE
 from trackperm.tables.column_types import FIRST_ROWS, LISTS, ColumnType, numbers_in_two_ways, typed_columns
-from trackperm.tables.decimal_commas import decimal_comma
+from trackperm.tables.decimal_commas import are_choices, decimal_comma
 from trackperm.tables.query import Query
 from trackperm.tables.table import ExampleTable, have
 from trackperm.tables.written_lists import written_list
@@ -42,7 +42,8 @@ def why_no_accuracy(tables: Sequence[ExampleTable], prediction: str, label: str)
         if any(types[name] in LISTS for name in (prediction, label)):
             return f"`{label}` or `{prediction}` of `{table.origin}` holds lists"
         for name in (prediction, label):
-            if (text := decimal_comma(table, name)) is not None:
+            text = decimal_comma(table, name)
+            if text is not None and not are_choices(table, prediction, label):
                 return f"`{name}` of `{table.origin}` holds numbers with decimal commas, such as {text!r}"
             if (
                 types[name] is ColumnType.TEXT

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import polars as pl
 
+from trackperm.comparison.same_in_runs import is_of_data
 from trackperm.errors import InputError, TrackpermError
 from trackperm.messages import amount, listed
 from trackperm.pairing.checks.differences import shown
 from trackperm.tables.column_names import ATTEMPT, IDS, SCORE, names_id
 from trackperm.tables.column_types import ColumnType, is_number, typed_columns
+from trackperm.tables.label_shares import share_of_labels
 from trackperm.tables.nested_fields import fields_of, named_fields
 from trackperm.tables.table import ExampleTable, have, shared_columns
 
@@ -21,6 +24,9 @@ _BLOCK = 100_000
 
 _CLASSES = 0.8
 """Share of predictions that are labels of the run, from which predictions count as classes."""
+
+_REPEATED = 0.8
+"""Share of different labels among the labels, up to which some repeat; answers to questions seldom do."""
 
 _TRUE, _FALSE = ("true", "yes"), ("false", "no")
 
@@ -34,7 +40,7 @@ _METRICS = frozenset((
     "coherence", "fluency", "completeness", "conciseness", "harmlessness", "toxicity", "hallucination",
     "similarity",
     "bleu", "sacrebleu", "gleu", "chr", "chrf", "rouge", "meteor", "ter", "hter", "comet", "bleurt",
-    "bertscore", "moverscore", "wer", "cer", "mer", "wil", "wip", "levenshtein", "edit", "f", "precision",
+    "bertscore", "moverscore", "wer", "cer", "mer", "wil", "wip", "levenshtein", "edit", "precision",
     "recall",
 ))
 """Words in names of metrics of answers."""
@@ -48,28 +54,75 @@ _NOT_METRICS = frozenset((
 # fmt: on
 
 
+_F_SCORE = re.compile(
+    r"(?:(?<![A-Za-z])[fF]|(?<=[a-z])F)(?:[0-9](?![0-9])|[ _-]?(?:[bB]eta|[sS]core|[mM]easure))"
+)
+"""Pattern of names of F-scores: ``f1``, ``macroF1``, ``f_beta``; a column ``f`` may hold anything."""
+
+_OF_CALLS = ("success", "pass")
+"""Usual names of scores that say as often that a call went through."""
+
+_CORRECT = ("correct", "is_correct", "acc", "accuracy", "exact_match")
+"""Usual names of scores that say whether an answer is right."""
+
+
+class OwnScore(NamedTuple):
+    """Column of scores that is compared in place of accuracy, with notes on the choice."""
+
+    name: str
+    notes: tuple[str, ...] = ()
+
+
 class _Answers(NamedTuple):
-    """First rows of a run with prediction and label; `equal` is whether they are equal, null without both."""
+    """First rows of a run with prediction and label; `equal` is whether they are equal, null without both.
+
+    `has_classes` is whether labels repeat and half of the predictions are labels: a decimal `score` beside
+    them is rather the confidence of a classifier.
+    """
 
     table: ExampleTable
     texts: pl.DataFrame
     equal: pl.Series
     is_free: bool
+    has_classes: bool
+
+
+class _Score(NamedTuple):
+    """Values of a score in the first rows of each run, of which 1 is true; none if they cannot be read."""
+
+    name: str
+    values: tuple[pl.Series, ...]
+
+    @property
+    def is_binary(self) -> bool:
+        return bool(self.values) and all(each.drop_nulls().is_in([0.0, 1.0]).all() for each in self.values)
+
+    @property
+    def constant(self) -> float | None:
+        """The only value in all runs, NaN without any; None if there are several."""
+        found = {value for each in self.values for value in each.drop_nulls().unique().to_list()}
+        return None if len(found) > 1 or not self.values else found.pop() if found else float("nan")
+
+    def equals(self, other: _Score) -> bool:
+        """Whether another score has the same values in all rows."""
+        return bool(self.values) and all(map(pl.Series.equals, self.values, other.values))
 
 
 def names_metric(name: str) -> bool:
     """Whether the name of a column means a metric of answers: ``wer``, ``answer_correctness``, ``rougeL``."""
     words = {word.lower() for word in _WORD.findall(name)}
-    return bool(words & _METRICS) and not words & _NOT_METRICS
+    return _F_SCORE.search(name) is not None or (bool(words & _METRICS) and not words & _NOT_METRICS)
 
 
 def own_score(
     tables: Sequence[ExampleTable], prediction: str, label: str, usual: Collection[str]
-) -> str | None:
+) -> OwnScore | None:
     """Return the column of scores that is compared in place of accuracy; None for accuracy.
 
-    Predictions are classes if most are labels of the run and labels repeat; else they are free text. Scores
-    that are 1 where the prediction equals its label, and 0 elsewhere, say the same as accuracy.
+    Predictions are classes if most are labels of the run and labels repeat; else they are free text. A score
+    says no more than accuracy if it is 1 where the prediction equals its label and 0 elsewhere, if it has
+    one value in all runs, or if it repeats another score. A `correct` that is true everywhere says that all
+    answers are right, in other words than those of the labels.
 
     Parameters
     ----------
@@ -89,33 +142,43 @@ def own_score(
     if prediction == label or not have(tables, [prediction, label]):
         return None  # the pairing reports the error
     known = [name for name in shared_columns(tables) if name not in (prediction, label, *IDS)]
-    scores = [name for name in known if name in usual or _is_metric(name, tables)]
-    read = [_answers(table, prediction, label, scores) for table in tables]
+    names = [name for name in known if name in usual or _is_metric(name, tables)]
+    read = [_answers(table, prediction, label, names) for table in tables]
     answers = [each for each in read if each is not None]
     if len(answers) < len(read):
         return None
     is_free = any(each.is_free for each in answers)
-    found = [name for name in scores if is_free or name in usual]
-    outcomes = {name: [_outcomes(each, name) for each in answers] for name in found}
-    binary = [name for name in found if all(each is not None for each in outcomes[name])]
-    others = [name for name in found if name not in binary]
-    for name in binary:
-        differing = (_differing(each, own) for each, own in zip(answers, outcomes[name], strict=True))
-        first = next((each for each in differing if each is not None), None)
-        if first is None:
-            continue
-        if not is_free:
-            raise _contradicted(name, prediction, label, *first)
-        others.append(name)
-    nested = [name for name in known if is_free and _has_metrics(tables[0], name)]
-    if not is_free or not (others or nested):
+    scores = [_score(answers, name) for name in names if name in usual or is_free]
+    varying = [
+        each
+        for each in scores
+        if each.constant is None or (is_free and each.name in _CORRECT and each.constant == 1.0)
+    ]
+    more = _distinct([each for each in varying if not _is_equality(answers, each)], usual)
+    kept = {each.name for each in more}
+    left = [each.name for each in varying if each.name not in kept and each.name in usual]
+    notes = (f"not compared, because it says no more: {listed(left)}",) if left else ()
+    if not is_free:
+        more = [each for each in more if each.is_binary and each.name not in _OF_CALLS]
+        for place, each in enumerate(more):
+            note = _note_on_extended(answers, each, prediction, label)
+            if note is None or place:
+                raise _contradicted(each.name, prediction, label, *_first_differing(answers, each))
+            notes = (note, *notes)
+        return OwnScore(more[0].name, notes) if more else None
+    if all(each.has_classes for each in answers):
+        more = [each for each in more if each.name != SCORE or each.is_binary]
+    others = [each for each in more if each.name in usual or not is_of_data(tables, each.name, label)]
+    nested = [name for name in known if _has_metrics(tables[0], name) and not is_of_data(tables, name, label)]
+    if not (others or nested):
         return None
-    is_only = len(found) == 1 and not nested and found[0] in usual
-    if is_only and (found[0] != SCORE or found[0] in binary):
-        return found[0]
+    first = others[0] if len(others) == 1 and not nested else None
+    is_clear = first is not None and first.name in usual and first.name not in _OF_CALLS
+    if first is not None and is_clear and (first.name != SCORE or first.is_binary):
+        return OwnScore(first.name, notes)
     free = next(each for each in answers if each.is_free)
     fields = named_fields(tables[0], nested)
-    raise _beside_free_text(free, (prediction, label), [*sorted(others, key=found.index), *nested], fields)
+    raise _beside_free_text(free, (prediction, label), [*(each.name for each in others), *nested], fields)
 
 
 def _is_metric(name: str, tables: Sequence[ExampleTable]) -> bool:
@@ -127,6 +190,16 @@ def _has_metrics(table: ExampleTable, column: str) -> bool:
     """Whether a column of objects holds metrics: by its own name, or by those of its fields."""
     fields = fields_of(table, column)
     return bool(fields) and (names_metric(column) or any(map(names_metric, fields)))
+
+
+def _distinct(scores: Sequence[_Score], usual: Collection[str]) -> list[_Score]:
+    """Return one of each set of equal scores, in their order, and rather one with a usual name."""
+    found: list[_Score] = []
+    for each in sorted(scores, key=lambda score: (score.name not in usual, score.name in _OF_CALLS)):
+        if not any(each.equals(other) for other in found):
+            found.append(each)
+    kept = {each.name for each in found}
+    return [each for each in scores if each.name in kept]
 
 
 def _answers(table: ExampleTable, prediction: str, label: str, scores: Sequence[str]) -> _Answers | None:
@@ -144,16 +217,25 @@ def _answers(table: ExampleTable, prediction: str, label: str, scores: Sequence[
     texts = pl.DataFrame({"prediction": first, "label": second})
     equal = (first == second).alias("equal")
     if not is_text:
-        return _Answers(head, texts, equal, False)
-    plain = texts.drop_nulls().select(pl.all().str.strip_chars().str.to_lowercase())
-    labels = plain["label"].unique()
-    share = plain["prediction"].is_in(labels.implode()).mean()
-    are_classes = share is None or (float(str(share)) >= _CLASSES and 2 * len(labels) <= len(plain))
-    return _Answers(head, texts, equal, not are_classes)
+        return _Answers(head, texts, equal, False, True)
+    plain = _plain(texts).drop_nulls()
+    n_labels, n, share = plain["label"].n_unique(), len(plain), share_of_labels(plain)
+    are_classes = n == 0 or (share >= _CLASSES and 2 * n_labels <= n)
+    return _Answers(head, texts, equal, not are_classes, share >= 0.5 and n_labels <= _REPEATED * n)
 
 
-def _outcomes(answers: _Answers, name: str) -> pl.Series | None:
-    """Return a score that is 0 or 1, true or false, as booleans; None for other columns."""
+def _plain(texts: pl.DataFrame) -> pl.DataFrame:
+    return texts.select(pl.all().cast(pl.String).str.strip_chars().str.to_lowercase())
+
+
+def _score(answers: Sequence[_Answers], name: str) -> _Score:
+    read = [_values(each, name) for each in answers]
+    values = tuple(each for each in read if each is not None)
+    return _Score(name, values if len(values) == len(read) else ())
+
+
+def _values(answers: _Answers, name: str) -> pl.Series | None:
+    """Return the values of a score as numbers, and of true and false as 1 and 0; None for other columns."""
     try:
         head = answers.table.only((name,))
         typed, _, types = typed_columns(head, head, [name])
@@ -162,20 +244,59 @@ def _outcomes(answers: _Answers, name: str) -> pl.Series | None:
     values = typed.frame.get_column(name).to_polars()
     if types[name] is ColumnType.TEXT:
         values = values.str.strip_chars().str.to_lowercase()
-        return values.is_in(_TRUE) if values.drop_nulls().is_in((*_TRUE, *_FALSE)).all() else None
-    if types[name] not in (ColumnType.INTEGER, ColumnType.DECIMAL, ColumnType.BOOLEAN):
+        if not values.drop_nulls().is_in((*_TRUE, *_FALSE)).all():
+            return None
+        values = values.is_in(_TRUE)
+    elif types[name] not in (ColumnType.INTEGER, ColumnType.DECIMAL, ColumnType.BOOLEAN):
         return None
-    values = values.cast(pl.Float64)
-    return values == 1.0 if values.drop_nulls().is_in([0.0, 1.0]).all() else None
+    return values.cast(pl.Float64)
 
 
-def _differing(answers: _Answers, outcomes: pl.Series | None) -> tuple[_Answers, pl.DataFrame] | None:
+def _is_equality(answers: Sequence[_Answers], score: _Score) -> bool:
+    """Whether a score is 1 where prediction and label are equal, and 0 elsewhere."""
+    return score.is_binary and not any(
+        len(_differing(each, values)) for each, values in zip(answers, score.values, strict=True)
+    )
+
+
+def _differing(answers: _Answers, values: pl.Series) -> pl.DataFrame:
     """Return the rows in which a score of 0 and 1 is not the equality of prediction and label."""
-    if outcomes is None:
-        return None
-    rows = answers.texts.with_columns(equal=answers.equal, outcome=outcomes)
-    rows = rows.filter(pl.col("equal") != pl.col("outcome"))
-    return (answers, rows) if len(rows) else None
+    rows = answers.texts.with_columns(equal=answers.equal, outcome=values == 1.0)
+    return rows.filter(pl.col("equal") != pl.col("outcome"))
+
+
+def _first_differing(answers: Sequence[_Answers], score: _Score) -> tuple[_Answers, pl.DataFrame]:
+    """Return the first run in which a score is not the equality of prediction and label, and these rows."""
+    found = ((each, _differing(each, own)) for each, own in zip(answers, score.values, strict=True))
+    return next((each, rows) for each, rows in found if len(rows))
+
+
+def _note_on_extended(answers: Sequence[_Answers], score: _Score, prediction: str, label: str) -> str | None:
+    """Return a note on a score that accepts other spellings or forms of the label; None for other scores.
+
+    Such a score equals the equality but for case and spaces, or is a `correct` that is never false where
+    prediction and label are equal, as if answers had been extracted from the predictions.
+    """
+    differing = [_differing(each, own) for each, own in zip(answers, score.values, strict=True)]
+    first, rows = _first_differing(answers, score)
+    said, meant = rows.row(0)[:2]
+    example = f"such as {shown(said)} for {shown(meant)} in `{first.table.origin}`"
+    plain = (
+        _differing(each._replace(equal=texts["prediction"] == texts["label"]), own)
+        for each, own in zip(answers, score.values, strict=True)
+        for texts in [_plain(each.texts)]
+    )
+    if not any(map(len, plain)):
+        return (
+            f"`{score.name}` is true where `{prediction}` equals `{label}` but for case and spaces, {example}"
+        )
+    if score.name in _CORRECT and not any(each["equal"].any() for each in differing):
+        n = sum(map(len, differing))
+        return (
+            f"look: `{score.name}` is compared and not accuracy: in {amount(n, 'row')} it is true where"
+            f" `{prediction}` does not equal `{label}`, {example}"
+        )
+    return None
 
 
 def _contradicted(
@@ -186,8 +307,8 @@ def _contradicted(
         f"`{name}` of `{answers.table.origin}` is {'false' if equal else 'true'} where `{prediction}` is"
         f" {shown(said)} and `{label}` {shown(meant)}: in {amount(len(rows), 'row')} it is not whether these"
         " are equal, which accuracy tests",
-        hint=f"`--metric {name}` compares the scores of the log, `--statistic accuracy` the shares of"
-        f" predictions that equal `{label}`.",
+        hint=f"`--metric {shlex.quote(name)}` compares the scores of the log, `--statistic accuracy` the"
+        f" shares of predictions that equal `{label}`.",
     )
 
 
@@ -199,7 +320,7 @@ def _beside_free_text(
     differing = texts.filter(pl.col("prediction") != pl.col("label"))
     example = " and ".join(map(shown, (differing if len(differing) else texts).row(0)))
     prediction, label = columns
-    metric = f"`--metric {scores[0]}` compares a score of the log" if fields is None else fields
+    metric = f"`--metric {shlex.quote(scores[0])}` compares a score of the log" if fields is None else fields
     return InputError(
         f"`{prediction}` and `{label}` of `{answers.table.origin}` are free text, such as {example}, and the"
         f" log has scores of its own: {listed(scores)}",

@@ -257,14 +257,16 @@ class Question:
             name: share for name in SCORES if (share := share_of_true(name, tables, _only(name))) is not None
         }
         predictions, labels = (self._column(role, tables) for role in ("prediction", "label"))
-        refusal = None
+        refusal = own = None
         if predictions is not None and labels is not None:
             refusal = None if self.allow_unseen else why_no_accuracy(tables, predictions, labels)
-            own = None
             if refusal is None and not self.allow_unseen:
                 own = own_score(tables, predictions, labels, [*scores, *shares])
             if refusal is None and own is None:
                 return [_chosen("accuracy", "by default")]
+            if own is not None:
+                scores = [name for name in scores if name == own.name]
+                shares = {name: share for name, share in shares.items() if name == own.name}
             if not scores and not shares:
                 columns = {"prediction": predictions, "label": labels}
                 require_label_values(tables, load_statistic("accuracy", columns=columns))
@@ -272,14 +274,16 @@ class Question:
         if not scores and counted:
             return [_chosen(counted[0], f"the statistic of the columns {listed(_COUNTED[counted[0]])}")]
         possible = [*scores, *shares]
-        if len(possible) == 1 and scores:
-            notes = _require_score_of_examples(scores[0], tables, predictions, labels)
-            statistic = statistic_of_metric(scores[0], scores[0], tables, _only(scores[0]))
-            return [replace(statistic, found=(*notes, *statistic.found)) if notes else statistic]
         if len(possible) == 1:
-            return [*shares.values()]
+            notes = own.notes if own is not None else ()
+            if scores:
+                notes += _require_score_of_examples(scores[0], tables, predictions, labels)
+                statistic = statistic_of_metric(scores[0], scores[0], tables, _only(scores[0]))
+            else:
+                statistic = shares[possible[0]]
+            return [replace(statistic, found=(*notes, *statistic.found)) if notes else statistic]
         found = f"each of {listed(possible)} could be the score" if possible else refusal
-        require_decimal_points(tables, [predictions, labels, *SCORES])
+        require_decimal_points(tables, [predictions, labels, *SCORES], [predictions, labels])
         found = found or _texts_as_scores(tables)
         raise unclear_statistic(tables, found, possible, {"prediction": predictions, "label": labels})
 
