@@ -99,18 +99,18 @@ def test_forecast_of_many_classes():
 
 
 def test_check_reports_all_at_once(call: Call, tmp_path: Path):
-    (tmp_path / "bad.yaml").write_text(BAD, encoding="utf-8")
+    (tmp_path / "faulty.yaml").write_text(BAD, encoding="utf-8")
     (tmp_path / "good.yaml").write_text(GOOD, encoding="utf-8")
-    code, printed, errors = call("check", "bad.yaml", "good.yaml")
+    code, printed, errors = call("check", "faulty.yaml", "good.yaml")
     assert (code, printed) == (2, "good.yaml: ok\n")
-    assert errors.endswith("bad.yaml: 10 problems\n")
+    assert errors.endswith("faulty.yaml: 10 problems\n")
     check_golden(errors, GOLDEN / "cli_statistic_check.txt")
 
 
 def test_check_as_json(call: Call, tmp_path: Path):
-    (tmp_path / "bad.yaml").write_text("count: {x: 1}\nscore: [1]\n", encoding="utf-8")
+    (tmp_path / "faulty.yaml").write_text("count: {x: 1}\nscore: [1]\n", encoding="utf-8")
     (tmp_path / "good.yaml").write_text(GOOD, encoding="utf-8")
-    code, printed, errors = call("check", "good.yaml", "bad.yaml", "gone.yaml", "--format", "json")
+    code, printed, errors = call("check", "good.yaml", "faulty.yaml", "gone.yaml", "--format", "json")
     assert (code, errors) == (2, "")
     good, bad, gone = json.loads(printed)
     assert good == {"file": "good.yaml", "ok": True, "problems": []}
@@ -119,10 +119,10 @@ def test_check_as_json(call: Call, tmp_path: Path):
     (problem,) = gone["problems"]
     assert problem == {"line": None, "column": None, "message": "there is no file `gone.yaml`", "hint": None}
     files = [tmp_path / "checked.json", tmp_path / "checked.txt"]
-    shown = call("check", "good.yaml", "bad.yaml", "gone.yaml", *(f"-o{file}" for file in files))
+    shown = call("check", "good.yaml", "faulty.yaml", "gone.yaml", *(f"-o{file}" for file in files))
     assert shown[0] == 2
     assert files[0].read_text() == printed
-    assert files[1].read_text().startswith("good.yaml: ok\nbad.yaml:1:1: ")
+    assert files[1].read_text().startswith("good.yaml: ok\nfaulty.yaml:1:1: ")
 
 
 PROBLEMS = {
@@ -147,13 +147,13 @@ PROBLEMS = {
 
 @pytest.mark.parametrize(("text", "places"), PROBLEMS.values(), ids=PROBLEMS.keys())
 def test_check_finds_the_errors_of_loading(call: Call, tmp_path: Path, text: str, places: list[str]):
-    (tmp_path / "bad.yaml").write_text(text, encoding="utf-8")
-    code, printed, _ = call("check", "bad.yaml", "--format", "json")
+    (tmp_path / "faulty.yaml").write_text(text, encoding="utf-8")
+    code, printed, _ = call("check", "faulty.yaml", "--format", "json")
     assert code == 2
     (found,) = json.loads(printed)
     assert [f"{p['line']}:{p['column']}" for p in found["problems"]] == places
     with pytest.raises(trackperm.TrackpermError) as caught:
-        load_statistic("bad.yaml")
+        load_statistic("faulty.yaml")
     assert any(problem["message"] in str(caught.value) for problem in found["problems"])
 
 
