@@ -13,24 +13,19 @@ from trackperm.comparison.same_in_runs import is_of_data
 from trackperm.errors import InputError, TrackpermError
 from trackperm.messages import amount, listed
 from trackperm.pairing.checks.differences import shown
-from trackperm.tables.column_names import ATTEMPT, IDS, SCORE, names_id
+from trackperm.tables.column_names import ATTEMPT, IDS, SCORE, names_id, words_of
 from trackperm.tables.column_types import ColumnType, is_number, typed_columns
-from trackperm.tables.label_shares import share_of_labels
+from trackperm.tables.label_shares import are_classes, share_of_labels
 from trackperm.tables.nested_fields import fields_of, named_fields
 from trackperm.tables.table import ExampleTable, have, shared_columns
 
 _BLOCK = 100_000
 """Rows of a run in which predictions, labels and scores are compared with each other."""
 
-_CLASSES = 0.8
-"""Share of predictions that are labels of the run, from which predictions count as classes."""
-
 _REPEATED = 0.8
 """Share of different labels among the labels, up to which some repeat; answers to questions seldom do."""
 
 _TRUE, _FALSE = ("true", "yes"), ("false", "no")
-
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 # fmt: off
 _METRICS = frozenset((
@@ -110,7 +105,7 @@ class _Score(NamedTuple):
 
 def names_metric(name: str) -> bool:
     """Whether the name of a column means a metric of answers: ``wer``, ``answer_correctness``, ``rougeL``."""
-    words = {word.lower() for word in _WORD.findall(name)}
+    words = {*words_of(name)}
     return _F_SCORE.search(name) is not None or (bool(words & _METRICS) and not words & _NOT_METRICS)
 
 
@@ -159,26 +154,36 @@ def own_score(
     left = [each.name for each in varying if each.name not in kept and each.name in usual]
     notes = (f"not compared, because it says no more: {listed(left)}",) if left else ()
     if not is_free:
-        more = [each for each in more if each.is_binary and each.name not in _OF_CALLS]
-        for place, each in enumerate(more):
-            note = _note_on_extended(answers, each, prediction, label)
-            if note is None or place:
-                raise _contradicted(each.name, prediction, label, *_first_differing(answers, each))
-            notes = (note, *notes)
-        return OwnScore(more[0].name, notes) if more else None
+        return _beside_classes(answers, more, (prediction, label), notes)
     if all(each.has_classes for each in answers):
         more = [each for each in more if each.name != SCORE or each.is_binary]
-    others = [each for each in more if each.name in usual or not is_of_data(tables, each.name, label)]
+    own = [each for each in more if each.name in usual or not is_of_data(tables, each.name, label)]
     nested = [name for name in known if _has_metrics(tables[0], name) and not is_of_data(tables, name, label)]
-    if not (others or nested):
+    if not (own or nested):
         return None
-    first = others[0] if len(others) == 1 and not nested else None
-    is_clear = first is not None and first.name in usual and first.name not in _OF_CALLS
-    if first is not None and is_clear and (first.name != SCORE or first.is_binary):
-        return OwnScore(first.name, notes)
+    if len(own) == 1 and not nested and _is_clear(own[0], usual):
+        return OwnScore(own[0].name, notes)
     free = next(each for each in answers if each.is_free)
     fields = named_fields(tables[0], nested)
-    raise _beside_free_text(free, (prediction, label), [*(each.name for each in others), *nested], fields)
+    raise _unclear_scores(free, (prediction, label), [*(each.name for each in own), *nested], fields)
+
+
+def _beside_classes(
+    answers: Sequence[_Answers], scores: Sequence[_Score], columns: tuple[str, str], notes: tuple[str, ...]
+) -> OwnScore | None:
+    """Return the score of 0 and 1 that accepts more than equality; None without one; refuse others."""
+    found = [each for each in scores if each.is_binary and each.name not in _OF_CALLS]
+    for place, each in enumerate(found):
+        note = _note_on_extended(answers, each, *columns)
+        if note is None or place:
+            raise _contradicted(each.name, *columns, *_first_differing(answers, each))
+        notes = (note, *notes)
+    return OwnScore(found[0].name, notes) if found else None
+
+
+def _is_clear(score: _Score, usual: Collection[str]) -> bool:
+    """Whether a score of free text has a usual name, and can only say how good an answer is."""
+    return score.name in usual and score.name not in _OF_CALLS and (score.name != SCORE or score.is_binary)
 
 
 def _is_metric(name: str, tables: Sequence[ExampleTable]) -> bool:
@@ -219,9 +224,9 @@ def _answers(table: ExampleTable, prediction: str, label: str, scores: Sequence[
     if not is_text:
         return _Answers(head, texts, equal, False, True)
     plain = _plain(texts).drop_nulls()
-    n_labels, n, share = plain["label"].n_unique(), len(plain), share_of_labels(plain)
-    are_classes = n == 0 or (share >= _CLASSES and 2 * n_labels <= n)
-    return _Answers(head, texts, equal, not are_classes, share >= 0.5 and n_labels <= _REPEATED * n)
+    is_free = len(plain) > 0 and not are_classes(plain)
+    repeats = plain["label"].n_unique() <= _REPEATED * len(plain)
+    return _Answers(head, texts, equal, is_free, repeats and share_of_labels(plain) >= 0.5)
 
 
 def _plain(texts: pl.DataFrame) -> pl.DataFrame:
@@ -312,10 +317,10 @@ def _contradicted(
     )
 
 
-def _beside_free_text(
+def _unclear_scores(
     answers: _Answers, columns: tuple[str, str], scores: Sequence[str], fields: str | None
 ) -> InputError:
-    """Describe free text; `fields` says how the last of the scores, which are objects, become columns."""
+    """Return the error for free text whose scores are unclear; `fields` says how objects become columns."""
     texts = answers.texts.drop_nulls()
     differing = texts.filter(pl.col("prediction") != pl.col("label"))
     example = " and ".join(map(shown, (differing if len(differing) else texts).row(0)))

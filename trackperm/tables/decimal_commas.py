@@ -9,7 +9,7 @@ import polars as pl
 
 from trackperm.errors import InputError, TrackpermError
 from trackperm.tables.column_types import FIRST_ROWS
-from trackperm.tables.label_shares import share_of_labels
+from trackperm.tables.label_shares import are_classes
 from trackperm.tables.polars_code import text_of
 from trackperm.tables.table import ExampleTable
 
@@ -18,9 +18,6 @@ _THOUSANDS = r"^\s*[+-]?[1-9]\d{0,2},\d{3}\s*$"
 
 _DELIMITED = (".csv", ".tsv", ".txt")
 _SEPARATORS = ("\t", ";", ",")
-
-_CLASSES = 0.8
-"""Share of predictions that are labels, from which texts count as classes."""
 
 
 def decimal_comma(table: ExampleTable, name: str) -> str | None:
@@ -52,7 +49,7 @@ def are_choices(table: ExampleTable, prediction: str, label: str) -> bool:
         return False  # the pairing reports the error
     texts = pl.DataFrame(dict(zip(("prediction", "label"), columns, strict=True)))
     texts = texts.drop_nulls().select(pl.all().cast(pl.String).str.strip_chars())
-    if 2 * texts["label"].n_unique() > len(texts) or share_of_labels(texts) < _CLASSES:
+    if not are_classes(texts):
         return False
     values = pl.concat([texts["prediction"], texts["label"].alias("prediction")])
     parts = values.str.extract_groups(r"^([1-9]\d?),([1-9][1-9]?)$").struct.unnest().drop_nulls()

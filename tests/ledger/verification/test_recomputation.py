@@ -13,15 +13,15 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.changed_evidence import changed, failures, rewritten
 from support.comparisons import accuracy, answers, numbered, run_data
-from support.document_effects import documents, sides
 
 import trackperm
-from trackperm.comparison import Comparison, RunData, compare_runs, compare_statistics, corrected
+from trackperm.comparison import Comparison, compare_runs, compare_statistics, corrected
 from trackperm.comparison.second_opinions import STUDENTIZED
 from trackperm.errors import InputError
 from trackperm.ledger.comparison_publication import evidence
-from trackperm.ledger.verification import Verification, run_references, verify_files, verify_from_runs
+from trackperm.ledger.verification import run_references, verify_files, verify_from_runs
 from trackperm.ledger.verification.files import read_count_table
 from trackperm.statistic import load_statistic
 
@@ -110,26 +110,6 @@ def test_a_memory_budget_is_logged_and_obeyed() -> None:
     assert "memory_budget" not in usual.options
     assert small.options["memory_budget"] == str(2**22)
     assert not failures(verify_files(evidence(small)))
-
-
-def failures(found: Verification) -> set[str]:
-    return {check.what for check in found.checks if not check.matches}
-
-
-def changed(files: dict[str, bytes], **fields: Any) -> dict[str, bytes]:
-    data = json.loads(files["trackperm/comparison.json"])
-    for name, value in fields.items():
-        assert data[name] != value
-        data[name] = value
-    return {**files, "trackperm/comparison.json": json.dumps(data).encode()}
-
-
-def rewritten(
-    files: dict[str, bytes], name: str, change: Callable[[pl.DataFrame], pl.DataFrame]
-) -> dict[str, bytes]:
-    path, buffer = f"trackperm/{name}.parquet", io.BytesIO()
-    change(pl.read_parquet(io.BytesIO(files[path]))).write_parquet(buffer)
-    return {**files, path: buffer.getvalue()}
 
 
 @pytest.mark.sample(8)
@@ -471,44 +451,3 @@ class TestFromRuns:
         found = failures(verify_from_runs(files, *run_data(*tables)))
         assert {"baseline_digest, from the runs", "p-value, from the runs"} <= found
         assert "candidate_digest, from the runs" not in found
-
-
-class TestClustersThatWereSeen:
-    """Dependence of examples, which follows from the runs and not from the counts."""
-
-    def logged(self) -> tuple[dict[str, bytes], list[RunData]]:
-        found = sides(np.random.default_rng(1), documents(), 1.0)
-        runs = run_data(*found)
-        (comparison,) = compare_statistics(*runs, [trackperm.load_statistic("accuracy")])
-        assert comparison.dependence
-        return evidence(comparison), runs
-
-    def test_by_the_counts_they_are_taken_as_logged(self) -> None:
-        files, _ = self.logged()
-        found = verify_files(files)
-        assert found.matches
-        assert any("dependence of examples" in note for note in found.notes)
-
-    def test_by_the_runs_they_are_seen_again(self) -> None:
-        files, runs = self.logged()
-        found = verify_from_runs(files, *runs)
-        assert found.matches
-        assert "pvalue by document, from the runs" in [check.what for check in found.checks]
-
-    @pytest.mark.parametrize(
-        ("name", "value"), [("pvalue", 0.5), ("icc", 0.01), ("n_clusters", 3), ("verdict", "worse")]
-    )
-    def test_a_change_is_seen(self, name: str, value: Any) -> None:
-        files, runs = self.logged()
-        (seen,) = json.loads(files["trackperm/comparison.json"])["dependence"]
-        found = verify_from_runs(changed(files, dependence=[{**seen, name: value}]), *runs)
-        assert [check.what for check in found.checks if not check.matches] == [
-            f"{name} by document, from the runs"
-        ]
-
-    @pytest.mark.parametrize("value", [[], [3], "none", {"document": 3}])
-    def test_missing_dependence_is_detected(self, value: Any) -> None:
-        files, runs = self.logged()
-        found = verify_from_runs(changed(files, dependence=value), *runs)
-        wanted = "columns of dependent examples, from the runs"
-        assert [check.what for check in found.checks if not check.matches] == [wanted]

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import polars as pl
 import pytest
+from support.changed_evidence import failures
 from support.comparisons import accuracy
 
 import trackperm
@@ -37,10 +38,6 @@ def as_logged(comparison: Comparison, tags: Mapping[str, str] | None = None) -> 
 
 def tables_of(comparison: Comparison) -> dict[str, bytes]:
     return {name: table.finite().json() for name, table in shown_tables(comparison).items()}
-
-
-def failures(found: Verification) -> set[str]:
-    return {check.what for check in found.checks if not check.matches}
 
 
 @pytest.fixture(scope="module")

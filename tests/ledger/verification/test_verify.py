@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.changed_evidence import changed
 from support.comparisons import accuracy, answers
 from support.mlflow_stores import MlflowStore
 from typer.testing import CliRunner
@@ -22,12 +23,6 @@ from trackperm.trackers.references import TrackedRun
 @pytest.fixture(scope="module")
 def files() -> dict[str, bytes]:
     return evidence(accuracy(20, 4, both=10, neither=3))
-
-
-def changed(files: dict[str, bytes], **fields: Any) -> dict[str, bytes]:
-    data = json.loads(files["trackperm/comparison.json"])
-    assert all(data[name] != value for name, value in fields.items())
-    return {**files, "trackperm/comparison.json": json.dumps({**data, **fields}).encode()}
 
 
 def saved(files: dict[str, bytes], folder: Path) -> Path:
