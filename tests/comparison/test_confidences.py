@@ -1,4 +1,4 @@
-"""A score that may be a model's confidence in its own answer is no score of quality."""
+"""Scores that may be a model's confidence are refused, or compared with a note."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def frame(**columns: Any) -> pl.DataFrame:
 )
 def test_a_score_beside_an_output(columns: dict[str, Any], beside: str) -> None:
     run = frame(**columns)
-    with pytest.raises(InputError, match=f"confidence in its own .* stands beside `{beside}`") as caught:
+    with pytest.raises(InputError, match=f"confidence in its own .* has a column `{beside}`") as caught:
         asked(run, run)
     assert "`--metric score` compares means of `score`" in str(caught.value.hint)
     assert the_one(run, run, metrics=("score",)).found == ()

@@ -71,7 +71,7 @@ def test_the_score_of_the_log_comes_before_accuracy(name: str, kind: Any) -> Non
     ],
 )
 def test_scores_that_may_not_be_the_question(columns: dict[str, Any], listed: str) -> None:
-    """Two scores, a name that is no usual one, or what may be the confidence of a model."""
+    """Refused: two scores, an unusual name, and decimals called `score`, which may be a confidence."""
     frames = judged(**columns)
     with pytest.raises(InputError, match=r"are free text, such as 'The answer is Lima\.' and") as caught:
         asked(*frames)

@@ -53,4 +53,4 @@ def test_lines_of_another_length(tmp_path: Path) -> None:
     path.write_text("id\tsegment\tscore\n" + "a\tb\t0.5\n" * 30 + "a\tscore: 0.5\n")
     with pytest.raises(SourceError, match="line 32: 2 fields under a header of 3") as caught:
         read_examples(path)
-    assert "remove lines that are no rows, such as a total at the end" in str(caught.value.hint)
+    assert "remove lines that are not rows, such as a total at the end" in str(caught.value.hint)

@@ -1,4 +1,4 @@
-"""Scores that may be a model's confidence in its own answer, and do not say how good the answer is."""
+"""Detection of scores that may be a model's confidence, and do not measure the quality of its output."""
 
 from __future__ import annotations
 
@@ -24,35 +24,35 @@ from trackperm.tables.table import ExampleTable, shared_columns
 
 # fmt: off
 _QUESTIONS = frozenset((*INPUTS, *CONTEXTS, "source", "source_text", "src", "conversation", "task")) - ANSWERS
-"""Usual names of columns of what a model is asked, which judges of answers log as well."""
+"""Usual names of columns of inputs, which logs of judges have and logs of confidences mostly lack."""
 
 _OF_QUESTIONS = frozenset((
     "question", "questions", "prompt", "query", "input", "inputs", "instruction", "instructions", "message",
     "messages", "request", "problem", "goal", "dialog", "dialogue", "history", "image",
 ))
-"""Words in other names of such columns."""
+"""Words in other names of columns of inputs."""
 
 _OF_NO_QUESTION = frozenset((
     "output", "outputs", "response", "answer", "prediction", "predicted", "generated", "assistant",
     "completion", "error", "template", "hash", "name", "size", "version", "language", "lang", "type",
     "category", "length",
 ))
-"""Words in names of columns that hold an answer, or something else about a question."""
+"""Words in names of columns that do not hold an input: `prompt_version`, `error_message`."""
 
 _OF_MODELS = frozenset((*BOXES, "segmentation", "keypoints", "entity_group", "token_str"))
-"""Usual names of columns that models write beside their own scores."""
+"""Usual names of columns that detectors and taggers write together with their confidence."""
 
 _LOGARITHMS = frozenset(("logprob", "logprobs", "log_prob", "log_probs", "logit", "logits"))
-"""Usual names of columns of what models compute for their answers, which other scores may stand beside."""
+"""Usual names of columns of logarithms of probabilities."""
 
 _SPAN = frozenset(("start", "end"))
-"""Columns of integers that say where an answer stands in a text."""
+"""Names of the columns with the first and last position of an answer in a text."""
 
 _OF_SPANS = ANSWERS | {"word", "entity"}
-"""Usual names of columns of what stands there."""
+"""Usual names of columns with the text at these positions."""
 
 _LONGEST = 10**7
-"""Greater integers are no places in a text, but times."""
+"""Integers from here on are timestamps rather than positions in a text."""
 
 _OF_JUDGES = frozenset((
     *METRICS, *EVALUATORS, "comment", "comments", "explanation", "grade", "evaluation", "reason", "rationale",
@@ -64,7 +64,7 @@ _JUDGES = frozenset((
     "judge", "judges", "judgement", "judgment", "grader", "rater", "annotator", "evaluator", "scorer",
     "rubric", "criterion", "criteria", "verdict", "critique", "feedback",
 ))
-"""Words in other names of such columns."""
+"""Words in other names of columns of judges."""
 
 _JUDGED = frozenset((
     "score", "scores", "eval", "evaluation", "grade", "grading", "rating", "metric", "judging",
@@ -72,25 +72,28 @@ _JUDGED = frozenset((
 _REASONS = frozenset((
     "reason", "reasons", "reasoning", "comment", "comments", "explanation", "rationale", "justification",
 ))
-"""Words of which one of each group is in the name of such a column: `eval_comment`."""
+"""Words of the reasons of a judge: a name with a word of both groups is one of a judge, as `eval_comment`."""
 # fmt: on
 
 _REASONING = "reasoning"
-"""Column of why a judge gave a score, or of how a model came to its answer."""
+"""Name of a column with the reasons of a judge, or with the reasoning of the model."""
 
 
 def notes_on_confidence(tables: Sequence[ExampleTable], score: str) -> tuple[str, ...]:
-    """Return a note if a score may be a model's confidence; refuse it if it hardly is anything else.
+    """Return a note if a score may be a model's confidence; raise an error if it very likely is.
 
-    Models compute decimals: a score of integers or halves is accepted, and so is one beside a column that
-    says how answers were judged, or beside labels without other outputs of models. Beside an answer alone so
-    is one above 1, as of grades, of which none is negative.
+    A score is accepted without a note if
+
+    - its values are multiples of 0.5, as grades are;
+    - a column says how answers were judged;
+    - the log has labels, and no boxes or positions that a model wrote with its confidence;
+    - it is above 1 and never negative, and the log has neither boxes, positions nor retrieved documents.
 
     Raises
     ------
     InputError
-        If the score stands beside other outputs of models, such as boxes or ranks; or beside answers, and
-        there is no column of a question, or no score is above 0, as logarithms of probabilities are.
+        If the log has boxes, positions or retrieved documents; or if it has answers but no inputs, or no
+        score is above 0, as logarithms of probabilities are not.
     """
     known = {name.lower(): name for name in shared_columns(tables)}
     if any(map(_names_judgement, known.values())) or not any(_has_decimals(table, score) for table in tables):
@@ -101,7 +104,7 @@ def notes_on_confidence(tables: Sequence[ExampleTable], score: str) -> tuple[str
     answer = None if has_labels or are_grades else _first(ANSWERS, known)
     other = _first(_OF_MODELS if has_labels or are_grades else _OF_MODELS | _LOGARITHMS, known)
     if other is None and known.keys() >= _SPAN and known.keys() & _OF_SPANS:
-        other = known["start"] if all(_are_places(tables, known[name]) for name in _SPAN) else None
+        other = known["start"] if all(_are_positions(tables, known[name]) for name in _SPAN) else None
     if other is None and retrieved is not None:
         other = retrieved[0]
     if answer is None and other is None:
@@ -115,22 +118,22 @@ def notes_on_confidence(tables: Sequence[ExampleTable], score: str) -> tuple[str
             "`--prediction COLUMN` with `--label COLUMN` or `--labels FILE` compares outputs with labels"
         )
         raise InputError(
-            f"{said}, which does not say how good it is: it stands beside `{other or answer}`, and no column"
-            " says how the output was judged",
+            f"{said}, which does not measure its quality: the log has a column `{other or answer}`, and no"
+            " column of a judge",
             hint=f"{way}; {labelled}." if reason is None else f"{reason}; {way}.",
         )
     return (f"look: {said}, `{answer}`; `--metric {score}` says that it is a judgement of it",)
 
 
 def _names_judgement(name: str) -> bool:
-    """Whether the name of a column says that it holds what judges an answer, or its reasons."""
+    """Whether the name of a column means a judge of answers, or the reasons of one."""
     words = {*words_of(name)}
     are_reasons = bool(words & _JUDGED and words & _REASONS)
     return name.lower() in _OF_JUDGES or bool(words & _JUDGES) or are_reasons
 
 
 def _holds_questions(tables: Sequence[ExampleTable], name: str) -> bool:
-    """Whether a column holds what a model was asked: by its name, and no numbers."""
+    """Whether a column holds inputs: its name says so, and its values are not numbers."""
     if name.lower() in _QUESTIONS:
         return True
     words = {*words_of(name)}
@@ -139,8 +142,8 @@ def _holds_questions(tables: Sequence[ExampleTable], name: str) -> bool:
     return not is_number(name, tables)
 
 
-def _are_places(tables: Sequence[ExampleTable], name: str) -> bool:
-    """Whether a column holds integers that can be places in a text."""
+def _are_positions(tables: Sequence[ExampleTable], name: str) -> bool:
+    """Whether a column holds integers that can be positions in a text."""
     if not are_integers(name, tables):
         return False
     found = [_numbers(table, name) for table in tables]
@@ -152,13 +155,13 @@ def _first(usual: Collection[str], known: dict[str, str]) -> str | None:
 
 
 def _has_decimals(table: ExampleTable, score: str) -> bool:
-    """Whether a score has values that are not integers or halves in the first rows."""
+    """Whether the first rows of a score have values that are not multiples of 0.5."""
     values = _numbers(table, score)
     return values is not None and bool((2.0 * values != (2.0 * values).floor()).any())
 
 
 def _are_grades(tables: Sequence[ExampleTable], score: str) -> bool:
-    """Whether scores of the first rows are above 1, as no probability is, and none is negative."""
+    """Whether the first rows of a score exceed 1, which probabilities do not, and none is negative."""
     values = [each for table in tables if (each := _numbers(table, score)) is not None]
     return any((each > 1.0).any() for each in values) and not any((each < 0.0).any() for each in values)
 

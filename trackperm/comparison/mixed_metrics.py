@@ -1,4 +1,4 @@
-"""Refuse a score whose rows are values of different metrics, which a column names in each row."""
+"""Check that all rows of a score are values of one metric, where a column names the metric."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from trackperm.tables.row_meaning import have_metrics_of_examples, several_metri
 from trackperm.tables.table import ExampleTable
 
 _PERHAPS = ("name", "key")
-"""Names of columns that may hold the names of metrics, or of anything else."""
+"""Names of columns that may hold names of metrics, or other names."""
 
 _MOSTLY = 0.8
-"""Share of the values of such a column that are names of metrics, if it holds these."""
+"""Least share of names of metrics among the values of such a column, for it to count."""
 
 
 def require_one_metric(tables: Sequence[ExampleTable], score: str) -> tuple[str, ...]:
-    """Refuse runs in which a column such as `metric` has several values; return a note if they may be right.
+    """Raise an error if a column such as `metric` has several values; return a note if that may be meant.
 
     An example that passes or not may have a metric of its own.
 

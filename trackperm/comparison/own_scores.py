@@ -1,4 +1,4 @@
-"""Scores that a log has beside its predictions and labels, and that accuracy would disregard."""
+"""Choice between accuracy and a score that the log has beside predictions and labels."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from trackperm.tables.nested_fields import fields_of, named_fields
 from trackperm.tables.table import ExampleTable, have, shared_columns
 
 _BLOCK = 100_000
-"""Rows of a run in which predictions, labels and scores are compared with each other."""
+"""Number of first rows that are read of each run."""
 
 _REPEATED = 0.8
-"""Share of different labels among the labels, up to which some repeat; answers to questions seldom do."""
+"""Largest share of distinct labels in classifiers' logs, where labels repeat; in answers they rarely do."""
 
 _TRUE, _FALSE = ("true", "yes"), ("false", "no")
 
@@ -45,7 +45,7 @@ _NOT_METRICS = frozenset((
     "time", "duration", "cost", "tokens", "token", "length", "len", "count", "n", "num", "number", "rank",
     "index", "idx", "option", "choice", "position", "label",
 ))
-"""Words in names of columns of numbers that say nothing of how good an answer is."""
+"""Words in names of columns of numbers that do not measure the quality of an answer."""
 # fmt: on
 
 
@@ -55,10 +55,10 @@ _F_SCORE = re.compile(
 """Pattern of names of F-scores: ``f1``, ``macroF1``, ``f_beta``; a column ``f`` may hold anything."""
 
 _OF_CALLS = ("success", "pass")
-"""Usual names of scores that say as often that a call went through."""
+"""Usual names of scores that may only mean that a call succeeded."""
 
 _CORRECT = ("correct", "is_correct", "acc", "accuracy", "exact_match")
-"""Usual names of scores that say whether an answer is right."""
+"""Usual names of scores that mean that the answer is right."""
 
 
 class OwnScore(NamedTuple):
@@ -83,7 +83,7 @@ class _Answers(NamedTuple):
 
 
 class _Score(NamedTuple):
-    """Values of a score in the first rows of each run, of which 1 is true; none if they cannot be read."""
+    """Values of a score in the first rows of each run, 1 for true; empty if they cannot be read."""
 
     name: str
     values: tuple[pl.Series, ...]
@@ -192,13 +192,13 @@ def _is_metric(name: str, tables: Sequence[ExampleTable]) -> bool:
 
 
 def _has_metrics(table: ExampleTable, column: str) -> bool:
-    """Whether a column of objects holds metrics: by its own name, or by those of its fields."""
+    """Whether a column of objects holds metrics: its name or a field's name is one of a metric."""
     fields = fields_of(table, column)
     return bool(fields) and (names_metric(column) or any(map(names_metric, fields)))
 
 
 def _distinct(scores: Sequence[_Score], usual: Collection[str]) -> list[_Score]:
-    """Return one of each set of equal scores, in their order, and rather one with a usual name."""
+    """Return one score of each set of equal ones, preferring usual names, in the order of the columns."""
     found: list[_Score] = []
     for each in sorted(scores, key=lambda score: (score.name not in usual, score.name in _OF_CALLS)):
         if not any(each.equals(other) for other in found):

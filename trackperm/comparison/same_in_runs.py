@@ -1,4 +1,4 @@
-"""Columns that are the same in all runs, because they come with the data set and not from a run."""
+"""Detection of columns that come with the data set: their values are the same in all runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from trackperm.tables.column_names import IDS, INPUTS, names_id
 from trackperm.tables.table import ExampleTable, shared_columns
 
 _BLOCK = 100_000
-"""Rows of a run that are compared with those of the others."""
+"""Number of first rows that are compared."""
 
 
 def is_of_data(tables: Sequence[ExampleTable], name: str, label: str) -> bool:

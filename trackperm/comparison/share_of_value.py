@@ -35,7 +35,7 @@ _LONGEST_WORD = 30
 """Most characters of a verdict that is suggested."""
 
 _ANSWERS = re.compile("answer|output|response|solution|completion|prediction", re.IGNORECASE)
-"""Parts of names of columns of answers, whose values are no verdicts even if there are few."""
+"""Parts of names of columns of answers, whose values are not verdicts even if they are few."""
 
 _TRUTHS = ({"true", "false"}, {"yes", "no"})
 

@@ -14,19 +14,19 @@ from trackperm.tables.column_types import is_number
 from trackperm.tables.table import ExampleTable
 
 _STATEMENTS = {"higher_is_better": False, "greater_is_better": False, "lower_is_better": True}
-"""Columns of true and false, and whether true means that lower is better."""
+"""Names of columns of booleans, and whether true means that lower is better."""
 
 _NAME = "name"
-"""Column of the name of a metric, or of a run."""
+"""Name of a column that may hold the name of a metric, of a run, or of anything else."""
 
 _SCORERS = (*EVALUATORS, _NAME)
-"""Columns of other names as well, which count only if the name is that of a metric and of nothing else."""
+"""Names of columns that state a direction only if their value is clearly the name of a metric."""
 
 _BY_PRECEDENCE = ((SCORE,), VALUES, SCORES)
-"""Columns that hold the score that a statement is about: those of the first group of which a run has one."""
+"""Names of score columns by precedence: a stated direction applies to the first group that a run has."""
 
 _BETWEEN = re.compile("[,;|]")
-"""What stands between the names of several metrics."""
+"""Separators in a list of metrics."""
 
 _TRUE, _FALSE = ("true", "yes", "1"), ("false", "no", "0")
 
@@ -84,7 +84,7 @@ def stated_direction(tables: Sequence[ExampleTable], score: str, *, is_named: bo
 
 
 def _require_agreement(stated: Sequence[StatedDirection], score: str) -> None:
-    """Refuse columns of which one says that lower is better, and another that greater is."""
+    """Raise an error if one column states that lower is better, and another that greater is."""
     lower = next((each for each in stated if each.is_lower), None)
     greater = next((each for each in stated if each.is_lower is False), None)
     if lower is not None and greater is not None:
@@ -95,7 +95,7 @@ def _require_agreement(stated: Sequence[StatedDirection], score: str) -> None:
 
 
 def _by_truths(tables: Sequence[ExampleTable], score: str) -> Iterator[StatedDirection]:
-    """Yield the directions that columns of true and false state."""
+    """Yield the directions that columns of booleans state."""
     for usual, is_lower in _STATEMENTS.items():
         column = _spelled(tables, usual)
         stated = {run: value for run, value in _stated(tables, column) if _truth(value) is not None}
@@ -107,7 +107,7 @@ def _by_truths(tables: Sequence[ExampleTable], score: str) -> Iterator[StatedDir
 
 
 def _by_metrics(tables: Sequence[ExampleTable], score: str, *, is_named: bool) -> Iterator[StatedDirection]:
-    """Yield the directions of metrics named in columns, if their names are those of errors, or open."""
+    """Yield the directions of the metrics that columns name: errors, and metrics of open direction."""
     for usual in (*METRICS, *_SCORERS):
         column = _spelled(tables, usual)
         stated = dict(_stated(tables, column, text=True))
@@ -150,14 +150,14 @@ def _spec(score: str) -> str:
 
 
 def _is_lower(metric: str) -> bool | None:
-    """Whether a name of a metric, or all in a list of names, say that lower is better; None if it is open."""
+    """Whether lower is better for a metric, or for all metrics in a list; None if the direction is open."""
     names = filter(None, map(str.strip, _BETWEEN.split(metric)))
     said = {lower_is_better_by_name(name) or (None if direction_word(name) else False) for name in names}
     return said.pop() if len(said) == 1 else None if said else False
 
 
 def _truth(value: str) -> bool | None:
-    """Return the truth that a value says; None if it says something else."""
+    """Parse a boolean such as `true`, `yes` or `1`; None for any other value."""
     return True if value.casefold() in _TRUE else False if value.casefold() in _FALSE else None
 
 
@@ -170,12 +170,12 @@ def _stated(tables: Sequence[ExampleTable], column: str, *, text: bool = False) 
 
 
 def _spelled(tables: Sequence[ExampleTable], usual: str) -> str:
-    """Return a usual name as the first run with such a column spells it."""
+    """Return a usual name in the spelling of the first run that has such a column."""
     return next(filter(None, (_own(table, usual) for table in tables)), usual)
 
 
 def _own(table: ExampleTable, column: str) -> str | None:
-    """Return the column of this name, whatever its case; None if there is none."""
+    """Return the column with this name in any case; None without one."""
     return next((name for name in table.columns if name.lower() == column.lower()), None)
 
 

@@ -23,7 +23,7 @@ from trackperm.tables.named_frame import named_frame
 from trackperm.tables.table import ExampleTable, have, shared_columns
 
 FEWEST = 5
-"""Fewest values of such a column: one with fewer is rather a template or a category."""
+"""Fewest distinct values of an id; a column with fewer is a template or a category."""
 
 MOST = 100_000
 """Most values that are counted, and rows that are compared: a bound on the time of an error message."""
@@ -108,7 +108,7 @@ def _repeated(tables: Sequence[ExampleTable], first: Sequence[str]) -> Iterator[
 
 
 def _are_attempts(tables: Sequence[ExampleTable], id_: str) -> bool:
-    """Whether nothing says that the rows of one id are something else than attempts at one example."""
+    """Whether the rows of one id may be attempts at one example: no column contradicts it."""
     is_same = _same_in_example(tables, id_)
     others = (name for name in shared_columns(tables) if name != id_ and not (is_same and names_parts(name)))
     return is_same is not False and not any(_names_conditions(tables, id_, name) for name in others)
@@ -142,7 +142,7 @@ def _names_conditions(tables: Sequence[ExampleTable], id_: str, name: str) -> bo
 
 
 def _identify(tables: Sequence[ExampleTable], names: Sequence[str]) -> bool:
-    """Whether columns together have another value in each row of a run, and the runs share these."""
+    """Whether columns together identify the rows of each run, and the runs share these ids."""
     frames = [_values(table, names) for table in tables]
     found = [frame for frame in frames if frame is not None and not frame.is_duplicated().any()]
     return len(found) == len(tables) and all(

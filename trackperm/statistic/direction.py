@@ -73,7 +73,7 @@ _OPEN_ALONE = _set("rank ranks fp fn tokens asr steps rejected severity gap")
 """
 
 _UNSPLIT = _set("metricx")
-"""Words that are not two: a `metric_x` may be any metric."""
+"""Words that count only when written as one: `metric_x` may be any metric, `metricx` is MetricX."""
 
 _PLAIN = _set(
     "n num number count min max mean avg average median total of per the at k gold true correct target best"
@@ -90,7 +90,7 @@ _REVERSED = _set(
 """Words that reverse or outweigh the others: `neg_log_loss`, `error_detection_f1`, `fid_similarity`."""
 
 _OF_SCORES = _set("rate score metric evaluator scorer")
-"""Words beside that of a metric in the name of what computes it: `toxicity_evaluator`."""
+"""Words that may accompany a metric in the name of its evaluator: `toxicity_evaluator`."""
 
 _GREATER = _set(
     "accuracy acc precision recall sensitivity specificity auc auroc auprc roc gini mcc kappa iou miou dice",
@@ -100,7 +100,7 @@ _GREATER = _set(
     "completeness conciseness coherence fluency relevance relevancy groundedness helpfulness harmlessness",
     "similarity fscore fbeta kappa reciprocalrank",
 )
-"""Words for metrics of which greater values are better."""
+"""Words for metrics whose greater values are better."""
 
 _ANY_METRIC = _LOWER | _OPEN | _LOWER_ALONE | _OPEN_ALONE | _GREATER
 
@@ -115,7 +115,7 @@ _BESIDE = _set(
     "test train dev eval strict norm word character char squared absolute root percentage quadratic cohen",
     "cohens ms sec usd",
 )
-"""Words beside that of a metric that say which values it has."""
+"""Words that may accompany a metric and tell its values apart: `macro_F1`, `val_loss`."""
 
 _GOOD_VALUES = _set(
     "correct right pass passed success successful succeeded solved resolved accepted acceptable good",
@@ -207,7 +207,7 @@ def is_known_metric(name: str) -> bool:
     Returns
     -------
     bool
-        False also for metrics of which greater values are better.
+        False also for metrics whose greater values are better.
 
     Examples
     --------

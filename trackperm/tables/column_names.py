@@ -33,7 +33,7 @@ SCORES = (
 """Usual names of columns that can only be the score of an example."""
 
 VALUES = ("value", "metric_value", "metric_score")
-"""Usual names of columns of the values of a metric that another column names; any number may be called so."""
+"""Usual names of columns with the value of a metric that another column names."""
 
 METRICS = (
     "metric", "metrics", "metric_name", "metric_id", "measure", "measure_name", "score_name",
@@ -43,25 +43,25 @@ METRICS = (
 EVALUATORS = (
     "evaluator", "evaluator_name", "scorer", "scorer_name", "annotation_name", "criterion", "criteria",
 )
-"""Usual names of columns that name what computed a score, which may be another one in each row."""
+"""Usual names of columns of evaluators, which may differ from row to row."""
 
 ANSWERS = frozenset((
     *PREDICTIONS, "answer", "answers", "translation", "hypothesis", "hyp", "mt", "summary", "completion",
     "transcript", "transcription", "generated_text", "prediction_text", "predicted_class",
 ))
-"""Usual names of columns of what a model says."""
+"""Usual names of columns of outputs of a model."""
 
 BOXES = ("bbox", "box", "boxes", "bounding_box", "xmin", "x_min")
 """Usual names of columns of the boxes of a detector."""
 
 TOPIC = "topic"
-"""Name of a column of queries, or of the subjects of texts."""
+"""Name of a column of queries, or of the topics of texts."""
 
 RANK = "rank"
 """Name of a column of the places of documents that are retrieved for a query."""
 
 DOCUMENTS = ("docno", "docid", "doc_id", "document_id", "passage_id", "pid", "corpus_id", "corpus-id")
-"""Usual names of columns of what is retrieved for a query; without queries they are ids of examples."""
+"""Usual names of columns of retrieved documents; in logs without queries they hold ids of examples."""
 
 QUERIES = ("qid", "query_id", "query-id", "q_id", TOPIC, "topic_id", "query")
 """Usual names of columns of queries."""
@@ -110,7 +110,7 @@ _PARTS = frozenset((
     "language", "lang", "locale", "category", "subcategory", "subject", "level", "split", "subset",
     "partition", "task", "subtask", "domain", "dataset", "benchmark", "section",
 ))
-"""Words in names of columns whose values are parts of a data set, in each of which ids may start anew."""
+"""Words in names of columns of parts of a data set; ids may restart in each part."""
 # fmt: on
 
 ATTEMPT = re.compile(

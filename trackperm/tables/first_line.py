@@ -1,4 +1,4 @@
-"""First line of a text file that was read as the header, but is rather an example, for messages."""
+"""Detection of text files without a header, whose first example was read as one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from trackperm.tables.table import ExampleTable
 
 _DECIMAL = re.compile(r"\s*[+-]?[0-9]*[.][0-9]+([eE][+-]?[0-9]+)?\s*")
 _FEWEST_WORDS = 4
-"""Fewest words of a name that is rather a sentence, in a file of one column."""
+"""Fewest words in the first line of a one-column file for it to be a sentence, not a name."""
 
 
 def example_as_header(tables: Sequence[ExampleTable]) -> str | None:

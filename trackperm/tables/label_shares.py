@@ -9,7 +9,7 @@ _CLASSES = 0.8
 
 
 def are_classes(texts: pl.DataFrame) -> bool:
-    """Whether most values of `prediction` are in the column `label`, of which at most half are distinct."""
+    """Whether most predictions are among the labels, and at most half of the labels are distinct."""
     return 2 * texts["label"].n_unique() <= len(texts) and share_of_labels(texts) >= _CLASSES
 
 

@@ -28,6 +28,6 @@ def convertible_series(series: Any) -> Any:
 
 
 def _kind(dtype: object) -> str:
-    """Return the name of a type that does not convert by itself; empty for others."""
+    """Return the name of a type that has to be converted first; empty for other types."""
     name = type(dtype).__name__
     return name if name in ("SparseDtype", "DatetimeTZDtype") else ""

@@ -35,7 +35,7 @@ from trackperm.tables.polars_code import rewriting, text_of
 from trackperm.tables.table import ExampleTable, shared_columns
 
 _MOST_METRICS = 50
-"""Most different names of metrics, of which each is in two rows or more on average."""
+"""Most distinct names of metrics in a column."""
 
 _PROGRESS = re.compile(r"_?(global_)?(epochs?|steps?|iterations?|iter)", re.IGNORECASE)
 
@@ -72,7 +72,7 @@ def several_metrics(
 
 
 def have_metrics_of_examples(tables: Sequence[ExampleTable], scores: Sequence[str]) -> bool:
-    """Whether each example has a metric of its own, by which it passes or not: it has one row in each run.
+    """Whether each example has one row with its own metric, whose score is 0 or 1, in each run.
 
     So it is if all scores are 0 or 1, true or false, and a column of ids or inputs has no value twice, and
     none of these that means an example has.
@@ -135,7 +135,7 @@ def _reasons(tables: Sequence[ExampleTable], names: dict[str, str]) -> Iterator[
 
 
 def _are_measurements(tables: Sequence[ExampleTable], names: dict[str, str], progress: Sequence[str]) -> bool:
-    """Whether all columns are numbers of the whole model, one row for each step: none has an id or answer."""
+    """Whether all columns are numbers that describe a training step, without ids or answers."""
     others = [name for name in names.values() if name not in progress]
     of_examples = {*INPUTS, *LABELS, *PREDICTIONS}
     if not others or any(name.lower() in of_examples or names_examples(name) for name in others):
@@ -146,7 +146,7 @@ def _are_measurements(tables: Sequence[ExampleTable], names: dict[str, str], pro
 
 
 def _names_of_metrics(table: ExampleTable, name: str) -> list[str]:
-    """Return the values of a column that can be names of metrics; none if it holds something else."""
+    """Return the names of metrics in a column; empty if it holds other values."""
     most = len(table) // 2
     most = max(most, _MOST_METRICS) if name.lower() in METRICS else min(most, _MOST_METRICS)
     try:
@@ -160,7 +160,7 @@ def _names_of_metrics(table: ExampleTable, name: str) -> list[str]:
 
 
 def _falls(table: ExampleTable, query: str) -> bool:
-    """Whether no score is above the one before it in the rows of a query."""
+    """Whether scores never rise from one row of a query to the next."""
     head = table.head(FIRST_ROWS).only((query, SCORE))
     try:
         typed, _, _ = typed_columns(head, head, [query, SCORE])

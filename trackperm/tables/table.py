@@ -49,7 +49,7 @@ class ExampleTable:
     metrics : mapping of str to str
         Metrics that the log itself names, with the columns that hold their scores of every example.
     greater_is_better : mapping of str to bool
-        Columns of scores of which the log, or its format, declares whether greater values are better.
+        Columns of scores whose direction the log or its format declares: whether greater values are better.
     whole_log_metrics : mapping of str to str
         Metrics that the log computes over all examples together and not for each, with the built-in
         statistic that computes each from predictions and labels, or an empty text if there is none.

@@ -33,7 +33,7 @@ Tags that begin with this name have later times, which replace it; see :func:`re
 """
 
 FRESH_SECONDS = 5.0
-"""Age at which a recorded time is old: readers wait 7.7 s for it, of which clocks may differ by the rest."""
+"""Age from which a recorded time is old: readers wait 7.7 s for it, and clocks may differ by the rest."""
 
 MAX_ROWS = 1_000
 """Rows of a table that the pages of every tracker show quickly; MLflow's take 50 kB of memory per row."""

@@ -222,7 +222,7 @@ def test_a_run_of_wandb_that_failed_offline_is_refused(tmp_path: Path):
 def test_a_direction_that_the_rows_state(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: str, outcome: str | None
 ):
-    """A candidate of fewer errors is no regression, and a mean of which more is better is refused."""
+    """Gates follow the stated direction: fewer errors pass, and `mean` contradicts it and is refused."""
     monkeypatch.chdir(tmp_path)
     for name, start in (("old", 0.5), ("new", 0.1)):
         rewards = [start + i % 7 / 100 for i in range(40)]

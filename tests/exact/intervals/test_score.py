@@ -155,7 +155,7 @@ def test_a_constant_added_to_all_values_changes_no_interval_of_a_correlation() -
 def test_cancelled_digits_are_named(offset: int) -> None:
     said = score_interval(*correlation_table(offset))
     assert said == (
-        "the statistic is a small difference of large sums, of which floats have too few digits:"
+        "the statistic is a small difference of large sums, and floats have too few digits for it:"
         " subtract a constant, such as the mean, from the columns"
     )
 

@@ -32,7 +32,7 @@ LOW_BITS = 26
 """Bits of the lower part of steps whose sums exceed 2^52: up to 2^26 lower parts add up exactly in floats."""
 
 MOST_SPLIT = 2 ** (52 - LOW_BITS)
-"""Most coins whose steps may be split."""
+"""Largest number of coins whose steps are summed in two parts."""
 
 
 def tilted_swaps(

@@ -211,7 +211,7 @@ class Path:
             found = self._scaled(moved, level)
         if found is None:
             return None
-        # relative to the deviations, of which one may be 10^12 times another
+        # Relative to the deviations, because one may be 10^12 times another.
         return np.ldexp(quantised(np.ldexp(found, self._exponents)), -self._exponents)
 
     def _gradient(self, centred: FloatArray) -> FloatArray | None:

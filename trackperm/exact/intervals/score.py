@@ -70,7 +70,7 @@ PRECISION = 1e-6
 """Accepted error of an end, in the same unit."""
 
 ROUNDINGS = 16.0
-"""Roundings of the statistic, in units of the largest term that its first-order change has."""
+"""Roundings in a value of the statistic, in units of the sum of its first-order terms."""
 
 LARGEST_ROUNDING = 1e-4
 """Largest accepted roundings of the statistic, in standard deviations of the observed difference."""
@@ -113,7 +113,7 @@ def score_interval(
         return "the statistic is undefined for the examples, so its difference has no interval"
     if laws.rounding > LARGEST_ROUNDING * max(laws.spread, abs(laws.difference)):
         return (
-            "the statistic is a small difference of large sums, of which floats have too few digits:"
+            "the statistic is a small difference of large sums, and floats have too few digits for it:"
             " subtract a constant, such as the mean, from the columns"
         )
     if not 0.0 < laws.spread < math.inf:

@@ -40,7 +40,7 @@ def require_power(power: float, alpha: float) -> None:
 
 
 _ROUNDING = 1e-9
-"""Rounding of the mean and the root mean square of a pilot's differences, which are equal if all are."""
+"""Relative rounding of the mean and the root mean square of equal differences."""
 
 _LARGEST_ROOT = 1e9  # largest root of a number of examples: beyond, squares exceed 2^63
 

@@ -40,7 +40,7 @@ _OF_EVERY_VERSION = ("baseline_score", "candidate_score", "difference", "n_examp
 """Columns of the table `results` whose numbers do not depend on the version that wrote them."""
 
 _ROUNDED = 0.006
-"""Relative difference of two p-values of which each is written with three digits."""
+"""Largest relative difference of two p-values that are equal before rounding to three digits."""
 
 TABLES = ("results", "discordant", "second_opinions")
 """Tables that every tracker shows."""
@@ -212,7 +212,7 @@ def _verdicts(text: str) -> set[str]:
 
 
 def _is_rounded(shown: str, found: str) -> bool:
-    """Whether two p-values agree, of which each is written with a few digits."""
+    """Whether two rounded p-values may be the same number."""
     try:
         return math.isclose(float(shown), float(found), rel_tol=_ROUNDED)
     except ValueError:

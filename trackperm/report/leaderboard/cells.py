@@ -23,7 +23,7 @@ DAGGER = "†"
 """Mark of an interval that contains 0 although its row is decided."""
 
 _ONE_BY_ONE = 3
-"""Runs that are left out for one reason of which each has a line: an experiment may have thousands."""
+"""Most excluded runs that are listed one by one for the same reason; an experiment may have thousands."""
 
 MOST_GROUPS = 10
 """Groups that letters show; the possible ranks of more are easier to read."""

@@ -150,7 +150,7 @@ def exact(text: str, origin: str, separator: str, names: Sequence[str] = ()) -> 
                 above = f"after a first row of {len(header)}" if names else f"under a header of {len(header)}"
                 raise SourceError(
                     f"`{origin}`, line {rows.line_num}: {len(row)} fields {above}",
-                    hint="every line has as many fields as the first: remove lines that are no rows, such as"
+                    hint="every line has as many fields as the first: remove lines that are not rows, such as"
                     " a total at the end, and write values with a separator in double quotes.",
                 )
             else:

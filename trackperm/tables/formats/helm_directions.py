@@ -25,13 +25,13 @@ _LOWER = frozenset(
 )
 
 _GREATER = frozenset(("fid_similarity", "lpips_similarity"))
-"""Similarities of images, which are called after distances."""
+"""Similarities of images that are named after distances; greater values are better."""
 
 _COPIED = "longest_common_prefix_length"
-"""Metric of scenarios that ask whether protected texts are reproduced, which is not wanted."""
+"""Metric that marks a copyright scenario, in which models should not reproduce texts."""
 
 _GREATER_OF_COPIES = {_COPIED: False, "edit_similarity": False, "edit_distance": True}
-"""Directions in these scenarios; in others, answers are to be similar to their references."""
+"""Directions in copyright scenarios; elsewhere, outputs should be similar to references."""
 
 
 def directions(metrics: Collection[str]) -> dict[str, bool]:

@@ -17,7 +17,7 @@ from trackperm.tables.source import Source, SourceFile
 from trackperm.tables.table import ExampleTable
 
 _NO_EXAMPLE = re.compile(r"(?<![a-z])(epoch|step|iter|iteration|round|model|checkpoint|ckpt)(?![a-z])", re.I)
-"""Words in names of what is no example."""
+"""Words in names of training steps and models, which are not examples."""
 
 
 def read_json_object(file: SourceFile) -> ExampleTable:
@@ -43,7 +43,8 @@ def read_json_object(file: SourceFile) -> ExampleTable:
 def _recognises(file: SourceFile) -> bool:
     """Return whether all members are objects with the same members, and the names of rows are ids.
 
-    Rows in columns have integers for names, as in pandas. Steps of a training and models are no examples.
+    In an object of columns, rows are named by integers, as pandas does. Training steps and models are not
+    examples.
     """
     rows = file.document
     if not isinstance(rows, dict) or len(rows) < 2 or not all(isinstance(row, dict) for row in rows.values()):

@@ -35,7 +35,7 @@ MOST_REDUCED = 8
 """Largest rank whose basis is reduced: beyond it no window fits, and drawing swaps needs no basis."""
 
 SPANNING = 32
-"""Rows from which a basis is found first."""
+"""Number of rows from which a basis is found first."""
 
 
 @dataclass(frozen=True)
@@ -182,7 +182,7 @@ def _insert(basis: dict[int, list[int]], vector: list[int]) -> None:
 
 
 def _remainders(rows: Integers, basis: dict[int, list[int]]) -> Integers:
-    """Return what is left of rows modulo the basis rows, without those of which nothing is."""
+    """Reduce rows modulo the basis rows, and return the nonzero remainders."""
     for pivot in sorted(basis):
         vector = np.array(basis[pivot], dtype=object)
         rows = rows - np.outer(rows[:, pivot] // vector[pivot], vector)
