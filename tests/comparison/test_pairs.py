@@ -13,7 +13,7 @@ from support.budget import cases
 from support.oracles import difference_pvalues
 
 import trackperm
-from trackperm.comparison.equivalence_plan import plan_equivalence
+from trackperm.comparison.planning.equivalence_plan import plan_equivalence
 from trackperm.comparison.second_opinions import DELONG
 from trackperm.errors import InputError, InputTypeError, PairingError
 from trackperm.exact.intervals import Interval, interval_of_pairs

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 import trackperm
 from trackperm.cli import commands
-from trackperm.comparison.sample_size import Plan, plan_from_pilot, plan_paired
+from trackperm.comparison.planning.sample_size import Plan, plan_from_pilot, plan_paired
 from trackperm.errors import InputError, InputTypeError
 from trackperm.ledger.past_comparisons import plan_from_past
 from trackperm.report.text import cautions

@@ -16,7 +16,7 @@ from support.tracker_stores import TrackerStore
 
 import trackperm
 from trackperm.comparison import Comparison, Slice
-from trackperm.comparison.sample_size import plan_from_pilot, plan_paired
+from trackperm.comparison.planning.sample_size import plan_from_pilot, plan_paired
 from trackperm.comparison.second_opinions import STUDENTIZED
 from trackperm.errors import InputError
 from trackperm.ledger import families

@@ -87,7 +87,7 @@ class _Inspection:
 
     @classmethod
     def of(cls, run: str, data: RunData, options: Sequence[str]) -> _Inspection:
-        from trackperm.comparison.question import columns_of_examples
+        from trackperm.comparison.question.question import columns_of_examples
         from trackperm.tables.query import Query
 
         n_rows = len(data.table)

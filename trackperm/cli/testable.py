@@ -154,7 +154,7 @@ def _open_classes(words: Sequence[str], table: ExampleTable, labels: Sequence[st
 
 def _are_ids_clear(table: ExampleTable) -> bool:
     """Whether a comparison finds the column of ids by itself, and their rows are different or numbered."""
-    from trackperm.comparison.question import columns_of_examples
+    from trackperm.comparison.question.question import columns_of_examples
 
     id_, attempts = columns_of_examples([table])
     try:
@@ -180,8 +180,8 @@ def _with_repeats(words: Sequence[str], table: ExampleTable, ids: Mapping[str, s
 
 def _has_other_question(data: RunData, candidates: Mapping[str, Sequence[str]]) -> bool:
     """Whether the likeliest predictions never equal the likeliest labels, or have scores of the log."""
-    from trackperm.comparison.default_statistics import why_no_accuracy
-    from trackperm.comparison.own_scores import own_score
+    from trackperm.comparison.question.default_statistics import why_no_accuracy
+    from trackperm.comparison.question.own_scores import own_score
     from trackperm.errors import InputError
     from trackperm.tables.column_names import SCORES
     from trackperm.tables.column_types import is_number
@@ -204,7 +204,7 @@ def _verdicts(table: ExampleTable, candidates: Mapping[str, Sequence[str]]) -> l
 
     The likeliest is the first.
     """
-    from trackperm.comparison.share_of_value import likely_option, option_of_column
+    from trackperm.comparison.question.share_of_value import likely_option, option_of_column
 
     outputs = {*candidates["prediction"], *candidates["label"]}
     names = [name for name in table.columns if name not in outputs]
@@ -221,7 +221,7 @@ def _metric(
 ) -> list[str] | None:
     """Find options that compare a column of scores, or else the share of a verdict; None without either."""
     from trackperm.comparison import Question
-    from trackperm.comparison.share_of_value import PLACEHOLDER
+    from trackperm.comparison.question.share_of_value import PLACEHOLDER
 
     table = data.table
     outputs = {*candidates["prediction"], *candidates["label"]}
@@ -284,7 +284,7 @@ def source_of(run: str) -> Source | None:
 
 def _finds_ids(data: RunData) -> bool:
     """Whether a comparison finds the column of ids by itself."""
-    from trackperm.comparison.question import columns_of_examples
+    from trackperm.comparison.question.question import columns_of_examples
 
     return columns_of_examples([data.table])[0] in data.table.columns
 

@@ -3,7 +3,7 @@
 from trackperm.comparison.context import AdjustedPValue, MissingDataCase, Slice
 from trackperm.comparison.corrections import CORRECTIONS, corrected
 from trackperm.comparison.dependence import Dependence
-from trackperm.comparison.question import Question
+from trackperm.comparison.question.question import Question
 from trackperm.comparison.result import Comparison
 from trackperm.comparison.runs import (
     RunData,

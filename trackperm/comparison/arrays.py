@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from trackperm.comparison.question import StatisticSource
+from trackperm.comparison.question.question import StatisticSource
 from trackperm.comparison.runs import RunData
 from trackperm.errors import InputError
 from trackperm.messages import listed

@@ -18,7 +18,7 @@ from trackperm.choices import (
 )
 from trackperm.comparison.argument_types import require_types
 from trackperm.comparison.arrays import require_none_given, runs_of_arrays
-from trackperm.comparison.question import Question, StatisticSource
+from trackperm.comparison.question.question import Question, StatisticSource
 from trackperm.comparison.result import Comparison
 from trackperm.comparison.runs import inputs_of, load_runs, reference_answers, require_artifacts_of_runs
 from trackperm.comparison.several import compare_statistics
@@ -207,7 +207,7 @@ def compare(
         Name of a built-in statistic, the path of a spec, or a statistic of a Python function, which
         :func:`trackperm.statistic.from_function` makes. Several statistics form one family of tests. By
         default, the metrics that the runs have logged, or else accuracy; see
-        :mod:`trackperm.comparison.question`.
+        :mod:`trackperm.comparison.question.question`.
     metric : str or list of str, optional
         A metric of the runs, or a column that scores each example, whose mean is compared; or a value of a
         column, as ``verdict=CORRECT`` or ``verdict!=WRONG``, whose share of the examples is compared.

@@ -16,8 +16,13 @@ from typing import Any
 
 from trackperm.choices import Alternative
 from trackperm.comparison import count_table_test
-from trackperm.comparison.planned_unit import PlannedUnit
-from trackperm.comparison.sample_size import Plan, null_deviation, paired_discordance, plan_from_counts
+from trackperm.comparison.planning.planned_unit import PlannedUnit
+from trackperm.comparison.planning.sample_size import (
+    Plan,
+    null_deviation,
+    paired_discordance,
+    plan_from_counts,
+)
 from trackperm.errors import InputError, SourceError
 from trackperm.exact import CountTable, TestOptions
 from trackperm.exact.power.simulated import N_RESAMPLES

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, TypedDict, overload
 from trackperm.choices import Alternative, MissingRule, Repeats, Unit
 from trackperm.comparison.argument_types import require_types
 from trackperm.comparison.compare import compare
-from trackperm.comparison.equivalence_plan import EquivalencePlan, plan_equivalence
-from trackperm.comparison.pilot import Pilot
-from trackperm.comparison.sample_size import Plan, plan_from_pilot, plan_paired
+from trackperm.comparison.planning.equivalence_plan import EquivalencePlan, plan_equivalence
+from trackperm.comparison.planning.pilot import Pilot
+from trackperm.comparison.planning.sample_size import Plan, plan_from_pilot, plan_paired
 from trackperm.errors import InputError, InputTypeError
 from trackperm.exact.options import checked_integer, checked_level, plain_number
 from trackperm.exact.power.simulated import N_RESAMPLES

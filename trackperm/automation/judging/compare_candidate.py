@@ -18,7 +18,7 @@ from trackperm.automation.judging.judge import Judgement, judge
 from trackperm.automation.policy.policy import Policy
 from trackperm.automation.policy.resolve import policy_tracker, question_of
 from trackperm.comparison import Comparison, RunData, compare_statistics
-from trackperm.comparison.log_metrics import lost_metrics
+from trackperm.comparison.question.log_metrics import lost_metrics
 from trackperm.errors import InputError
 from trackperm.exact import TestOptions
 from trackperm.ledger.log import log_comparison

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 
-from trackperm.comparison.share_of_value import likely_option
+from trackperm.comparison.question.share_of_value import likely_option
 from trackperm.errors import InputError
 from trackperm.messages import listed
 from trackperm.tables.column_names import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from trackperm.comparison.stated_direction import stated_direction
+from trackperm.comparison.question.stated_direction import stated_direction
 from trackperm.errors import InputError
 from trackperm.statistic.direction import direction_word, lower_is_better_by_name
 from trackperm.tables.column_names import SCORE
@@ -52,7 +52,7 @@ def known_direction(
     """Return whether greater values of a metric are better, by what logs say, with notes; None if open.
 
     A log declares it for the metric, or else states it in every row; see
-    :func:`~trackperm.comparison.stated_direction.stated_direction`, also for `is_named`.
+    :func:`~trackperm.comparison.question.stated_direction.stated_direction`, also for `is_named`.
 
     Raises
     ------

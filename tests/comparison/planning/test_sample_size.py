@@ -13,7 +13,7 @@ from support.command_line import invoke
 from support.comparisons import accuracy
 
 import trackperm
-from trackperm.comparison.sample_size import plan_from_pilot, plan_paired
+from trackperm.comparison.planning.sample_size import plan_from_pilot, plan_paired
 from trackperm.errors import InputError
 
 

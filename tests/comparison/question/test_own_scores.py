@@ -10,7 +10,7 @@ import pytest
 from support.questions import PLAIN, asked, the_one
 
 import trackperm
-from trackperm.comparison.own_scores import names_metric
+from trackperm.comparison.question.own_scores import names_metric
 from trackperm.errors import InputError
 
 CITIES = ["Rome", "Oslo", "Lima"] * 8

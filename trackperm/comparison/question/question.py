@@ -25,15 +25,15 @@ from typing import get_args
 
 from trackperm.choices import Repeats, RepeatsInSpec, Unit
 from trackperm.comparison.argument_types import require_names, require_types
-from trackperm.comparison.confidences import notes_on_confidence
-from trackperm.comparison.default_statistics import (
+from trackperm.comparison.question.confidences import notes_on_confidence
+from trackperm.comparison.question.default_statistics import (
     binary_labels,
     columns_of_numbers,
     require_mean,
     require_scores,
     why_no_accuracy,
 )
-from trackperm.comparison.log_metrics import (
+from trackperm.comparison.question.log_metrics import (
     column_of_metric,
     first_text,
     named_metric,
@@ -42,12 +42,12 @@ from trackperm.comparison.log_metrics import (
     share_of_true,
     statistic_of_metric,
 )
-from trackperm.comparison.metric_directions import metrics_of, why_lower_is_better
-from trackperm.comparison.mixed_metrics import require_one_metric
-from trackperm.comparison.own_scores import own_score
-from trackperm.comparison.score_units import with_one_unit
-from trackperm.comparison.unclear_statistic import ROLES, unclear_statistic
-from trackperm.comparison.whole_log_metrics import require_metrics_of_examples
+from trackperm.comparison.question.metric_directions import metrics_of, why_lower_is_better
+from trackperm.comparison.question.mixed_metrics import require_one_metric
+from trackperm.comparison.question.own_scores import own_score
+from trackperm.comparison.question.score_units import with_one_unit
+from trackperm.comparison.question.unclear_statistic import ROLES, unclear_statistic
+from trackperm.comparison.question.whole_log_metrics import require_metrics_of_examples
 from trackperm.errors import InputError, InputTypeError
 from trackperm.exact.options import require_choice
 from trackperm.exact.scores.resolution import Resolution

@@ -9,8 +9,8 @@ from typing import Any
 
 from trackperm.choices import Alternative
 from trackperm.comparison import Comparison
-from trackperm.comparison.pilot import Pilot, unit_of
-from trackperm.comparison.planned_unit import EXAMPLES, PlannedUnit
+from trackperm.comparison.planning.pilot import Pilot, unit_of
+from trackperm.comparison.planning.planned_unit import EXAMPLES, PlannedUnit
 from trackperm.errors import CapacityError
 from trackperm.exact import CountTable, PermutationTest, structured_test
 from trackperm.exact.intervals.additive import additive_scores

@@ -11,7 +11,7 @@ from support.example_tables import table
 
 import trackperm
 from trackperm.comparison import Question
-from trackperm.comparison.log_metrics import lost_metrics, own_metrics
+from trackperm.comparison.question.log_metrics import lost_metrics, own_metrics
 from trackperm.errors import InputError
 from trackperm.statistic import Statistic
 from trackperm.tables.table import ExampleTable

@@ -7,8 +7,8 @@ from typing import Any
 
 from trackperm.comparison import Comparison
 from trackperm.comparison.equivalence_power import law_by_interval
-from trackperm.comparison.pilot import Pilot, unit_of
-from trackperm.comparison.planned_unit import EXAMPLES, PlannedUnit
+from trackperm.comparison.planning.pilot import Pilot, unit_of
+from trackperm.comparison.planning.planned_unit import EXAMPLES, PlannedUnit
 from trackperm.comparison.verdict import checked_margin
 from trackperm.errors import InputError
 from trackperm.exact.power.equivalence import DifferenceLaw, PairedLaw, examples_for_equivalence

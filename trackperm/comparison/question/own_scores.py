@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from trackperm.comparison.same_in_runs import is_of_data
+from trackperm.comparison.question.same_in_runs import is_of_data
 from trackperm.errors import InputError, TrackpermError
 from trackperm.messages import amount, listed
 from trackperm.pairing.checks.differences import shown

@@ -10,10 +10,15 @@ from functools import lru_cache
 
 import polars as pl
 
-from trackperm.comparison.metric_directions import direction_of, is_open, known_direction, metrics_of
-from trackperm.comparison.mixed_metrics import note_on_mixed_metrics
-from trackperm.comparison.share_of_value import ShareOfValue, option_of_column, true_of_column, values_of
-from trackperm.comparison.whole_log_metrics import notes_on_whole_logs, require_metric_of_examples
+from trackperm.comparison.question.metric_directions import direction_of, is_open, known_direction, metrics_of
+from trackperm.comparison.question.mixed_metrics import note_on_mixed_metrics
+from trackperm.comparison.question.share_of_value import (
+    ShareOfValue,
+    option_of_column,
+    true_of_column,
+    values_of,
+)
+from trackperm.comparison.question.whole_log_metrics import notes_on_whole_logs, require_metric_of_examples
 from trackperm.errors import InputError, TrackpermError
 from trackperm.messages import did_you_mean, listed
 from trackperm.statistic import Statistic, builtin_names, load_statistic, read_statistic

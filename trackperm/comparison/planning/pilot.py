@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from trackperm.comparison.planned_unit import PlannedUnit
+from trackperm.comparison.planning.planned_unit import PlannedUnit
 from trackperm.comparison.result import Comparison
 
 
