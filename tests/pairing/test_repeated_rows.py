@@ -9,7 +9,7 @@ import pytest
 
 import trackperm
 from trackperm.errors import InputError, PairingError
-from trackperm.pairing.repeated_rows import repeated_rows, share_values
+from trackperm.pairing.repeated_rows import repeated_rows
 from trackperm.tables.table import ExampleTable
 
 TASKS = [i for _ in range(8) for i in range(15)]
@@ -105,8 +105,3 @@ def test_the_column_that_was_named_comes_first() -> None:
     assert repeated_rows([run, run], "mine") == ("mine", "sum", (8, 8))
     other = table(task_id=[task + 1 for task in TASKS], mine=TASKS)
     assert repeated_rows([run, other]) is None
-
-
-def test_values_that_runs_share() -> None:
-    assert share_values([table(id=[1, 2]), table(id=[2, 3])], "id")
-    assert not share_values([table(id=[1, 2]), table(id=[3, 4])], "id")

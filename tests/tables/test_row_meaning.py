@@ -50,6 +50,18 @@ NO_EXAMPLES: dict[str, tuple[dict[str, list[Any]], str]] = {
         {"query_id": [*range(10)], "doc_id": PAIRS, "rank": [1] * 10, "score": TENTHS},
         "rows are documents, `doc_id`, that were retrieved for a `query_id`",
     ),
+    "recommender": (
+        {"user_id": PAIRS, "item_id": [f"d{i}" for i in range(10)], "score": TENTHS},
+        "rows are items, `item_id`, that were recommended to a `user_id`",
+    ),
+    "one item of each user": (
+        {"userID": [*range(10)], "itemID": PAIRS, "score": TENTHS, "rank": [1] * 10},
+        "rows are items, `itemID`, that were recommended to a `userID`",
+    ),
+    "verification": (
+        {"enroll": PAIRS, "test": [f"t{i}" for i in range(10)], "score": TENTHS},
+        "rows are trials of a verification, by `enroll`",
+    ),
     "topics": (
         {"topic": PAIRS, "docno": [f"d{i}" for i in range(10)], "score": TENTHS[::-1]},
         "rows are documents, `docno`, that were retrieved for a `topic`",
@@ -104,6 +116,13 @@ def test_the_line_keeps_the_rows_of_one_metric(tmp_path: Path, monkeypatch: pyte
         ({"qid": TENTHS, "doc_id": PAIRS, "score": TENTHS}, "one document of each query"),
         ({"qid": PAIRS, "doc_id": TENTHS, "answer": PAIRS, "score": TENTHS}, "an answer"),
         ({"topic": PAIRS, "doc_id": TENTHS, "score": TENTHS}, "scores that rise within a topic"),
+        ({"user_id": PAIRS, "message": PAIRS, "score": TENTHS}, "messages of users"),
+        ({"user_id": PAIRS, "product_id": TENTHS, "question": PAIRS, "score": TENTHS}, "questions of users"),
+        ({"id": TENTHS, "user": PAIRS, "item": TENTHS, "score": TENTHS}, "an id of the rows"),
+        ({"user_id": PAIRS, "item_id": TENTHS, "label": IN_TURN, "score": TENTHS}, "labels of classes"),
+        ({"user_id": PAIRS, "item_id": TENTHS, "review": [*"abcdefghij"], "score": TENTHS}, "reviews"),
+        ({"enroll": PAIRS, "label": IN_TURN, "score": TENTHS}, "labels of trials"),
+        ({"user_id": TENTHS, "item_id": PAIRS, "score": TENTHS}, "one item of each user"),
         ({"id": PAIRS, "metric": IN_TURN, "score": TENTHS}, "numbers"),
         ({"id": PAIRS, "metric": [[name] for name in METRICS], "score": TENTHS}, "lists"),
         ({"doc_id": [*range(10)], "score": TENTHS}, "no query"),
@@ -120,3 +139,15 @@ def test_scores_of_several_metrics(score: list[Any]) -> None:
     run = pl.DataFrame({"id": [*range(10)], "scorer": METRICS, "correct": score})
     table = ExampleTable.from_native(run, "run")
     assert str(why_no_examples([table, table])).startswith("rows have values of several metrics")
+
+
+@pytest.mark.parametrize("names", [("user_id", "item_id"), ("query_id", "doc_id")])
+def test_relevance_beside_retrieved_documents(names: tuple[str, str]) -> None:
+    query, document = names
+    columns = {query: PAIRS, document: [*range(10)], "score": TENTHS[::-1], "is_relevant": IN_TURN}
+    run = pl.DataFrame(columns)
+    with pytest.raises(InputError) as caught:
+        trackperm.compare(run, run)
+    assert f"`--metric is_relevant` with `--id {query}` and `--repeats mean`" in str(caught.value.hint)
+    found = trackperm.compare(run, run, metric="is_relevant", columns={"id": query}, repeats="mean")
+    assert found.n_examples == 5

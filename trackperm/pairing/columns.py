@@ -13,8 +13,8 @@ from trackperm.errors import InputError, InputTypeError, PairingError
 from trackperm.messages import listed
 from trackperm.pairing.id_hint import id_hint
 from trackperm.pairing.object_columns import require_no_objects
-from trackperm.pairing.repeated_rows import share_values
 from trackperm.pairing.report import OUTCOMES
+from trackperm.pairing.shared_values import share_values
 from trackperm.pairing.text_columns import text_columns
 from trackperm.statistic import Statistic
 from trackperm.tables.column_names import INPUTS, LABELS, PREDICTIONS

@@ -162,13 +162,6 @@ def _values(table: ExampleTable, names: Sequence[str]) -> pl.DataFrame | None:
     return named_frame([column.cast(pl.String) for column in columns])
 
 
-def share_values(tables: Sequence[ExampleTable], name: str) -> bool:
-    """Whether any value of a column is in all runs; true where that is not known."""
-    counts = [_counted(table, name) for table in tables]
-    values = [set(each) for each in counts if each is not None]
-    return len(values) < len(tables) or bool(set.intersection(*values))
-
-
 def _counted(table: ExampleTable, name: str) -> dict[str, int] | None:
     """Count the rows of each value as text; None if there are too many values, or they cannot be read."""
     try:

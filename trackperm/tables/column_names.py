@@ -54,6 +54,12 @@ ANSWERS = frozenset((
 BOXES = ("bbox", "box", "boxes", "bounding_box", "xmin", "x_min")
 """Usual names of columns of the boxes of a detector."""
 
+USERS = ("user_id", "userid", "user", "uid")
+"""Usual names of columns of the users of a recommender; elsewhere they hold ids, or clusters of examples."""
+
+ITEMS = ("item_id", "itemid", "item", "iid", "movie_id", "movieid", "product_id")
+"""Usual names of columns of the items that a recommender ranks for users."""
+
 TOPIC = "topic"
 """Name of a column of queries, or of the topics of texts."""
 
@@ -75,8 +81,22 @@ IDS = (
 SPLITS = ("split", "subset", "partition")
 """Usual names of columns that divide a data set into training and test data."""
 
-INPUTS = ("question", "prompt", "input", "inputs", "query", "text", "sentence", "problem", "instruction")
+TEXTS = ("text", "sentence")
+"""Names of columns of texts, which are inputs of a classifier and outputs of a recogniser."""
+
+INPUTS = (
+    "question", "prompt", "input", "inputs", "user_input", "query", *TEXTS, "problem", "instruction",
+)
 """Usual names of columns of inputs, which identify examples if every example has a different input."""
+
+MEDIA = (
+    "audio_filepath", "audio_path", "audio", "image_filepath", "image_path", "image", "video_path", "video",
+    "src",
+)
+"""Usual names of columns with the path of an input, or a source text, which identify examples likewise."""
+
+_OF_MEDIA = frozenset(("image", "img", "picture", "photo", "audio", "wav", "speech", "video"))
+"""Words in names of columns of inputs that are not text."""
 
 CONTEXTS = (
     "context", "passage", "article", "story", "document", "premise", "hypothesis", "choices", "options",
@@ -153,6 +173,11 @@ def names_examples(name: str) -> bool:
     words = words_of(name)
     is_of_example = len(words) > 1 and words[-1] in ("id", "idx") and words[-2] in _EXAMPLES
     return name.lower() in IDS or is_of_example
+
+
+def names_media(name: str) -> bool:
+    """Whether the name of a column means an input that is not text: ``image_path``, ``audio``."""
+    return not _OF_MEDIA.isdisjoint(words_of(name))
 
 
 def names_categories(name: str) -> bool:

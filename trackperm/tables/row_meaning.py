@@ -7,7 +7,7 @@ compared like examples.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import polars as pl
 
@@ -19,6 +19,7 @@ from trackperm.tables.column_names import (
     DOCUMENTS,
     EVALUATORS,
     INPUTS,
+    ITEMS,
     LABELS,
     METRICS,
     PREDICTIONS,
@@ -27,8 +28,10 @@ from trackperm.tables.column_names import (
     SCORE,
     SCORES,
     TOPIC,
+    USERS,
     names_examples,
     names_id,
+    words_of,
 )
 from trackperm.tables.column_types import FIRST_ROWS, is_binary, is_number, typed_columns
 from trackperm.tables.polars_code import rewriting, text_of
@@ -36,6 +39,12 @@ from trackperm.tables.table import ExampleTable, shared_columns
 
 _MOST_METRICS = 50
 """Most distinct names of metrics in a column."""
+
+_RELEVANCE = frozenset(("relevant", "relevance", "hit", "click", "clicked", "purchased"))
+"""Words in names of columns that say whether a retrieved document is relevant."""
+
+_ENROLMENT = frozenset(("enroll", "enrol", "enrollment", "enrolment"))
+"""Words in names of columns of the speakers that a verification knows."""
 
 _PROGRESS = re.compile(r"_?(global_)?(epochs?|steps?|iterations?|iter)", re.IGNORECASE)
 
@@ -88,20 +97,37 @@ def have_metrics_of_examples(tables: Sequence[ExampleTable], scores: Sequence[st
 def retrieved_documents(tables: Sequence[ExampleTable]) -> tuple[str, str] | None:
     """Return the columns of documents and queries if rows are documents that were retrieved for queries.
 
-    A query has several rows, or there is a column of ranks. Scores fall in the rows of a `topic` without
-    ranks. An answer beside the document is what a model says about it.
+    So are items that were recommended to users, if no column beside them is the id, the input or the label of
+    an example, such as a message of a user about an item. A query has several rows, or there is a column of
+    ranks. Scores fall in the rows of a `topic` without ranks. An answer beside the document is what a model
+    says about it.
     """
     names = {name.lower(): name for name in shared_columns(tables)}
-    documents, queries = ([names[each] for each in usual if each in names] for usual in (DOCUMENTS, QUERIES))
-    if not documents or not queries or SCORE not in names or names.keys() & ANSWERS:
+    if SCORE not in names or names.keys() & ANSWERS:
         return None
-    query = queries[0]
+    query, document = (_first(usual, names) for usual in (QUERIES, DOCUMENTS))
+    if query is None or document is None:
+        query, document = (_first(usual, names) for usual in (USERS, ITEMS))
+        others = [name for name in names.values() if name not in (query, document)]
+        if any(_is_of_example(tables, name) for name in others):
+            return None
+    if query is None or document is None:
+        return None
     if RANK not in names:
         if not any(_repeats(table, query) for table in tables):
             return None
         if query.lower() == TOPIC and not all(_falls(table, query) for table in tables):
             return None
-    return documents[0], query
+    return document, query
+
+
+def verification_trials(tables: Sequence[ExampleTable]) -> str | None:
+    """Return the column of enrolled speakers if rows are trials of a verification, without labels."""
+    names = shared_columns(tables)
+    known = {name.lower() for name in names}
+    if SCORE not in known or known & {*ANSWERS, *LABELS}:
+        return None
+    return next((name for name in names if not _ENROLMENT.isdisjoint(words_of(name))), None)
 
 
 def _reasons(tables: Sequence[ExampleTable], names: dict[str, str]) -> Iterator[str]:
@@ -121,10 +147,25 @@ def _reasons(tables: Sequence[ExampleTable], names: dict[str, str]) -> Iterator[
             yield why_several_metrics(table.origin, name, metrics)
     if (retrieved := retrieved_documents(tables)) is not None:
         document, query = retrieved
+        kind, found = (
+            ("items", "recommended to") if query.lower() in USERS else ("documents", "retrieved for")
+        )
+        said = f"rows are {kind}, `{document}`, that were {found} a `{query}`, and their scores do not say"
+        judged = [name for name in names.values() if not _RELEVANCE.isdisjoint(words_of(name))]
+        if judged and is_number(judged[0], tables):
+            yield (
+                f"{said} whether they are relevant, as `{judged[0]}` does: `--metric {judged[0]}` with `--id"
+                f" {query}` and `--repeats mean` compares its means of each `{query}`"
+            )
         yield (
-            f"rows are documents, `{document}`, that were retrieved for a `{query}`, and their"
-            " scores do not say whether they are relevant: write each run in TREC's format, `QUERY Q0"
-            " DOCUMENT RANK SCORE NAME`, and compare these with `--labels QRELS`"
+            f"{said} whether they are relevant: write each run in TREC's format, `QUERY Q0 DOCUMENT RANK"
+            " SCORE NAME`, and compare these with `--labels QRELS`"
+        )
+    if (enrolled := verification_trials(tables)) is not None:
+        yield (
+            f"rows are trials of a verification, by `{enrolled}`, and their scores do not say whether it is"
+            " right: add a column `label` with the two kinds of trials, and compare these with `--statistic"
+            " roc_auc`"
         )
     boxes = [names[each] for each in BOXES if each in names]
     if boxes and SCORE in names:
@@ -157,6 +198,17 @@ def _names_of_metrics(table: ExampleTable, name: str) -> list[str]:
         return []
     values = counts[name].drop_nulls()
     return sorted(map(str, values)) if len(values) <= most else []
+
+
+def _is_of_example(tables: Sequence[ExampleTable], name: str) -> bool:
+    """Whether a column is the id, the input or the label of an example, or a text without repeats."""
+    if names_examples(name) or name.lower() in (*INPUTS, *LABELS):
+        return True
+    return not is_number(name, tables) and not any(_repeats(table, name) for table in tables)
+
+
+def _first(usual: Sequence[str], names: Mapping[str, str]) -> str | None:
+    return next((names[each] for each in usual if each in names), None)
 
 
 def _falls(table: ExampleTable, query: str) -> bool:

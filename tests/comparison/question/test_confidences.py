@@ -56,6 +56,8 @@ def frame(**columns: Any) -> pl.DataFrame:
         ({"source": TEXTS, "translation": TEXTS, "score": [-1.0 - i / 7 for i in range(N)]}, "translation"),
         ({"question": TEXTS, "answer": TEXTS, "logprobs": SCORES}, "logprobs"),
         ({"Answer": TEXTS}, "Answer"),
+        ({"image": TEXTS, "text": TEXTS}, "text"),
+        ({"audio_path": TEXTS, "sentence": TEXTS}, "sentence"),
     ],
 )
 def test_a_score_beside_an_output(columns: dict[str, Any], beside: str) -> None:
@@ -93,6 +95,9 @@ def test_a_score_beside_an_output(columns: dict[str, Any], beside: str) -> None:
         {"start": [1_700_000_000 + i for i in range(N)], "end": [1_700_000_009 + i for i in range(N)]},
         {"answer": TEXTS, "judge": "x", "start": [1_700_000_000] * N, "end": [1_700_000_000] * N},
         {"start": list(range(N)), "end": list(range(N))},
+        {"text": TEXTS},
+        {"image": TEXTS, "text": TEXTS, "comment": TEXTS},
+        {"prompt": TEXTS, "text": TEXTS, "label": TEXTS},
     ],
 )
 def test_a_score_of_quality(columns: dict[str, Any]) -> None:
@@ -115,3 +120,15 @@ def test_a_score_beside_question_and_answer(name: str) -> None:
     assert the_one(grades, grades).found == ()
     models = run.with_columns(score=pl.Series([i / 7 - 1 for i in range(N)]))
     assert the_one(models, models).found[0].startswith("look: `score`")
+
+
+def test_texts_of_a_model() -> None:
+    """A sentence of one run lacks in the other where an example does; outputs lack in both."""
+    texts = frame(text=TEXTS)
+    assert the_one(texts, texts.tail(N - 1), columns={"id": "id"}).found == ()
+    for changed in (1, N):
+        other = frame(text=[*(f"other {i}" for i in range(changed)), *TEXTS[changed:]])
+        with pytest.raises(InputError, match=r"confidence in its own .* has a column `text`"):
+            asked(texts, other)
+        runs = [run.with_columns(prompt=pl.Series(PAIRS)) for run in (texts, other)]
+        assert the_one(*runs).found[0].startswith("look: `score` of `run 0` may be a model's confidence")

@@ -219,6 +219,32 @@ class TestColumns:
         with pytest.raises(InputError, match="needs columns `id`"):
             trackperm.compare(twice, twice)
 
+    @pytest.mark.parametrize(
+        ("name", "other", "is_id"),
+        [
+            ("question", "abc", True),
+            ("question", "ab", True),
+            ("question", "abd", False),
+            ("user_input", "abc", True),
+            ("text", "abc", True),
+            ("text", "ab", False),
+            ("text", "abd", False),
+            ("audio_filepath", "abc", True),
+            ("audio_filepath", "ab", False),
+        ],
+    )
+    def test_an_input_that_the_runs_share_is_the_id(self, name: str, other: str, is_id: bool) -> None:
+        """Texts may be what a recogniser read: those that agree pair the examples that it read alike."""
+        runs = [pl.DataFrame({name: [*texts], "correct": [1] * len(texts)}) for texts in ("abc", other)]
+        for tables in (runs, runs[::-1]):
+            assert the_one(*tables).columns["id"] == (name if is_id else "id")
+
+    def test_an_image_is_rather_the_id_than_a_text(self) -> None:
+        frame = pl.DataFrame({"text": ["a", "b"], "image": ["1.png", "2.png"], "correct": [0, 1]})
+        assert the_one(frame, frame).columns["id"] == "image"
+        pixels = frame.with_columns(image=pl.Series([0.5, 0.7]))
+        assert the_one(pixels, pixels).columns["id"] == "text"
+
     def test_an_id_with_trials(self) -> None:
         frame = pl.DataFrame({"task_id": [0, 0, 1, 1], "trial": [0, 1, 0, 1], "reward": [1.0, 0.0, 1.0, 1.0]})
         statistic = the_one(frame, frame)

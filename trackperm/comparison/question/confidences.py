@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 import polars as pl
 
 from trackperm.errors import InputError, TrackpermError
+from trackperm.pairing.shared_values import have_values_of_one
 from trackperm.tables.column_names import (
     ANSWERS,
     BOXES,
@@ -15,11 +16,13 @@ from trackperm.tables.column_names import (
     INPUTS,
     LABELS,
     METRICS,
+    TEXTS,
     names_id,
+    names_media,
     words_of,
 )
 from trackperm.tables.column_types import FIRST_ROWS, ColumnType, are_integers, is_number, typed_columns
-from trackperm.tables.row_meaning import retrieved_documents, why_no_examples
+from trackperm.tables.row_meaning import retrieved_documents, verification_trials, why_no_examples
 from trackperm.tables.table import ExampleTable, shared_columns
 
 # fmt: off
@@ -87,13 +90,16 @@ def notes_on_confidence(tables: Sequence[ExampleTable], score: str) -> tuple[str
     - its values are multiples of 0.5, as grades are;
     - a column says how answers were judged;
     - the log has labels, and no boxes or positions that a model wrote with its confidence;
-    - it is above 1 and never negative, and the log has neither boxes, positions nor retrieved documents.
+    - it is above 1 and never negative, and the log has neither boxes, positions, retrieved documents nor
+      trials of a verification.
+
+    A column `text` holds answers beside a column of inputs, and if the runs have different texts.
 
     Raises
     ------
     InputError
-        If the log has boxes, positions or retrieved documents; or if it has answers but no inputs, or no
-        score is above 0, as logarithms of probabilities are not.
+        If the log has boxes, positions, retrieved documents or trials of a verification; or if it has
+        answers but no inputs, or no score is above 0, as logarithms of probabilities are not.
     """
     known = {name.lower(): name for name in shared_columns(tables)}
     if any(map(_names_judgement, known.values())) or not any(_has_decimals(table, score) for table in tables):
@@ -101,16 +107,20 @@ def notes_on_confidence(tables: Sequence[ExampleTable], score: str) -> tuple[str
     has_labels = not known.keys().isdisjoint(LABELS)
     retrieved = None if has_labels else retrieved_documents(tables)
     are_grades = _are_grades(tables, score)
-    answer = None if has_labels or are_grades else _first(ANSWERS, known)
+    answer = None if has_labels or are_grades else _first(ANSWERS, known) or _text_of_output(tables, known)
     other = _first(_OF_MODELS if has_labels or are_grades else _OF_MODELS | _LOGARITHMS, known)
     if other is None and known.keys() >= _SPAN and known.keys() & _OF_SPANS:
         other = known["start"] if all(_are_positions(tables, known[name]) for name in _SPAN) else None
-    if other is None and retrieved is not None:
-        other = retrieved[0]
+    if other is None:
+        other = verification_trials(tables) if retrieved is None else retrieved[0]
     if answer is None and other is None:
         return ()
     said = f"`{score}` of `{tables[0].origin}` may be a model's confidence in its own output"
-    is_asked = _REASONING in known or any(_holds_questions(tables, name) for name in known.values())
+    is_asked = _REASONING in known or any(
+        _holds_questions(tables, name)
+        for name in known.values()
+        if name != answer and not (answer in TEXTS and names_media(name))
+    )
     if other is not None or not is_asked or _are_logarithms(tables, score):
         reason = why_no_examples(tables)
         way = f"`--metric {score}` compares means of `{score}`, if greater values are better"
@@ -123,6 +133,17 @@ def notes_on_confidence(tables: Sequence[ExampleTable], score: str) -> tuple[str
             hint=f"{way}; {labelled}." if reason is None else f"{reason}; {way}.",
         )
     return (f"look: {said}, `{answer}`; `--metric {score}` says that it is a judgement of it",)
+
+
+def _text_of_output(tables: Sequence[ExampleTable], known: dict[str, str]) -> str | None:
+    """Return a column such as `text` if a model wrote it: another one holds the input, or the runs differ.
+
+    A text beside an image or a recording is what a recogniser read or heard.
+    """
+    inputs = [name for lower, name in known.items() if lower not in TEXTS]
+    has_input = any(names_media(name) or _holds_questions(tables, name) for name in inputs)
+    texts = (known[lower] for lower in TEXTS if lower in known)
+    return next((name for name in texts if has_input or not have_values_of_one(tables, name)), None)
 
 
 def _names_judgement(name: str) -> bool:

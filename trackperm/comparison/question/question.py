@@ -4,7 +4,8 @@ Choices of the user have precedence. All other choices are inferred here, for al
 comparison:
 
 1. The id is the column ``id``; else a column with such a name (``question_id``, ``doc_id``) that identifies
-   the examples of all runs; else the input (``question``, ``prompt``), if each example has a different one.
+   the examples of all runs; else the input (``question``, ``image``), if each example has a different one and
+   the runs have the same inputs.
 2. The unit is the example. If ids are repeated and a column numbers the repeats (``epoch``, ``seed``), the
    rows of an example form one unit.
 3. The statistics are those that the user named; else the metrics that the log declares; else those for which
@@ -55,20 +56,23 @@ from trackperm.messages import echoed, listed
 from trackperm.pairing.checks.compared_texts import require_compared_texts
 from trackperm.pairing.checks.label_values import other_spellings, require_label_values
 from trackperm.pairing.columns import require_no_summary
+from trackperm.pairing.shared_values import have_same_values, have_values_of_one
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.class_columns import patterns_of_classes, with_class_columns
 from trackperm.tables.column_names import (
     ATTEMPT,
     IDS,
     INPUTS,
+    MEDIA,
     PERHAPS_ATTEMPT,
     SCORE,
     SCORES,
+    TEXTS,
     names_categories,
     names_clusters,
     names_id,
 )
-from trackperm.tables.column_types import are_integers, is_number
+from trackperm.tables.column_types import are_integers, is_number, may_be_ids
 from trackperm.tables.decimal_commas import require_decimal_points
 from trackperm.tables.table import ExampleTable, have, id_columns, shared_columns
 
@@ -453,8 +457,11 @@ def _identifying(tables: Sequence[ExampleTable]) -> tuple[str, list[str]]:
     """Return the column that identifies the examples of all runs, with a note; ``id`` if none is clear."""
     named = [name for name in shared_columns(tables) if names_id(name)]
     named.sort(key=lambda name: IDS.index(name.lower()) if name.lower() in IDS else len(IDS))
-    for name in (*named, *(name for name in INPUTS if have(tables, [name]))):
-        is_input = name in INPUTS
+    inputs = [name for name in (*INPUTS, *MEDIA) if name not in TEXTS] + [*TEXTS]
+    for name in (*named, *(name for name in inputs if name not in named and have(tables, [name]))):
+        is_input = name in inputs
+        if is_input and not _are_inputs(tables, name):
+            continue
         if not any(_repeats(table, [name]) for table in tables):
             return name, [
                 f"id: column `{name}`" + (", the input, which is different in every example" * is_input)
@@ -462,6 +469,17 @@ def _identifying(tables: Sequence[ExampleTable]) -> tuple[str, list[str]]:
         if _attempt_columns(tables, [name]):
             return name, [f"id: column `{name}`"]
     return "id", []
+
+
+def _are_inputs(tables: Sequence[ExampleTable], name: str) -> bool:
+    """Whether a column with the name of one holds the inputs of the same examples in all runs.
+
+    Inputs may lack in some runs. Texts that do may be what a recogniser read in others, of which those pair
+    that it read alike.
+    """
+    if name in MEDIA or name in TEXTS:
+        return may_be_ids(name, tables) and have_same_values(tables, name)
+    return have_values_of_one(tables, name)
 
 
 def _attempt_columns(tables: Sequence[ExampleTable], ids: Sequence[str]) -> tuple[str, ...]:

@@ -1,0 +1,73 @@
+"""Values that runs share in a column, and columns that identify the examples of all runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+import pytest
+
+from trackperm.pairing.shared_values import (
+    agreeing_ids,
+    agreeing_pair,
+    have_same_values,
+    have_values_of_one,
+    share_values,
+)
+from trackperm.tables.table import ExampleTable
+
+
+def table(**columns: list[Any]) -> ExampleTable:
+    return ExampleTable.from_native(pl.DataFrame(columns), "run")
+
+
+@pytest.mark.parametrize(
+    ("other", "share", "same", "of_one"),
+    [
+        ([2, 1], True, True, True),
+        ([2, 2], True, False, True),
+        ([2, None], True, False, True),
+        ([1, 2, 3], True, False, True),
+        ([2, 3], True, False, False),
+        ([3, 4], False, False, False),
+        ([[1], [2]], True, True, True),
+    ],
+)
+def test_values_that_runs_share(other: list[Any], share: bool, same: bool, of_one: bool) -> None:
+    """Lists are not compared, so that nothing is known of them."""
+    for runs in ([[1, 2], other], [other, [1, 2]]):
+        tables = [table(id=values) for values in runs]
+        found = (share_values(tables, "id"), have_same_values(tables, "id"), have_values_of_one(tables, "id"))
+        assert found == (share, same, of_one)
+
+
+def test_columns_that_identify_the_examples_of_all_runs() -> None:
+    texts, numbers = [*"abcdef"], [*range(6)]
+    shared = {"note": texts, "n": numbers, "request": texts, "userID": numbers, "output": texts}
+    runs = [
+        table(
+            **shared, kind=["x"] * 6, span=[f"{run}{text}" for text in texts], share=[i / 7 for i in numbers]
+        )
+        for run in "uv"
+    ]
+    assert agreeing_ids(runs) == ["userID", "note", "request"]
+    assert agreeing_ids(runs, taken=["userID"]) == ["note", "request"]
+    assert agreeing_ids(runs[:1]) == []
+    assert agreeing_ids([runs[0], table(**{name: values[1:] for name, values in shared.items()})]) == []
+
+
+def test_two_columns_that_identify_the_examples_of_all_runs() -> None:
+    halves, thirds = [i // 3 for i in range(6)], [*"abcabc"]
+    run = table(series_id=halves, day=thirds, kind=["x"] * 6)
+    assert agreeing_pair([run, run]) == ("series_id", "day")
+    assert agreeing_pair([run]) is None
+    crossed = table(series_id=[i % 2 for i in range(6)], day=[*"aabbcc"], kind=["x"] * 6)
+    assert agreeing_pair([run, crossed]) == ("series_id", "day")
+    others = {
+        "has other pairs": table(series_id=halves, day=[*"abcabd"], kind=["x"] * 6),
+        "repeats pairs": table(series_id=halves, day=[*"abbabc"], kind=["x"] * 6),
+    }
+    for why, other in others.items():
+        assert agreeing_pair([run, other]) is None, why
+    single = table(series_id=halves, day=thirds, task_id=[*range(6)])
+    assert agreeing_pair([single, single]) is None

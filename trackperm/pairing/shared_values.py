@@ -1,0 +1,143 @@
+"""Columns whose values the runs share, so that they may identify the examples."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from itertools import combinations
+
+import polars as pl
+
+from trackperm.errors import InputTypeError
+from trackperm.tables.column_names import (
+    ANSWERS,
+    INPUTS,
+    LABELS,
+    MEDIA,
+    PREDICTIONS,
+    SCORES,
+    VALUES,
+    names_examples,
+    names_id,
+    words_of,
+)
+from trackperm.tables.column_types import are_integers, may_be_ids
+from trackperm.tables.named_frame import named_frame
+from trackperm.tables.table import ExampleTable, shared_columns
+
+_MOST_VALUES = 1_000_000
+"""Most values of a column that are compared between runs."""
+
+_MOST_ROWS = 100_000
+"""Most rows of runs whose columns are searched for ids: a bound on the time of an error message."""
+
+_MOST_COLUMNS = 30
+"""Most columns that are searched."""
+
+_MOST_IN_PAIRS = 8
+"""Most columns of which all pairs are tried."""
+
+_NOT_OF_EXAMPLES = {*PREDICTIONS, *ANSWERS, *LABELS, *SCORES, *VALUES}
+"""Names of columns that identify no example, even if their values are different and the same in all runs."""
+
+
+def share_values(tables: Sequence[ExampleTable], name: str) -> bool:
+    """Whether any value of a column is in all runs; true where that is not known."""
+    values = _distinct(tables, name)
+    if values is None:
+        return True
+    shared = values[0]
+    for other in values[1:]:
+        shared = shared.filter(shared.is_in(other.implode()))
+    return len(shared) > 0
+
+
+def have_same_values(tables: Sequence[ExampleTable], name: str) -> bool:
+    """Whether all runs have the same set of values in a column; true where that is not known."""
+    values = _distinct(tables, name)
+    return values is None or ({*map(len, values)} == {len(values[0])} and _are_in_largest(values))
+
+
+def have_values_of_one(tables: Sequence[ExampleTable], name: str) -> bool:
+    """Whether one run has the values of all others in a column; true where that is not known.
+
+    So it is with inputs, if some runs lack examples.
+    """
+    values = _distinct(tables, name)
+    return values is None or _are_in_largest(values)
+
+
+def agreeing_ids(tables: Sequence[ExampleTable], taken: Collection[str] = ()) -> list[str]:
+    """Return the columns without repeats that have the same values in all runs, likeliest ids first.
+
+    Columns of integers count if they have the name of an id. Empty for large runs, and for a single one.
+    """
+    return [
+        name
+        for name in _possible_ids(tables, taken)
+        if not any(table.repeats([name]) for table in tables) and have_same_values(tables, name)
+    ]
+
+
+def agreeing_pair(tables: Sequence[ExampleTable], taken: Collection[str] = ()) -> tuple[str, str] | None:
+    """Return two columns that identify the rows together and have the same pairs of values in all runs.
+
+    None if a single column does, for large runs, and for a single one.
+    """
+    names = [name for name in _possible_ids(tables, taken) if have_same_values(tables, name)]
+    if any(not any(table.repeats([name]) for table in tables) for name in names):
+        return None
+    for pair in combinations(names[:_MOST_IN_PAIRS], 2):
+        if any(table.repeats(pair) for table in tables):
+            continue
+        first, *others = (
+            named_frame([table.polars_column(name).cast(pl.String) for name in pair]) for table in tables
+        )
+        if all(len(first.join(other, on=pair, how="semi")) == len(first) for other in others):
+            return pair
+    return None
+
+
+def _possible_ids(tables: Sequence[ExampleTable], taken: Collection[str]) -> list[str]:
+    if len(tables) < 2 or {*map(len, tables)} != {len(tables[0])} or len(tables[0]) > _MOST_ROWS:
+        return []
+    found = [
+        name
+        for name in shared_columns(tables)[:_MOST_COLUMNS]
+        if name not in taken
+        and name.lower() not in _NOT_OF_EXAMPLES
+        and may_be_ids(name, tables)
+        and (_names_key(name) or not are_integers(name, tables))
+    ]
+    return sorted(found, key=_likelihood)
+
+
+def _names_key(name: str) -> bool:
+    """Whether a name means an id: ``doc_id``, ``userID``."""
+    return names_id(name) or words_of(name)[-1:] == ["id"]
+
+
+def _likelihood(name: str) -> int:
+    """Return the place of a column among possible ids: ids of examples, other ids, inputs, and others."""
+    kinds = (names_examples(name), _names_key(name), name.lower() in (*INPUTS, *MEDIA))
+    return kinds.index(True) if any(kinds) else len(kinds)
+
+
+def _are_in_largest(values: Sequence[pl.Series]) -> bool:
+    largest = max(values, key=len)
+    return all(each.is_in(largest.implode()).all() for each in values)
+
+
+def _distinct(tables: Sequence[ExampleTable], name: str) -> list[pl.Series] | None:
+    """Return the distinct values of each run as text; None if there are too many, or they cannot be read."""
+    return found if len(found := [*_known(tables, name)]) == len(tables) else None
+
+
+def _known(tables: Sequence[ExampleTable], name: str) -> Iterator[pl.Series]:
+    for table in tables:
+        try:
+            counts = table.value_counts(name, _MOST_VALUES)
+        except InputTypeError:
+            return
+        if counts is None or len(counts) > _MOST_VALUES:
+            return
+        yield counts[name].cast(pl.String).drop_nulls()
