@@ -112,6 +112,10 @@ class PairedColumns:
         """Columns that the statistic reads from each run, such as predictions."""
         return tuple(name for name in self.used if name not in self.of_examples)
 
+    def without_labels(self, note: str) -> PairedColumns:
+        """Return the columns without labels, with a note that says why."""
+        return replace(self, label=None, notes=(*self.notes, note))
+
     def same_as(self, other: PairedColumns) -> bool:
         """Whether the same columns have the same roles; notes are ignored."""
         return replace(self, notes=()) == replace(other, notes=())
@@ -172,7 +176,10 @@ class PairedColumns:
         notes = list(statistic.found)
         if by_position and all(name in table.columns for table in tables for name in ids):
             notes.append(f"column `{id_}` was not used, because rows are paired by position")
-        if label is not None and label not in used:
+        if statistic.tests_labels:
+            notes.append(f"labels were not compared: `{label}` is the column that is tested")
+            label = None
+        elif label is not None and label not in used:
             reason = _label_reason(label, tables)
             if reason:
                 notes.append(f"labels were not compared: {reason}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import get_args
 
@@ -23,6 +23,7 @@ from trackperm.pairing.checks.differences import (
 )
 from trackperm.pairing.checks.pairing_warnings import Evidence, fold_warnings, other_ids, pairing_warnings
 from trackperm.pairing.checks.splits import training_rows
+from trackperm.pairing.checks.verdicts import note_on_verdicts
 from trackperm.pairing.classes import KIND, ClassCounts, class_types, counted_by_class
 from trackperm.pairing.columns import PairedColumns, rewritten_ids
 from trackperm.pairing.counting import DIFFERS, STRATUM, count_table, counted, differ, discordant_rows
@@ -191,6 +192,8 @@ def _paired(
         statistic.missing_counts(read_types, outcome)
     rows = _joined(engine, runs, columns, types, missing)
     counts = _example_counts(rows)
+    if (note := _verdicts_not_labels(tables, statistic, columns, counts)) is not None:
+        return _paired(engine, tables, statistic, columns.without_labels(note), missing, decimals)
     if not _are_acceptable(counts, runs, missing):
         found = differences(rows, counts)
         refuse_differences(found, columns, missing, has_wrong=statistic.counts_missing)
@@ -371,6 +374,16 @@ def _example_counts(rows: JoinedRows) -> ExampleCounts:
     )
     n_disagreeing = {name: n[f"disagreeing {name}"] for name in columns.agreeing}
     return ExampleCounts(n_examples, n_keyed, n["matched"], n["paired"], n_disagreeing)
+
+
+def _verdicts_not_labels(
+    tables: Sequence[ExampleTable], statistic: Statistic, columns: PairedColumns, counts: ExampleCounts
+) -> str | None:
+    """Return a note if labels that differ are the verdicts of a judge; None for other labels."""
+    label, scores = columns.label, columns.of_runs
+    if label is None or label in columns.used or len(scores) != 1 or not counts.n_disagreeing[label]:
+        return None
+    return note_on_verdicts(tables, label, scores[0], greater_is_better=statistic.greater_is_better)
 
 
 def _are_acceptable(counts: ExampleCounts, runs: Iterable[KeyedRun], missing: Missing) -> bool:

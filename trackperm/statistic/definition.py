@@ -455,6 +455,12 @@ class Statistic:
         return names_by_class(self._counts.values())
 
     @cached_property
+    def tests_labels(self) -> bool:
+        """Whether counts read the column of labels by another name alone, as that of a judge's verdicts."""
+        names = {name.full for expression in self._counts.values() for name in expression.names}
+        return "label" not in names and self.columns["label"] in {self.columns.get(name) for name in names}
+
+    @cached_property
     def missing_reads_label(self) -> bool:
         """Whether the counts of a missing prediction depend on its label."""
         return any(name.full == "label" for expression in self._substitutes for name in expression.names)

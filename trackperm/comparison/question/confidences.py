@@ -12,16 +12,15 @@ from trackperm.tables.column_names import (
     ANSWERS,
     BOXES,
     CONTEXTS,
-    EVALUATORS,
     INPUTS,
     LABELS,
-    METRICS,
     TEXTS,
     names_id,
     names_media,
     words_of,
 )
 from trackperm.tables.column_types import FIRST_ROWS, ColumnType, are_integers, is_number, typed_columns
+from trackperm.tables.judge_names import names_judgement
 from trackperm.tables.row_meaning import retrieved_documents, verification_trials, why_no_examples
 from trackperm.tables.table import ExampleTable, shared_columns
 
@@ -56,26 +55,6 @@ _OF_SPANS = ANSWERS | {"word", "entity"}
 
 _LONGEST = 10**7
 """Integers from here on are timestamps rather than positions in a text."""
-
-_OF_JUDGES = frozenset((
-    *METRICS, *EVALUATORS, "comment", "comments", "explanation", "grade", "evaluation", "reason", "rationale",
-    "justification", "higher_is_better", "greater_is_better", "lower_is_better",
-))
-"""Usual names of columns that say how an answer was judged."""
-
-_JUDGES = frozenset((
-    "judge", "judges", "judgement", "judgment", "grader", "rater", "annotator", "evaluator", "scorer",
-    "rubric", "criterion", "criteria", "verdict", "critique", "feedback",
-))
-"""Words in other names of columns of judges."""
-
-_JUDGED = frozenset((
-    "score", "scores", "eval", "evaluation", "grade", "grading", "rating", "metric", "judging",
-))
-_REASONS = frozenset((
-    "reason", "reasons", "reasoning", "comment", "comments", "explanation", "rationale", "justification",
-))
-"""Words of the reasons of a judge: a name with a word of both groups is one of a judge, as `eval_comment`."""
 # fmt: on
 
 _REASONING = "reasoning"
@@ -102,7 +81,7 @@ def notes_on_confidence(tables: Sequence[ExampleTable], score: str) -> tuple[str
         answers but no inputs, or no score is above 0, as logarithms of probabilities are not.
     """
     known = {name.lower(): name for name in shared_columns(tables)}
-    if any(map(_names_judgement, known.values())) or not any(_has_decimals(table, score) for table in tables):
+    if any(map(names_judgement, known.values())) or not any(_has_decimals(table, score) for table in tables):
         return ()
     has_labels = not known.keys().isdisjoint(LABELS)
     retrieved = None if has_labels else retrieved_documents(tables)
@@ -144,13 +123,6 @@ def _text_of_output(tables: Sequence[ExampleTable], known: dict[str, str]) -> st
     has_input = any(names_media(name) or _holds_questions(tables, name) for name in inputs)
     texts = (known[lower] for lower in TEXTS if lower in known)
     return next((name for name in texts if has_input or not have_values_of_one(tables, name)), None)
-
-
-def _names_judgement(name: str) -> bool:
-    """Whether the name of a column means a judge of answers, or the reasons of one."""
-    words = {*words_of(name)}
-    are_reasons = bool(words & _JUDGED and words & _REASONS)
-    return name.lower() in _OF_JUDGES or bool(words & _JUDGES) or are_reasons
 
 
 def _holds_questions(tables: Sequence[ExampleTable], name: str) -> bool:

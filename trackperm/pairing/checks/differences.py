@@ -27,6 +27,7 @@ _NORMAL_FORM = "normal_form"
 _SHORT = 2  # letters and digits of a grade or of an abbreviation
 _SHOWN = 5
 _WIDTH = 40
+_WORD = 30  # characters of a verdict
 _COMPARED = 100_000
 _LOOKED_AT = 10_000  # rows that are read to find a few different examples to show
 _SLICE = 2**18  # rows that are read at once
@@ -302,6 +303,8 @@ def refuse_differences(
                 else "Both runs need the same reference answers: `--label NAME` names another column of"
                 " answers, `--id NAME` another column of ids."
             )
+            if name not in columns.used and _are_words(cases):
+                hints.append(f"Verdicts of a judge are compared by `--metric {name}=VALUE`.")
             if all(a[:1] == "[" and sorted(a) == sorted(b) for _, a, b in cases.first):
                 hints.append("They list the same items in another order: sort the items of every list.")
         elif name in columns.identity:
@@ -326,6 +329,12 @@ def without_id(run: RunDifferences, id_: str | None) -> str:
         f"{run.without_id.n:,} of {amount(run.n_rows, 'example')} of `{run.origin}`"
         f" {_have(run.without_id.n)} no `{id_}`{where}"
     )
+
+
+def _are_words(cases: Cases) -> bool:
+    """Whether the values of cases are short texts, as verdicts are."""
+    values = [value for _, *both in cases.first for value in both]
+    return all(value[:1] in ("'", '"') and len(value) <= _WORD for value in values)
 
 
 def _lacks_only_outputs(found: Differences, columns: PairedColumns) -> bool:
