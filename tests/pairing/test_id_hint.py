@@ -109,3 +109,55 @@ def test_an_index_that_is_no_id() -> None:
     assert unnamed_id([table()]) is None
     attempts = table(column_1=index, task_id=ANEW, reward=RIGHT)
     assert str(id_hint([attempts, attempts])).startswith("`task_id` has 3 rows of each value")
+
+
+def hint_of(*runs: pl.DataFrame, **options: Any) -> str:
+    with pytest.raises((InputError, PairingError)) as caught:
+        trackperm.compare(*runs, **options)
+    return str(caught.value.hint)
+
+
+def test_two_columns_whose_values_repeat() -> None:
+    """Days repeat in every series, and have the likest name to `id`."""
+    run = pl.DataFrame({"unique_id": SUBJECTS, "ds": [f"day {i}" for i in ANEW], "score": RIGHT})
+    said = "`unique_id` and `ds` identify the examples together: `--id unique_id,ds`."
+    assert hint_of(run, run) == said
+    assert hint_of(run, run, columns={"id": "ds"}) == f"each example has one row. {said}"
+    assert trackperm.compare(run, run, columns={"id": "unique_id,ds"}).n_examples == 24
+
+
+def test_a_column_whose_values_agree() -> None:
+    values = [f"v{i}" for i in range(24)]
+    run = pl.DataFrame({"ds": [*"abcdefgh"] * 3, "link": values, "score": RIGHT})
+    assert hint_of(run, run).startswith("`--id link` names the column;")
+    other = run.with_columns(link=pl.col("link") + "x")
+    assert hint_of(run, other).startswith("`--id NAME` names the column;")
+
+
+def test_inputs_that_differ_in_both_runs() -> None:
+    """They may be outputs, such as questions that a model wrote."""
+    values = [f"v{i}" for i in range(24)]
+    run = pl.DataFrame({"question": values, "score": RIGHT})
+    other = run.with_columns(question=pl.Series(["other", *values[1:]]))
+    hint = hint_of(run, other)
+    assert hint.startswith("each run has a `question` that the other lacks: `--id question` pairs those")
+    assert "--missing" not in hint
+    texts = [each.rename({"question": "text"}) for each in (run, other)]
+    assert "text" not in hint_of(*texts, metric="score")
+
+
+def test_ids_of_which_no_two_agree() -> None:
+    """Trackers number the calls of each run anew."""
+    columns = {
+        "example_id": [*range(24)],
+        "inputs.question": SUBJECTS,
+        "request": [f"v{i}" for i in range(24)],
+    }
+    runs = [
+        pl.DataFrame({"id": [f"{name}{i}" for i in range(24)], **columns, "score": RIGHT}) for name in "uv"
+    ]
+    assert hint_of(*runs).endswith(
+        "No example is left to test. `--id example_id` or `--id request` names a column whose values agree."
+    )
+    alone = [run.select("id", "score") for run in runs]
+    assert hint_of(*alone) == "No example is left to test. `--id NAME` names another column than `id`."

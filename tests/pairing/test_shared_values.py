@@ -43,7 +43,14 @@ def test_values_that_runs_share(other: list[Any], share: bool, same: bool, of_on
 
 def test_columns_that_identify_the_examples_of_all_runs() -> None:
     texts, numbers = [*"abcdef"], [*range(6)]
-    shared = {"note": texts, "n": numbers, "request": texts, "userID": numbers, "output": texts}
+    shared = {
+        "note": texts,
+        "n": numbers,
+        "request": texts,
+        "userID": numbers,
+        "output": texts,
+        "x.answer": texts,
+    }
     runs = [
         table(
             **shared, kind=["x"] * 6, span=[f"{run}{text}" for text in texts], share=[i / 7 for i in numbers]

@@ -6,8 +6,12 @@ import shlex
 from collections.abc import Sequence
 
 from trackperm.pairing.repeated_rows import joint_id, repeated_rows, unnamed_id
+from trackperm.pairing.shared_values import agreeing_pair, has_repeats, share_values
+from trackperm.tables.column_names import INPUTS, MEDIA, TEXTS
 from trackperm.tables.row_meaning import why_no_examples
-from trackperm.tables.table import ExampleTable
+from trackperm.tables.table import ExampleTable, shared_columns
+
+_INPUTS = {*INPUTS, *MEDIA} - {*TEXTS}
 
 
 def id_hint(tables: Sequence[ExampleTable], *first: str) -> str | None:
@@ -30,4 +34,13 @@ def id_hint(tables: Sequence[ExampleTable], *first: str) -> str | None:
             f"`--id {shlex.quote(unnamed)}` names the first column, which has no name in the file and a value"
             " of its own in each row, as an index of pandas or R has"
         )
+    if (pair := agreeing_pair(tables)) is not None:
+        names = shlex.quote(",".join(pair))
+        return f"`{pair[0]}` and `{pair[1]}` identify the examples together: `--id {names}`"
+    for name in shared_columns(tables):
+        if name in _INPUTS and share_values(tables, name) and not any(has_repeats(t, name) for t in tables):
+            return (
+                f"each run has a `{name}` that the other lacks: `--id {shlex.quote(name)}` pairs those that"
+                " agree, if they are inputs"
+            )
     return None

@@ -196,7 +196,7 @@ def _paired(
         return _paired(engine, tables, statistic, columns.without_labels(note), missing, decimals)
     if not _are_acceptable(counts, runs, missing):
         found = differences(rows, counts)
-        refuse_differences(found, columns, missing, has_wrong=statistic.counts_missing)
+        refuse_differences(found, columns, missing, tables, has_wrong=statistic.counts_missing)
     # The codes of strata and clusters are counts of a rank statistic, whose rows are examples.
     has_strata = columns.strata is not None and statistic.rank_score is None
 

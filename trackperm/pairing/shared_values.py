@@ -40,6 +40,14 @@ _NOT_OF_EXAMPLES = {*PREDICTIONS, *ANSWERS, *LABELS, *SCORES, *VALUES}
 """Names of columns that identify no example, even if their values are different and the same in all runs."""
 
 
+def has_repeats(table: ExampleTable, *names: str) -> bool:
+    """Whether two rows of a run have the same values in columns; true if they cannot be read."""
+    try:
+        return table.repeats(names)
+    except InputTypeError:
+        return True
+
+
 def share_values(tables: Sequence[ExampleTable], name: str) -> bool:
     """Whether any value of a column is in all runs; true where that is not known."""
     values = _distinct(tables, name)
@@ -69,12 +77,13 @@ def have_values_of_one(tables: Sequence[ExampleTable], name: str) -> bool:
 def agreeing_ids(tables: Sequence[ExampleTable], taken: Collection[str] = ()) -> list[str]:
     """Return the columns without repeats that have the same values in all runs, likeliest ids first.
 
-    Columns of integers count if they have the name of an id. Empty for large runs, and for a single one.
+    Columns of integers count if they have the name of an id, and of text if not that of answers. Empty
+    for large runs, and for a single one.
     """
     return [
         name
         for name in _possible_ids(tables, taken)
-        if not any(table.repeats([name]) for table in tables) and have_same_values(tables, name)
+        if not any(has_repeats(table, name) for table in tables) and have_same_values(tables, name)
     ]
 
 
@@ -84,10 +93,10 @@ def agreeing_pair(tables: Sequence[ExampleTable], taken: Collection[str] = ()) -
     None if a single column does, for large runs, and for a single one.
     """
     names = [name for name in _possible_ids(tables, taken) if have_same_values(tables, name)]
-    if any(not any(table.repeats([name]) for table in tables) for name in names):
+    if any(not any(has_repeats(table, name) for table in tables) for name in names):
         return None
     for pair in combinations(names[:_MOST_IN_PAIRS], 2):
-        if any(table.repeats(pair) for table in tables):
+        if any(has_repeats(table, *pair) for table in tables):
             continue
         first, *others = (
             named_frame([table.polars_column(name).cast(pl.String) for name in pair]) for table in tables
@@ -104,7 +113,7 @@ def _possible_ids(tables: Sequence[ExampleTable], taken: Collection[str]) -> lis
         name
         for name in shared_columns(tables)[:_MOST_COLUMNS]
         if name not in taken
-        and name.lower() not in _NOT_OF_EXAMPLES
+        and (_names_key(name) or _NOT_OF_EXAMPLES.isdisjoint((name.lower(), *words_of(name))))
         and may_be_ids(name, tables)
         and (_names_key(name) or not are_integers(name, tables))
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,12 +22,14 @@ from trackperm.pairing.id_hint import id_hint
 from trackperm.pairing.joined import KEY, MATCHED, SIDES, JoinedRows, KeyedRun, of
 from trackperm.pairing.repeated_rows import repeated_rows
 from trackperm.pairing.report import OUTCOMES, ExampleCounts
+from trackperm.pairing.shared_values import agreeing_ids
 from trackperm.tables.table import ExampleTable
 
 _NORMAL_FORM = "normal_form"
 _SHORT = 2  # letters and digits of a grade or of an abbreviation
 _SHOWN = 5
 _WIDTH = 40
+_NAMED = 3  # columns that a hint names
 _WORD = 30  # characters of a verdict
 _COMPARED = 100_000
 _LOOKED_AT = 10_000  # rows that are read to find a few different examples to show
@@ -267,7 +270,12 @@ def _with_normal_form(batch: pl.DataFrame) -> pl.DataFrame:
 
 
 def refuse_differences(
-    found: Differences, columns: PairedColumns, missing: Missing, *, has_wrong: bool
+    found: Differences,
+    columns: PairedColumns,
+    missing: Missing,
+    tables: Sequence[ExampleTable],
+    *,
+    has_wrong: bool,
 ) -> None:
     """Refuse runs with different examples, or whose examples differ in their labels or inputs.
 
@@ -286,7 +294,7 @@ def refuse_differences(
                 f"{hint}; `--missing wrong` counts the others as wrong." if accepts_wrong else f"{hint}."
             )
         elif messages and columns.id:
-            hints.append(f"No example is left to test. `--id NAME` names another column than `{columns.id}`.")
+            hints.append(f"No example is left to test. {_other_ids(tables, columns)}")
         elif messages:
             hints.append("No example is left to test.")
     for name, cases in found.disagreements.items():
@@ -329,6 +337,15 @@ def without_id(run: RunDifferences, id_: str | None) -> str:
         f"{run.without_id.n:,} of {amount(run.n_rows, 'example')} of `{run.origin}`"
         f" {_have(run.without_id.n)} no `{id_}`{where}"
     )
+
+
+def _other_ids(tables: Sequence[ExampleTable], columns: PairedColumns) -> str:
+    """Name the columns whose values agree, instead of ids of which no two do."""
+    names = agreeing_ids(tables, (*columns.ids, *columns.used))
+    if not names:
+        return f"`--id NAME` names another column than `{columns.id}`."
+    options = [f"`--id {shlex.quote(name)}`" for name in names[:_NAMED]]
+    return f"{' or '.join(options)} names a column whose values agree."
 
 
 def _are_words(cases: Cases) -> bool:
