@@ -365,7 +365,7 @@ def _guess(name: str, role: str, tables: list[ExampleTable], taken: Iterable[str
 
     For predictions and labels only their usual names are tried: a merely similar name may be that of another
     run's predictions, or of the prompt. A column that numbers the rows of each run in its own way, such as
-    ``uuid``, is no id, nor is one whose values repeat.
+    ``uuid``, is no id, nor is one whose values repeat, unless a similar name was given.
     """
     free = {
         column.lower(): column
@@ -376,14 +376,12 @@ def _guess(name: str, role: str, tables: list[ExampleTable], taken: Iterable[str
         usual = [column for column in free if column in _USUAL[role]]
         return free[usual[0]] if len(usual) == 1 else "NAME"
     others = [column for column in free if column not in _NOT_COUNTED]
-    if role == "id":
-        others = [column for column in others if _may_identify(tables, free[column])]
+    is_default = role == "id" and name == "id"
+    if role == "id" and len(tables) > 1:
+        others = [column for column in others if share_values(tables, free[column])]
+    if is_default:
+        others = [column for column in others if not any(has_repeats(each, free[column]) for each in tables)]
     found = difflib.get_close_matches(name.lower(), others, n=1, cutoff=0.5)
-    if role == "id" and not found:
+    if is_default and not found:
         return next(iter(agreeing_ids(tables, [*taken])), "NAME")
     return free[found[0]] if found else "NAME"
-
-
-def _may_identify(tables: Sequence[ExampleTable], name: str) -> bool:
-    """Whether a column tells the rows of each run apart, and the runs share some of its values."""
-    return not any(has_repeats(table, name) for table in tables) and share_values(tables, name)
