@@ -125,6 +125,11 @@ class SwapDistribution:
             return -math.inf
         return float(np.logaddexp(-2.0 * (below / scale) ** 2, -2.0 * (above / scale) ** 2))
 
+    @cached_property
+    def fair_covariance(self) -> FloatArray:
+        """Covariance matrix of X without a tilt."""
+        return self.covariance(np.zeros(self.rank))
+
     def cumulant(self, tilt: FloatArray) -> float:
         """Return K(tilt), with a few roundings relative to it."""
         return math.fsum(self.multiplicities * log_cosh(self.coordinates @ tilt / 2.0))

@@ -187,7 +187,7 @@ def tilt_along(
         return max(float(excess(law.centred_mean(s * direction))), -1e300)
 
     reach = float(np.abs(law.coordinates @ direction).max())
-    spread = math.sqrt(float(direction @ law.covariance(np.zeros(law.rank)) @ direction))
+    spread = math.sqrt(float(direction @ law.fair_covariance @ direction))
     low, high = 0.0, min(0.5 / max(spread, 1e-300), 1.0 / reach)
     slopes = law.coordinates @ direction
     # Smaller slopes are roundings of the tilt and of the divided differences that gave the direction.
@@ -221,7 +221,7 @@ def dominating_tilt(law: SwapDistribution, excess: Excess) -> FloatArray:
     Such a point minimises the rate function over the boundary (Bahadur and Rao's dominating point). The
     iteration looks for a fixed point of direction = gradient at the tilted mean.
     """
-    scale = np.sqrt(np.maximum(np.diag(law.covariance(np.zeros(law.rank))), 1e-300))
+    scale = np.sqrt(np.maximum(np.diag(law.fair_covariance), 1e-300))
 
     steps = np.minimum(1e-3 * scale, 0.25)
 
@@ -330,8 +330,7 @@ def tilt_at(law: SwapDistribution, point: FloatArray) -> FloatArray:
 
 def least_precision(law: SwapDistribution) -> FloatArray:
     """Return slightly less than C^-1, shape (r, r), so that roundings do not make bounds too small."""
-    covariance = law.covariance(np.zeros(law.rank))
-    return np.asarray(np.linalg.inv(covariance) * (1.0 - 1e-9), dtype=np.float64)
+    return np.asarray(np.linalg.inv(law.fair_covariance) * (1.0 - 1e-9), dtype=np.float64)
 
 
 def common_scale(tilts: Sequence[Tilted], log_tail: float) -> float:

@@ -148,7 +148,7 @@ def echelon_basis(rows: Integers) -> tuple[IntMatrix, list[int]] | None:
     """
     basis: dict[int, list[int]] = {}
     # A few rows mostly span what all do, which then only have to be reduced once.
-    for rest in (rows[:SPANNING], rows):
+    for rest in (rows[:SPANNING], rows[SPANNING:]):
         while (rest := _remainders(rest, basis)).size:
             _insert(basis, rest[0].tolist())
             if len(basis) > MOST_REDUCED:
@@ -327,23 +327,26 @@ class Reach:
 
     def __init__(self, law: SwapDistribution, origin: Sequence[int], basis: Sequence[Sequence[int]]) -> None:
         self._law = law
-        self.strips: list[Strip] = []
-        seen: set[tuple[int, ...]] = set()
+        forms: dict[tuple[int, ...], int] = {}
         for constant, row in zip(origin, basis, strict=True):
             slopes = tuple(row)
             # Forms whose slopes agree up to sign have the same strip.
-            if any(slopes) and slopes not in seen:
-                seen |= {slopes, tuple(-s for s in slopes)}
-                self.strips.append(self.strip(constant, slopes))
+            if any(slopes) and tuple(-s for s in slopes) not in forms:
+                forms.setdefault(slopes, constant)
+        self.strips = self.strips_of([(constant, slopes) for slopes, constant in forms.items()])
 
-    def strip(self, constant: int, slopes: tuple[int, ...]) -> Strip:
-        """Return the strip between the extreme values of an affine form."""
-        largest = max(map(abs, slopes), default=0) * int(np.abs(self._law.coordinates).max(initial=0))
-        dtype: Any = np.int64 if largest * max(len(slopes), 1) < LARGEST else object
-        steps = (self._law.coordinates.astype(dtype) @ np.array(slopes, dtype=dtype))[:, None]
-        parts = [np.minimum(steps, 0), np.maximum(steps, 0)]
-        fall, rise = exact_column_sums(np.hstack(parts), self._law.multiplicities)
-        return Strip(constant, slopes, constant + fall, constant + rise)
+    def strips_of(self, forms: Sequence[tuple[int, tuple[int, ...]]]) -> list[Strip]:
+        """Return the strips between the extreme values of affine forms: constants and slopes."""
+        constants, slopes = [constant for constant, _ in forms], [steps for _, steps in forms]
+        largest = max((abs(s) for steps in slopes for s in steps), default=0)
+        largest *= int(np.abs(self._law.coordinates).max(initial=0))
+        dtype: Any = np.int64 if largest * max(self._law.rank, 1) < LARGEST else object
+        matrix = np.array(slopes, dtype=dtype).reshape(len(forms), self._law.rank)
+        steps = self._law.coordinates.astype(dtype) @ matrix.T
+        falls = exact_column_sums(np.minimum(steps, 0), self._law.multiplicities)
+        rises = exact_column_sums(np.maximum(steps, 0), self._law.multiplicities)
+        ends = zip(constants, slopes, falls, rises, strict=True)
+        return [Strip(at, steps, at + fall, at + rise) for at, steps, fall, rise in ends]
 
     def contains(self, points: Sequence[IntArray]) -> Flags:
         """Return flags of the points within all ranges, given as r broadcastable coordinate arrays."""

@@ -248,11 +248,7 @@ def _log_mass_bounds(tilt: Tilted, rows: RowIntervals, precision: FloatArray) ->
 
 def _needed(bounds: FloatArray, log_ignored: float) -> Flags:
     """Return flags of the rows to keep; the others have at most exp(log_ignored) of mass in all."""
-    order = np.argsort(bounds)
-    dropped = np.cumsum(np.exp(np.minimum(bounds[order] - log_ignored, 1.0)))
-    needed = np.ones(bounds.size, dtype=np.bool_)
-    needed[order[dropped <= 1.0]] = False
-    return needed
+    return np.asarray(bounds > log_ignored - math.log(max(bounds.size, 1)))
 
 
 def _reassign(
@@ -302,7 +298,7 @@ def _summed(
         total += mass
         error += mass_error + (tilt.scale.error + 4.0 * UNIT * abs(shift)) * abs(mass)
     rest = joined(left_out)
-    rest = rest.chosen(rest.sizes > 0)
+    rest = rest.chosen(rest.first <= rest.last)
     if rest.n:
         bounds = np.min([_log_mass_bounds(tilt, rest, precision) for tilt in tilts], axis=0)
         error += float(upper_exp(bounds - log_scale).sum())
@@ -329,8 +325,10 @@ def _row_sums(
     frequencies = surviving_frequencies(law, tilt.tilt, window.periods, LOG_PRUNED, most)
     values, errors = characteristic_function(law, tilt.tilt, window.start, window.periods, frequencies)
     weights = conjugate_weights(frequencies, window.periods) / window.size
-    along = np.unique(frequencies[:, 1])
-    place = np.searchsorted(along, frequencies[:, 1])
+    present = np.zeros(n_along // 2 + 1, dtype=np.bool_)
+    present[frequencies[:, 1]] = True
+    (along,) = present.nonzero()
+    place = (np.cumsum(present) - 1)[frequencies[:, 1]]
     # From the end with the greater weight, the terms of a row have the ratio exp(-rate +- i theta).
     rate, sign = abs(float(tilt.tilt[1])), 1 if float(tilt.tilt[1]) >= 0.0 else -1
     gaps = -np.expm1(-rate + 1j * sign * _angles(along, n_along))
@@ -343,6 +341,7 @@ def _row_sums(
     beyond, decay = y + sign * rows.sizes, np.exp(-rate * rows.sizes)
     at_zero = rows.sizes if rate == 0.0 else np.expm1(-rate * rows.sizes) / np.expm1(-rate)
     turns = np.exp(1j * _angles(np.arange(n_along), n_along))
+    ends = np.concatenate([y, beyond])
     sums, sizes = np.zeros(x.size), np.zeros(x.size)
     shared = transformed = 0.0
     for first in range(0, along.size, n_together):
@@ -351,7 +350,8 @@ def _row_sums(
         spectrum = np.zeros((block.size, n_across), dtype=np.complex128)
         spectrum[place[mine] - first, frequencies[mine, 0]] = entries[mine]
         at_rows = np.fft.ifft(spectrum, norm="forward")[:, x]
-        terms = turns[block * y % n_along] - decay * turns[block * beyond % n_along]
+        at_ends = turns[block * ends % n_along]
+        terms = at_ends[:, : y.size] - decay * at_ends[:, y.size :]
         reach = np.abs(at_rows)
         if block[0, 0] == 0:
             terms[0] = at_zero
@@ -368,9 +368,9 @@ def _row_sums(
     error_norm = math.sqrt(float(weights @ errors**2)) + math.exp(LOG_PRUNED)
     # Intervals of one row share the errors of its transform.
     repeats = math.sqrt(int(np.bincount(x).max(initial=0)) * n_across)
-    return math.fsum(row_weights * sums), (
+    return math.fsum((row_weights * sums).tolist()), (
         math.sqrt(float(row_weights**2 @ squares)) * error_norm
-        + SPREAD * UNIT * float(np.linalg.norm(roundings))
+        + SPREAD * UNIT * math.sqrt(float(roundings @ roundings))
         + 8.0 * UNIT * shared
         + FFT_ROUNDINGS * UNIT * (math.log2(n_across) + 1.0) * repeats * transformed
         + 2.0 * float(row_weights.max(initial=0.0)) * math.exp(log_outside(law, tilt.tilt, window))

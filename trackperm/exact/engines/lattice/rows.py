@@ -10,8 +10,8 @@ in floating point from the roots and then proved on integers:
   equal membership at both ends;
 - membership along a piece changes at most twice, and an even number of times in each stretch, so that one
   change at a cut leaves none;
-- if there is none at a cut, none is in the piece if its ends bound q, if the vertex is outside, or if the point
-  nearest to it, where two changes would show first, has the same membership as the ends.
+- if there is none at a cut, there is none at all if the ends bound q, if the vertex is outside, or if the
+  point nearest to it, where two changes would show first, has the same membership as the ends.
 
 A piece that fails a proof, and any other region, is decided point by point.
 """
@@ -128,7 +128,7 @@ def region_rows(region: Region, rows: RowIntervals, reach: Reach, memory_budget:
     if isinstance(region, RationalRegion) and region.is_quadratic_in_rows:
         divisors = region.affine_divisors
         if divisors is not None:
-            pieces, rest = _split(rows, [reach.strip(*divisor) for divisor in divisors])
+            pieces, rest = _split(rows, reach.strips_of(divisors))
             found += [_quadratic_intervals(region, block) for block in _in_steps(pieces)]
     elif isinstance(region, RealRegion) and region.affine_in_rows:
         halves = [_affine_intervals(region, block) for block in _in_steps(rows)]

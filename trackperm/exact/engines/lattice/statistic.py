@@ -224,7 +224,7 @@ class LatticeStatistic:
         divisor, _ = local.denominator.affine_form
         return tuple(Fraction(slope, divisor) for slope in slopes[: self.lattice.rank])
 
-    @property
+    @cached_property
     def is_closed_in_rows(self) -> bool:
         """Whether regions in rows are known in closed form; a row is a line along the last basis vector."""
         if self.local is not None:

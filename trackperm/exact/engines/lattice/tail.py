@@ -141,7 +141,7 @@ def _first_guess(law: SwapDistribution, excess: Excess) -> tuple[FloatArray, flo
     The tilt is zero if no point dominates, or if the tail is mild by a normal approximation.
     """
     none = np.zeros(law.rank)
-    covariance = law.covariance(none)
+    covariance = law.fair_covariance
     steps = np.diag(np.sqrt(np.diag(covariance)))
     at, *around = excess(np.vstack([none, steps, -steps])).tolist()
     if at >= 0.0:
