@@ -172,16 +172,15 @@ def characteristic_function(
     sech2, tanh = 1.0 / np.cosh(np.minimum(np.abs(a), 350.0)) ** 2, np.tanh(a)
     n, n_rows = frequencies.shape[0], law.multiplicities.size
     log_modulus, angle, angle_size = np.zeros(n), np.zeros(n), np.zeros(n)
-    shift = np.array([[total - 2 * low for total, low in zip(law.total, start, strict=True)]], dtype=object)
-    (shifted,) = _phases(frequencies, shift, periods, modulus)
-    half_turns = np.zeros(n, dtype=np.int64)
+    shift = [(e - 2 * low) % (2 * p) for e, low, p in zip(law.total, start, periods, strict=True)]
+    (shifted,), (half_turns,) = _folded_phases(frequencies, np.array([shift]), periods, modulus)
     rows = max(1, min(CHUNK // max(n, 1), ROWS))
     for first in range(0, n_rows, rows):
         chunk = slice(first, first + rows)
         counts = law.multiplicities[chunk]
         # b = pi folded / modulus, in [-pi/2, pi/2]; each half turn is a factor -1.
         folded, turns = _folded_phases(frequencies, law.coordinates[chunk], periods, modulus)
-        half_turns ^= ((counts % 2) @ turns).astype(np.int64) % 2
+        half_turns = (half_turns + (counts % 2) @ turns) % 2
         twice = np.abs(folded)
         twice *= 2
         far = twice > modulus / 2
@@ -201,7 +200,7 @@ def characteristic_function(
             angles *= np.sign(folded) * counts[:, None]
             angle += angles.sum(axis=0)
             angle_size += np.abs(angles).sum(axis=0)
-    angle += (shifted + half_turns * modulus) % (2 * modulus) * (math.pi / modulus)
+    angle += (shifted + half_turns * modulus) * (math.pi / modulus)
     size = np.exp(log_modulus)
     roundings = FACTOR_ROUNDINGS + min(rows, n_rows) + n_rows / rows
     with np.errstate(invalid="ignore"):
@@ -222,7 +221,9 @@ def _folded_phases(
     factors = [modulus // period for period in periods]
     spans = np.abs(steps).max(axis=0).tolist()
     if sum(p * f * span for p, f, span in zip(periods, factors, spans, strict=True)) <= EXACT_PHASES:
-        phases = steps.astype(np.float64) @ (frequencies * np.array(factors, dtype=np.float64)).T
+        # Matrices of few columns are multiplied faster in this order.
+        scaled = np.multiply(frequencies.T, np.array(factors, dtype=np.float64)[:, None], order="C")
+        phases = steps.astype(np.float64) @ scaled
         turns = np.rint(phases / modulus)
         phases -= turns * modulus
         return phases, turns

@@ -341,7 +341,6 @@ def _row_sums(
     beyond, decay = y + sign * rows.sizes, np.exp(-rate * rows.sizes)
     at_zero = rows.sizes if rate == 0.0 else np.expm1(-rate * rows.sizes) / np.expm1(-rate)
     turns = np.exp(1j * _angles(np.arange(n_along), n_along))
-    ends = np.concatenate([y, beyond])
     sums, sizes = np.zeros(x.size), np.zeros(x.size)
     shared = transformed = 0.0
     for first in range(0, along.size, n_together):
@@ -350,8 +349,7 @@ def _row_sums(
         spectrum = np.zeros((block.size, n_across), dtype=np.complex128)
         spectrum[place[mine] - first, frequencies[mine, 0]] = entries[mine]
         at_rows = np.fft.ifft(spectrum, norm="forward")[:, x]
-        at_ends = turns[block * ends % n_along]
-        terms = at_ends[:, : y.size] - decay * at_ends[:, y.size :]
+        terms = turns[block * y % n_along] - decay * turns[block * beyond % n_along]
         reach = np.abs(at_rows)
         if block[0, 0] == 0:
             terms[0] = at_zero
