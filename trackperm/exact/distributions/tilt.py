@@ -345,4 +345,4 @@ def common_scale(tilts: Sequence[Tilted], log_tail: float) -> float:
 def upper_exp(logs: FloatArray | float) -> FloatArray:
     """Return exp of the logarithms of bounds: 0 for -inf only, and infinite beyond the range of floats."""
     with np.errstate(over="ignore"):
-        return np.where(np.isneginf(logs), 0.0, np.exp(np.maximum(logs, -700.0)))
+        return np.where(logs == -math.inf, 0.0, np.exp(np.maximum(logs, -700.0)))

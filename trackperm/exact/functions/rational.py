@@ -311,10 +311,10 @@ class RationalStatistic(OperationTree):
                     elif part.operation == "*":
                         values = left * right
                     else:
-                        values = np.where(right == 0, np.nan, np.divide(left, right))
-                        if part.undefined is not None:
-                            is_undefined = (left == 0) & (right == 0)
-                            values = np.where(is_undefined, float(part.undefined), values)
+                        values = np.divide(left, right)
+                        if not right.all():
+                            at_0 = math.nan if part.undefined is None else float(part.undefined)
+                            values = np.where(right == 0, np.where(left == 0, at_0, math.nan), values)
                 found[id(part)] = np.asarray(values)
         return found[id(self)]
 

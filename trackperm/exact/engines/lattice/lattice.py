@@ -185,7 +185,7 @@ def _remainders(rows: Integers, basis: dict[int, list[int]]) -> Integers:
     """Reduce rows modulo the basis rows, and return the nonzero remainders."""
     for pivot in sorted(basis):
         vector = np.array(basis[pivot], dtype=object)
-        rows = rows - np.outer(rows[:, pivot] // vector[pivot], vector)
+        rows = rows - (rows[:, pivot] // vector[pivot])[:, None] * vector
     return np.asarray(rows[(rows != 0).any(axis=1)])
 
 
@@ -195,14 +195,14 @@ def _coordinates(rows: Integers, echelon: IntMatrix, pivots: Sequence[int]) -> I
     for i, (line, pivot) in enumerate(zip(echelon, pivots, strict=True)):
         vector = np.array(line, dtype=object)
         found[:, i] = rows[:, pivot] // vector[pivot]
-        rows = rows - np.outer(found[:, i], vector)
+        rows = rows - found[:, i, None] * vector
     return found
 
 
 def _short_transform(gram: IntMatrix) -> tuple[IntMatrix, IntMatrix]:
     """Return a unimodular V whose rows are short in the metric `gram`, and its inverse.
 
-    It is found by LLL with delta = 3/4, in exact fractions.
+    It is found by LLL with delta = 3/4, in integers (de Weger 1989).
 
     With x' = V x the variance of x'_i is the squared length of row i, so short rows make a small box.
     In two dimensions this is the reduction of Lagrange.
@@ -215,34 +215,36 @@ def _short_transform(gram: IntMatrix) -> tuple[IntMatrix, IntMatrix]:
     rows = [[int(i == j) for j in range(n)] for i in range(n)]
     columns = [list(row) for row in rows]  # of the inverse
 
-    def orthogonalise() -> tuple[list[list[Fraction]], list[Fraction]]:
-        mu = [[Fraction(0)] * n for _ in range(n)]
-        norms: list[Fraction] = []
+    def orthogonalise() -> tuple[IntMatrix, list[int]]:
+        """Return mu_ij times the determinant of the first j + 1 rows, and the determinants of 0 to n rows."""
+        scaled = [[0] * n for _ in range(n)]
+        determinants = [1]
         for i in range(n):
-            r: list[Fraction] = []
             for j in range(i + 1):
-                value = Fraction(_product(gram, rows[i], rows[j])) - sum(mu[j][k] * r[k] for k in range(j))
-                r.append(value)
-                if j < i:
-                    mu[i][j] = value / norms[j]
-            norms.append(r[i])
-        return mu, norms
+                value = _product(gram, rows[i], rows[j])
+                for k in range(j):
+                    value = determinants[k + 1] * value - scaled[i][k] * scaled[j][k]
+                    value //= determinants[k]  # an integer
+                scaled[i][j] = value
+            determinants.append(scaled[i][i])
+        return scaled, determinants
 
-    mu, norms = orthogonalise()
+    scaled, determinants = orthogonalise()
     i = 1
     while i < n:
         for j in range(i - 1, -1, -1):
-            nearest = math.floor(mu[i][j] + Fraction(1, 2))
+            nearest = (2 * scaled[i][j] + determinants[j + 1]) // (2 * determinants[j + 1])
             if nearest:
                 rows[i] = [a - nearest * b for a, b in zip(rows[i], rows[j], strict=True)]
                 columns[j] = [a + nearest * b for a, b in zip(columns[j], columns[i], strict=True)]
-                mu, norms = orthogonalise()
-        if norms[i] >= (Fraction(3, 4) - mu[i][i - 1] ** 2) * norms[i - 1]:
+                scaled, determinants = orthogonalise()
+        before, here, after = determinants[i - 1 : i + 2]
+        if 4 * (after * before + scaled[i][i - 1] ** 2) >= 3 * here**2:
             i += 1
         else:
             rows[i - 1], rows[i] = rows[i], rows[i - 1]
             columns[i - 1], columns[i] = columns[i], columns[i - 1]
-            mu, norms = orthogonalise()
+            scaled, determinants = orthogonalise()
             i = max(i - 1, 1)
     return rows, [list(row) for row in zip(*columns, strict=True)]
 

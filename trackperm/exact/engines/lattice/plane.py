@@ -144,7 +144,9 @@ def rows_tail(
     """
     first, precision = _tilted(law, first_tilt), least_precision(law)
     none = np.zeros(law.rank)
-    window = plan_window(law, none, LOG_WINDOW + min(log_tail, 0.0), fast=False)
+    window = first.window
+    if first_tilt.any():
+        window = plan_window(law, none, LOG_WINDOW + min(log_tail, 0.0), fast=False)
     n_rows = math.prod(window.periods[:-1])
     if n_rows * BYTES_PER_INTERVAL > memory_budget:
         raise CapacityError(f"the region has {n_rows:,} rows, beyond the memory budget")
@@ -160,8 +162,9 @@ def rows_tail(
         raise CapacityError(f"the region has {found.inside.n} intervals in {n_rows:,} rows")
 
     def summed(intervals: RowIntervals, log_left_out: float) -> TailMass:
-        tilts, chosen = _assigned(law, first, intervals, log_tail, precision)
-        return _summed(law, tilts, intervals, chosen, log_tail, log_left_out, precision, memory_budget)
+        tilts, chosen, bounds = _assigned(law, first, intervals, log_tail, precision)
+        log_beyond = np.append(bounds[chosen == -1], log_left_out)
+        return _summed(law, tilts, intervals, chosen, log_tail, log_beyond, precision, memory_budget)
 
     tail = summed(found.inside, log_beyond)
     if found.undefined.n == 0:
@@ -173,8 +176,11 @@ def rows_tail(
 
 def _assigned(
     law: SwapDistribution, first: Tilted, rows: RowIntervals, log_tail: float, precision: FloatArray
-) -> tuple[list[Tilted], IntArray]:
-    """Return tilts, and the number of that of each row: -1 for rows whose mass is negligible."""
+) -> tuple[list[Tilted], IntArray, FloatArray]:
+    """Return tilts, the number of that of each row, and log bounds of the mass in each row.
+
+    The number is -1 for rows whose mass is negligible, or to which no tilt applies.
+    """
     tilts = [first]
     bounds = _log_mass_bounds(first, rows, precision)
     chosen = np.full(rows.n, -1, dtype=np.int64)
@@ -196,7 +202,7 @@ def _assigned(
         tilts.append(_tilted(law, further))
         bounds = np.minimum(bounds, _log_mass_bounds(tilts[-1], rows, precision))
     chosen[~needed] = -1
-    return tilts, chosen
+    return tilts, chosen, bounds
 
 
 def _tilted(law: SwapDistribution, tilt: FloatArray) -> Tilted:
@@ -268,17 +274,17 @@ def _summed(
     rows: RowIntervals,
     chosen: IntArray,
     log_tail: float,
-    log_beyond: float,
+    log_beyond: FloatArray,
     precision: FloatArray,
     memory_budget: int,
 ) -> TailMass:
     """Sum every row under its tilt, and add the bounds of omitted mass to the certificate.
 
-    `log_beyond` bounds the mass outside the window of the rows.
+    `log_beyond` bounds the mass of rows without a tilt, and of all that is not in the rows.
     """
     log_scale = common_scale(tilts, log_tail)
-    total, error = 0.0, float(upper_exp(log_beyond - log_scale))
-    left_out = [rows.chosen(chosen == -1)]
+    total, error = 0.0, float(upper_exp(log_beyond - log_scale).sum())
+    left_out = [rows.chosen(slice(0))]
     for index, tilt in enumerate(tilts):
         mine = rows.chosen(chosen == index)
         if mine.n == 0:
