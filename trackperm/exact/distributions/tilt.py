@@ -104,6 +104,8 @@ def scale_factor(law: SwapDistribution, tilt: FloatArray, point: Sequence[int]) 
 
     where v - x* is a small integer vector near the edge. The form with the smaller terms is used.
     """
+    if not tilt.any():
+        return ScaleFactor(0.0, 4.0 * UNIT)
     a = law.coordinates @ tilt / 2.0
     cumulant = law.cumulant(tilt)
     offsets = [float(t) * ((2 * x - e) / 2) for t, x, e in zip(tilt, point, law.total, strict=True)]

@@ -254,7 +254,11 @@ def _log_mass_bounds(tilt: Tilted, rows: RowIntervals, precision: FloatArray) ->
 
 def _needed(bounds: FloatArray, log_ignored: float) -> Flags:
     """Return flags of the rows to keep; the others have at most exp(log_ignored) of mass in all."""
-    return np.asarray(bounds > log_ignored - math.log(max(bounds.size, 1)))
+    order = np.argsort(bounds)
+    dropped = np.cumsum(np.exp(np.minimum(bounds[order] - log_ignored, 1.0)))
+    needed = np.ones(bounds.size, dtype=np.bool_)
+    needed[order[dropped <= 1.0]] = False
+    return needed
 
 
 def _reassign(

@@ -20,7 +20,7 @@ from trackperm.exact.engines.lattice.lattice import Lattice
 from trackperm.exact.engines.lattice.rational_region import RationalRegion
 from trackperm.exact.engines.lattice.real_region import CallableRegion, ExactValues, RealRegion
 from trackperm.exact.functions.degrees import degrees_along
-from trackperm.exact.functions.operations import OperationTree
+from trackperm.exact.functions.operations import OperationTree, are_alike
 from trackperm.exact.functions.rational import Polynomial, Quotient, RationalStatistic
 from trackperm.exact.functions.real import RealStatistic
 from trackperm.exact.functions.real_number import RealNumber
@@ -290,7 +290,7 @@ class LatticeStatistic:
         if any(there[i] not in here for i in score.variables):
             return False
         partner = [here.index(line) if line in here else i for i, line in enumerate(there)]
-        return score.renamed(partner) == other.renamed(first)
+        return are_alike(score, other, partner, first)
 
     def exact_value(self, point: Sequence[int]) -> Fraction:
         """Return t at a lattice point for a rational h; ZeroDivisionError where it is undefined."""
