@@ -154,7 +154,7 @@ def checked_multiplicities(values: npt.ArrayLike | None, n_rows: int) -> IntArra
 
 def n_configurations(multiplicities: IntArray) -> int:
     """Return prod_k (c_k + 1), the number of choices of how many pairs of each kind are swapped."""
-    return math.prod(int(c) + 1 for c in multiplicities)
+    return math.prod(c + 1 for c in multiplicities.tolist())
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,6 @@ from trackperm.exact.distributions.tilt import (
     ScaleFactor,
     TailMass,
     Tilted,
-    least_precision,
     without_undefined,
 )
 from trackperm.exact.engines.lattice import grid, plane, tail
@@ -217,7 +216,7 @@ def test_rows_without_a_tilt(monkeypatch: pytest.MonkeyPatch) -> None:
     law, tilt = independent_counts(Window((0, 46), (31, 20)))
     x, ends = np.tile(np.arange(31), 2), [46, 66, 65, 100]
     rows = RowIntervals((x,), *(np.repeat(each, 31) for each in (ends[:2], ends[2:])))
-    precision = least_precision(law)
+    precision = law.least_precision
     tilts, chosen, bounds = plane._assigned(law, tilt, rows, 0.0, precision)
     found = plane._summed(law, tilts, rows, chosen, 0.0, bounds[chosen == -1], precision, BUDGET)
     check_band([relative(found, upper_share({1: 100}, 46))], 3000)

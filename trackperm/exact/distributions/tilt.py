@@ -330,11 +330,6 @@ def tilt_at(law: SwapDistribution, point: FloatArray) -> FloatArray:
     return tilt
 
 
-def least_precision(law: SwapDistribution) -> FloatArray:
-    """Return slightly less than C^-1, shape (r, r), so that roundings do not make bounds too small."""
-    return np.asarray(np.linalg.inv(law.fair_covariance) * (1.0 - 1e-9), dtype=np.float64)
-
-
 def common_scale(tilts: Sequence[Tilted], log_tail: float) -> float:
     """Return the logarithm of the unit in which masses under several tilts are added.
 

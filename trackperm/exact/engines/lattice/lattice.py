@@ -285,6 +285,12 @@ class Strip:
         values = self._values(points, self.slopes)
         return np.asarray((values >= self.least) & (values <= self.greatest), dtype=np.bool_)
 
+    def contains_box(self, ends: Sequence[tuple[int, int]]) -> bool:
+        """Whether a box is in the strip, given by the least and the greatest coordinate on each axis."""
+        ranges = [sorted((s * low, s * high)) for s, (low, high) in zip(self.slopes, ends, strict=True)]
+        low, high = (self.constant + sum(values) for values in zip(*ranges, strict=True))
+        return bool(self.least <= low and high <= self.greatest)
+
     def cut(self, heads: Sequence[IntArray], low: IntArray, high: IntArray) -> tuple[IntArray, IntArray]:
         """Shorten rows {heads} x [low, high] to the strip; low > high if nothing is left."""
         rest = self._values(heads, self.slopes[:-1])

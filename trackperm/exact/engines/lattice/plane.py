@@ -52,7 +52,6 @@ from trackperm.exact.distributions.tilt import (
     Tilted,
     certified,
     common_scale,
-    least_precision,
     quantised,
     tilt_at,
     upper_exp,
@@ -142,7 +141,7 @@ def rows_tail(
     reach : Reach
         Points that swaps may lead to.
     """
-    first, precision = _tilted(law, first_tilt), least_precision(law)
+    first, precision = _tilted(law, first_tilt), law.least_precision
     none = np.zeros(law.rank)
     window = first.window
     if first_tilt.any():

@@ -75,10 +75,15 @@ class RowIntervals:
 
     def cut(self, strips: Iterable[Strip]) -> RowIntervals:
         """Return the parts of the intervals in all strips."""
+        if self.n == 0:
+            return self
+        ends = [(int(axis.min()), int(axis.max())) for axis in self.heads]
+        ends.append((int(self.first.min()), int(self.last.max())))
         first, last = self.first, self.last
         for strip in strips:
-            first, last = strip.cut(self.heads, first, last)
-        return RowIntervals(self.heads, first, last).chosen(first <= last)
+            if not strip.contains_box(ends):
+                first, last = strip.cut(self.heads, first, last)
+        return self if first is self.first else RowIntervals(self.heads, first, last).chosen(first <= last)
 
     @property
     def n(self) -> int:
