@@ -176,15 +176,16 @@ def characteristic_function(
     sech2, tanh = 1.0 / np.cosh(np.minimum(np.abs(a), 350.0)) ** 2, np.tanh(a)
     n, n_rows = frequencies.shape[0], law.multiplicities.size
     log_modulus, angle, angle_size = np.zeros(n), np.zeros(n), np.zeros(n)
-    shift = [(e - 2 * low) % (2 * p) for e, low, p in zip(law.total, start, periods, strict=True)]
-    (shifted,), (half_turns,) = _folded_phases(frequencies, np.array([shift]), periods, modulus)
+    shift = np.array([[total - 2 * low for total, low in zip(law.total, start, strict=True)]], dtype=object)
+    (shifted,) = _phases(frequencies, shift, periods, modulus)
+    half_turns = np.zeros(n, dtype=np.int64)
     rows = max(1, min(CHUNK // max(n, 1), ROWS))
     for first in range(0, n_rows, rows):
         chunk = slice(first, first + rows)
         counts = law.multiplicities[chunk]
         # b = pi folded / modulus, in [-pi/2, pi/2]; each half turn is a factor -1.
         folded, turns = _folded_phases(frequencies, law.coordinates[chunk], periods, modulus)
-        half_turns = (half_turns + (counts % 2) @ turns) % 2
+        half_turns ^= ((counts % 2) @ turns).astype(np.int64) % 2
         twice = np.abs(folded)
         twice *= 2
         far = twice > modulus / 2
@@ -194,9 +195,9 @@ def characteristic_function(
         logs = squares / (1.0 + squares)
         logs *= -sech2[chunk]
         np.log1p(logs, out=logs)
-        th = np.broadcast_to(tanh[chunk], far.shape)[far]
+        th, square = np.broadcast_to(tanh[chunk], far.shape)[far], squares[far]
         with np.errstate(divide="ignore"):
-            logs[far] = np.log((squares[far] + th * th) / (1.0 + squares[far]))
+            logs[far] = np.log((square + th * th) / (1.0 + square))
         log_modulus += (counts / 2.0) @ logs
         if tanh[chunk].any():
             angles = np.arctan(tanh[chunk] * w)
@@ -204,7 +205,7 @@ def characteristic_function(
             angles *= np.sign(folded) * counts[:, None]
             angle += angles.sum(axis=0)
             angle_size += np.abs(angles).sum(axis=0)
-    angle += (shifted + half_turns * modulus) * (math.pi / modulus)
+    angle += (shifted + half_turns * modulus) % (2 * modulus) * (math.pi / modulus)
     size = np.exp(log_modulus)
     roundings = FACTOR_ROUNDINGS + min(rows, n_rows) + n_rows / rows
     with np.errstate(invalid="ignore"):
