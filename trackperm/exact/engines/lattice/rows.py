@@ -80,10 +80,9 @@ class RowIntervals:
         ends = [(int(axis.min()), int(axis.max())) for axis in self.heads]
         ends.append((int(self.first.min()), int(self.last.max())))
         first, last = self.first, self.last
-        for strip in strips:
-            if not strip.contains_box(ends):
-                first, last = strip.cut(self.heads, first, last)
-        return self if first is self.first else RowIntervals(self.heads, first, last).chosen(first <= last)
+        for strip in (strip for strip in strips if not strip.contains_box(ends)):
+            first, last = strip.cut(self.heads, first, last)
+        return RowIntervals(self.heads, first, last).chosen(first <= last)
 
     @property
     def n(self) -> int:

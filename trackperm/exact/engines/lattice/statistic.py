@@ -128,8 +128,7 @@ class LatticeStatistic:
     @cached_property
     def observed_point(self) -> tuple[int, ...]:
         """Lattice coordinates of the observed value of S."""
-        moves = self.histogram.n_up.astype(object) @ self.lattice.coordinates.astype(object)
-        return tuple(int(x) for x in np.atleast_1d(moves)) if self.lattice.rank else ()
+        return exact_column_sums(self.lattice.coordinates, self.histogram.n_up)
 
     @cached_property
     def observed_exact(self) -> Fraction | RealNumber | None:
