@@ -6,7 +6,7 @@ import pytest
 from benchmarks.summary import Row
 from benchmarks.workloads import binary_labels, entities, f1_test, long_texts, scipy_f1_resamples, seconds
 
-LIMITS = {10**3: 0.004, 10**4: 0.012, 10**6: 0.08}
+LIMITS = {10**3: 0.003, 10**4: 0.012, 10**6: 0.08}
 
 
 @pytest.mark.parametrize("exponent", [2, 3, 4, 5, 6])
