@@ -6,7 +6,7 @@ import pytest
 from benchmarks.summary import Row
 from benchmarks.workloads import binary_labels, entities, f1_test, long_texts, scipy_f1_resamples, seconds
 
-LIMITS = {10**3: 0.004, 10**4: 0.012, 10**6: 0.08}
+LIMITS = {10**3: 0.003, 10**4: 0.012, 10**6: 0.08}
 
 
 @pytest.mark.parametrize("exponent", [2, 3, 4, 5, 6])
@@ -24,7 +24,8 @@ def test_f1(benchmark, table, exponent: int):
             limit=LIMITS.get(n_examples),
             series="F1",
             n_examples=n_examples,
-            note=f"log10 p = {result.log10_pvalue:.6g}, error_bound {result.error_bound:.1e}",
+            note=f"log10 p = {result.log10_pvalue:.6g}, error_bound {result.error_bound:.1e}; "
+            "the statistic is read once",
         )
     )
     assert result.error_bound < 1e-8

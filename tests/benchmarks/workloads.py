@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -82,6 +83,7 @@ def strata(n_examples: int, n_strata: int, seed: int = 0) -> tuple[Integers, Int
     return candidate, baseline, np.repeat(np.arange(n_strata), sizes)
 
 
+@cache
 def f1_difference() -> RationalStatistic:
     """F1 of the candidate minus that of the baseline, from the four counts of :func:`entities`."""
     tp_u, in_u, tp_v, in_v = (RationalStatistic.variable(i, 4) for i in range(4))

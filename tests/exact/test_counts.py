@@ -111,3 +111,15 @@ def test_rows_that_are_too_long_for_one_integer(largest: int, n_columns: int):
     expected, inverse = np.unique(rows, axis=0, return_inverse=True)
     assert found.tolist() == expected.tolist()
     assert totals.tolist() == np.bincount(inverse.ravel(), multiplicities).astype(int).tolist()
+    some = multiplicities * (rng.random(100) < 0.3)
+    again, both = group_rows(rows, np.stack([multiplicities, some]))
+    assert again.tolist() == expected.tolist()
+    assert both.tolist() == [totals.tolist(), np.bincount(inverse.ravel(), some).astype(int).tolist()]
+
+
+@pytest.mark.parametrize("largest", [1, 10**6])
+def test_rows_with_several_numbers(largest: int) -> None:
+    rows = np.array([[0, 0], [largest, 1], [0, 0], [0, 1]])
+    found, totals = group_rows(rows, np.array([[1, 2, 3, 4], [1, 0, 0, 0]]))
+    assert found.tolist() == [[0, 0], [0, 1], [largest, 1]]
+    assert totals.tolist() == [[4, 4, 2], [1, 0, 0]]

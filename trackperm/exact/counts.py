@@ -83,7 +83,10 @@ def exact_column_sums(matrix: IntArray, multiplicities: IntArray) -> tuple[int, 
 
 
 def group_rows(matrix: IntArray, multiplicities: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the distinct rows of `matrix` in lexicographic order, with their summed multiplicities."""
+    """Return the distinct rows of `matrix` in lexicographic order, with their summed multiplicities.
+
+    Of several numbers of each row, shape (W, N), all are summed; the first ones are positive.
+    """
     if matrix.shape[0] == 0:
         return matrix, multiplicities
     low = matrix.min(axis=0)
@@ -97,8 +100,8 @@ def group_rows(matrix: IntArray, multiplicities: IntArray) -> tuple[IntArray, In
         n_cells = strides[-1] * spans[0]
         if n_cells <= max(4 * keys.size, 4096):
             totals = _bincount(keys, multiplicities, n_cells)
-            (distinct,) = np.nonzero(totals)
-            totals = totals[distinct]
+            (distinct,) = np.nonzero(np.atleast_2d(totals)[0])
+            totals = totals[..., distinct]
         else:
             distinct, inverse = np.unique(keys, return_inverse=True)
             totals = _bincount(inverse, multiplicities, distinct.size)
@@ -130,6 +133,8 @@ def _row_keys(matrix: IntArray) -> IntArray:
 
 
 def _bincount(keys: IntArray, multiplicities: IntArray, n_cells: int) -> IntArray:
+    if multiplicities.ndim > 1:
+        return np.stack([_bincount(keys, each, n_cells) for each in multiplicities])
     if multiplicities.size and multiplicities.min() == multiplicities.max() == 1:
         return np.bincount(keys, minlength=n_cells).astype(np.int64)
     totals = np.zeros(n_cells, dtype=np.int64)
@@ -149,7 +154,7 @@ def checked_multiplicities(values: npt.ArrayLike | None, n_rows: int) -> IntArra
 
 def n_configurations(multiplicities: IntArray) -> int:
     """Return prod_k (c_k + 1), the number of choices of how many pairs of each kind are swapped."""
-    return math.prod(int(c) + 1 for c in multiplicities)
+    return math.prod(c + 1 for c in multiplicities.tolist())
 
 
 @dataclass(frozen=True)
@@ -270,26 +275,19 @@ class DifferenceHistogram:
         signed, totals, swap_total = _grouped_differences(a, b, counts)
         leading = signed[np.arange(signed.shape[0]), (signed != 0).argmax(axis=1)]
         sign = np.sign(leading)
-        kept = sign != 0
-        folded, folded_totals = group_rows(sign[kept, None] * signed[kept], totals[kept])
-        # Each folded row is added once, so rows without a positive member appear too.
-        up = sign > 0
-        _, n_up_plus_one = group_rows(
-            np.vstack([folded, signed[up]]),
-            np.concatenate([np.ones(folded.shape[0], dtype=np.int64), totals[up]]),
-        )
-        moved = exact_column_sums(signed, totals)
-        flipped = exact_column_sums(signed[~up & kept], totals[~up & kept])
-        stay_total = tuple(s + d for s, d in zip(swap_total, moved, strict=True))
-        origin = tuple(s + f for s, f in zip(swap_total, flipped, strict=True))
+        (kept,) = sign.nonzero()
+        numbers = np.stack([totals, totals * (sign > 0)])[:, kept]
+        folded, (folded_totals, n_up) = group_rows(sign[kept, None] * signed[kept], numbers)
+        up, down = exact_column_sums(folded, n_up), exact_column_sums(folded, folded_totals - n_up)
+        origin = tuple(s - d for s, d in zip(swap_total, down, strict=True))
         return cls(
             differences=folded,
             multiplicities=folded_totals,
             origin=origin,
-            observed=stay_total,
+            observed=tuple(x + d for x, d in zip(origin, up, strict=True)),
             swapped=swap_total,
             n_examples=int(totals.sum()),
-            n_up=n_up_plus_one - 1,
+            n_up=n_up,
         )
 
     @property

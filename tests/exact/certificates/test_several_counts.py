@@ -25,13 +25,12 @@ from support.cases import F1, f1_difference
 from trackperm.errors import CapacityError
 from trackperm.exact import DifferenceHistogram
 from trackperm.exact.distributions import pmf, tilt
-from trackperm.exact.distributions.characteristic import SwapDistribution
+from trackperm.exact.distributions.characteristic import FloatArray, SwapDistribution
 from trackperm.exact.distributions.pmf import LatticePMF, Window, lattice_pmf, plan_window
 from trackperm.exact.distributions.tilt import (
     ScaleFactor,
     TailMass,
     Tilted,
-    least_precision,
     without_undefined,
 )
 from trackperm.exact.engines.lattice import grid, plane, tail
@@ -129,14 +128,23 @@ def test_points_that_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     check_tails(1500)
 
 
-@pytest.mark.usefixtures("engine")
-def test_points_beyond_the_null_window(monkeypatch: pytest.MonkeyPatch) -> None:
-    def narrow(law: SwapDistribution, tilt: Any, log_mass: float, *, fast: bool) -> Window:
-        return plan_window(law, tilt, -4.0, fast=fast)
+def test_points_beyond_the_null_window(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def narrow(law: SwapDistribution, at: FloatArray, log_mass: float, *, fast: bool) -> Window:
+        return plan_window(law, at, -4.0, fast=fast)
 
-    monkeypatch.setattr(plane, "plan_window", narrow)
+    def exact(law: SwapDistribution, _: Tilted, rows: RowIntervals, *__: Any) -> tuple[float, float]:
+        none = np.zeros(law.rank)
+        window = plan_window(law, none, pmf.LOG_WINDOW, fast=True)
+        (x, y), mass = window.start, lattice_pmf(law, none, window, BUDGET).mass
+        parts = zip(rows.heads[0] - x, rows.first - y, rows.last - y + 1, strict=True)
+        total = math.fsum(mass[at, first:stop].sum() for at, first, stop in parts)
+        return total, 1e-12 * total
+
     monkeypatch.setattr(grid, "plan_window", narrow)
-    check_tails(200)
+    if engine == "plane":  # without a tilt, its rows are those of the tilt's window
+        monkeypatch.setattr(tilt, "plan_window", narrow)
+        monkeypatch.setattr(plane, "_row_sums", exact)
+    check_tails(300)
 
 
 def independent_counts(window: Window) -> tuple[SwapDistribution, Tilted]:
@@ -208,9 +216,9 @@ def test_rows_without_a_tilt(monkeypatch: pytest.MonkeyPatch) -> None:
     law, tilt = independent_counts(Window((0, 46), (31, 20)))
     x, ends = np.tile(np.arange(31), 2), [46, 66, 65, 100]
     rows = RowIntervals((x,), *(np.repeat(each, 31) for each in (ends[:2], ends[2:])))
-    precision = least_precision(law)
-    tilts, chosen = plane._assigned(law, tilt, rows, 0.0, precision)
-    found = plane._summed(law, tilts, rows, chosen, 0.0, -math.inf, precision, BUDGET)
+    precision = law.least_precision
+    tilts, chosen, bounds = plane._assigned(law, tilt, rows, 0.0, precision)
+    found = plane._summed(law, tilts, rows, chosen, 0.0, bounds[chosen == -1], precision, BUDGET)
     check_band([relative(found, upper_share({1: 100}, 46))], 3000)
 
 

@@ -104,7 +104,7 @@ def test_frequencies_and_windows_of_three_counts(monkeypatch: pytest.MonkeyPatch
 
 def test_rows_that_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plane, "LOG_IGNORED", -2.0)
-    check_tails(3000)
+    check_tails(20_000)
 
 
 def test_points_beyond_the_null_window(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -92,7 +92,7 @@ def n_expected(law: SwapDistribution, periods: Sequence[int], log_threshold: flo
     and those elsewhere.
     """
     half = math.prod(periods) / 2.0
-    root = math.sqrt(max(float(np.linalg.det(law.covariance(np.zeros(law.rank)))), 1e-300))
+    root = math.sqrt(max(float(np.linalg.det(law.fair_covariance)), 1e-300))
     ball = math.pi ** (law.rank / 2.0) / math.gamma(law.rank / 2.0 + 1.0)
     near_0 = half * ball * (-log_threshold / (2.0 * math.pi**2)) ** (law.rank / 2.0) / root
     slopes = math.pi / 2.0 * law.multiplicities

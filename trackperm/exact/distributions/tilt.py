@@ -104,6 +104,8 @@ def scale_factor(law: SwapDistribution, tilt: FloatArray, point: Sequence[int]) 
 
     where v - x* is a small integer vector near the edge. The form with the smaller terms is used.
     """
+    if not tilt.any():
+        return ScaleFactor(0.0, 4.0 * UNIT)
     a = law.coordinates @ tilt / 2.0
     cumulant = law.cumulant(tilt)
     offsets = [float(t) * ((2 * x - e) / 2) for t, x, e in zip(tilt, point, law.total, strict=True)]
@@ -187,7 +189,7 @@ def tilt_along(
         return max(float(excess(law.centred_mean(s * direction))), -1e300)
 
     reach = float(np.abs(law.coordinates @ direction).max())
-    spread = math.sqrt(float(direction @ law.covariance(np.zeros(law.rank)) @ direction))
+    spread = math.sqrt(float(direction @ law.fair_covariance @ direction))
     low, high = 0.0, min(0.5 / max(spread, 1e-300), 1.0 / reach)
     slopes = law.coordinates @ direction
     # Smaller slopes are roundings of the tilt and of the divided differences that gave the direction.
@@ -221,7 +223,7 @@ def dominating_tilt(law: SwapDistribution, excess: Excess) -> FloatArray:
     Such a point minimises the rate function over the boundary (Bahadur and Rao's dominating point). The
     iteration looks for a fixed point of direction = gradient at the tilted mean.
     """
-    scale = np.sqrt(np.maximum(np.diag(law.covariance(np.zeros(law.rank))), 1e-300))
+    scale = np.sqrt(np.maximum(np.diag(law.fair_covariance), 1e-300))
 
     steps = np.minimum(1e-3 * scale, 0.25)
 
@@ -328,12 +330,6 @@ def tilt_at(law: SwapDistribution, point: FloatArray) -> FloatArray:
     return tilt
 
 
-def least_precision(law: SwapDistribution) -> FloatArray:
-    """Return slightly less than C^-1, shape (r, r), so that roundings do not make bounds too small."""
-    covariance = law.covariance(np.zeros(law.rank))
-    return np.asarray(np.linalg.inv(covariance) * (1.0 - 1e-9), dtype=np.float64)
-
-
 def common_scale(tilts: Sequence[Tilted], log_tail: float) -> float:
     """Return the logarithm of the unit in which masses under several tilts are added.
 
@@ -346,4 +342,4 @@ def common_scale(tilts: Sequence[Tilted], log_tail: float) -> float:
 def upper_exp(logs: FloatArray | float) -> FloatArray:
     """Return exp of the logarithms of bounds: 0 for -inf only, and infinite beyond the range of floats."""
     with np.errstate(over="ignore"):
-        return np.where(np.isneginf(logs), 0.0, np.exp(np.maximum(logs, -700.0)))
+        return np.where(logs == -math.inf, 0.0, np.exp(np.maximum(logs, -700.0)))

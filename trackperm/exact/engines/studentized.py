@@ -301,12 +301,8 @@ def _folded(
     leading = changes[np.arange(len(a)), (changes != 0).argmax(axis=1)]
     mirrored = (leading < 0)[:, None]
     pairs = np.hstack([np.where(mirrored, b, a), np.where(mirrored, a, b)])
-    rows, counts = group_rows(pairs, multiplicities)
-    # Each row is added once, so that kinds whose examples are all mirrored appear too.
-    kept = ~mirrored[:, 0]
-    again = np.concatenate([np.ones(len(rows), dtype=np.int64), multiplicities[kept]])
-    _, n_up_plus_one = group_rows(np.vstack([rows, pairs[kept]]), again)
-    return rows[:, :d], rows[:, d:], counts, n_up_plus_one - 1
+    rows, (counts, n_up) = group_rows(pairs, np.stack([multiplicities, multiplicities * ~mirrored[:, 0]]))
+    return rows[:, :d], rows[:, d:], counts, n_up
 
 
 class _Sums(NamedTuple):

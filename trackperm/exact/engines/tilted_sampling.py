@@ -188,7 +188,7 @@ class Path:
     def __init__(self, law: SwapDistribution, value: Callable[[FloatArray], FloatArray]) -> None:
         self._law, self._value = law, value
         self._middle = np.array([float(e) / 2 for e in law.total])
-        deviations = np.sqrt(np.diag(law.covariance(np.zeros(law.rank))))
+        deviations = np.sqrt(np.diag(law.fair_covariance))
         # A quarter of the unit, unless that is below the roundings of the values.
         steps = np.minimum(1e-3 * deviations, np.maximum(0.25, 1e-6 * deviations))
         self._steps = np.diag(steps)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -126,3 +127,21 @@ def parts_of(h: Tree) -> list[Tree]:
             pending.append((part, True))
             pending += [(operand, False) for operand in cast("tuple[Tree, ...]", part.operands)]
     return found
+
+
+def are_alike(
+    one: OperationTree, other: OperationTree, of_one: Sequence[int], of_other: Sequence[int]
+) -> bool:
+    """Whether two trees are the same after their variables i become of_one[i] and of_other[i]."""
+    pending = [(one, other)]
+    while pending:
+        a, b = pending.pop()
+        if a.operation != b.operation:
+            return False
+        if a.operation == "variable":
+            if of_one[a.index] != of_other[b.index]:
+                return False
+        elif (a.index, a.value, a.undefined) != (b.index, b.value, b.undefined):
+            return False
+        pending += zip(a.operands, b.operands, strict=True)
+    return True

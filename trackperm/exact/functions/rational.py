@@ -128,14 +128,9 @@ class Polynomial:
         return Polynomial({exponents: c // divisor for exponents, c in self.terms.items()}, self.n_variables)
 
     @property
-    def content(self) -> int:
-        """Greatest common divisor of the coefficients; 0 for the zero polynomial."""
-        return math.gcd(*self.terms.values())
-
-    @property
     def is_constant(self) -> bool:
         """Whether all terms have degree 0."""
-        return not self.terms or (len(self.terms) == 1 and not any(next(iter(self.terms))))
+        return len(self.terms) < 2 and not any(next(iter(self.terms), ()))
 
     @property
     def degree(self) -> int:
@@ -227,7 +222,7 @@ class Quotient:
         else:
             numerator, denominator = a * d, b * c
             factors |= dict.fromkeys(p for p in (c, d) if not (p.is_constant and p.terms))
-        common = math.gcd(numerator.content, denominator.content) or 1
+        common = math.gcd(*numerator.terms.values(), *denominator.terms.values()) or 1
         return Quotient(numerator.exact_quotient(common), denominator.exact_quotient(common), tuple(factors))
 
 
@@ -269,10 +264,11 @@ class RationalStatistic(OperationTree):
         ZeroDivisionError
             At 0/0 without a declared value, and at a non-zero number over zero.
         """
-        found: dict[int, Fraction] = {}
+        found: dict[int, Fraction | int] = {}
         for part in self._parts:
+            value: Fraction | int
             if part.operation == "variable":
-                value = Fraction(int(point[part.index]))
+                value = int(point[part.index])
             elif part.operation == "constant":
                 value = part.value
             else:
@@ -282,7 +278,7 @@ class RationalStatistic(OperationTree):
                 elif part.operation == "*":
                     value = left * right
                 elif right != 0:
-                    value = left / right
+                    value = Fraction(left) / right
                 elif left != 0:
                     raise ZeroDivisionError(f"the statistic divides {left} by 0")
                 elif part.undefined is None:
@@ -290,7 +286,7 @@ class RationalStatistic(OperationTree):
                 else:
                     value = part.undefined
             found[id(part)] = value
-        return found[id(self)]
+        return Fraction(found[id(self)])
 
     def values(self, points: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         """Return the values at `points`, shape (..., m), in floating point.
@@ -311,12 +307,12 @@ class RationalStatistic(OperationTree):
                     elif part.operation == "*":
                         values = left * right
                     else:
-                        values = np.where(right == 0, np.nan, np.divide(left, right))
-                        if part.undefined is not None:
-                            is_undefined = (left == 0) & (right == 0)
-                            values = np.where(is_undefined, float(part.undefined), values)
-                found[id(part)] = np.asarray(values)
-        return found[id(self)]
+                        values = np.divide(left, right)
+                        if not right.all():
+                            at_0 = math.nan if part.undefined is None else float(part.undefined)
+                            values = np.where(right == 0, np.where(left == 0, at_0, math.nan), values)
+                found[id(part)] = values
+        return np.asarray(found[id(self)])
 
     def of(self, arguments: Mapping[int, Polynomial], n_variables: int) -> Quotient:
         """Return h of polynomials in `n_variables`, by the index of the variable that each one replaces.

@@ -79,8 +79,8 @@ def painted(rows: RowIntervals, window: Window) -> IntArray:
 def check_every_point(region: Region, reach: Reach, window: Window) -> None:
     points = [start + grid for start, grid in zip(window.start, np.indices(window.periods), strict=True)]
     reached = reach.contains(points)
-    for divisor in (isinstance(region, RationalRegion) and region.affine_divisors) or []:
-        reached &= reach.strip(*divisor).contains(points)
+    for divisor in reach.strips_of((isinstance(region, RationalRegion) and region.affine_divisors) or []):
+        reached &= divisor.contains(points)
     expected = np.full(window.periods, OUTSIDE, dtype=np.int8)
     expected[reached] = region.membership([axis[reached] for axis in points])
     found = region_rows(region, window_rows(window), reach, BUDGET)

@@ -260,8 +260,8 @@ def test_regions_against_every_point(name: str, upper: bool, strict: bool) -> No
         window = Window(start, tuple(int(size) for size in rng.integers(1, 28, size=3)))
         points = [x + grid for x, grid in zip(start, np.indices(window.periods), strict=True)]
         reached = reach.contains(points)
-        for divisor in getattr(region, "affine_divisors", None) or []:
-            reached &= reach.strip(*divisor).contains(points)
+        for divisor in reach.strips_of(getattr(region, "affine_divisors", None) or []):
+            reached &= divisor.contains(points)
         expected = np.full(window.periods, OUTSIDE, dtype=np.int8)
         expected[reached] = region.membership([axis[reached] for axis in points])
         found = region_rows(region, window_rows(window), reach, BUDGET)

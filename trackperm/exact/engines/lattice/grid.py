@@ -42,7 +42,6 @@ from trackperm.exact.distributions.tilt import (
     Tilted,
     certified,
     common_scale,
-    least_precision,
     quantised,
     tilt_at,
     upper_exp,
@@ -151,7 +150,7 @@ class _Sums:
 
     def __init__(self, law: SwapDistribution, first: Tilted, cells: _Cells, log_tail: float) -> None:
         self._law, self._first, self._cells, self._log_tail = law, first, cells, log_tail
-        self._precision = least_precision(law)
+        self._precision = law.least_precision
         self._ignored = log_tail + LOG_IGNORED - math.log(cells.window.size)
 
     def tail(self, wanted: int, log_beyond: float, memory_budget: int) -> TailMass:

@@ -148,7 +148,7 @@ def echelon_basis(rows: Integers) -> tuple[IntMatrix, list[int]] | None:
     """
     basis: dict[int, list[int]] = {}
     # A few rows mostly span what all do, which then only have to be reduced once.
-    for rest in (rows[:SPANNING], rows):
+    for rest in (rows[:SPANNING], rows[SPANNING:]):
         while (rest := _remainders(rest, basis)).size:
             _insert(basis, rest[0].tolist())
             if len(basis) > MOST_REDUCED:
@@ -185,7 +185,7 @@ def _remainders(rows: Integers, basis: dict[int, list[int]]) -> Integers:
     """Reduce rows modulo the basis rows, and return the nonzero remainders."""
     for pivot in sorted(basis):
         vector = np.array(basis[pivot], dtype=object)
-        rows = rows - np.outer(rows[:, pivot] // vector[pivot], vector)
+        rows = rows - (rows[:, pivot] // vector[pivot])[:, None] * vector
     return np.asarray(rows[(rows != 0).any(axis=1)])
 
 
@@ -195,14 +195,14 @@ def _coordinates(rows: Integers, echelon: IntMatrix, pivots: Sequence[int]) -> I
     for i, (line, pivot) in enumerate(zip(echelon, pivots, strict=True)):
         vector = np.array(line, dtype=object)
         found[:, i] = rows[:, pivot] // vector[pivot]
-        rows = rows - np.outer(found[:, i], vector)
+        rows = rows - found[:, i, None] * vector
     return found
 
 
 def _short_transform(gram: IntMatrix) -> tuple[IntMatrix, IntMatrix]:
     """Return a unimodular V whose rows are short in the metric `gram`, and its inverse.
 
-    It is found by LLL with delta = 3/4, in exact fractions.
+    It is found by LLL with delta = 3/4, in integers (de Weger 1989).
 
     With x' = V x the variance of x'_i is the squared length of row i, so short rows make a small box.
     In two dimensions this is the reduction of Lagrange.
@@ -215,34 +215,36 @@ def _short_transform(gram: IntMatrix) -> tuple[IntMatrix, IntMatrix]:
     rows = [[int(i == j) for j in range(n)] for i in range(n)]
     columns = [list(row) for row in rows]  # of the inverse
 
-    def orthogonalise() -> tuple[list[list[Fraction]], list[Fraction]]:
-        mu = [[Fraction(0)] * n for _ in range(n)]
-        norms: list[Fraction] = []
+    def orthogonalise() -> tuple[IntMatrix, list[int]]:
+        """Return mu_ij times the determinant of the first j + 1 rows, and the determinants of 0 to n rows."""
+        scaled = [[0] * n for _ in range(n)]
+        determinants = [1]
         for i in range(n):
-            r: list[Fraction] = []
             for j in range(i + 1):
-                value = Fraction(_product(gram, rows[i], rows[j])) - sum(mu[j][k] * r[k] for k in range(j))
-                r.append(value)
-                if j < i:
-                    mu[i][j] = value / norms[j]
-            norms.append(r[i])
-        return mu, norms
+                value = _product(gram, rows[i], rows[j])
+                for k in range(j):
+                    value = determinants[k + 1] * value - scaled[i][k] * scaled[j][k]
+                    value //= determinants[k]  # an integer
+                scaled[i][j] = value
+            determinants.append(scaled[i][i])
+        return scaled, determinants
 
-    mu, norms = orthogonalise()
+    scaled, determinants = orthogonalise()
     i = 1
     while i < n:
         for j in range(i - 1, -1, -1):
-            nearest = math.floor(mu[i][j] + Fraction(1, 2))
+            nearest = (2 * scaled[i][j] + determinants[j + 1]) // (2 * determinants[j + 1])
             if nearest:
                 rows[i] = [a - nearest * b for a, b in zip(rows[i], rows[j], strict=True)]
                 columns[j] = [a + nearest * b for a, b in zip(columns[j], columns[i], strict=True)]
-                mu, norms = orthogonalise()
-        if norms[i] >= (Fraction(3, 4) - mu[i][i - 1] ** 2) * norms[i - 1]:
+                scaled, determinants = orthogonalise()
+        before, here, after = determinants[i - 1 : i + 2]
+        if 4 * (after * before + scaled[i][i - 1] ** 2) >= 3 * here**2:
             i += 1
         else:
             rows[i - 1], rows[i] = rows[i], rows[i - 1]
             columns[i - 1], columns[i] = columns[i], columns[i - 1]
-            mu, norms = orthogonalise()
+            scaled, determinants = orthogonalise()
             i = max(i - 1, 1)
     return rows, [list(row) for row in zip(*columns, strict=True)]
 
@@ -282,6 +284,12 @@ class Strip:
         """Return flags of the points in the strip, given as r broadcastable coordinate arrays."""
         values = self._values(points, self.slopes)
         return np.asarray((values >= self.least) & (values <= self.greatest), dtype=np.bool_)
+
+    def contains_box(self, ends: Sequence[tuple[int, int]]) -> bool:
+        """Whether a box is in the strip, given by the least and the greatest coordinate on each axis."""
+        ranges = [sorted((s * low, s * high)) for s, (low, high) in zip(self.slopes, ends, strict=True)]
+        low, high = (self.constant + sum(values) for values in zip(*ranges, strict=True))
+        return bool(self.least <= low and high <= self.greatest)
 
     def cut(self, heads: Sequence[IntArray], low: IntArray, high: IntArray) -> tuple[IntArray, IntArray]:
         """Shorten rows {heads} x [low, high] to the strip; low > high if nothing is left."""
@@ -327,23 +335,26 @@ class Reach:
 
     def __init__(self, law: SwapDistribution, origin: Sequence[int], basis: Sequence[Sequence[int]]) -> None:
         self._law = law
-        self.strips: list[Strip] = []
-        seen: set[tuple[int, ...]] = set()
+        forms: dict[tuple[int, ...], int] = {}
         for constant, row in zip(origin, basis, strict=True):
             slopes = tuple(row)
             # Forms whose slopes agree up to sign have the same strip.
-            if any(slopes) and slopes not in seen:
-                seen |= {slopes, tuple(-s for s in slopes)}
-                self.strips.append(self.strip(constant, slopes))
+            if any(slopes) and tuple(-s for s in slopes) not in forms:
+                forms.setdefault(slopes, constant)
+        self.strips = self.strips_of([(constant, slopes) for slopes, constant in forms.items()])
 
-    def strip(self, constant: int, slopes: tuple[int, ...]) -> Strip:
-        """Return the strip between the extreme values of an affine form."""
-        largest = max(map(abs, slopes), default=0) * int(np.abs(self._law.coordinates).max(initial=0))
-        dtype: Any = np.int64 if largest * max(len(slopes), 1) < LARGEST else object
-        steps = (self._law.coordinates.astype(dtype) @ np.array(slopes, dtype=dtype))[:, None]
-        parts = [np.minimum(steps, 0), np.maximum(steps, 0)]
-        fall, rise = exact_column_sums(np.hstack(parts), self._law.multiplicities)
-        return Strip(constant, slopes, constant + fall, constant + rise)
+    def strips_of(self, forms: Sequence[tuple[int, tuple[int, ...]]]) -> list[Strip]:
+        """Return the strips between the extreme values of affine forms: constants and slopes."""
+        constants, slopes = [constant for constant, _ in forms], [steps for _, steps in forms]
+        largest = max((abs(s) for steps in slopes for s in steps), default=0)
+        largest *= int(np.abs(self._law.coordinates).max(initial=0))
+        dtype: Any = np.int64 if largest * max(self._law.rank, 1) < LARGEST else object
+        matrix = np.array(slopes, dtype=dtype).reshape(len(forms), self._law.rank)
+        steps = self._law.coordinates.astype(dtype) @ matrix.T
+        falls = exact_column_sums(np.minimum(steps, 0), self._law.multiplicities)
+        rises = exact_column_sums(np.maximum(steps, 0), self._law.multiplicities)
+        ends = zip(constants, slopes, falls, rises, strict=True)
+        return [Strip(at, steps, at + fall, at + rise) for at, steps, fall, rise in ends]
 
     def contains(self, points: Sequence[IntArray]) -> Flags:
         """Return flags of the points within all ranges, given as r broadcastable coordinate arrays."""

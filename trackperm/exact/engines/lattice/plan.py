@@ -119,7 +119,7 @@ def lattice_plan(law: SwapDistribution, statistic: LatticeStatistic, memory_budg
     window = _window(law, LOG_WINDOW)
     if law.rank in ROW_RANKS and _rows_have_few_frequencies(law, window):
         seconds, n_bytes = _seconds_of_rows(law, statistic, window), _bytes_of_rows(window, is_closed)
-        n_bytes = max(n_bytes, _bytes_in_space(law) if law.rank == 3 else _bytes_in_plane(law))
+        n_bytes = max(n_bytes, _bytes_in_space(law) if law.rank == 3 else _bytes_in_plane(law, memory_budget))
         refusal = None if is_closed else _too_many_points(window)
         return LatticePlan(seconds, n_bytes, refusal, _log_floor(law, rows_fit))
     seconds = SECONDS_PER_CELL * window.size if law.rank > 1 else 0.0
@@ -205,9 +205,14 @@ def _bytes_of_rows(window: Window, is_closed: bool) -> int:
     return max(BYTES_PER_INTERVAL * n_each * math.prod(across), phases)
 
 
-def _bytes_in_plane(law: SwapDistribution) -> int:
-    """Return the memory of the frequencies of a plane that matter; under a tilt, they are more."""
+def _bytes_in_plane(law: SwapDistribution, memory_budget: int) -> int:
+    """Return the memory of the frequencies of a plane that matter; under a tilt, they are more.
+
+    They are not counted if all those of the window fit.
+    """
     window = _window(law, plane.LOG_WINDOW)
+    if plane.BYTES_PER_FREQUENCY * window.size <= memory_budget:
+        return plane.BYTES_PER_FREQUENCY * window.size
     n_frequencies = min(window.size, TILTED * sum(n_expected(law, window.periods, plane.LOG_PRUNED)))
     return math.ceil(plane.BYTES_PER_FREQUENCY * n_frequencies)
 
@@ -219,7 +224,7 @@ def _bytes_in_space(law: SwapDistribution) -> int:
     """
     _, elsewhere = _frequencies_in_space(law)
     periods = np.array(_window(law, space.LOG_SMALL).periods, dtype=np.float64)
-    variances = np.diag(np.linalg.inv(law.covariance(np.zeros(law.rank))))
+    variances = np.diag(np.linalg.inv(law.fair_covariance))
     extents = np.sqrt(-2.0 * space.LOG_USUAL * variances) * periods / math.pi + 1.0
     box = np.minimum(extents * [1.0, 1.0, 0.5] + elsewhere, periods * [1.0, 1.0, 0.5] + 1.0)
     return math.ceil(space.BYTES_PER_FREQUENCY * float(box.prod()))

@@ -52,7 +52,6 @@ from trackperm.exact.distributions.tilt import (
     Tilted,
     certified,
     common_scale,
-    least_precision,
     quantised,
     tilt_at,
     upper_exp,
@@ -142,9 +141,11 @@ def rows_tail(
     reach : Reach
         Points that swaps may lead to.
     """
-    first, precision = _tilted(law, first_tilt), least_precision(law)
+    first, precision = _tilted(law, first_tilt), law.least_precision
     none = np.zeros(law.rank)
-    window = plan_window(law, none, LOG_WINDOW + min(log_tail, 0.0), fast=False)
+    window = first.window
+    if first_tilt.any():
+        window = plan_window(law, none, LOG_WINDOW + min(log_tail, 0.0), fast=False)
     n_rows = math.prod(window.periods[:-1])
     if n_rows * BYTES_PER_INTERVAL > memory_budget:
         raise CapacityError(f"the region has {n_rows:,} rows, beyond the memory budget")
@@ -160,8 +161,9 @@ def rows_tail(
         raise CapacityError(f"the region has {found.inside.n} intervals in {n_rows:,} rows")
 
     def summed(intervals: RowIntervals, log_left_out: float) -> TailMass:
-        tilts, chosen = _assigned(law, first, intervals, log_tail, precision)
-        return _summed(law, tilts, intervals, chosen, log_tail, log_left_out, precision, memory_budget)
+        tilts, chosen, bounds = _assigned(law, first, intervals, log_tail, precision)
+        log_beyond = np.append(bounds[chosen == -1], log_left_out)
+        return _summed(law, tilts, intervals, chosen, log_tail, log_beyond, precision, memory_budget)
 
     tail = summed(found.inside, log_beyond)
     if found.undefined.n == 0:
@@ -173,8 +175,11 @@ def rows_tail(
 
 def _assigned(
     law: SwapDistribution, first: Tilted, rows: RowIntervals, log_tail: float, precision: FloatArray
-) -> tuple[list[Tilted], IntArray]:
-    """Return tilts, and the number of that of each row: -1 for rows whose mass is negligible."""
+) -> tuple[list[Tilted], IntArray, FloatArray]:
+    """Return tilts, the number of that of each row, and log bounds of the mass in each row.
+
+    The number is -1 for rows whose mass is negligible, or to which no tilt applies.
+    """
     tilts = [first]
     bounds = _log_mass_bounds(first, rows, precision)
     chosen = np.full(rows.n, -1, dtype=np.int64)
@@ -196,7 +201,7 @@ def _assigned(
         tilts.append(_tilted(law, further))
         bounds = np.minimum(bounds, _log_mass_bounds(tilts[-1], rows, precision))
     chosen[~needed] = -1
-    return tilts, chosen
+    return tilts, chosen, bounds
 
 
 def _tilted(law: SwapDistribution, tilt: FloatArray) -> Tilted:
@@ -272,17 +277,17 @@ def _summed(
     rows: RowIntervals,
     chosen: IntArray,
     log_tail: float,
-    log_beyond: float,
+    log_beyond: FloatArray,
     precision: FloatArray,
     memory_budget: int,
 ) -> TailMass:
     """Sum every row under its tilt, and add the bounds of omitted mass to the certificate.
 
-    `log_beyond` bounds the mass outside the window of the rows.
+    `log_beyond` bounds the mass of rows without a tilt, and of all that is not in the rows.
     """
     log_scale = common_scale(tilts, log_tail)
-    total, error = 0.0, float(upper_exp(log_beyond - log_scale))
-    left_out = [rows.chosen(chosen == -1)]
+    total, error = 0.0, float(upper_exp(log_beyond - log_scale).sum())
+    left_out = [rows.chosen(slice(0))]
     for index, tilt in enumerate(tilts):
         mine = rows.chosen(chosen == index)
         if mine.n == 0:
@@ -302,7 +307,7 @@ def _summed(
         total += mass
         error += mass_error + (tilt.scale.error + 4.0 * UNIT * abs(shift)) * abs(mass)
     rest = joined(left_out)
-    rest = rest.chosen(rest.sizes > 0)
+    rest = rest.chosen(rest.first <= rest.last)
     if rest.n:
         bounds = np.min([_log_mass_bounds(tilt, rest, precision) for tilt in tilts], axis=0)
         error += float(upper_exp(bounds - log_scale).sum())
@@ -329,8 +334,10 @@ def _row_sums(
     frequencies = surviving_frequencies(law, tilt.tilt, window.periods, LOG_PRUNED, most)
     values, errors = characteristic_function(law, tilt.tilt, window.start, window.periods, frequencies)
     weights = conjugate_weights(frequencies, window.periods) / window.size
-    along = np.unique(frequencies[:, 1])
-    place = np.searchsorted(along, frequencies[:, 1])
+    present = np.zeros(n_along // 2 + 1, dtype=np.bool_)
+    present[frequencies[:, 1]] = True
+    (along,) = present.nonzero()
+    place = (np.cumsum(present) - 1)[frequencies[:, 1]]
     # From the end with the greater weight, the terms of a row have the ratio exp(-rate +- i theta).
     rate, sign = abs(float(tilt.tilt[1])), 1 if float(tilt.tilt[1]) >= 0.0 else -1
     gaps = -np.expm1(-rate + 1j * sign * _angles(along, n_along))
@@ -368,9 +375,9 @@ def _row_sums(
     error_norm = math.sqrt(float(weights @ errors**2)) + math.exp(LOG_PRUNED)
     # Intervals of one row share the errors of its transform.
     repeats = math.sqrt(int(np.bincount(x).max(initial=0)) * n_across)
-    return math.fsum(row_weights * sums), (
+    return math.fsum((row_weights * sums).tolist()), (
         math.sqrt(float(row_weights**2 @ squares)) * error_norm
-        + SPREAD * UNIT * float(np.linalg.norm(roundings))
+        + SPREAD * UNIT * math.sqrt(float(roundings @ roundings))
         + 8.0 * UNIT * shared
         + FFT_ROUNDINGS * UNIT * (math.log2(n_across) + 1.0) * repeats * transformed
         + 2.0 * float(row_weights.max(initial=0.0)) * math.exp(log_outside(law, tilt.tilt, window))

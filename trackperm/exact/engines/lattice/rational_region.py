@@ -11,6 +11,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -72,33 +73,31 @@ class RationalRegion:
 
         No divisor is to change its sign in a piece.
         """
-        by_power = self._excess.coefficients_of_last()
-        # Scaling by a power of two is exact and keeps huge coefficients within the range of floats.
-        scale = 1 << max(max((abs(c).bit_length() for c in self._excess.terms.values()), default=0) - 400, 0)
         *rows, low, high = (
             axis - c for axis, c in zip((*heads, low, high), (*self._centre, self._centre[-1]), strict=True)
         )
-        n = low.size
+        terms, degree = self._excess.terms, self._excess.degree
+        # Scaling by a power of two is exact and keeps huge coefficients within the range of floats.
+        scale = 1 << max(max((abs(c).bit_length() for c in terms.values()), default=0) - 400, 0)
         powers = []
         for axis in rows:
-            offsets = [axis.astype(np.float64)] * self._excess.degree
-            powers.append(list(itertools.accumulate(offsets, np.multiply, initial=np.ones(n))))
-        coefficients, sizes = np.zeros((3, n)), np.zeros((3, n))
-        for power, polynomial in enumerate(by_power):
-            for exponents, c in polynomial.terms.items():
-                term = c / scale * powers[0][exponents[0]]
-                for more, exponent in zip(powers[1:], exponents[1:], strict=True):
-                    if exponent:
-                        term = term * more[exponent]
-                coefficients[power] += term
-                sizes[power] += np.abs(term)
+            offsets = [axis.astype(np.float64)] * degree
+            powers.append(list(itertools.accumulate(offsets, np.multiply, initial=np.ones(low.size))))
+        monomials = list({exponents[:-1]: None for exponents in terms})
+        values = np.empty((len(monomials), low.size))
+        factors = np.zeros((3, len(monomials)))
+        for place, exponents in enumerate(monomials):
+            values[place] = reduce(np.multiply, (powers[i][e] for i, e in enumerate(exponents)))
+        for exponents, c in terms.items():
+            factors[exponents[-1], monomials.index(exponents[:-1])] = c / scale
+        coefficients, sizes = factors @ values, np.abs(factors) @ np.abs(values)
         denominator = _signs(self._denominator, [*rows, low])
         reach = np.maximum(np.abs(low), np.abs(high)).astype(np.float64)
         size = (sizes[2] * reach + sizes[1]) * reach + sizes[0]
         # Roundings are one for each sum, a few for the factors of each term, and four for Horner's rule.
-        roundings = len(self._excess.terms) + self._excess.degree + 12
+        roundings = len(terms) + degree + 12
         is_exact = scale == 1 and size.max(initial=0.0) < 2**52
-        errors = np.full(n, -1.0) if is_exact else 2.0 * roundings * UNIT * size
+        errors = np.full(low.size, -1.0) if is_exact else 2.0 * roundings * UNIT * size
         return RowQuadratics(
             self._excess, self._centre, tuple(rows), coefficients, sizes, errors, denominator, self._strict
         )
@@ -188,14 +187,22 @@ class RowQuadratics:
         return signs
 
     @property
-    def roots(self) -> tuple[FloatArray, FloatArray]:
-        """Both real roots in y, by the form without cancellation; NaN where it does not exist."""
+    def is_concave(self) -> npt.NDArray[np.bool_]:
+        """Whether the function that is positive inside the region is concave, if the vertex is known."""
+        return np.asarray(self.coefficients[2] * self.denominator < 0)
+
+    @property
+    def roots(self) -> FloatArray:
+        """Both real roots in y, the lesser one first, by the form without cancellation.
+
+        If there are none, one of them is the vertex. NaN is where none can be computed.
+        """
         c, b, a = self.coefficients
         with np.errstate(all="ignore"):
             root = np.sqrt(np.maximum(b * b - 4.0 * a * c, 0.0))
-            q = -0.5 * (b + np.where(b < 0, -root, root))
-            far, near = q / a + self.centre[-1], c / q + self.centre[-1]
-        return np.where(np.isfinite(far), far, np.nan), np.where(np.isfinite(near), near, np.nan)
+            q = -0.5 * (b + np.copysign(root, b))
+            far, near = q / a, c / q
+        return np.stack([np.fmin(far, near), np.fmax(far, near)]) + self.centre[-1]
 
     @property
     def vertices(self) -> tuple[FloatArray, FloatArray]:
@@ -207,7 +214,8 @@ class RowQuadratics:
             error = (b_error + 2.0 * np.abs(vertex) * a_error) / (2.0 * np.abs(a) - 2.0 * a_error)
         error = np.where(2.0 * a_error < np.abs(a), error, np.inf)
         # A linear row has at most one change of sign, which unequal signs at its ends reveal.
-        return vertex + self.centre[-1], np.where(self.sizes[2] == 0.0, 0.0, error)
+        is_linear = self.sizes[2] == 0.0
+        return np.where(is_linear, np.inf, vertex) + self.centre[-1], np.where(is_linear, 0.0, error)
 
 
 def _signs(polynomial: Polynomial, offsets: Sequence[IntArray]) -> Signs:

@@ -6,19 +6,20 @@ piece of a row, the region of a rational statistic of degree at most 2 in the la
 where a quadratic q(y) has one sign: an interval, the complement of one, all or nothing. Its ends are computed
 in floating point from the roots and then proved on integers:
 
-- each end lies between two neighbouring points of different membership;
-- membership at both ends of the piece agrees with that at the computed ends;
-- membership along a piece changes at most twice, so one change between unequal ends, or two between equal
-  ends, are all;
-- if no change was found between equal ends, the points next to the vertex have the same membership as the
-  ends, and no other point is closer to a change.
+- next to each root, a cut between neighbouring points is found; the cuts divide the piece into stretches with
+  equal membership at both ends;
+- membership along a piece changes at most twice, and an even number of times in each stretch, so that one
+  change at a cut leaves none;
+- if there is none at a cut, there is none at all if the ends bound q, if the vertex is outside, or if the
+  point nearest to it, where two changes would show first, has the same membership as the ends.
 
 A piece that fails a proof, and any other region, is decided point by point.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,14 +43,10 @@ MOST_CELLS = 2**27
 """Largest number of points that are decided one by one: about ten seconds."""
 
 PIECES = 2**13
-"""Pieces of rows per step: their sixteen points that are decided take 1 MiB, within the cache."""
+"""Pieces of rows per step: their eight points that are decided take half a MiB, within the cache."""
 
 SECONDS_PER_ROW = 2.5e-6
 """Time of a row of a plane whose points inside are an interval."""
-
-FEW_PIECES = 2**7
-"""Largest number of pieces that get a careful proof at once: its further points take less than a second
-look."""
 
 BYTES_PER_INTERVAL = 256
 """Memory for an interval and its proof."""
@@ -76,9 +73,15 @@ class RowIntervals:
         heads = tuple(axis[which] for axis in self.heads)
         return RowIntervals(heads, self.first[which], self.last[which])
 
-    def cut(self, strip: Strip) -> RowIntervals:
-        """Return the parts of the intervals in a strip."""
-        first, last = strip.cut(self.heads, self.first, self.last)
+    def cut(self, strips: Iterable[Strip]) -> RowIntervals:
+        """Return the parts of the intervals in all strips."""
+        if self.n == 0:
+            return self
+        ends = [(int(axis.min()), int(axis.max())) for axis in self.heads]
+        ends.append((int(self.first.min()), int(self.last.max())))
+        first, last = self.first, self.last
+        for strip in (strip for strip in strips if not strip.contains_box(ends)):
+            first, last = strip.cut(self.heads, first, last)
         return RowIntervals(self.heads, first, last).chosen(first <= last)
 
     @property
@@ -123,14 +126,13 @@ def region_rows(region: Region, rows: RowIntervals, reach: Reach, memory_budget:
     It raises CapacityError if too many points must be decided one by one, or if intervals do not fit
     `memory_budget`.
     """
-    for strip in reach.strips:
-        rows = rows.cut(strip)
+    rows = rows.cut(reach.strips)
     pieces, rest = rows.chosen(slice(0)), rows
     found: list[RowIntervals] = [pieces]
     if isinstance(region, RationalRegion) and region.is_quadratic_in_rows:
         divisors = region.affine_divisors
         if divisors is not None:
-            pieces, rest = _split(rows, [reach.strip(*divisor) for divisor in divisors])
+            pieces, rest = _split(rows, reach.strips_of(divisors))
             found += [_quadratic_intervals(region, block) for block in _in_steps(pieces)]
     elif isinstance(region, RealRegion) and region.affine_in_rows:
         halves = [_affine_intervals(region, block) for block in _in_steps(rows)]
@@ -148,16 +150,14 @@ def _in_steps(rows: RowIntervals) -> Iterator[RowIntervals]:
 
 def _split(rows: RowIntervals, divisors: list[Strip]) -> tuple[RowIntervals, RowIntervals]:
     """Return the pieces of rows without zeros or sign changes of divisors, and the rest."""
-    nothing = rows.chosen(slice(0))
+    rows, nothing = rows.cut(divisors), rows.chosen(slice(0))
     special = [nothing]
     for divisor in divisors:
         if divisor.least <= 0 <= divisor.greatest:
-            special.append(rows.cut(divisor.between(0, 0)))
+            special.append(rows.cut([divisor.between(0, 0)]))
             below, above = divisor.between(divisor.least, -1), divisor.between(1, divisor.greatest)
-            sides = [rows.cut(side) for side in (below, above) if side.least <= side.greatest]
+            sides = [rows.cut([side]) for side in (below, above) if side.least <= side.greatest]
             rows = joined([nothing, *sides])
-        else:
-            rows = rows.cut(divisor)
     return rows, joined(special)
 
 
@@ -193,91 +193,65 @@ def _affine_intervals(region: RealRegion, rows: RowIntervals) -> tuple[RowInterv
 
 def _quadratic_intervals(region: RationalRegion, pieces: RowIntervals) -> RowIntervals:
     """Return the region in pieces of rows without poles, of degree at most 2 in a row."""
-    found, rest = [], pieces
-    for careful in (False, True) if pieces.n > FEW_PIECES else (True,):
-        quadratics = region.quadratics(rest.heads, rest.first, rest.last)
-        intervals, rest = _proved(quadratics, rest, careful)
-        found += intervals
-        if rest.n == 0:
-            break
-    else:
-        found.append(_scanned(region, rest, None).inside)
-    return joined(found)
+    found, proved = _proved(region.quadratics(pieces.heads, pieces.first, pieces.last), pieces)
+    if proved.all():
+        return found
+    beyond, rest = _around_vertices(region, pieces.chosen(~proved))
+    return joined([found, *beyond, _scanned(region, rest, None).inside])
 
 
-def _proved(
-    quadratics: RowQuadratics, pieces: RowIntervals, careful: bool
-) -> tuple[list[RowIntervals], RowIntervals]:
-    """Return the region in pieces of rows as far as it is proved, and the rest of the pieces.
-
-    Only a `careful` proof looks at the neighbours of computed cuts, and at the vertex of a row.
-    """
-    heads, low, high = pieces.heads, pieces.first, pieces.last
-    # Cuts are first points of a new stretch: a change lies between cut - 1 and cut.
-    cuts = [np.maximum(_cut(root, low, high), np.minimum(low + 1, high)) for root in quadratics.roots]
-    vertices, vertex_errors = quadratics.vertices
-    steps = np.arange(-2, 2)[:, None] if careful else np.arange(-1, 1)[:, None]
-    asked = [low[None], high[None], *(np.clip(cut + steps, low, high) for cut in cuts)]
-    if careful:
-        vertex = _cut(vertices, low, high)
-        left, right = np.maximum(vertex - AROUND, low), np.minimum(vertex + AROUND, high)
-        asked += [np.clip(vertex + steps, low, high), left[None], right[None]]
-    decided = quadratics.inside(np.concatenate(asked))
-    at_low, at_high = decided[:2]
-    around = decided[2 : 2 + 2 * len(steps)].reshape(2, len(steps), -1)
-    (lower, lower_found), (upper, upper_found) = (
-        _adjusted(cut, low, high, near) for cut, near in zip(cuts, around, strict=True)
+def _proved(quadratics: RowQuadratics, pieces: RowIntervals) -> tuple[RowIntervals, Flags]:
+    """Return the region in those pieces of rows where it is proved, and flags of these pieces."""
+    low, high = pieces.first, pieces.last
+    at = _nearest(quadratics.roots, low, high)
+    asked = np.concatenate([low[None], high[None], at - 1, at, at + 1])
+    decided = quadratics.inside(np.clip(asked, low, high))
+    (at_low, at_high), (before, here, after) = decided[:2], decided[2:].reshape(3, 2, -1)
+    # A cut is the first point of a new stretch: `at` or the point after it.
+    is_next = before == here
+    cuts, after = at + is_next, np.where(is_next, after, here)
+    is_even = (at_low == before[0]) & (after[1] == at_high)
+    is_even &= (after[0] == before[1]) | (cuts[0] == cuts[1])
+    changed = before != after
+    vertices, errors = quadratics.vertices
+    # Between its ends, a convex function is at most the greater one, and a concave one at least the lesser.
+    is_bounded = (errors < math.inf) & (at_low == quadratics.is_concave)
+    with np.errstate(invalid="ignore"):
+        is_outside = (vertices + errors < low) | (vertices - errors > high)
+        is_asked = (errors < 0.5) & (np.abs(vertices - at).min(axis=0) <= 1.0)
+    proved = is_even & (changed[0] | changed[1] | is_bounded | is_outside | is_asked)
+    edges = np.stack(
+        [low, np.where(changed[0], cuts[0], low), np.where(changed[1], cuts[1], high + 1), high + 1]
     )
-    upper_found &= ~(lower_found & (lower == upper))
-    n_changes = lower_found.astype(int) + upper_found
-    sharp = vertex_errors < 0.5
-    if careful:
-        unchanged = sharp & (decided[-6:-2] == at_low).all(axis=0)
-    else:
-        # Along a piece that the vertex is not in, membership changes at most once.
-        with np.errstate(invalid="ignore"):
-            unchanged = (vertices + vertex_errors < low) | (vertices - vertex_errors > high)
-    proved = np.where(at_low == at_high, (n_changes == 2) | ((n_changes == 0) & unchanged), n_changes == 1)
-    both = lower_found & upper_found
-    first_cut = np.where(both, np.minimum(lower, upper), np.where(lower_found, lower, upper))
-    second_cut = np.maximum(lower, upper)
-    none, one, two = (proved & (n_changes == n) for n in range(3))
-    found = [
-        pieces.chosen(none & at_low),
-        RowIntervals(heads, low, first_cut - 1).chosen((one | two) & at_low),
-        RowIntervals(heads, first_cut, high).chosen(one & at_high),
-        RowIntervals(heads, second_cut, high).chosen(two & at_low),
-        RowIntervals(heads, first_cut, second_cut - 1).chosen(two & ~at_low),
-    ]
-    if not careful or proved.all():
-        return found, pieces.chosen(~proved)
-    # Both changes are close to the vertex (in a region one point wide, say), or floats cannot decide.
-    near = ~proved & sharp & (at_low == at_high) & (decided[-2] == at_low) & (decided[-1] == at_low)
-    found.append(RowIntervals(heads, low, left - 1).chosen(near & at_low & (low < left)))
-    found.append(RowIntervals(heads, right + 1, high).chosen(near & at_low & (right < high)))
-    return found, RowIntervals(heads, np.where(near, left, low), np.where(near, right, high)).chosen(~proved)
+    first, last = edges[:-1], edges[1:] - 1
+    kept = proved & np.stack([at_low, after[0], at_high]) & (first <= last)
+    heads = tuple(np.broadcast_to(axis, kept.shape)[kept] for axis in pieces.heads)
+    return RowIntervals(heads, first[kept], last[kept]), proved
 
 
-def _cut(at: FloatArray, low: IntArray, high: IntArray) -> IntArray:
-    """Return the first integers at or above `at`, clipped to the pieces; their low ends for NaN."""
-    bounded = np.minimum(np.maximum(np.where(np.isnan(at), low, np.ceil(at)), low), high)
-    return np.asarray(bounded, dtype=np.int64)
+def _around_vertices(region: RationalRegion, pieces: RowIntervals) -> tuple[list[RowIntervals], RowIntervals]:
+    """Return the region beyond the vertices of unproved pieces, if it is known there, and the rest of them.
 
-
-def _adjusted(cut: IntArray, low: IntArray, high: IntArray, around: Flags) -> tuple[IntArray, Flags]:
-    """Move each cut to a change of membership next to it, if there is one, and flag those with a change.
-
-    `around` is the membership at consecutive points, clipped to the pieces: cut - 1 and cut, or two more.
+    Both changes are close to the vertex (in a region one point wide, say), or floats cannot decide.
     """
-    found = np.zeros(cut.size, dtype=np.bool_)
-    best = cut.copy()
-    at = len(around) // 2
-    for step in (0, 1, -1)[: len(around) - 1]:
-        moved = cut + step
-        changes = ~found & (low < moved) & (moved <= high) & (around[at + step] != around[at + step - 1])
-        best[changes] = moved[changes]
-        found |= changes
-    return best, found
+    quadratics = region.quadratics(pieces.heads, pieces.first, pieces.last)
+    heads, low, high = pieces.heads, pieces.first, pieces.last
+    vertices, errors = quadratics.vertices
+    vertex = _nearest(vertices, low, high)
+    left, right = np.maximum(vertex - AROUND, low), np.minimum(vertex + AROUND, high)
+    at_low, *others = quadratics.inside(np.stack([low, high, left, right]))
+    near = (errors < 0.5) & (np.array(others) == at_low).all(axis=0)
+    left, right = np.where(near, left, low), np.where(near, right, high)
+    beyond = [
+        RowIntervals(heads, low, left - 1).chosen(at_low & (low < left)),
+        RowIntervals(heads, right + 1, high).chosen(at_low & (right < high)),
+    ]
+    return beyond, RowIntervals(heads, left, right)
+
+
+def _nearest(at: FloatArray, low: IntArray, high: IntArray) -> IntArray:
+    """Return the integers nearest to `at`, clipped to the pieces; their high ends for NaN."""
+    return np.asarray(np.fmax(np.fmin(np.rint(at), high), low), dtype=np.int64)
 
 
 def _scanned(region: Region, rows: RowIntervals, memory_budget: int | None) -> RegionRows:

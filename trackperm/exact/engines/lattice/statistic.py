@@ -20,7 +20,7 @@ from trackperm.exact.engines.lattice.lattice import Lattice
 from trackperm.exact.engines.lattice.rational_region import RationalRegion
 from trackperm.exact.engines.lattice.real_region import CallableRegion, ExactValues, RealRegion
 from trackperm.exact.functions.degrees import degrees_along
-from trackperm.exact.functions.operations import OperationTree
+from trackperm.exact.functions.operations import OperationTree, are_alike
 from trackperm.exact.functions.rational import Polynomial, Quotient, RationalStatistic
 from trackperm.exact.functions.real import RealStatistic
 from trackperm.exact.functions.real_number import RealNumber
@@ -128,8 +128,7 @@ class LatticeStatistic:
     @cached_property
     def observed_point(self) -> tuple[int, ...]:
         """Lattice coordinates of the observed value of S."""
-        moves = self.histogram.n_up.astype(object) @ self.lattice.coordinates.astype(object)
-        return tuple(int(x) for x in np.atleast_1d(moves)) if self.lattice.rank else ()
+        return exact_column_sums(self.lattice.coordinates, self.histogram.n_up)
 
     @cached_property
     def observed_exact(self) -> Fraction | RealNumber | None:
@@ -224,7 +223,7 @@ class LatticeStatistic:
         divisor, _ = local.denominator.affine_form
         return tuple(Fraction(slope, divisor) for slope in slopes[: self.lattice.rank])
 
-    @property
+    @cached_property
     def is_closed_in_rows(self) -> bool:
         """Whether regions in rows are known in closed form; a row is a line along the last basis vector."""
         if self.local is not None:
@@ -246,7 +245,7 @@ class LatticeStatistic:
             return False
         return max(degrees) <= 2 if self.local is not None else degrees[0] <= 1 and degrees[1] == 0
 
-    def check_antisymmetric(self, total: Sequence[int], rng: np.random.Generator) -> None:
+    def check_antisymmetric(self, total: Sequence[int]) -> None:
         """Refuse a statistic that exchanging all pairs does not negate: t(E - x) = -t(x).
 
         A difference of the same score of both runs is recognised by its form, and another rational h is
@@ -265,7 +264,7 @@ class LatticeStatistic:
             ]
             mirrored = not total or not (n * d.compose(mirror) + n.compose(mirror) * d).terms
         else:
-            points = self.sample(rng)
+            points = self.sample(np.random.default_rng(0))
             there, back = (self.values(list(axes)) for axes in (points.T, (np.array(total) - points).T))
             both = np.isfinite(there) & np.isfinite(back)
             scale = max(1e-300, *np.abs(there[both]), abs(self.observed))
@@ -290,7 +289,7 @@ class LatticeStatistic:
         if any(there[i] not in here for i in score.variables):
             return False
         partner = [here.index(line) if line in here else i for i, line in enumerate(there)]
-        return score.renamed(partner) == other.renamed(first)
+        return are_alike(score, other, partner, first)
 
     def exact_value(self, point: Sequence[int]) -> Fraction:
         """Return t at a lattice point for a rational h; ZeroDivisionError where it is undefined."""

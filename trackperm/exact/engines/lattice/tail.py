@@ -93,7 +93,8 @@ def region_tail(
         values = statistic.values(list(np.moveaxis(centred + middle, -1, 0)))
         return np.where(np.isfinite(values), side * (values - threshold), -math.inf)
 
-    first, first_log = _first_guess(law, excess)
+    point = np.array([x - float(e) / 2 for x, e in zip(statistic.observed_point, law.total, strict=True)])
+    first, first_log = _first_guess(law, excess, point)
     first_log = max(first_log, log_floor)
     found: list[TailMass] = []
     for engine in [rows_tail, grid_tail] if law.rank in ROW_RANKS else [grid_tail]:
@@ -135,13 +136,18 @@ def least_log(law: SwapDistribution) -> float:
     return LOG_CLOSER - math.log(2.0) * law.n_coins
 
 
-def _first_guess(law: SwapDistribution, excess: Excess) -> tuple[FloatArray, float]:
+def _first_guess(law: SwapDistribution, excess: Excess, observed: FloatArray) -> tuple[FloatArray, float]:
     """Return a first tilt, and an estimate of the logarithm of P(excess >= 0).
 
-    The tilt is zero if no point dominates, or if the tail is mild by a normal approximation.
+    The tilt is zero if no point dominates, or if the tail is mild by a normal approximation: `observed`, a
+    point on the boundary, is near the mean, or the boundary is.
     """
     none = np.zeros(law.rank)
-    covariance = law.covariance(none)
+    mild = LOG_MILD if law.rank <= 2 else LOG_MILD_IN_SPACE
+    square = float(observed @ law.least_precision @ observed)
+    if square <= -2.0 * (mild + 1.0):
+        return none, -1.0 - square / 2.0
+    covariance = law.fair_covariance
     steps = np.diag(np.sqrt(np.diag(covariance)))
     at, *around = excess(np.vstack([none, steps, -steps])).tolist()
     if at >= 0.0:
@@ -150,7 +156,6 @@ def _first_guess(law: SwapDistribution, excess: Excess) -> tuple[FloatArray, flo
     with np.errstate(over="ignore", invalid="ignore"):
         gradient = (above - below) / (2.0 * np.diag(steps))
         variance = float(gradient @ covariance @ gradient)
-    mild = LOG_MILD if law.rank <= 2 else LOG_MILD_IN_SPACE
     if 0.0 < variance < math.inf and at * at <= -2.0 * (mild + 1.0) * variance:
         return none, -1.0 - at * at / (2.0 * variance)
     tilt = quantised(dominating_tilt(law, excess))
