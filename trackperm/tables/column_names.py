@@ -13,7 +13,8 @@ PREDICTIONS = (
 
 LABELS = (
     "label", "labels", "target", "targets", "gold", "gold_label", "reference", "ground_truth", "expected",
-    "expected_output", "correct_answer", "y_true", "true_label", "truth", "actual", "gt",
+    "expected_output", "correct_answer", "y_true", "y_test", "y", "true_label", "truth", "actual", "gt",
+    "label_ids",
 )
 """Usual names of columns of reference answers."""
 
