@@ -109,23 +109,6 @@ def test_the_column_with_results_of_most_rows(tmp_path: Path, monkeypatch: pytes
     assert run_code(hint, frame=frame)["correct"].to_list() == [i < 9 for i in range(12)]
 
 
-@pytest.mark.parametrize(
-    ("document", "place"),
-    [
-        ({"hash": "x", "eval": {f"HumanEval/{i}": [{"status": "pass"}] for i in range(9)}}, "`eval`"),
-        ({f"HumanEval/{i}": [{"text": "x"}] for i in range(9)}, "the only row"),
-    ],
-)
-def test_examples_in_one_row(document: dict[str, Any], place: str, tmp_path: Path) -> None:
-    """Results of EvalPlus, and the n best answers to SQuAD's questions."""
-    path = tmp_path / "run.json"
-    path.write_text(json.dumps(document))
-    with pytest.raises(InputError, match="is unclear") as caught:
-        trackperm.compare(path, path)
-    said = f"{place} holds a value for each of 9 examples, such as `HumanEval/0`: write a row for each"
-    assert str(caught.value.hint).startswith(said)
-
-
 def test_columns_without_fields() -> None:
     frame = FRAME.with_columns(usage=pl.struct(tokens="id"), mixed=pl.lit("a"))
     run = ExampleTable.from_native(frame, "run")

@@ -14,6 +14,7 @@ import polars as pl
 
 from trackperm.errors import SourceError, UnusableColumnError
 from trackperm.messages import listed
+from trackperm.tables.column_names import IDS, LABELS, PREDICTIONS
 from trackperm.tables.expansion import Expansion, require_columns
 from trackperm.tables.named_frame import named_frame
 from trackperm.tables.table import ExampleTable
@@ -67,6 +68,17 @@ def are_ids(names: Collection[str]) -> bool:
     if len(names) < 2 or not all(any(map(str.isdigit, name)) for name in names):
         return False
     return len(names) > _MOST_COLUMNS or len({re.sub("[0-9]+", "0", name) for name in names}) == 1
+
+
+def are_columns(lists: Mapping[str, Sequence[Any]]) -> bool:
+    """Whether lists are columns of one table: equally long, with ids, or with predictions and labels.
+
+    Lists with other names may be a training's measurements, such as ``loss`` and ``accuracy`` of each epoch.
+    """
+    names = {name.lower() for name in lists}
+    if len(set(map(len, lists.values()))) != 1 or len(lists) < 2 or len(next(iter(lists.values()))) < 2:
+        return False
+    return not names.isdisjoint(IDS) or not any(map(names.isdisjoint, (PREDICTIONS, LABELS)))
 
 
 def whole_number(value: object) -> int | None:

@@ -9,7 +9,6 @@ import narwhals as nw
 
 from trackperm.messages import listed
 from trackperm.tables.column_names import IDS, LABELS, PREDICTIONS, SCORES
-from trackperm.tables.json_values import are_ids
 from trackperm.tables.polars_code import rewriting, text_of
 from trackperm.tables.table import ExampleTable
 
@@ -30,28 +29,14 @@ def fields_of(table: ExampleTable, column: str) -> tuple[str, ...]:
 def known_fields(table: ExampleTable) -> str | None:
     """Say how a field that is called like a score, an answer or an id becomes a column; None without one.
 
-    Of several such columns it is the one that has such a field in the most rows. The only row of a file may
-    have a value for each example instead, in one column or in a column for each.
+    Of several such columns it is the one that has such a field in the most rows.
     """
-    if (examples := _examples_in_one_row(table)) is not None:
-        return examples
     n_rows = {
         column: max(n_known)
         for column in table.columns
         if (n_known := [_n_rows(table, column, name) for name in _known(table, column)])
     }
     return _flattened(table, max(n_rows, key=n_rows.__getitem__)) if n_rows else None
-
-
-def _examples_in_one_row(table: ExampleTable) -> str | None:
-    where = ((f"`{column}`", fields_of(table, column)) for column in table.columns)
-    for place, names in (("the only row", table.columns), *where) if len(table) == 1 else ():
-        if len(names) > 1 and are_ids(names):
-            return (
-                f"{place} holds a value for each of {len(names):,} examples, such as `{names[0]}`: write a"
-                " row for each of them, with its id and its score or answer"
-            )
-    return None
 
 
 def named_fields(table: ExampleTable, names: Iterable[str]) -> str | None:

@@ -14,6 +14,8 @@ _READERS = {
 }
 """Functions of polars that read and write a file, and options of both, by its ending."""
 
+_COLUMNS = {".parquet": "read_parquet", ".arrow": "read_ipc", ".feather": "read_ipc"}
+
 
 def rewriting(origin: str, change: str, name: str, *, reads_all: bool = False) -> str:
     """Return code that writes the file `origin`, after `change`, as `name` with the same ending.
@@ -28,6 +30,12 @@ def rewriting(origin: str, change: str, name: str, *, reads_all: bool = False) -
             target = text_of(f"{name}{ending}")
             return f"pl.{read}({text_of(origin)}{options}{whole}).{change}.{write}({target}{options})"
     return f"frame.{change}"
+
+
+def reading(origin: str) -> str | None:
+    """Return code that reads a file of columns, such as Parquet; None for other files."""
+    read = next((read for ending, read in _COLUMNS.items() if origin.endswith(ending)), None)
+    return None if read is None else f"pl.{read}({text_of(origin)})"
 
 
 def text_of(value: str) -> str:
