@@ -21,6 +21,7 @@ from trackperm.pairing.checks.differences import (
     require_same_length,
     require_unique_ids,
 )
+from trackperm.pairing.checks.empty_sets import empty_sets_hint
 from trackperm.pairing.checks.pairing_warnings import Evidence, fold_warnings, other_ids, pairing_warnings
 from trackperm.pairing.checks.splits import training_rows
 from trackperm.pairing.classes import KIND, ClassCounts, class_types, counted_by_class
@@ -193,7 +194,13 @@ def _paired(
     counts = _example_counts(rows)
     if not _are_acceptable(counts, runs, missing):
         found = differences(rows, counts)
-        refuse_differences(found, columns, missing, has_wrong=statistic.counts_missing)
+        refuse_differences(
+            found,
+            columns,
+            missing,
+            has_wrong=statistic.counts_missing,
+            of_sets=empty_sets_hint(tables, found, statistic),
+        )
     # The codes of strata and clusters are counts of a rank statistic, whose rows are examples.
     has_strata = columns.strata is not None and statistic.rank_score is None
 

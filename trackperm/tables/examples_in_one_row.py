@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ from trackperm.messages import listed
 from trackperm.tables.column_names import IDS, INPUTS, LABELS, PREDICTIONS, SCORES, names_examples
 from trackperm.tables.json_values import are_columns, are_ids, member_names
 from trackperm.tables.json_values import table as json_table
-from trackperm.tables.polars_code import reading, text_of
+from trackperm.tables.polars_code import reading, text_of, without_ending
 from trackperm.tables.query import Query
 from trackperm.tables.table import ExampleTable
 
@@ -31,8 +30,6 @@ _FEWEST_VALUES = 20
 
 _MESSAGE = {"role", "content"}
 """Members of a message of a conversation."""
-
-_ENDINGS = re.compile(r"(\.(json|jsonl|ndjson|parquet|arrow|feather|gz))+$")
 
 _KNOWN = {*IDS, *INPUTS, *LABELS, *PREDICTIONS, *SCORES}
 
@@ -63,7 +60,7 @@ class Inside:
 
     def sentence(self, origin: str) -> str:
         """Say how they become rows, without a full stop; objects in them become columns."""
-        name = f"{_ENDINGS.sub('', origin)}_rows" if Path(origin).is_file() else "rows"
+        name = f"{without_ending(origin)}_rows" if Path(origin).is_file() else "rows"
         code = f"Path({text_of(f'{name}.json')}).write_text(json.dumps({self.code}))"
         if any(value and isinstance(value, dict) for row in self.rows for value in row.values()):
             try:
