@@ -282,7 +282,8 @@ def refuse_differences(
     messages, hints = [], []
     if missing != "drop" or not found.n_paired:
         messages = _absences(found, columns.id, columns.needed(missing))
-        hints += [of_sets] * (of_sets is not None)
+        if of_sets is not None:
+            hints.append(of_sets)
         if messages and found.n_paired:
             kept = amount(found.n_paired, "paired example")
             hint = f"`--missing drop` tests the {kept} only, and the result says so"
