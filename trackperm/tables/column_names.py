@@ -7,7 +7,7 @@ import re
 # fmt: off
 PREDICTIONS = (
     "prediction", "predictions", "pred", "preds", "predicted", "predicted_label", "y_pred", "output",
-    "outputs", "response", "model_output", "generation",
+    "outputs", "response", "model_output", "generation", "yhat", "y_hat",
 )
 """Usual names of columns of predictions."""
 

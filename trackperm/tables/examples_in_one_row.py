@@ -12,7 +12,7 @@ import polars as pl
 from trackperm.errors import TrackpermError
 from trackperm.messages import listed
 from trackperm.tables.column_names import IDS, INPUTS, LABELS, PREDICTIONS, SCORES, names_examples
-from trackperm.tables.json_values import are_columns, are_ids, member_names
+from trackperm.tables.json_values import are_columns, are_ids, are_steps, member_names
 from trackperm.tables.json_values import table as json_table
 from trackperm.tables.polars_code import reading, text_of, without_ending
 from trackperm.tables.query import Query
@@ -100,8 +100,9 @@ def _inside(value: Any, path: tuple[str | int, ...]) -> Iterator[Inside]:
     if isinstance(value, list):
         if len(value) == 1:
             yield from _inside(value[0], (*path, 0))
-        elif value and all(isinstance(each, dict) and each and not each.keys() >= _MESSAGE for each in value):
-            yield Inside(f"{_place(path)} holds a list of {len(value):,} objects", value, _code(path))
+        elif value and all(map(_may_be_example, value)):
+            found = f"{_place(path)} holds a list of {len(value):,} objects"
+            yield Inside(f"{found}, which may be the examples", value, _code(path))
     elif isinstance(value, dict):
         if (by_id := _by_id(value, path)) is not None:
             yield by_id
@@ -111,13 +112,20 @@ def _inside(value: Any, path: tuple[str | int, ...]) -> Iterator[Inside]:
         yield from _columns(value, path)
 
 
+def _may_be_example(value: Any) -> bool:
+    """Whether a value is an object with a text; numbers alone are measurements, as of each experiment."""
+    if not isinstance(value, dict) or value.keys() >= _MESSAGE:
+        return False
+    return any(isinstance(each, str) for each in value.values()) or any(name in value for name in IDS)
+
+
 def _by_id(members: Mapping[str, Any], path: tuple[str | int, ...]) -> Inside | None:
     """Return the examples of an object whose names are their ids, but for a few members of another kind."""
     kinds = {name: type(each) for name, each in members.items() if any(map(str.isdigit, name))}
     kind = next(iter(kinds.values()), None)
     ids = [name for name, each in kinds.items() if each is kind]
     n_others = len(members) - len(ids)
-    if not are_ids(ids) or n_others > _MOST_OTHERS or n_others >= len(ids):
+    if not are_ids(ids) or are_steps(ids) or n_others > _MOST_OTHERS or n_others >= len(ids):
         return None
     values, source = [members[name] for name in ids], f"{_code(path)}.items()"
     only = "" if not n_others else f" if isinstance(value, {kind.__name__})" if kind is not None else ""

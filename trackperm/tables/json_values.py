@@ -6,7 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any
 
 import narwhals as nw
@@ -22,6 +22,8 @@ from trackperm.tables.table import ExampleTable
 _NAMES = {bool: "booleans", int: "integers", float: "decimals", str: "text", list: "lists", dict: "objects"}
 _MOST_COLUMNS = 20  # an object with more members that have digits has ids, and is not a row of a table
 _LARGEST_EXACT = 2**53 - 1
+_NO_EXAMPLE = re.compile(r"(?<![a-z])(epoch|step|iter|iteration|round|model|checkpoint|ckpt)(?![a-z])", re.I)
+"""Words in names of training steps and models, which are not examples."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -68,6 +70,15 @@ def are_ids(names: Collection[str]) -> bool:
     if len(names) < 2 or not all(any(map(str.isdigit, name)) for name in names):
         return False
     return len(names) > _MOST_COLUMNS or len({re.sub("[0-9]+", "0", name) for name in names}) == 1
+
+
+def are_steps(names: Sequence[str]) -> bool:
+    """Whether names count epochs or models, as ``epoch_3`` does, or rise in steps, as 0, 100, 200 do."""
+    if all(map(str.isdecimal, names)):
+        numbers = [int(name) for name in names]
+        steps = {second - first for first, second in pairwise(numbers)}
+        return len(numbers) > 2 and len(steps) == 1 and min(steps) > 1
+    return all(_NO_EXAMPLE.search(name) for name in names)
 
 
 def are_columns(lists: Mapping[str, Sequence[Any]]) -> bool:

@@ -7,18 +7,12 @@ pandas writes, with ``orient="index"`` and by default. Columns may also be lists
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 from trackperm.errors import SourceError
-from trackperm.tables.json_values import are_columns, are_ids, member_names, table
+from trackperm.tables.json_values import are_columns, are_ids, are_steps, member_names, table
 from trackperm.tables.source import Source, SourceFile
 from trackperm.tables.table import ExampleTable
-
-_NO_EXAMPLE = re.compile(r"(?<![a-z])(epoch|step|iter|iteration|round|model|checkpoint|ckpt)(?![a-z])", re.I)
-"""Words in names of training steps and models, which are not examples."""
 
 
 def read_json_object(file: SourceFile) -> ExampleTable:
@@ -58,7 +52,7 @@ def _recognises(file: SourceFile) -> bool:
     if not members[0] or any(each != members[0] for each in members):
         return False
     if are_ids(rows):
-        return not _are_steps(list(rows))
+        return not are_steps(list(rows))
     return are_ids(members[0]) and all(map(str.isdecimal, members[0]))
 
 
@@ -69,15 +63,6 @@ def _are_lists(file: SourceFile) -> bool:
         return False
     is_lines = file.origin.removesuffix(".gz").endswith((".jsonl", ".ndjson"))
     return not is_lines and are_columns(members)
-
-
-def _are_steps(names: Sequence[str]) -> bool:
-    """Whether names count epochs or models, as ``epoch_3`` does, or rise in steps, as 0, 100, 200 do."""
-    if all(map(str.isdecimal, names)):
-        numbers = [int(name) for name in names]
-        steps = {second - first for first, second in pairwise(numbers)}
-        return len(numbers) > 2 and len(steps) == 1 and min(steps) > 1
-    return all(_NO_EXAMPLE.search(name) for name in names)
 
 
 def _transposed(columns: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
