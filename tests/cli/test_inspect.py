@@ -54,6 +54,14 @@ def test_attempts_that_no_column_numbers(tmp_path: Path, beside: dict[str, list[
     assert "10 examples" in run_command(printed)
 
 
+def test_forecasts_beside_decimals(tmp_path: Path) -> None:
+    path = tmp_path / "forecasts.parquet"
+    pl.DataFrame({"y": [1.5, 2.5, 4.5], "AutoARIMA": [1.25, 2.5, 4.0]}).write_parquet(path)
+    printed = invoke("inspect", str(path))
+    assert "could be prediction: AutoARIMA\ncould be label: y\ncould be score: no column\n" in printed
+    assert "rmse" in run_command(printed)
+
+
 def run_command(printed: str) -> str:
     """Run the command that an inspection ends with."""
     program, *arguments = shlex.split(printed.splitlines()[-1])

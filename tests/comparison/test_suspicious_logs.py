@@ -58,7 +58,7 @@ def test_a_score_beside_labels_of_another_name(
             "`--baseline-column label=x`, or give the labels of both runs by `--labels FILE`, name",
         ),
         (({}, {"prediction": "answer"}), "by `--candidate-column prediction=answer`, name"),
-        (({"label": "x"}, {"label": "y"}), "`--label COLUMN`"),
+        (({"label": "x"}, {"label": "z"}), "`--label COLUMN`"),
     ],
 )
 def test_columns_with_another_name_in_one_run(names: Any, options: str) -> None:

@@ -83,6 +83,57 @@ def test_a_field_that_is_named(options: dict[str, Any], name: str, tmp_path: Pat
     assert str(caught.value.hint).startswith(FIELDS)
 
 
+DEEP = pl.DataFrame(
+    {"id": range(12), "eval": [{"scores": {"correct": i % 3 == 0}, "judge": "x"} for i in range(12)]}
+)
+
+
+@pytest.mark.parametrize("name", ["run.jsonl", "run.parquet"])
+@pytest.mark.parametrize("options", [{}, {"metric": "eval.scores.correct"}, {"metric": "eval.scores"}])
+@pytest.mark.parametrize("beside", [{}, {"judge": "y"}, {"correct": "y", "scores": "y"}])
+def test_objects_in_objects(
+    name: str,
+    options: dict[str, Any],
+    beside: dict[str, Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = written(
+        DEEP.with_columns(**{key: pl.lit(value) for key, value in beside.items()}), tmp_path / name
+    )
+    with pytest.raises(InputError) as caught:
+        trackperm.compare(path, path, **options)
+    hint = str(caught.value.hint)
+    assert hint.startswith("`eval.scores` holds the fields `correct`: ")
+    run_code(hint)
+    flat = tmp_path / f"flat{path.suffix}"
+    correct = next(
+        each for each in read_examples(flat).columns if each.endswith("correct") and each not in beside
+    )
+    assert trackperm.compare(flat, flat, metric=correct).baseline_score == pytest.approx(1 / 3)
+
+
+def test_rows_without_objects_in_objects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [*DEEP.to_dicts(), {"id": 12, "eval": {"judge": "x"}}, {"id": 13}]
+    Path("run.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(InputError) as caught:
+        trackperm.compare("run.jsonl", "run.jsonl")
+    run_code(str(caught.value.hint))
+    assert trackperm.compare("flat.jsonl", "flat.jsonl", metric="correct").n_examples == 12
+
+
+def test_an_outer_field_comes_first() -> None:
+    """An id in an object of an object is not that of the example."""
+    rows = [
+        {"id": i, "meta": {"model": {"id": "m", "score": 1}}, "result": {"score": i % 2}} for i in range(12)
+    ]
+    assert str(known_fields(ExampleTable.from_native(pl.DataFrame(rows), "run"))).startswith("`result` holds")
+    rows = [{"meta": {"model": {"id": "m"}}}] * 12
+    assert known_fields(ExampleTable.from_native(pl.DataFrame(rows), "run")) is None
+
+
 def events(run: str, right: int) -> str:
     """Events of a log whose first and last lines describe the run, as those of OpenAI's evals."""
     rows: list[dict[str, Any]] = [{"spec": {"run_id": run}}]
@@ -107,23 +158,6 @@ def test_the_column_with_results_of_most_rows(tmp_path: Path, monkeypatch: pytes
     frame = pl.read_ndjson(run, infer_schema_length=None)
     hint = str(known_fields(ExampleTable.from_native(frame, "run")))
     assert run_code(hint, frame=frame)["correct"].to_list() == [i < 9 for i in range(12)]
-
-
-@pytest.mark.parametrize(
-    ("document", "place"),
-    [
-        ({"hash": "x", "eval": {f"HumanEval/{i}": [{"status": "pass"}] for i in range(9)}}, "`eval`"),
-        ({f"HumanEval/{i}": [{"text": "x"}] for i in range(9)}, "the only row"),
-    ],
-)
-def test_examples_in_one_row(document: dict[str, Any], place: str, tmp_path: Path) -> None:
-    """Results of EvalPlus, and the n best answers to SQuAD's questions."""
-    path = tmp_path / "run.json"
-    path.write_text(json.dumps(document))
-    with pytest.raises(InputError, match="is unclear") as caught:
-        trackperm.compare(path, path)
-    said = f"{place} holds a value for each of 9 examples, such as `HumanEval/0`: write a row for each"
-    assert str(caught.value.hint).startswith(said)
 
 
 def test_columns_without_fields() -> None:

@@ -240,12 +240,13 @@ def test_names_are_unique() -> None:
     [
         ("id,score\n1,2\n".encode("utf-16"), "convert it by `iconv -f UTF-16 -t UTF-8`"),
         (archive(**{"xl/workbook.xml": "x"}), "save its sheet as `CSV UTF-8`, or by `pl.read_excel("),
+        (b"\x93NUMPY\x01\x00v\x00", 'np.savez("run.npz", prediction=np.load('),
         (archive(readme="x"), "known formats: "),
         (b"PK\x03\x04 and no more", "known formats: "),
     ],
-    ids=("utf-16", "workbook", "other archive", "no archive"),
+    ids=("utf-16", "workbook", "array", "other archive", "no archive"),
 )
-def test_a_file_of_a_spreadsheet_has_a_way_on(data: bytes, way: str, tmp_path: Path) -> None:
+def test_a_file_of_another_program_has_a_way_on(data: bytes, way: str, tmp_path: Path) -> None:
     path = tmp_path / "x.xlsx"
     path.write_bytes(data)
     with pytest.raises(SourceError, match="is not in a known format") as caught:

@@ -101,10 +101,15 @@ def candidates_of(
         names = [column.name for column in usable if is_called(column.name, role)]
         return sorted(names, key=lambda name: _names(role).index(name.lower()))
 
+    predictions, labels = named("prediction"), named("label")
+    if not predictions and any(column.name in labels and column.type == "decimal" for column in columns):
+        unknown = [name for name in scores if not is_called(name, "score")]
+        if len(unknown) == len(scores) == 1:  # a forecast by its model, such as `AutoARIMA` beside `y`
+            predictions, scores = unknown, []
     return {
         "id": sorted(ids, key=lambda name: not is_called(name, "id")),
-        "prediction": named("prediction"),
-        "label": named("label"),
+        "prediction": predictions,
+        "label": labels,
         "score": sorted(scores, key=lambda name: not is_called(name, "score")),
     }
 

@@ -167,7 +167,7 @@ def _lines(found: _Inspection) -> Iterator[str]:
     for pattern, classes in classes_of_columns(columns).items():
         yield f"could be probabilities of classes: {pattern} ({', '.join(classes)})"
     systems = [name for name in table.columns if holds_objects(table.only([name]), name)]
-    if systems:
+    if systems and found.tests.has_examples:
         command = shlex.join(["trackperm", "inspect", f"{run}::{systems[0]}"])
         yield f"could be one system each: {', '.join(systems)}; as in `{command}`"
     if table.metrics:

@@ -19,6 +19,7 @@ from trackperm.pairing.text_columns import text_columns
 from trackperm.statistic import Statistic
 from trackperm.tables.column_names import INPUTS, LABELS, PREDICTIONS
 from trackperm.tables.column_types import ColumnType, unusable
+from trackperm.tables.formats.npz import left_out
 from trackperm.tables.nested_fields import named_fields
 from trackperm.tables.table import ExampleTable, id_columns
 
@@ -337,6 +338,7 @@ def _lacking(
         such_as = ", such as SQuAD's `dev-v2.0.json`" if "squad_em" in tables[0].statistics else ""
         parts.append(f"`--labels FILE` reads the reference answers from a file of their own{such_as}")
     nested = [said for lackers in lacking.values() if (said := named_fields(lackers[0], lacking))]
+    nested += [arrays] if any(name not in ids for name in lacking) and (arrays := left_out(tables)) else []
     hint = "; ".join((*nested[:1], *parts))
     for name in lacking:
         if roles[name] in statistic.names_by_class and roles[name] not in statistic.class_columns:

@@ -21,6 +21,7 @@ from trackperm.pairing.checks.differences import (
     require_same_length,
     require_unique_ids,
 )
+from trackperm.pairing.checks.empty_sets import empty_sets_hint
 from trackperm.pairing.checks.pairing_warnings import Evidence, fold_warnings, other_ids, pairing_warnings
 from trackperm.pairing.checks.splits import training_rows
 from trackperm.pairing.checks.verdicts import note_on_verdicts
@@ -196,7 +197,14 @@ def _paired(
         return _paired(engine, tables, statistic, columns.without_labels(note), missing, decimals)
     if not _are_acceptable(counts, runs, missing):
         found = differences(rows, counts)
-        refuse_differences(found, columns, missing, tables, has_wrong=statistic.counts_missing)
+        refuse_differences(
+            found,
+            columns,
+            missing,
+            tables,
+            has_wrong=statistic.counts_missing,
+            of_sets=empty_sets_hint(tables, found, statistic),
+        )
     # The codes of strata and clusters are counts of a rank statistic, whose rows are examples.
     has_strata = columns.strata is not None and statistic.rank_score is None
 

@@ -15,6 +15,8 @@ from trackperm.statistic.expressions.frames import counter_column
 from trackperm.statistic.expressions.tree import Call, Expression, Literal, Name, children
 from trackperm.tables.column_types import ColumnType
 
+_OF_SETS = ("set_overlap", "set_size")
+
 
 def with_counters(
     frame: pl.DataFrame,
@@ -87,6 +89,13 @@ def names_of_objects(expressions: Iterable[Expression]) -> list[str]:
     read = ((call.arguments, COUNTERS[call.function].objects) for call in calls)
     found = (arguments[place] for arguments, place in read if place is not None)
     return list(dict.fromkeys(argument.full for argument in found if isinstance(argument, Name)))
+
+
+def names_of_sets(expressions: Iterable[Expression]) -> list[str]:
+    """Return the names of sets of items, whose empty sets are values."""
+    calls = (call for expression in expressions for call in _calls(expression) if call.function in _OF_SETS)
+    names = (argument.full for call in calls for argument in call.arguments if isinstance(argument, Name))
+    return list(dict.fromkeys(names))
 
 
 def _calls(expression: Expression) -> Iterator[Call]:

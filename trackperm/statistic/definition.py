@@ -22,6 +22,7 @@ from trackperm.statistic.counter_columns import (
     look_up_labels,
     names_by_class,
     names_of_objects,
+    names_of_sets,
     text_columns_of_counters,
     types_by_class,
     with_counters,
@@ -421,6 +422,11 @@ class Statistic:
         return tuple(
             self.columns[name] for name in names_of_objects([*self._counts.values(), *self._substitutes])
         )
+
+    @cached_property
+    def set_columns(self) -> tuple[str, ...]:
+        """Columns of sets of items, such as the labels that apply to an example."""
+        return tuple(self.columns[name] for name in names_of_sets(self._counts.values()))
 
     def column_of_count(self, name: str) -> str | None:
         """Return the column whose values are the count, as those of a metric are; None for other counts."""

@@ -7,13 +7,14 @@ import re
 # fmt: off
 PREDICTIONS = (
     "prediction", "predictions", "pred", "preds", "predicted", "predicted_label", "y_pred", "output",
-    "outputs", "response", "model_output", "generation",
+    "outputs", "response", "model_output", "generation", "yhat", "y_hat",
 )
 """Usual names of columns of predictions."""
 
 LABELS = (
     "label", "labels", "target", "targets", "gold", "gold_label", "reference", "ground_truth", "expected",
-    "expected_output", "correct_answer", "y_true", "true_label", "truth", "actual", "gt",
+    "expected_output", "correct_answer", "y_true", "y_test", "y", "true_label", "truth", "actual", "gt",
+    "label_ids",
 )
 """Usual names of columns of reference answers."""
 

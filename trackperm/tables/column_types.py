@@ -78,6 +78,11 @@ def may_be_ids(name: str, tables: Sequence[ExampleTable]) -> bool:
     return _are(name, tables, (ColumnType.INTEGER, ColumnType.TEXT))
 
 
+def are_decimals(name: str, tables: Sequence[ExampleTable]) -> bool:
+    """Whether a column has decimals in the first rows of all tables."""
+    return _are(name, tables, (ColumnType.DECIMAL,))
+
+
 def is_binary(table: ExampleTable, name: str) -> bool:
     """Whether the first values of a column are 0, 1, true, false, yes, no or missing."""
     head = table.head(FIRST_ROWS).only((name,))

@@ -86,7 +86,7 @@ def require_decimal_points(
 
 def _reading(origin: str, name: str) -> str:
     """Return the code that reads decimal commas; polars has an option for files without other commas."""
-    separator = _separator(origin)
+    separator = separator_of(origin)
     options = {";": ', separator=";"', "\t": r', separator="\t"'}.get(separator or "")
     if options is not None:
         return f"`pl.read_csv({text_of(origin)}{options}, decimal_comma=True)`"
@@ -94,7 +94,7 @@ def _reading(origin: str, name: str) -> str:
     return f'`{frame}.with_columns(pl.col({text_of(name)}).str.replace(",", ".").cast(pl.Float64))`'
 
 
-def _separator(origin: str) -> str | None:
+def separator_of(origin: str) -> str | None:
     """Return what separates values in the first line of a file; None for other runs."""
     if not origin.lower().endswith(_DELIMITED):
         return None

@@ -6,7 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any
 
 import narwhals as nw
@@ -14,6 +14,7 @@ import polars as pl
 
 from trackperm.errors import SourceError, UnusableColumnError
 from trackperm.messages import listed
+from trackperm.tables.column_names import IDS, LABELS, PREDICTIONS
 from trackperm.tables.expansion import Expansion, require_columns
 from trackperm.tables.named_frame import named_frame
 from trackperm.tables.table import ExampleTable
@@ -21,6 +22,8 @@ from trackperm.tables.table import ExampleTable
 _NAMES = {bool: "booleans", int: "integers", float: "decimals", str: "text", list: "lists", dict: "objects"}
 _MOST_COLUMNS = 20  # an object with more members that have digits has ids, and is not a row of a table
 _LARGEST_EXACT = 2**53 - 1
+_NO_EXAMPLE = re.compile(r"(?<![a-z])(epoch|step|iter|iteration|round|model|checkpoint|ckpt)(?![a-z])", re.I)
+"""Words in names of training steps and models, which are not examples."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -67,6 +70,26 @@ def are_ids(names: Collection[str]) -> bool:
     if len(names) < 2 or not all(any(map(str.isdigit, name)) for name in names):
         return False
     return len(names) > _MOST_COLUMNS or len({re.sub("[0-9]+", "0", name) for name in names}) == 1
+
+
+def are_steps(names: Sequence[str]) -> bool:
+    """Whether names count epochs or models, as ``epoch_3`` does, or rise in steps, as 0, 100, 200 do."""
+    if all(map(str.isdecimal, names)):
+        numbers = [int(name) for name in names]
+        steps = {second - first for first, second in pairwise(numbers)}
+        return len(numbers) > 2 and len(steps) == 1 and min(steps) > 1
+    return all(_NO_EXAMPLE.search(name) for name in names)
+
+
+def are_columns(lists: Mapping[str, Sequence[Any]]) -> bool:
+    """Whether lists are columns of one table: equally long, with ids, or with predictions and labels.
+
+    Lists with other names may be a training's measurements, such as ``loss`` and ``accuracy`` of each epoch.
+    """
+    names = {name.lower() for name in lists}
+    if len(set(map(len, lists.values()))) != 1 or len(lists) < 2 or len(next(iter(lists.values()))) < 2:
+        return False
+    return not names.isdisjoint(IDS) or not any(map(names.isdisjoint, (PREDICTIONS, LABELS)))
 
 
 def whole_number(value: object) -> int | None:

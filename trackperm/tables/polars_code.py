@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 _READERS = {
     ".jsonl": ("read_ndjson", "write_ndjson", ""),
@@ -13,6 +14,10 @@ _READERS = {
     ".tsv": ("read_csv", "write_csv", ', separator="\\t"'),
 }
 """Functions of polars that read and write a file, and options of both, by its ending."""
+
+_ENDINGS = re.compile(r"(\.(csv|tsv|txt|json|jsonl|ndjson|parquet|arrow|feather|gz))+$")
+
+_COLUMNS = {".parquet": "read_parquet", ".arrow": "read_ipc", ".feather": "read_ipc"}
 
 
 def rewriting(origin: str, change: str, name: str, *, reads_all: bool = False) -> str:
@@ -28,6 +33,24 @@ def rewriting(origin: str, change: str, name: str, *, reads_all: bool = False) -
             target = text_of(f"{name}{ending}")
             return f"pl.{read}({text_of(origin)}{options}{whole}).{change}.{write}({target}{options})"
     return f"frame.{change}"
+
+
+def reading(origin: str) -> str | None:
+    """Return code that reads a file of columns, such as Parquet; None for other files."""
+    read = next((read for ending, read in _COLUMNS.items() if origin.endswith(ending)), None)
+    return None if read is None else f"pl.{read}({text_of(origin)})"
+
+
+def as_json_lines(origin: str, change: str, separator: str | None) -> str:
+    """Return code that reads a file of text such as CSV, and writes JSON Lines of text after `change`."""
+    options = "" if separator in (None, ",") else f", separator={text_of(separator or '')}"
+    read = f"pl.read_csv({text_of(origin)}{options}, infer_schema=False)"
+    return f"{read}.{change}.write_ndjson({text_of(f'{without_ending(origin)}.jsonl')})"
+
+
+def without_ending(origin: str) -> str:
+    """Return the path of a file without the endings of its format and its compression."""
+    return _ENDINGS.sub("", origin)
 
 
 def text_of(value: str) -> str:

@@ -40,6 +40,9 @@ GROUP = "trackperm.sources"
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 """First bytes of text in UTF-16."""
 
+_NPY = b"\x93NUMPY"
+"""First bytes of an array that `numpy.save` writes."""
+
 
 @cache
 def sources() -> tuple[Source, ...]:
@@ -84,18 +87,26 @@ def detect_format(file: SourceFile) -> Source:
 
 
 def _way_on(file: SourceFile) -> str | None:
-    """Say how files of spreadsheets become text in UTF-8; None for other files."""
+    """Say how files of spreadsheets and arrays become tables that can be read; None for other files."""
     if file.head.startswith(_UTF_16):
         return "save it as UTF-8, in Excel as `CSV UTF-8`, or convert it by `iconv -f UTF-16 -t UTF-8`."
     if any(name.startswith("xl/") for name in file.members):
         code = f"pl.read_excel({text_of(file.origin)}).write_csv({text_of('run.csv')})"
         return f"it is a workbook of Excel: save its sheet as `CSV UTF-8`, or by `{code}` of polars."
+    if file.head.startswith(_NPY):
+        code = f'np.savez("run.npz", prediction=np.load({text_of(file.origin)}), label=labels)'
+        return (
+            f"`{code}` writes a table with the labels, where each prediction is one value; of scores of"
+            " classes, `.argmax(-1)` is the predicted class."
+        )
     return None
 
 
 def _what_it_is(file: SourceFile) -> str:
     if file.head.startswith(_UTF_16):
         return ": it is UTF-16 text; expected UTF-8"
+    if file.head.startswith(_NPY):
+        return ": it is one array of NumPy, which has neither labels nor ids"
     if not file.is_json:
         return ""
     if isinstance(file.document, dict):

@@ -1,4 +1,4 @@
-"""Rows that are not examples: folds, epochs, values of several metrics, retrieved documents, boxes.
+"""Rows that are not examples: folds, epochs, values of several metrics, documents, boxes, summaries.
 
 Their columns tell what they are. Messages say so in place of a column of ids, by which such rows would be
 compared like examples.
@@ -34,6 +34,7 @@ from trackperm.tables.column_names import (
     words_of,
 )
 from trackperm.tables.column_types import FIRST_ROWS, is_binary, is_number, typed_columns
+from trackperm.tables.examples_in_one_row import examples_in_one_row
 from trackperm.tables.polars_code import rewriting, text_of
 from trackperm.tables.table import ExampleTable, shared_columns
 
@@ -173,6 +174,18 @@ def _reasons(tables: Sequence[ExampleTable], names: dict[str, str]) -> Iterator[
             f"rows are boxes, by `{boxes[0]}`, and their scores are the confidence of a detector: compute a"
             " score of each image, such as its average precision, and compare these"
         )
+    if (around := _around_examples(tables)) is not None:
+        yield around
+
+
+def _around_examples(tables: Sequence[ExampleTable]) -> str | None:
+    """Say that the only row of each run holds the examples, whose rows are not of another kind themselves."""
+    inside = examples_in_one_row(tables)
+    try:
+        is_other = inside is not None and why_no_examples([inside.table]) is not None
+    except TrackpermError:
+        is_other = False
+    return None if inside is None or is_other else inside.sentence(tables[0].origin)
 
 
 def _are_measurements(tables: Sequence[ExampleTable], names: dict[str, str], progress: Sequence[str]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,8 @@ import pytest
 from support.cli_comparison import compared
 from support.served_objects import Served, served_objects
 
-from trackperm.errors import SourceError
+import trackperm
+from trackperm.errors import InputError, SourceError
 from trackperm.tables import read_examples, split_part, tables_in_parts
 from trackperm.tables.remote import shown_locator
 from trackperm.trackers.files import read_file
@@ -169,7 +171,23 @@ class TestNpz:
             "score": [0.5, 0.25],
             "passed": [True, False],
         }
-        assert "`logits` (float64, shape (2, 3))" in table.notes[0]
+        assert table.notes[0].endswith("`logits` (float64, shape (2, 3))")
+
+    @pytest.mark.parametrize("width", [3, 1])
+    def test_predictions_in_rows(self, width: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """What `Trainer.predict` returns; of a regression the array has one column."""
+        monkeypatch.chdir(tmp_path)
+        labels = np.arange(12) % 3
+        path = self.save(Path("a.npz"), predictions=np.eye(3)[labels][:, :width], label_ids=labels)
+        for options in ({}, {"statistic": "accuracy"}):
+            with pytest.raises(InputError) as caught:
+                trackperm.compare(path, path, by_position=True, **options)
+            code = re.search("`(a = [^`]+)`", str(caught.value.hint))
+            assert code is not None
+            assert "label_ids`)" not in str(caught.value.hint)
+        exec(code[1], {"np": np})
+        found = trackperm.compare("run.npz", "run.npz", statistic="accuracy", by_position=True)
+        assert found.baseline_score == (1.0 if width == 3 else 0.0)
 
     def test_compressed(self, tmp_path: Path) -> None:
         with (tmp_path / "p").open("wb") as file:

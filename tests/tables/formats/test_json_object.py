@@ -17,6 +17,11 @@ ROWS = [{"id": f"q{i}", "prediction": "ab"[i % 2], "label": "a", "score": i / 8}
 MEASURES = {f"q{i}": {"map": i / 30, "ndcg_cut_10": (i % 4) / 4} for i in range(30)}
 
 
+def test_pandas_with_a_schema(tmp_path: Path) -> None:
+    path = written(tmp_path, pd.DataFrame(ROWS).to_json(orient="table"))
+    assert columns(path) == {"index": [*range(30)], **{name: [row[name] for row in ROWS] for name in ROWS[0]}}
+
+
 def written(folder: Path, value: object) -> Path:
     path = folder / "run.json"
     path.write_text(value if isinstance(value, str) else json.dumps(value))
@@ -35,6 +40,15 @@ def test_pandas(orient: Any, tmp_path: Path) -> None:
     assert columns(path) == {**keys, **{name: [row[name] for row in ROWS] for name in ROWS[0]}}
     without = written(tmp_path, pd.DataFrame(ROWS).drop(columns="id").to_json(orient=orient))
     assert columns(without)["id"] == keys["key"]
+
+
+@pytest.mark.parametrize("name", ["run", "run.json", "run.jsonl"])
+def test_lists_are_columns(name: str, tmp_path: Path) -> None:
+    """What `json.dump` writes of two arrays; a line of JSON Lines is one example."""
+    (path := tmp_path / name).write_text(json.dumps({"y_true": ["a", "b"], "y_pred": ["a", "a"]}))
+    assert len(read_examples(path)) == (1 if name.endswith("l") else 2)
+    if not name.endswith("l"):
+        assert trackperm.compare(path, path, by_position=True).baseline_score == 0.5
 
 
 def test_measures_of_queries(tmp_path: Path) -> None:
@@ -61,6 +75,10 @@ def test_predictions_by_number(tmp_path: Path) -> None:
         {f"checkpoint-{i}00": {"acc": 0.5} for i in range(1, 5)},
         {f"model{i}": {"acc": 0.5} for i in range(3)},
         {str(100 * i): {"acc": 0.5} for i in range(10)},
+        {"loss": [0.5, 0.25], "accuracy": [0.5, 0.75]},
+        {"y_true": [1, 0], "y_pred": [1]},
+        {"y_true": [1], "y_pred": [1]},
+        {"y_true": [1, 0], "y_pred": [1, 1], "model": "x"},
         {"precision": {"class_0": 1, "class_1": 0}, "recall": {"class_0": 1, "class_1": 0}},
     ],
 )

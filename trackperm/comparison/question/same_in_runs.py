@@ -11,6 +11,9 @@ from trackperm.tables.table import ExampleTable, shared_columns
 _BLOCK = 100_000
 """Number of first rows that are compared."""
 
+_FIRST = 10_000
+"""Number of first rows that are compared for a hint, in many columns."""
+
 
 def is_of_data(tables: Sequence[ExampleTable], name: str, label: str) -> bool:
     """Whether a column has the same value for each example in all of several runs; false for one run.
@@ -23,6 +26,27 @@ def is_of_data(tables: Sequence[ExampleTable], name: str, label: str) -> bool:
     return _are_same(tables, [*(key for key in keys if _are_same(tables, [key])), name])
 
 
+def differing_columns(tables: Sequence[ExampleTable], names: Sequence[str]) -> list[str]:
+    """Return the columns that are not the same in the first rows of all runs; all `names` for equal runs.
+
+    A column is the same if it has the same values in the same order, or beside an id or input that occurs
+    once in a run.
+    """
+    heads = [table.head(_FIRST) for table in tables]
+    shared = shared_columns(heads)
+    keys = [key for key in shared if key in (*IDS, *INPUTS) or names_id(key)]
+    keys = [key for key in keys if max(_rows(heads[0], [key]).values(), default=2) == 1]
+
+    def differs(name: str) -> bool:
+        first, *others = (_values(head, [name]) for head in heads)
+        return any(other != first for other in others) and not any(
+            _are_same(heads, [key, name]) for key in keys
+        )
+
+    found = [name for name in names if differs(name)]
+    return found if found or any(map(differs, shared)) else [*names]
+
+
 def _are_same(tables: Sequence[ExampleTable], names: Sequence[str]) -> bool:
     """Whether all runs have the same rows in some columns, in any order."""
     first, *others = tables
@@ -31,8 +55,12 @@ def _are_same(tables: Sequence[ExampleTable], names: Sequence[str]) -> bool:
 
 
 def _rows(table: ExampleTable, names: Sequence[str]) -> Counter[tuple[str, ...]]:
+    return Counter(_values(table, names))
+
+
+def _values(table: ExampleTable, names: Sequence[str]) -> list[tuple[str, ...]]:
     frame = table.head(_BLOCK).only(dict.fromkeys(names)).frame
-    return Counter(zip(*(map(_plain, frame[name].to_list()) for name in names), strict=True))
+    return list(zip(*(map(_plain, frame[name].to_list()) for name in names), strict=True))
 
 
 def _plain(value: object) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 
+from trackperm.comparison.question.same_in_runs import differing_columns
 from trackperm.comparison.question.share_of_value import likely_option
 from trackperm.errors import InputError
 from trackperm.messages import listed
@@ -19,8 +20,9 @@ from trackperm.tables.column_names import (
     names_clusters,
     names_id,
 )
-from trackperm.tables.column_types import is_number
+from trackperm.tables.column_types import are_decimals, is_number
 from trackperm.tables.first_line import example_as_header
+from trackperm.tables.formats.npz import left_out
 from trackperm.tables.nested_fields import known_fields
 from trackperm.tables.row_meaning import why_no_examples
 from trackperm.tables.table import ExampleTable, shared_columns
@@ -53,7 +55,7 @@ def unclear_statistic(
         hint = f"{reason}."
     else:
         ways, nested = _ways(tables, scores, roles), known_fields(tables[0])
-        hint = ways if nested is None else f"{nested}; or {ways}"
+        hint = "; or ".join(part for part in (left_out(tables), nested, ways) if part is not None)
     return InputError(f"the statistic of {runs} is unclear: {found or _columns_of(tables)}", hint=hint)
 
 
@@ -64,6 +66,15 @@ def _ways(tables: Sequence[ExampleTable], scores: Sequence[str], roles: Mapping[
     numbers = [
         name for name in numbers if name not in others and not names_id(name) and not ATTEMPT.fullmatch(name)
     ]
+    numbers = differing_columns(tables, numbers)
+    label = roles["label"] if roles["prediction"] is None and not scores else None
+    if label is not None and numbers and are_decimals(label, tables):
+        option = f"`--prediction {shlex.quote(numbers[0]) if len(numbers) == 1 else 'COLUMN'}`"
+        return (
+            f"name the predictions of `{label}` by {option}, with a statistic of numbers such as `--statistic"
+            f" mae`, or a column of scores by `--metric COLUMN`; `trackperm inspect {tables[0].origin}`"
+            " describes the columns."
+        )
     metric = f" ({listed(numbers)})" if numbers else ""
     names = [
         name for name in shared_columns(tables) if name not in (*others, *CLUSTERS) and not names_id(name)

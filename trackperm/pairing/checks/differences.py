@@ -276,16 +276,19 @@ def refuse_differences(
     tables: Sequence[ExampleTable],
     *,
     has_wrong: bool,
+    of_sets: str | None = None,
 ) -> None:
     """Refuse runs with different examples, or whose examples differ in their labels or inputs.
 
     The message lists all differences, and its hint the options that accept them; `has_wrong` states that the
-    statistic defines what a missing prediction counts. If no example is left, the error is a
-    :class:`~trackperm.errors.DisjointError`.
+    statistic defines what a missing prediction counts, and `of_sets` how empty sets are written. If no
+    example is left, the error is a :class:`~trackperm.errors.DisjointError`.
     """
     messages, hints = [], []
     if missing != "drop" or not found.n_paired:
         messages = _absences(found, columns.id, columns.needed(missing))
+        if of_sets is not None:
+            hints.append(of_sets)
         if messages and found.n_paired:
             kept = amount(found.n_paired, "paired example")
             hint = f"`--missing drop` tests the {kept} only, and the result says so"

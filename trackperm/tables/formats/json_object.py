@@ -1,23 +1,18 @@
 """JSON documents that are one object with an object for each example, by its id, or for each column.
 
 Such files are the predictions of OpenCompass, the measures of pytrec_eval and what ``DataFrame.to_json`` of
-pandas writes, with ``orient="index"`` and by default.
+pandas writes, with ``orient="index"`` and by default. Columns may also be lists, as in ``{"y_true": [...],
+"y_pred": [...]}``.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 from trackperm.errors import SourceError
-from trackperm.tables.json_values import are_ids, member_names, table
+from trackperm.tables.json_values import are_columns, are_ids, are_steps, member_names, table
 from trackperm.tables.source import Source, SourceFile
 from trackperm.tables.table import ExampleTable
-
-_NO_EXAMPLE = re.compile(r"(?<![a-z])(epoch|step|iter|iteration|round|model|checkpoint|ckpt)(?![a-z])", re.I)
-"""Words in names of training steps and models, which are not examples."""
 
 
 def read_json_object(file: SourceFile) -> ExampleTable:
@@ -26,6 +21,8 @@ def read_json_object(file: SourceFile) -> ExampleTable:
     The names of the rows are the column ``id``, or ``key`` if the rows have an ``id`` of their own. Raise
     SourceError if they have members of both names.
     """
+    if _are_lists(file):
+        return table(file.document, lambda index: f"item {index}", file.origin)
     document = file.document if are_ids(file.document) else _transposed(file.document)
     ids, rows = list(document), list(document.values())
     names = member_names(rows, file.origin)
@@ -41,29 +38,31 @@ def read_json_object(file: SourceFile) -> ExampleTable:
 
 
 def _recognises(file: SourceFile) -> bool:
-    """Return whether all members are objects with the same members, and the names of rows are ids.
+    """Return whether all members are columns, or objects with the same members and ids as names of rows.
 
     In an object of columns, rows are named by integers, as pandas does. Training steps and models are not
     examples.
     """
     rows = file.document
+    if _are_lists(file):
+        return True
     if not isinstance(rows, dict) or len(rows) < 2 or not all(isinstance(row, dict) for row in rows.values()):
         return False
     members = [row.keys() for row in rows.values()]
     if not members[0] or any(each != members[0] for each in members):
         return False
     if are_ids(rows):
-        return not _are_steps(list(rows))
+        return not are_steps(list(rows))
     return are_ids(members[0]) and all(map(str.isdecimal, members[0]))
 
 
-def _are_steps(names: Sequence[str]) -> bool:
-    """Whether names count epochs or models, as ``epoch_3`` does, or rise in steps, as 0, 100, 200 do."""
-    if all(map(str.isdecimal, names)):
-        numbers = [int(name) for name in names]
-        steps = {second - first for first, second in pairwise(numbers)}
-        return len(numbers) > 2 and len(steps) == 1 and min(steps) > 1
-    return all(_NO_EXAMPLE.search(name) for name in names)
+def _are_lists(file: SourceFile) -> bool:
+    """Whether all members are lists with a value for each row; a line of JSON Lines is one example."""
+    members = file.document
+    if not isinstance(members, dict) or not all(isinstance(each, list) for each in members.values()):
+        return False
+    is_lines = file.origin.removesuffix(".gz").endswith((".jsonl", ".ndjson"))
+    return not is_lines and are_columns(members)
 
 
 def _transposed(columns: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -71,4 +70,4 @@ def _transposed(columns: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]
     return {id_: {name: column[id_] for name, column in columns.items()} for id_ in ids}
 
 
-JSON_OBJECT = Source("json-object", "JSON object of objects", _recognises, read_json_object)
+JSON_OBJECT = Source("json-object", "JSON object of objects or lists", _recognises, read_json_object)

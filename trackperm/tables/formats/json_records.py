@@ -1,9 +1,14 @@
-"""JSON documents that are one array of objects."""
+"""JSON documents that are one array of objects, alone or with its schema.
+
+``DataFrame.to_json`` of pandas writes the schema with ``orient="table"``.
+"""
 
 from __future__ import annotations
 
+from typing import Any
+
 from trackperm.errors import SourceError
-from trackperm.tables.json_values import member_names, table
+from trackperm.tables.json_values import member, member_names, table
 from trackperm.tables.source import Source, SourceFile
 from trackperm.tables.table import ExampleTable
 
@@ -13,7 +18,7 @@ def read_json_records(file: SourceFile) -> ExampleTable:
 
     Raise SourceError if an item is not an object.
     """
-    rows = file.document
+    rows = _rows(file)
     for index, row in enumerate(rows):
         if not isinstance(row, dict):
             raise SourceError(
@@ -25,7 +30,13 @@ def read_json_records(file: SourceFile) -> ExampleTable:
 
 
 def _recognises(file: SourceFile) -> bool:
-    return isinstance(file.document, list) and bool(file.document) and isinstance(file.document[0], dict)
+    rows = _rows(file)
+    return isinstance(rows, list) and bool(rows) and isinstance(rows[0], dict)
+
+
+def _rows(file: SourceFile) -> Any:
+    has_schema = isinstance(member(file.document, "schema", "fields"), list)
+    return member(file.document, "data") if has_schema else file.document
 
 
 JSON_RECORDS = Source("json", "JSON array of objects", _recognises, read_json_records)

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import io
 import zipfile
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import polars as pl
 
 from trackperm.errors import SourceError
+from trackperm.tables.column_names import PREDICTIONS
 from trackperm.tables.expansion import TEXT_BYTES, Expansion
 from trackperm.tables.named_frame import named_frame
+from trackperm.tables.polars_code import text_of
 from trackperm.tables.source import Source, SourceFile
 from trackperm.tables.table import ExampleTable
 
+_LEFT_OUT = "left out, as they are not columns of numbers or text: "
 _KINDS = "biufU"
 _LAST_CHARACTER = 0x10FFFF
 
@@ -39,9 +43,36 @@ def read_npz(file: SourceFile) -> ExampleTable:
         )
     _require_one_length(columns, file.origin)
     series = [_series(name, array, file.origin) for name, array in columns.items()]
-    notes = (f"left out, as they are not columns of numbers or text: {', '.join(others)}",) if others else ()
+    notes = (f"{_LEFT_OUT}{', '.join(others)}{_classes(arrays, columns, file.origin)}",) if others else ()
     table = ExampleTable.from_native(named_frame(series), file.origin)
     return ExampleTable(table.frame, table.origin, notes=notes)
+
+
+def left_out(tables: Sequence[ExampleTable]) -> str | None:
+    """Say which arrays of the first archive that left any out are no columns, without a full stop."""
+    notes = ((table, note) for table in tables for note in table.notes if note.startswith(_LEFT_OUT))
+    return next((f"`{table.origin}`: {note}" for table, note in notes), None)
+
+
+def _classes(arrays: Mapping[str, np.ndarray], columns: Mapping[str, np.ndarray], origin: str) -> str:
+    """Return the code that writes predicted classes in place of the only array of scores of classes.
+
+    It is empty if a column has the usual name of predictions. An array with one column has predictions.
+    """
+    n = len(next(iter(columns.values())))
+    tables = [
+        name
+        for name, array in arrays.items()
+        if array.ndim == 2 and array.dtype.kind in "iuf" and len(array) == n and array.size
+    ]
+    if len(tables) != 1 or any(name.lower() in PREDICTIONS for name in columns):
+        return ""
+    is_column = arrays[tables[0]].shape[1] == 1
+    chosen = f"a[{text_of(tables[0])}]" + ("[:, 0]" if is_column else ".argmax(-1)")
+    others = "".join(f", {name}=a[{text_of(name)}]" for name in columns if name.isidentifier())
+    code = f'a = np.load({text_of(origin)}); np.savez("run.npz", prediction={chosen}{others})'
+    what = "predictions" if is_column else "predicted classes, if these are scores of classes"
+    return f"; `{code}` writes the {what}, as a column"
 
 
 def _arrays(file: SourceFile) -> dict[str, np.ndarray]:

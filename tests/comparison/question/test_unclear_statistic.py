@@ -1,0 +1,42 @@
+"""Columns that the error about an unclear statistic names."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+from support.questions import asked
+
+from trackperm.errors import InputError
+
+RUN = pl.DataFrame(
+    {
+        "PassengerId": range(12),
+        "time": [3.5, 0.25] * 6,
+        "id": [f"q{i}" for i in range(12)],
+        "risk": [i / 12 for i in range(12)],
+    }
+)
+
+
+def hint(*frames: pl.DataFrame) -> str:
+    with pytest.raises(InputError, match="is unclear") as caught:
+        asked(*frames)
+    return str(caught.value.hint)
+
+
+def test_columns_that_are_the_same_in_both_runs_are_no_scores() -> None:
+    other = RUN.with_columns(risk=pl.col("risk") ** 2)
+    assert "`--metric COLUMN` (`risk`), " in hint(RUN, other)
+    assert "`--metric COLUMN` (`risk`), " in hint(RUN, other.reverse())
+    assert "`--metric COLUMN` (`PassengerId`, `time`, `risk`), " in hint(RUN, RUN)
+    texts = RUN.drop("risk").with_columns(says=pl.col("id"))
+    assert "`--metric COLUMN`, " in hint(texts, texts.with_columns(says=pl.lit("no")))
+
+
+def test_a_column_beside_decimal_labels_may_be_predictions() -> None:
+    run = RUN.select("id", y="time", AutoARIMA="risk")
+    other = run.with_columns(AutoARIMA=pl.col("AutoARIMA") ** 2)
+    assert hint(run, other).startswith(
+        "name the predictions of `y` by `--prediction AutoARIMA`, with a statistic of numbers such as"
+        " `--statistic mae`, or "
+    )
