@@ -11,6 +11,7 @@ from trackperm.errors import SpecError
 from trackperm.statistic import load_statistic, read_statistic
 from trackperm.statistic.direction import (
     direction_word,
+    greater_is_better_by_name,
     is_known_metric,
     is_metric,
     lower_is_better_by_name,
@@ -88,6 +89,33 @@ LOWER = {
     "equalized_odds_difference": "equalized_odds_difference",
     "err": "err",
     "mean_err": "err",
+    "p99_tpot_ms": "tpot",
+    "mean_e2el_ms": "e2el",
+    "itl": "itl",
+    "rtf": "rtf",
+    "rmsse": "rmsse",
+    "mean_ape": "ape",
+    "winkler_score": "winkler",
+    "interval_score": "interval_score",
+    "masd": "masd",
+    "abs_rel": "abs_rel",
+    "minDCF": "minDCF",
+    "tcpwer": "tcpwer",
+    "mean_poisson_deviance": "deviance",
+    "insertion_rate": "insertion_rate",
+    "crash_rate": "crash_rate",
+    "contradiction_rate": "contradiction",
+    "docking_score": "docking_score",
+    "Fehlerrate": "Fehlerrate",
+    "Wortfehlerrate": "fehlerrate",
+    "Antwortzeit": "Antwortzeit",
+    "Trainingsverlust": "verlust",
+    "taux_erreur": "erreur",
+    "coût": "coût",
+    "Cou\u0302t_moyen": "Coût",
+    "durée_ms": "durée",
+    "pérdida": "pérdida",
+    "latenza": "latenza",
 }
 OPEN = {
     "not_correct": "not",
@@ -116,6 +144,9 @@ OPEN = {
     "longest_common_prefix_length": "longest_common_prefix",
     "fid_similarity": "fid",
     "co2_saved": "co2",
+    "deviance_explained": "deviance",
+    "Wartezeit": "zeit",
+    "temps_ms": "temps",
 }
 GREATER = (
     "bugs_fixed",
@@ -151,6 +182,9 @@ GREATER = (
     "edit_similarity",
     "overlap",
     "price_range_match",
+    "tpot_accuracy",
+    "tokens_per_s",
+    "Trefferquote",
     "deletion_f1",
     "will",
     "",
@@ -174,6 +208,21 @@ def test_names_that_leave_it_open(name: str, word: str) -> None:
 def test_names_without_a_direction(name: str) -> None:
     assert direction_word(name) is None
     assert not lower_is_better_by_name(name)
+
+
+KNOWN = ["accuracy", "macro_F1", "pass@1", "is_correct", "judge_score", "reward", "BLEU-4", "Genauigkeit"]
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_names_that_say_that_greater_is_better(name: str) -> None:
+    assert greater_is_better_by_name(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["valence", "tweedie", "memory_mb", "rmse", "interval_score", "toxicity", ""]
+)
+def test_names_that_do_not_say_that_greater_is_better(name: str) -> None:
+    assert not greater_is_better_by_name(name)
 
 
 @pytest.mark.parametrize("name", ["val_loss", "rmse", "neg_log_loss"])
@@ -240,7 +289,9 @@ def test_names_of_nothing_but_a_metric(name: str) -> None:
     assert is_known_metric(name)
 
 
-@pytest.mark.parametrize("name", ["accuracy", "loss_of_contract", "Mr. Miss", "gpt-4-judge", "error_bot", ""])
+@pytest.mark.parametrize(
+    "name", ["accuracy", "loss_of_contract", "Mr. Miss", "gpt-4-judge", "error_bot", "Dauer", "asd", ""]
+)
 def test_names_that_may_be_of_something_else(name: str) -> None:
     assert not is_known_metric(name)
 

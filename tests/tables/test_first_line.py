@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 import trackperm
@@ -28,6 +29,40 @@ def test_files_without_a_header(line: str, way: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is unclear") as caught:
         trackperm.compare(path, path)
     assert str(caught.value.hint).startswith(f"the first line of `{path}` {LOOKS}{way}")
+
+
+@pytest.mark.parametrize(
+    ("first", "other"),
+    [
+        ("I think it is 0.", "It is value 7, kind 1."),
+        ("Well, I think so.", "No."),
+        ("He said so, twice.", '"No" was what he said, twice.'),
+        ("我觉得是这样。", "不, 不是"),
+    ],
+)
+def test_sentences_become_a_table_by_the_line_of_the_error(
+    first: str, other: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = {"old.txt": [first, other] * 6, "new.txt": [first, "", other] * 4, "gold.txt": [first, other] * 6}
+    for name, own in lines.items():
+        Path(name).write_text("".join(f"{line}\n" for line in own), encoding="utf-8")
+        with pytest.raises(SourceError, match=f"`{name}` is text without columns") as caught:
+            trackperm.compare(name, "new.txt")
+        code = str(caught.value.hint).split("`")[1]
+        exec(code.replace('"prediction"', '"label"') if name == "gold.txt" else code, {"pl": pl})
+    table = read_examples(Path("new.jsonl"))
+    assert table.frame["prediction"].to_list() == lines["new.txt"]
+    found = trackperm.compare("old.jsonl", "new.jsonl", "exact_match", labels="gold.jsonl")
+    assert found.baseline_score == 1.0
+
+
+@pytest.mark.parametrize("header", ["id,question,is it correct?", "id, prediction, label, score"])
+def test_headers_of_words_are_no_sentences(header: str, tmp_path: Path) -> None:
+    path = tmp_path / "run.csv"
+    path.write_text(f"{header}\na,b\n")
+    with pytest.raises(SourceError, match="2 fields under a header of"):
+        read_examples(path)
 
 
 @pytest.mark.parametrize("header", ["x,y,0", "first word,the name of a column,c"])

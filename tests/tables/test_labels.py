@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 from support.cli_comparison import compared
 
+import trackperm
 from trackperm.errors import InputError, InputTypeError, PairingError, SourceError
 from trackperm.tables import References, read_examples
 from trackperm.tables.labels import with_labels
@@ -83,6 +84,16 @@ class TestOwnLabels:
         found = compared(file, file, "--labels", answers, "--label", "gold_label", *options)
         assert found["baseline_score"] == pytest.approx(1 / 3)
 
+    def test_that_have_the_name_of_the_labels_beside_predictions(self, tmp_path: Path) -> None:
+        """Another name works only after the column in the file of labels is renamed."""
+        file = text(tmp_path / "p.csv", "id,prediction,truth\n1,a,a\n2,b,b\n")
+        answers = text(tmp_path / "gold.csv", "id,truth\n1,c\n2,b\n")
+        with pytest.raises(SourceError, match=r"`truth` of .* differs") as caught:
+            compared(file, file, "--labels", answers, "--label", "truth")
+        assert "rename the column to `label` in `" in str(caught.value.hint)
+        text(answers, "id,label\n1,c\n2,b\n")
+        assert compared(file, file, "--labels", answers)["baseline_score"] == 0.5
+
     @pytest.mark.parametrize("own", [[0, 1, 1], [0.0, 1.0, 1.0], [False, True, True], ["0", "1", None]])
     def test_that_agree(self, tmp_path: Path, gold: Path, own: list[Any]) -> None:
         rows = ({"id": i, "prediction": 1, "label": label} for i, label in enumerate(own, start=1))
@@ -105,6 +116,44 @@ class TestOwnLabels:
             "its own `label` was replaced by the labels without a comparison: column `label`"
         )
         assert compared(file, file, "--labels", gold)["baseline_score"] == pytest.approx(2 / 3)
+
+
+class TestOneName:
+    """Predictions and labels in columns of one name, as in Kaggle's submissions and solutions."""
+
+    NAME = "Number survived"
+
+    @pytest.fixture
+    def files(self, tmp_path: Path) -> list[Path]:
+        values = {"a": "0110", "b": "0101", "solution": "0101"}
+        return [
+            text(
+                tmp_path / f"{name}.csv",
+                "".join([f"PassengerId,{self.NAME}\n", *(f"{i},{n}\n" for i, n in enumerate(own))]),
+            )
+            for name, own in values.items()
+        ]
+
+    def test_are_compared_by_the_name_of_the_predictions(self, files: list[Path]) -> None:
+        options = ("--id", "PassengerId", "--prediction", self.NAME)
+        for more in ((), ("--label", "gold")):
+            found = compared(*files[:2], "--labels", files[2], *options, *more)
+            assert (found["baseline_score"], found["candidate_score"]) == (0.5, 1.0)
+
+    def test_of_python_and_leaderboards(self, files: list[Path]) -> None:
+        columns = {"id": "PassengerId", "prediction": self.NAME}
+        frames = list(map(pl.read_csv, files))
+        assert trackperm.compare(*frames[:2], labels=frames[2], columns=columns).candidate_score == 1.0
+        runs = dict(zip("ab", files[:2], strict=True))
+        board = trackperm.leaderboard(runs, labels=files[2], columns=columns)
+        assert [row.score for row in board.rows] == [1.0, 0.5]
+
+    @pytest.mark.parametrize("options", [(), ("--label", NAME)])
+    def test_without_it_the_hint_leads_there(self, files: list[Path], options: tuple[str, ...]) -> None:
+        with pytest.raises(SourceError) as caught:
+            compared(*files[:2], "--labels", files[2], "--id", "PassengerId", *options)
+        option = f"--prediction '{self.NAME}'"
+        assert f"`{self.NAME}` of both files by `{option}`, without `--label`" in str(caught.value.hint)
 
 
 class TestTypes:

@@ -39,7 +39,7 @@ def run_code(hint: str, **names: Any) -> Any:
 def test_the_line_makes_columns(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     path = written(FRAME, tmp_path / name)
-    with pytest.raises(InputError, match="is unclear: their columns are `id`, `result`") as caught:
+    with pytest.raises(InputError, match="is unclear: its columns are `id`, `result`") as caught:
         asked(path, path)
     hint = str(caught.value.hint)
     assert hint.startswith(FIELDS)

@@ -250,7 +250,7 @@ def _default(data: RunData, *, by_position: bool) -> tuple[str, list[str] | None
         statistics = Question(by_position=by_position).statistics_of([data.table, data.table])
     except TrackpermError as error:
         return error.message.partition("\n")[0], None
-    default = f"{', '.join(statistic.name for statistic in statistics)} ({statistics[0].chosen})"
+    default = f"{', '.join(statistic.title for statistic in statistics)} ({statistics[0].chosen})"
     options = ["--by-position"] * by_position
     for missing, words in (("error", []), ("drop", ["--missing", "drop"])):
         errors = [_error_of(data, statistic, by_position, missing) for statistic in statistics]

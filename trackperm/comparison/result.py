@@ -115,7 +115,7 @@ class Comparison(TwoRuns, Presented):
     @property
     def title(self) -> str:
         """Name of the statistic, with the slice if there is one."""
-        return self.statistic.name if self.slice is None else f"{self.statistic.name} [{self.slice}]"
+        return self.statistic.title if self.slice is None else f"{self.statistic.title} [{self.slice}]"
 
     @property
     def pvalue(self) -> float:
@@ -491,7 +491,7 @@ class Comparison(TwoRuns, Presented):
 
     def __repr__(self) -> str:
         return (
-            f"<Comparison of `{self.candidate_name}` with `{self.baseline_name}` by {self.statistic.name}:"
+            f"<Comparison of `{self.candidate_name}` with `{self.baseline_name}` by {self.statistic.title}:"
             f" {'mid-p' if self.test.mid_p else 'p'} {self.test.relation}"
             f" {self.format_pvalue()}, {self.verdict}>"
         )

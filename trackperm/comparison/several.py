@@ -50,7 +50,7 @@ def compare_statistics(
     )
     found = []
     for statistic in statistics:
-        begin(f"pairing and testing: {statistic.name}")
+        begin(f"pairing and testing: {statistic.title}")
         try:
             found.append(compared(baseline, candidate, statistic))
         except InputError as error:
@@ -61,7 +61,7 @@ def compare_statistics(
         for part, first, second in slices_of(
             baseline, candidate, statistic, slices, by_position=by_position, engine=engine
         ):
-            begin(f"pairing and testing: {statistic.name}, {part}")
+            begin(f"pairing and testing: {statistic.title}, {part}")
             try:
                 one = compared(first, second, statistic, look_for_clusters=False)
             except TrackpermError as error:

@@ -386,7 +386,7 @@ class Leaderboard(Presented):
     def __repr__(self) -> str:
         tests = amount(len(self.pairs), "comparison")
         return (
-            f"<Leaderboard of {len(self.rows)} runs by {self.statistic.name}: {tests},"
+            f"<Leaderboard of {len(self.rows)} runs by {self.statistic.title}: {tests},"
             f" {sum(pair.verdict != 'undecided' for pair in self.pairs)} significant>"
         )
 

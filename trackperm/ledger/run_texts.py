@@ -110,7 +110,7 @@ def comparison_cell(comparison: Comparison) -> str:
         because = "depends on missing predictions"
     elif verdict.word == "equivalent":
         because = f"within {comparison.margin:g}"
-    name = _name(comparison.statistic.name, is_lower_better=not comparison.statistic.greater_is_better)
+    name = _name(comparison.statistic.title, is_lower_better=not comparison.statistic.greater_is_better)
     return f"{name} {shown} {verdict.marker} {because}"
 
 
@@ -119,7 +119,7 @@ def leaderboard_cell(board: Leaderboard, score: float, pair: Pair) -> str:
     adjusted = cells.adjusted(board, pair, 2)
     if adjusted[0] not in "≈≤":
         adjusted = f"{'=' if pair.test.error_bound <= EXACT_WITHIN else '≤'}{adjusted}"
-    name = _name(board.statistic.name, is_lower_better=not board.statistic.greater_is_better)
+    name = _name(board.statistic.title, is_lower_better=not board.statistic.greater_is_better)
     shown = format_number(score, extra=cells.score_digits(board))
     found = [name, shown, pair.marker, f"adj. p{adjusted}", one_sided_word(pair.test.alternative)]
     return " ".join(filter(None, found))

@@ -64,7 +64,7 @@ def lead(comparison: Comparison) -> str:
 def explanation(comparison: Comparison) -> list[str]:
     """Return sentences about what was tested, and what the test does not cover."""
     alternative = comparison.test.alternative
-    statistic = comparison.statistic.name
+    statistic = comparison.statistic.title
     if comparison.baseline_score is not None and comparison.candidate_score is not None:
         quantity = f"the difference in {statistic} (candidate minus baseline)"
     else:

@@ -46,7 +46,7 @@ def null_drawing(comparison: Comparison, *, narrow: bool = False) -> str:
     """
     width = NARROW if narrow else WIDTH
     label = (
-        f"Null distribution of the statistic {text.shorten(comparison.statistic.name, 40)}, observed"
+        f"Null distribution of the statistic {text.shorten(comparison.statistic.title, 40)}, observed"
         f" {format_difference(comparison.test.observed)}, {text.pvalue_with_side(comparison)}"
     )
     return drawing.svg(width, HEIGHT, label, null_parts(comparison, width))
@@ -100,7 +100,7 @@ def null_parts(comparison: Comparison, width: int) -> str:
     observed = f"observed {format_difference(test.observed)}"
     middle = drawing.kept_inside(at, observed, 0, width, size=14)  # bold letters are wider
     parts.append(words_at(middle, 13, observed, text_anchor="middle", fill=TEXT, font_weight=700))
-    title = text.shorten(comparison.statistic.name, 20 if narrow else 40)
+    title = text.shorten(comparison.statistic.title, 20 if narrow else 40)
     if comparison.candidate_score is not None:
         title = f"difference in {title}" + ("" if narrow else " (candidate minus baseline)")
     parts.append(words_at(width / 2, _AXIS + 42, title, text_anchor="middle"))

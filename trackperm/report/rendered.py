@@ -134,6 +134,6 @@ def _second_opinions(comparison: Comparison) -> Table:
 def _null_distribution(comparison: Comparison) -> Chart:
     points = pmf_curves(comparison)
     table = Table(tuple(points[0]), [tuple(point.values()) for point in points])
-    statistic = text.shorten(comparison.statistic.name, 40)
+    statistic = text.shorten(comparison.statistic.title, 40)
     title = f"null distribution of {statistic}, {text.pvalue_with_side(comparison)}"
     return Chart(title, table, x="value", y="probability", curve="curve")

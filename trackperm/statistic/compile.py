@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from trackperm.errors import InputError
 from trackperm.exact import RationalStatistic, RealStatistic
+from trackperm.messages import printable
 from trackperm.statistic.declared_parts import (
     check_classes,
     check_classes_of_pairs,
@@ -222,6 +223,7 @@ def _declared(
     columns = entries.columns(counts, spec, name)
     return Statistic(
         name=name,
+        title=printable(" ".join((spec.title or "").split())) or name,
         description=" ".join(spec.description.split()),
         alternative=spec.alternative,
         greater_is_better=spec.greater_is_better,

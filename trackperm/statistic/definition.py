@@ -73,8 +73,10 @@ class Statistic:
 
     Attributes
     ----------
-    name, description : str
-        Name and description for people; the name also begins the names of logged metrics.
+    name : str
+        Name of letters, digits, ``_``, ``-`` and ``.``, with which the names of logged metrics begin.
+    title, description : str
+        Name and description for people; by default, the title is the name.
     alternative : {'two-sided', 'less', 'greater'}
         Alternative in the spec.
     greater_is_better : bool
@@ -141,6 +143,7 @@ class Statistic:
     """
 
     name: str
+    title: str
     description: str
     alternative: Alternative
     greater_is_better: bool

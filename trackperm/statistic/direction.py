@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import re
-from typing import Literal
+import unicodedata
+from typing import Literal, NamedTuple
 
 _WORD = re.compile(
-    r"(?i:(?<![a-z])n?err(?:[_-]?ia)?(?:@|_at_)[0-9]+|\Aerr_[0-9]+\Z|co2e?(?![a-z])|metricx(?![a-z]))"
+    r"(?i:(?<![a-z])n?err(?:[_-]?ia)?(?:@|_at_)[0-9]+|\Aerr_[0-9]+\Z|co2e?(?![a-z])|metricx(?![a-z])"
+    r"|(?<![a-z])e2el(?![a-z]))"
     r"|[A-Z]+(?![a-z])|[A-Z]?[a-z]+"
 )
 """Words, and names that are read as one: the first are Expected Reciprocal Rank and no errors."""
+
+_COMPOUND = re.compile(
+    r"[a-z]*?(fehler(?:rate|quote)?|kosten|dauer|latenz|verlust|abweichung|laufzeit|antwortzeit|rechenzeit|zeit)\Z"
+)
+"""German compounds such as ``Wortfehlerrate``, whose end says what is measured."""
 
 _LONGEST = 3  # words that are looked up as one: `bits_per_byte` is the longest entry
 
@@ -18,7 +25,14 @@ def _set(*lines: str) -> frozenset[str]:
     return frozenset(" ".join(lines).split())
 
 
-_LOWER = _set(
+_LOWER_ABROAD = _set(
+    "fehler fehlerrate fehlerquote verlust verluste kosten dauer latenz abweichung laufzeit antwortzeit",
+    "rechenzeit erreur erreurs perte pertes cout couts duree durees latence errores perdida perdidas coste",
+    "costes costo costos duracion latencia desviacion errore errori perdita perdite costi durata latenza",
+)
+"""German, French, Spanish and Italian words for errors, losses, costs and durations, without accents."""
+
+_LOWER = _LOWER_ABROAD | _set(
     # failures and their rates
     "error errors err mistake mistakes wrong incorrect misclassification misclassifications",
     "fail fails failed failure failures miss misses missrate violation violations fpr fnr fallout",
@@ -32,11 +46,14 @@ _LOWER = _set(
     "distance distances levenshtein divergence deviation deviations discrepancy residual residuals",
     "mse rmse mae mape smape wmape msle rmsle mase nmse nrmse rmsd medae",
     "brier crps ece kl kld jsd fid fvd fad kid lpips niqe brisque mcd distortion metricx aurc",
+    "rmsse mdape smdape mrae winkler pinball intervalscore deviance absrel sqrel silog mindcf cllr",
+    "energyscore clashscore dockingscore selfbleu",
     "absolutedifference absolutevaluedifference demographicparitydifference equalizedoddsdifference",
     # error rates of recognition and translation, without `per`, which is a common word
-    "wer cer ter hter eer der mer wil wordinformationlost wordinfolost editrate",
+    "wer cer ter hter eer der mer wil wordinformationlost wordinfolost editrate cpwer tcpwer wder",
+    "insertionrate deletionrate substitutionrate crashrate collisionrate",
     # durations
-    "latency latencies duration durations runtime walltime ttft elapsed timeout timeouts",
+    "latency latencies duration durations runtime walltime ttft elapsed timeout timeouts realtimefactor",
     # distances of segmentations, trajectories and texts
     "hausdorff chamfer mpjpe editdist",
 )
@@ -55,18 +72,23 @@ fails, watermarks may be wanted, and a long common prefix is copied, or right. W
 what is `not` bad is good.
 """
 
-_LOWER_ALONE = _set(
+_ACRONYMS = _set("tpot itl e2el ape owa assd asd masd dcf jer aic bic rtf")
+"""Short names of durations and errors, which are words or names elsewhere."""
+
+_TIME_ABROAD = _set("zeit temps tiempo tempo")
+
+_LOWER_ALONE = _ACRONYMS | _set(
     "hd ade fde epe substitutions deletions insertions edits price prices",
     "bad poor harm inaccurate unfaithful unsupported irrelevant ungrounded unsolved inappropriate",
     "crash crashes exceptions bug bugs mismatch mismatches contradiction contradictions inconsistency",
-    "inconsistencies inconsistent",
+    "inconsistencies inconsistent collisions",
 )
 """Words for distances, edits, costs and faults in names whose other words are all plain.
 
 ``ade20k_miou`` names a data set, and columns such as `price_range` or `bugs_fixed` may be anything.
 """
 
-_OPEN_ALONE = _set("rank ranks fp fn tokens asr steps rejected severity gap")
+_OPEN_ALONE = _TIME_ABROAD | _set("rank ranks fp fn tokens asr steps rejected severity gap")
 """Words that leave the direction open in names whose other words are all plain.
 
 ``asr`` is the success rate of attacks, or the recognition of speech, and attacks are `rejected`.
@@ -78,14 +100,17 @@ _UNSPLIT = _set("metricx")
 _PLAIN = _set(
     "n num number count min max mean avg average median total of per the at k gold true correct target best"
     " first answer output input prompt completion generated example examples sample samples request requests"
-    " is are was has"
+    " is are was has rate ratio pct percent frac fraction"
 )
 """Plain words: they do not say what is measured."""
+
+_UNITS = _set("ms s sec secs p")
+"""Units, and the letter of percentiles such as ``p99``, which are plain except after `per`."""
 
 _REVERSED = _set(
     "neg negative negated minus inverse no non without free avoided saved saving savings reduction reduced",
     "improvement improved decrease decreased correction corrected recovery recovered detection detected",
-    "accuracy acc precision recall f auc auroc auprc correct success successes similarity",
+    "accuracy acc precision recall f auc auroc auprc correct success successes similarity explained",
 )
 """Words that reverse or outweigh the others: `neg_log_loss`, `error_detection_f1`, `fid_similarity`."""
 
@@ -102,7 +127,17 @@ _GREATER = _set(
 )
 """Words for metrics whose greater values are better."""
 
-_ANY_METRIC = _LOWER | _OPEN | _LOWER_ALONE | _OPEN_ALONE | _GREATER
+_GREATER_WORDS = _set(
+    "score scores reward rewards rating ratings grade graded quality judge judgement judgment points utility",
+    "gain gains overlap includes throughput likelihood loglikelihood loglik logprob elo mos",
+    "genauigkeit trefferquote korrekt exactitude justesse rappel exactitud accuratezza accuracies",
+)
+"""Words that imply that greater is better, and are common in other names, or in other languages."""
+
+_PERHAPS_NAMES = _LOWER_ABROAD | _ACRONYMS | _TIME_ABROAD
+"""Words that are metrics as names of columns, and names of persons or models, or test words, as values."""
+
+_ANY_METRIC = (_LOWER | _OPEN | _LOWER_ALONE | _OPEN_ALONE | _GREATER) - _PERHAPS_NAMES
 
 _GREATER_AT = re.compile(
     r"(?i)(?<![a-z])(f[-_]?(1|0?[._]5)(?![0-9])|r[-_]?2(?![0-9])|hits?[-_]?[0-9]+"
@@ -165,7 +200,7 @@ def direction_word(name: str) -> str | None:
     found = _found(name, _LOWER) or _found(name, _OPEN)
     if found is None:
         found = _found_alone(name, _LOWER_ALONE) or _found_alone(name, _OPEN_ALONE)
-    return None if found is None else name[found[0] : found[1]]
+    return None if found is None else unicodedata.normalize("NFC", name)[found[0] : found[1]]
 
 
 def lower_is_better_by_name(name: str) -> bool:
@@ -192,8 +227,33 @@ def lower_is_better_by_name(name: str) -> bool:
     if found is None:
         return _found_alone(name, _LOWER_ALONE) is not None
     start, end = found
-    others = {word for word, place in _words(name) if not start <= place < end}
+    others = {word for word, place, _ in _words(name) if not start <= place < end}
     return not others & _REVERSED
+
+
+def greater_is_better_by_name(name: str) -> bool:
+    """Return whether the name of a statistic or metric implies that a greater value is better.
+
+    Parameters
+    ----------
+    name : str
+        Name such as ``accuracy``, ``macro_F1``, ``judge_score`` or ``is_correct``.
+
+    Returns
+    -------
+    bool
+        False for names of errors and of open direction, and for names without a known word.
+
+    Examples
+    --------
+    >>> from trackperm.statistic.direction import greater_is_better_by_name
+    >>> [greater_is_better_by_name(name) for name in ("macro_F1", "is_correct", "rmse", "valence")]
+    [True, True, False, False]
+    """
+    if direction_word(name) is not None:
+        return False
+    known = _GREATER | _GREATER_WORDS | _GOOD_VALUES
+    return _found(name, known) is not None or _GREATER_AT.search(name) is not None
 
 
 def is_known_metric(name: str) -> bool:
@@ -216,9 +276,9 @@ def is_known_metric(name: str) -> bool:
     (True, True, False)
     """
     for known in (_LOWER, _OPEN, _LOWER_ALONE, _OPEN_ALONE):
-        if (found := _found(name, known)) is not None:
-            others = {word for word, place in _words(name) if not found[0] <= place < found[1]}
-            return others <= _PLAIN | _OF_SCORES
+        if (found := _found(name, known - _PERHAPS_NAMES)) is not None:
+            others = {word for word, place, _ in _words(name) if not found[0] <= place < found[1]}
+            return others <= _PLAIN | _UNITS | _OF_SCORES
     return False
 
 
@@ -244,11 +304,11 @@ def is_metric(name: str) -> bool:
     rest, found = _GREATER_AT.subn(" ", name)
     if not rest.isascii():
         return False
-    words = [word for word, _ in _words(rest)]
+    words = [word for word, *_ in _words(rest)]
     while words:
         size = next((n for n in range(_LONGEST, 0, -1) if "".join(words[:n]) in _ANY_METRIC), 0)
         found += size > 0
-        if not size and words[0] not in _PLAIN | _OF_SCORES | _BESIDE:
+        if not size and words[0] not in _PLAIN | _UNITS | _OF_SCORES | _BESIDE:
             return False
         words = words[size or 1 :]
     return found > 0
@@ -274,7 +334,7 @@ def word_of_value(value: str) -> Literal["good", "bad", "true", "open", "unknown
     >>> [word_of_value(value) for value in ("CORRECT", "all wrong", "yes", "no", "A")]
     ['good', 'bad', 'true', 'open', 'unknown']
     """
-    words = {word for word, _ in _words(value)}
+    words = {word for word, *_ in _words(value)}
     if value.strip() in ("1", "1.0"):
         return "true"
     if words & _OPEN_VALUES or re.search(r"\b0|n['’]t\b", value.casefold()):
@@ -290,15 +350,40 @@ def word_of_value(value: str) -> Literal["good", "bad", "true", "open", "unknown
     return "good" if words & _GOOD_VALUES else "unknown"
 
 
-def _words(name: str) -> list[tuple[str, int]]:
-    """Return the words of a name in lower case, with the position of each."""
-    return [(match[0].lower(), match.start()) for match in _WORD.finditer(name)]
+class _Word(NamedTuple):
+    """Word of a name in lower case and without accents, with its start and end in the name."""
+
+    text: str
+    start: int
+    end: int
+
+
+def _words(name: str) -> list[_Word]:
+    """Return the words of a name; positions are those in its composed form (NFC).
+
+    Of a German compound, only the part that says what is measured.
+    """
+    found = []
+    for match in _WORD.finditer(_without_accents(name)):
+        text = match[0].lower()
+        if (compound := _COMPOUND.match(text)) is not None:
+            text = compound[1]
+        found.append(_Word(text, match.end() - len(text), match.end()))
+    return found
+
+
+def _without_accents(name: str) -> str:
+    """Return the composed form of a name with plain letters for those with accents, one for one."""
+    if name.isascii():
+        return name
+    return "".join(unicodedata.normalize("NFD", each)[0] for each in unicodedata.normalize("NFC", name))
 
 
 def _found_alone(name: str, known: frozenset[str]) -> tuple[int, int] | None:
     """Return start and end of the first known word in a name that has only plain words beside it."""
-    is_alone = {word for word, _ in _words(name)} <= known | _PLAIN
-    return _found(name, known) if is_alone else None
+    words = {word for word, *_ in _words(name)}
+    plain = _PLAIN if "per" in words else _PLAIN | _UNITS
+    return _found(name, known) if words <= known | plain else None
 
 
 def _found(name: str, known: frozenset[str]) -> tuple[int, int] | None:
@@ -307,8 +392,7 @@ def _found(name: str, known: frozenset[str]) -> tuple[int, int] | None:
     for i in range(len(words)):
         for n in range(min(_LONGEST, len(words) - i), 0, -1):
             part = words[i : i + n]
-            joined = "".join(word for word, _ in part)
+            joined = "".join(word for word, *_ in part)
             if joined in known and (n == 1 or joined not in _UNSPLIT):
-                last, start = part[-1]
-                return words[i][1], start + len(last)
+                return part[0].start, part[-1].end
     return None

@@ -91,6 +91,13 @@ class _Common(BaseModel):
         None, description="Name for people and logged metrics; by default that of the file."
     )
 
+    title: str | None = Field(
+        None,
+        min_length=1,
+        max_length=200,
+        description="Name in results, of any characters, such as `pass@1`; by default `name`.",
+    )
+
     description: str = Field("", description="What the statistic is, and where it comes from.")
 
     parameters: dict[str, Parameter] = Field(

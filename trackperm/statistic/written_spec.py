@@ -46,7 +46,7 @@ def written_spec(statistic: Statistic) -> str:
         else {name: _plain(str(weight)) for name, weight in statistic.weights.items()},
     }
     data: dict[str, Any] = {
-        "name": statistic.name,
+        **_names(statistic),
         "counts": _written(statistic._counts),
         **{key: value for key, value in optional.items() if value},
     }
@@ -69,6 +69,12 @@ def written_spec(statistic: Statistic) -> str:
     return dump(data)
 
 
+def _names(statistic: Statistic) -> dict[str, str]:
+    """Return the name, and the title where it is another."""
+    named = {"name": statistic.name}
+    return named if statistic.title == statistic.name else {**named, "title": statistic.title}
+
+
 def _of_pairs(statistic: Statistic, term: PairTerm, optional: Mapping[str, Any]) -> dict[str, Any]:
     expressions = {"left": term.left, "right": term.right, "term": term.term, "score": term.score}
     pairs: dict[str, Any] = {key: str(each) for key, each in expressions.items() if each is not None}
@@ -76,7 +82,7 @@ def _of_pairs(statistic: Statistic, term: PairTerm, optional: Mapping[str, Any])
     if counts_weights := term.average == "weighted" and not statistic.resolution:
         pairs["average"] = term.average
     written = {
-        "name": statistic.name,
+        **_names(statistic),
         **{key: optional[key] for key in ("parameters", "columns", "repeats", "cluster", "slices", "strata")},
         "classes": optional["classes"],
         "weights": {} if counts_weights else optional["weights"],
@@ -94,7 +100,7 @@ def _of_pairs(statistic: Statistic, term: PairTerm, optional: Mapping[str, Any])
 def _of_ranks(statistic: Statistic, rank_score: RankScore, optional: Mapping[str, Any]) -> dict[str, Any]:
     keys = ("parameters", "columns", "repeats", "cluster", "slices", "strata", "weights")
     return {
-        "name": statistic.name,
+        **_names(statistic),
         **{key: optional[key] for key in keys if optional[key]},
         "rank_statistic": {
             "function": rank_score.function,

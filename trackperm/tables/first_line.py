@@ -8,8 +8,16 @@ from collections.abc import Sequence
 from trackperm.tables.table import ExampleTable
 
 _DECIMAL = re.compile(r"\s*[+-]?[0-9]*[.][0-9]+([eE][+-]?[0-9]+)?\s*")
+_ENDS_SENTENCE = re.compile(r"[.!?…。！？]['\"”’»)]*\s*\Z")
 _FEWEST_WORDS = 4
-"""Fewest words in the first line of a one-column file for it to be a sentence, not a name."""
+"""Fewest words in a first line for it to be a sentence, and not the names of columns."""
+
+
+def is_sentence(line: str, n_fields: int) -> bool:
+    """Whether a first line of `n_fields` fields is rather a sentence than a header."""
+    if n_fields > 1 and not _ENDS_SENTENCE.search(line):
+        return False
+    return len(line.split()) >= _FEWEST_WORDS or line.rstrip().endswith(("。", "！", "？"))
 
 
 def example_as_header(tables: Sequence[ExampleTable]) -> str | None:
@@ -18,8 +26,8 @@ def example_as_header(tables: Sequence[ExampleTable]) -> str | None:
         names = table.columns
         if table.untyped is not True or not names:
             continue
-        is_sentence = len(names) == 1 and len(names[0].split()) >= _FEWEST_WORDS
-        if names[0] == "sep=" or is_sentence or any(_DECIMAL.fullmatch(name) for name in names):
+        is_text = len(names) == 1 and is_sentence(names[0], 1)
+        if names[0] == "sep=" or is_text or any(_DECIMAL.fullmatch(name) for name in names):
             if names[0] == "sep=":
                 return f"remove the first line of `{table.origin}`, which tells Excel the separator"
             said = f"the first line of `{table.origin}` looks like an example and not like a header"

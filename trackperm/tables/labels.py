@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import narwhals as nw
 import polars as pl
 
 from trackperm.errors import InputTypeError, SourceError
 from trackperm.messages import listed
+from trackperm.tables.column_names import IDS, names_id
 from trackperm.tables.column_types import typed_columns
 from trackperm.tables.labelled import Labelled
 from trackperm.tables.lazy_table import LazyTable
@@ -50,6 +52,14 @@ class References:
     table: ExampleTable | None = None
 
 
+class _Roles(NamedTuple):
+    """Columns of labels and predictions, and the next step if a run has other labels of this name."""
+
+    label: str
+    prediction: str
+    next_step: str
+
+
 def with_labels(
     table: ExampleTable,
     gold: ExampleTable,
@@ -66,32 +76,34 @@ def with_labels(
     means that the question has no answer, and becomes the empty text.
 
     `id_` and `label` are the names of both columns in `table`; in `gold` they may have these names or ``id``
-    and ``label`` (or ``prediction``). Of several columns of ids, such as ``id,epoch``, `gold` needs at least
-    one. The result has the rows of `table`, followed by a row with nulls for every example that only `gold`
-    has. Rows without an id are kept, without a label.
+    and ``label``, and labels also the name of predictions: `prediction` or ``prediction``. Of several columns
+    of ids, such as ``id,epoch``, `gold` needs at least one. The result has the rows of `table`, followed by a
+    row with nulls for every example that only `gold` has. Rows without an id are kept, without a label.
 
     Raise SourceError if a column is missing, an id repeats in `gold`, `gold` lacks examples that have
     predictions, or inputs or labels differ; or, by position, if the numbers of rows differ or their ids are
     in different orders.
     """
     ids = id_columns(id_, (table,))
-    names = {label: (label, "label", "prediction")} | ({id_: (id_, "id")} if len(ids) == 1 else {})
-    answers = _answers(gold, names, ids, required=(label,) if by_position else tuple(names))
+    usual = ("label", prediction, "prediction")
+    names = {label: (label, *usual)} | ({id_: (id_, "id")} if len(ids) == 1 else {})
+    answers = _answers(gold, names, table, ids, required=(label,) if by_position else tuple(names))
+    roles = _Roles(label, prediction, _next_step(table, gold, label, prediction, usual))
     keys = [name for name in ids if name in answers.columns]
     added = [name for name in answers.columns if name not in keys]
     if by_position:
         _require_same_length(table, gold)
         table = table.loaded()
         notes = [*_order_notes(table, answers, [name for name in keys if name in table.columns])]
-        return _joined(table, answers, [], added, label, prediction, notes)
+        return _joined(table, answers, [], added, roles, notes)
     notes = [*_key_notes(table, answers, ids, keys)]
     if not isinstance(table.data, LazyTable):
-        return _joined(table, answers, keys, added, label, prediction, notes)
+        return _joined(table, answers, keys, added, roles, notes)
 
     def joined(wanted: Collection[str]) -> ExampleTable:
         used = {*keys, *added, prediction, *wanted}
         own = table.only([name for name in table.columns if name in used])
-        return _joined(own, answers, keys, added, label, prediction, notes)
+        return _joined(own, answers, keys, added, roles, notes)
 
     found = joined(())
     others = [name for name in table.columns if name not in found.columns]
@@ -112,11 +124,11 @@ def _joined(
     answers: ExampleTable,
     keys: Sequence[str],
     added: Sequence[str],
-    label: str,
-    prediction: str,
+    roles: _Roles,
     notes: Sequence[str],
 ) -> ExampleTable:
     """Check reference answers, and join them with predictions in memory, by `keys` or else by position."""
+    label, prediction, next_step = roles
     table = _with_empty_answers(table, answers.frame.get_column(label), prediction)
     predictions, references, matched = _polars(table), _polars(answers), _polars(answers)
     if keys:
@@ -125,7 +137,7 @@ def _joined(
         matched = predictions.select(keys).join(references, on=keys, how="left", maintain_order="left")
     rows = _Rows(table, answers, predictions, matched, keys)
     rows.require_same([name for name in added if name != label])
-    notes = [*notes, *rows.label_notes(label)]
+    notes = [*notes, *rows.label_notes(label, next_step)]
     own = predictions.drop(added, strict=False)
     joined = own.with_columns(matched[name] for name in added)
     if keys:
@@ -148,8 +160,23 @@ def _joined(
     )
 
 
+def _next_step(
+    table: ExampleTable, gold: ExampleTable, label: str, prediction: str, usual: Sequence[str]
+) -> str:
+    """Say how to name the labels of `gold` otherwise if `table` has a column `label` of its own."""
+    if label not in gold.columns or label in usual:
+        return f"give the labels another name: `--label {shlex.quote(f'gold_{label}')}`"
+    if prediction not in table.columns:
+        return _of_one_name(label)
+    return f"rename the column to `label` in `{gold.origin}`, and leave `--label` out"
+
+
 def _answers(
-    gold: ExampleTable, names: Mapping[str, Sequence[str]], ids: Sequence[str], required: Collection[str]
+    gold: ExampleTable,
+    names: Mapping[str, Sequence[str]],
+    table: ExampleTable,
+    ids: Sequence[str],
+    required: Collection[str],
 ) -> ExampleTable:
     """Read the used columns of reference answers; `names` gives the names that each may have in the file."""
     renamed: dict[str, str] = {}
@@ -161,12 +188,24 @@ def _answers(
             raise SourceError(
                 f"`{gold.origin}` has no column {' or '.join(f'`{c}`' for c in dict.fromkeys(candidates))};"
                 f" it has {listed(gold.columns)}",
-                hint="reference answers have columns `id` and `label`, or those of `--id` and `--label`.",
+                hint="reference answers have columns `id` and `label`, or those of `--id` and `--label`"
+                f"{_of_shared_column(table, gold, ids) if 'label' in candidates else ''}.",
             )
     used = {*renamed, *ids, *gold.identity}
     own = gold.only([name for name in gold.columns if name in used])
     unusable = {renamed.get(name, name): why for name, why in gold.unusable.items()}
     return replace(own, data=own.frame.rename(renamed), unusable=unusable)
+
+
+def _of_shared_column(table: ExampleTable, gold: ExampleTable, ids: Sequence[str]) -> str:
+    """Say how to compare the only column that both tables have besides ids; empty if there is no such."""
+    shared = [name for name in gold.columns if name in table.columns]
+    shared = [name for name in shared if name not in (*ids, *IDS) and not names_id(name)]
+    return f"; or {_of_one_name(shared[0])}" if len(shared) == 1 else ""
+
+
+def _of_one_name(column: str) -> str:
+    return f"compare `{column}` of both files by `--prediction {shlex.quote(column)}`, without `--label`"
 
 
 def _with_empty_answers(table: ExampleTable, labels: nw.Series[Any], prediction: str) -> ExampleTable:
@@ -321,7 +360,7 @@ class _Rows:
                     hint="labels and predictions have to be of the same data, with the same tokens.",
                 )
 
-    def label_notes(self, label: str) -> Iterator[str]:
+    def label_notes(self, label: str, next_step: str) -> Iterator[str]:
         """Refuse a run whose own labels differ from the reference; note if they cannot be compared."""
         if label not in self.predictions.columns:
             return
@@ -342,8 +381,7 @@ class _Rows:
             raise SourceError(
                 f"`{label}` of `{self.table.origin}` differs from its labels `{self.answers.origin}` in"
                 f" {differ.sum():,} of {len(differ):,} examples:{first}",
-                hint=f"remove the column, leave `--labels` out, or give the labels another name: `--label"
-                f" gold_{label}`.",
+                hint=f"remove the column, leave `--labels` out, or {next_step}.",
             )
 
 

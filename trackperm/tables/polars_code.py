@@ -53,6 +53,14 @@ def without_ending(origin: str) -> str:
     return _ENDINGS.sub("", origin)
 
 
+def of_lines(origin: str, column: str) -> str:
+    """Return code that writes the lines of the text file `origin` as JSON Lines, with an id for each."""
+    options = f'has_header=False, new_columns=[{text_of(column)}], separator="\\x1f", quote_char=None'
+    table = f"pl.read_csv({text_of(origin)}, {options}, infer_schema=False)"
+    target = text_of(f"{origin.removesuffix('.txt')}.jsonl")
+    return f'{table}.fill_null("").with_row_index("id").write_ndjson({target})'
+
+
 def text_of(value: str) -> str:
     """Return a text as code."""
     return json.dumps(value, ensure_ascii=False)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
+import polars as pl
 import pytest
 from support.eval_logs import lm_eval_sample, write_json, write_lines
 from support.example_tables import table
@@ -13,7 +15,8 @@ import trackperm
 from trackperm.comparison import Question
 from trackperm.comparison.question.log_metrics import lost_metrics, own_metrics
 from trackperm.errors import InputError
-from trackperm.statistic import Statistic
+from trackperm.report.text import cautions
+from trackperm.statistic import Statistic, read_statistic
 from trackperm.tables.table import ExampleTable
 
 RUN = "2026-01-01T00-00-00.000000"
@@ -73,6 +76,49 @@ def test_a_declaration_precedes_the_name_of_an_error() -> None:
 def test_a_declaration_that_the_name_implies_is_not_said() -> None:
     assert mean_of(scores(True), scores(True)).found == ()
     assert mean_of(scores(False, "loss"), scores(False, "loss")).found == ()
+
+
+def two(**scores: list[float]) -> list[pl.DataFrame]:
+    """Two runs: each score is that of the baseline, and is 1 less in the candidate."""
+    baseline = pl.DataFrame({"id": range(12), **{name: values * 3 for name, values in scores.items()}})
+    return [baseline, baseline.with_columns(pl.col(list(scores)) - 1.0)]
+
+
+PRESUMED = re.compile(
+    r"look: greater values of `(.*)` are taken as better; if lower ones are, write a spec: (.*)"
+)
+
+
+@pytest.mark.parametrize("statistic", [None, "mean"])
+@pytest.mark.parametrize("name", ["valence", "müde, quote: x", "true [%]"])
+def test_a_presumed_direction_is_said_with_the_spec_that_reverses_it(
+    name: str, statistic: str | None
+) -> None:
+    runs = two(**{name: [2.0, 3.5, 1.25, 4.0]})
+    found = trackperm.compare(*runs, statistic, metric=name)
+    (said,) = filter(None, map(PRESUMED.fullmatch, cautions(found)))
+    assert said[1] == name
+    assert str(found.verdict) == "worse"
+    spec = "\n".join(re.findall("`([^`]*)`", said[2]))
+    reversed_ = trackperm.compare(*runs, read_statistic(spec, "spec"))
+    assert str(reversed_.verdict) == "better"
+    assert not list(filter(PRESUMED.match, cautions(reversed_)))
+
+
+def test_a_direction_that_is_known_is_not_said() -> None:
+    for metric in ("reward", "judge_score", "macro_f1", "Fehlerrate"):
+        assert cautions(trackperm.compare(*two(**{metric: [2.0, 3.0, 1.0, 4.0]}), metric=metric)) == []
+    assert mean_of(scores(True, "valence"), scores(None, "valence")).found == ()
+    stated = [run.with_columns(higher_is_better=pl.lit(True)) for run in two(valence=[2.0, 3.0, 1.0, 4.0])]
+    assert cautions(trackperm.compare(*stated, metric="valence")) == []
+
+
+def test_a_presumed_direction_is_said_of_many_runs_and_of_metrics_of_logs() -> None:
+    runs = dict(zip(("old", "new"), two(valence=[2.0, 3.5, 1.25, 4.0]), strict=True))
+    board = trackperm.leaderboard(runs, metric="valence")
+    assert len([*filter(PRESUMED.match, board.notes)]) == 1
+    (declared,) = own_metrics([scores(None, "valence"), scores(None, "valence")])
+    assert PRESUMED.match(*declared.found)
 
 
 def test_one_run_declares_it_for_both() -> None:

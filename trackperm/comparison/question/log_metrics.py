@@ -11,6 +11,7 @@ from functools import lru_cache
 import polars as pl
 
 from trackperm.comparison.question.metric_directions import direction_of, is_open, known_direction, metrics_of
+from trackperm.comparison.question.metric_names import names_in_spec
 from trackperm.comparison.question.mixed_metrics import note_on_mixed_metrics
 from trackperm.comparison.question.share_of_value import (
     ShareOfValue,
@@ -21,7 +22,7 @@ from trackperm.comparison.question.share_of_value import (
 from trackperm.comparison.question.whole_log_metrics import notes_on_whole_logs, require_metric_of_examples
 from trackperm.errors import InputError, TrackpermError
 from trackperm.messages import did_you_mean, listed
-from trackperm.statistic import Statistic, builtin_names, load_statistic, read_statistic
+from trackperm.statistic import Statistic, load_statistic, read_statistic
 from trackperm.statistic.document import dump
 from trackperm.tables.column_names import IDS, PASSED
 from trackperm.tables.column_types import FIRST_ROWS, is_binary, is_number
@@ -111,10 +112,8 @@ def mean_of_metric(
     name: str, column: str, why: str, greater_is_better: bool, found: tuple[str, ...]
 ) -> Statistic:
     """Build the mean of a column of scores; `why` and `found` say how it was chosen."""
-    title = re.sub(r"[^A-Za-z0-9_.-]", "_", name)[:59]
-    title = f"mean_{title}" if title in builtin_names() or not title else title
     document = {
-        "name": title,
+        **names_in_spec(re.sub(r"[^A-Za-z0-9_.-]", "_", name), name),
         "description": f"Mean of `{name}`, a metric of the log.",
         "columns": {"score": column},
         "counts": {"total": "score", "n": 1},

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from trackperm.comparison.question.stated_direction import stated_direction
+from trackperm.comparison.question.stated_direction import spec_of_lower, stated_direction
 from trackperm.errors import InputError
-from trackperm.statistic.direction import direction_word, lower_is_better_by_name
+from trackperm.statistic.direction import direction_word, greater_is_better_by_name, lower_is_better_by_name
 from trackperm.tables.column_names import SCORE
 from trackperm.tables.column_types import is_number
 from trackperm.tables.table import ExampleTable
@@ -82,7 +82,8 @@ def direction_of(
 ) -> tuple[bool, tuple[str, ...]]:
     """Return whether greater values of a metric are better, with a note where its name does not show it.
 
-    `is_named` is whether the user has named the metric.
+    Greater values are better where no log and no name says otherwise. `is_named` is whether the user has
+    named the metric.
 
     Raises
     ------
@@ -96,15 +97,29 @@ def direction_of(
     if unclear := next(filter(_is_open_by_name, names), None):
         raise InputError(
             f"the name of the metric `{unclear}` does not show whether greater values are better",
-            hint=f"declare it in a spec: `counts: {{total: score, n: 1}}`, `columns: {{score: {column}}}`,"
-            " `score: total / n` and `greater_is_better: true`; `trackperm statistic new` writes a template.",
+            hint=f"{spec_of_lower(column)}, or `true`; `trackperm statistic new` writes a template.",
         )
     lower = next(filter(lower_is_better_by_name, names), None)
     if lower is None:
-        return True, notes
+        return True, notes or note_on_presumed_direction(column, tables, names)
     if lower_is_better_by_name(name):
         return False, ()
     return False, (f"direction: lower values of `{name}` are better, which has those of `{lower}`",)
+
+
+def note_on_presumed_direction(
+    column: str, tables: Sequence[ExampleTable], names: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """Return a note that greater values of a column are taken as better, unless a log or a name says it.
+
+    `names` are those of its metric, besides those that logs declare.
+    """
+    names = (*names, *_metrics_in(column, tables), column)
+    if any(map(greater_is_better_by_name, names)) or known_direction(column, column, tables)[0] is not None:
+        return ()
+    return (
+        f"look: greater values of `{column}` are taken as better; if lower ones are, {spec_of_lower(column)}",
+    )
 
 
 def why_lower_is_better(column: str, tables: Sequence[ExampleTable]) -> str | None:

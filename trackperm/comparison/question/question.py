@@ -43,7 +43,11 @@ from trackperm.comparison.question.log_metrics import (
     share_of_true,
     statistic_of_metric,
 )
-from trackperm.comparison.question.metric_directions import metrics_of, why_lower_is_better
+from trackperm.comparison.question.metric_directions import (
+    metrics_of,
+    note_on_presumed_direction,
+    why_lower_is_better,
+)
 from trackperm.comparison.question.mixed_metrics import require_one_metric
 from trackperm.comparison.question.own_scores import own_score
 from trackperm.comparison.question.score_units import with_one_unit
@@ -325,6 +329,8 @@ class Question:
                 f"greater values of `{adapted.name}` are better, but {reason}",
                 hint=f"use `--metric {score}`, for which smaller values are better.",
             )
+        if score and have(tables, [score]):
+            found += note_on_presumed_direction(score, tables)
         # The same statistic keeps what was computed of it once.
         return adapted if adapted.found == tuple(found) else replace(adapted, found=tuple(found))
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from trackperm.comparison.question.metric_directions import known_direction
+from trackperm.comparison.question.metric_names import names_in_spec
 from trackperm.errors import InputError, InputTypeError
 from trackperm.messages import did_you_mean, listed
 from trackperm.pairing.checks.differences import folded
@@ -98,9 +99,10 @@ class ShareOfValue(NamedTuple):
                 f" of bad ones; or declare it in a spec: `counts: {{matches: {matches}, n: 1}}`,"
                 f" `columns: {{{columns}}}`, `score: matches / n` and `greater_is_better`.",
             )
+        title = f"{self.column} {words} {shown}"
         worst, best = ({"matches": int(counts), "n": 1} for counts in (not is_better, is_better))
         document = {
-            "name": re.sub(r"[^A-Za-z0-9_.-]+", "_", f"{self.column} {words} {shown}")[:59],
+            **names_in_spec(re.sub(r"[^A-Za-z0-9_.-]+", "_", title), "_".join(title.split())),
             "description": f"Share of examples whose `{self.column}` {words} `{shown}`.",
             "columns": {"value": self.column},
             "counts": {"matches": matches, "n": 1},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -142,11 +143,17 @@ def _reason(column: str, value: str, run: str) -> str:
     return f"`{column}` is `{value}` in every row" + (f" of `{run}`" if run else "")
 
 
-def _spec(score: str) -> str:
+def spec_of_lower(column: str) -> str:
+    """Return the advice to write a spec by which lower means of a column are better, with its lines."""
+    name = column if column.isidentifier() else json.dumps(column, ensure_ascii=False)
     return (
-        f"write a spec: `counts: {{total: score, n: 1}}`, `columns: {{score: {score}}}`, `score: total / n`"
-        " and `greater_is_better: false`, or `true`."
+        f"write a spec: `counts: {{total: score, n: 1}}`, `columns: {{score: {name}}}`, `score: total / n`"
+        " and `greater_is_better: false`"
     )
+
+
+def _spec(score: str) -> str:
+    return f"{spec_of_lower(score)}, or `true`."
 
 
 def _is_lower(metric: str) -> bool | None:

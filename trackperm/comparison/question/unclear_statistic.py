@@ -137,7 +137,8 @@ def _columns_of(tables: Sequence[ExampleTable]) -> str:
     """Say which columns the runs have; of many runs with different ones, which they share."""
     shared = shared_columns(tables)
     if all(len(table.columns) == len(shared) for table in tables):
-        return f"their columns are {listed(shared)}"
+        whose = "its" if len({table.origin for table in tables}) == 1 else "their"
+        return f"{whose} columns are {listed(shared)}"
     if len(tables) == 2:
         return " and ".join(
             f"`{table.origin}` has {listed(table.columns) or 'no columns'}" for table in tables

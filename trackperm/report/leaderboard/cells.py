@@ -67,7 +67,7 @@ def cells(board: Leaderboard, *, stars: bool = False, names: Sequence[str] | Non
     columns = {
         "rank": [f"{row.rank}" for row in board.rows],
         "run": [row.name for row in board.rows] if names is None else list(names),
-        board.statistic.name: [format_number(row.score, extra=extra) for row in board.rows],
+        board.statistic.title: [format_number(row.score, extra=extra) for row in board.rows],
         "difference": [
             "" if row.pair is None else format_difference(row.pair.difference, extra=extra)
             for row in board.rows
@@ -82,7 +82,7 @@ def cells(board: Leaderboard, *, stars: bool = False, names: Sequence[str] | Non
         "possible ranks": [ranks(row) for row in board.rows],
     }
     kept = {name: values for name, values in columns.items() if any(values)}
-    numeric = ("rank", board.statistic.name, "difference", pvalue_name(board))
+    numeric = ("rank", board.statistic.title, "difference", pvalue_name(board))
     return Cells(tuple(kept), list(zip(*kept.values(), strict=True)), tuple(name in numeric for name in kept))
 
 
@@ -206,7 +206,7 @@ def _finding_against_baseline(board: Leaderboard) -> str:
 
 def lead(board: Leaderboard) -> str:
     """Return who is first, and what an undecided difference means, as a sentence without a full stop."""
-    statistic = f"{board.statistic.name}{direction(board.statistic)}"
+    statistic = f"{board.statistic.title}{direction(board.statistic)}"
     if board.baseline is None:
         ties = sum(row.rank == 1 for row in board.rows) - 1
         others = f" and {ties} other{'s' if ties > 1 else ''}" if ties else ""
@@ -237,7 +237,7 @@ def _are(n: int) -> str:
 def summary(board: Leaderboard) -> str:
     """Return what was compared, as a sentence: statistic, runs, examples, comparisons."""
     unit = "example" if board.statistic.cluster is None else "cluster"
-    name = f"{board.statistic.name}{direction(board.statistic)}"
+    name = f"{board.statistic.title}{direction(board.statistic)}"
     against = "all pairs" if board.baseline is None else f"against `{board.rows[board.baseline].name}`"
     return (
         f"{name}: {len(board.rows)} runs on {amount(board.n_examples, unit)}, {against}, "

@@ -154,7 +154,7 @@ def chart_layout(board: Leaderboard) -> ChartLayout:
     return ChartLayout(
         runs=runs,
         n_runs=n,
-        statistic=board.statistic.name,
+        statistic=board.statistic.title,
         zero=x(0.0),
         ticks=[(x(tick), tick_label(tick, ticks)) for tick in ticks],
         against=against,

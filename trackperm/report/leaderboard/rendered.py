@@ -59,10 +59,11 @@ def render_leaderboard(board: Leaderboard) -> RenderedLeaderboard:
     MissingDependencyError
         If the libraries of ``trackperm[plots]`` are not installed.
     """
+    statistic = shorten(board.statistic.title, 64)
     against = "" if board.baseline is None else f" vs {shorten(board.rows[board.baseline].name, 40)}"
     return RenderedLeaderboard(
         board,
-        name=f"{board.statistic.name}: leaderboard of {len(board.rows)} runs{against}",
+        name=f"{statistic}: leaderboard of {len(board.rows)} runs{against}",
         summary=cells.summary(board),
         tables={"board": _board(board), "pairs": _smallest_pairs(board)},
         files={path: render(board, format_) for path, format_ in FILES.items()},

@@ -65,7 +65,7 @@ def leaderboard_view(board: Leaderboard, logged: Published | None = None) -> dic
     table = leaderboard_cells.cells(board)
     return {
         "kind": "leaderboard",
-        "statistic": board.statistic.name,
+        "statistic": board.statistic.title,
         "finding": leaderboard_cells.finding(board),
         "lead": leaderboard_cells.lead(board),
         "summary": leaderboard_cells.summary(board),
@@ -144,7 +144,7 @@ _NUMBERS: Mapping[str, Callable[[Row], float | None]] = {
 
 
 def _order(board: Leaderboard, column: str, row: Row) -> float | None:
-    if column == board.statistic.name:
+    if column == board.statistic.title:
         value: float | None = row.score
     else:
         renamed = {

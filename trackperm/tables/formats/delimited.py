@@ -16,13 +16,16 @@ import polars as pl
 
 from trackperm.errors import SourceError
 from trackperm.tables.expansion import require_columns
+from trackperm.tables.first_line import is_sentence
 from trackperm.tables.formats.header_detection import FirstRow, first_row, separator_of
+from trackperm.tables.polars_code import of_lines
 from trackperm.tables.scan import Scan
 from trackperm.tables.source import Source, SourceFile, decoded
 from trackperm.tables.table import ExampleTable
 from trackperm.tables.text_parts import LARGE, scan_parts
 
 _BRACKETED = re.compile(r"[\[{][A-Za-z][^\[\]{}\":]*[\]}][^\t,;]*[\t,;]")  # a name in brackets, not JSON
+_SHOWN = 60  # characters of a first line in errors
 _LINE = re.compile(rb"[\r\n ]*([^\r\n]*)")  # the first line that is not blank
 
 
@@ -147,6 +150,8 @@ def exact(text: str, origin: str, separator: str, names: Sequence[str] = ()) -> 
             if not header:
                 header = row
             elif len(row) != len(header):
+                if not names:
+                    _require_no_prose(text, origin, rows.line_num, len(header))
                 above = f"after a first row of {len(header)}" if names else f"under a header of {len(header)}"
                 raise SourceError(
                     f"`{origin}`, line {rows.line_num}: {len(row)} fields {above}",
@@ -156,6 +161,8 @@ def exact(text: str, origin: str, separator: str, names: Sequence[str] = ()) -> 
             else:
                 records.append(row)
     except csv.Error as error:
+        if not names:
+            _require_no_prose(text, origin, rows.line_num, len(header))
         raise SourceError(f"`{origin}`, line {rows.line_num}: {error}") from error
     finally:
         csv.field_size_limit(limit)
@@ -171,6 +178,18 @@ def exact(text: str, origin: str, separator: str, names: Sequence[str] = ()) -> 
     return pl.DataFrame(
         {name: pl.Series(column, dtype=pl.String) for name, column in zip(header, columns, strict=True)}
     )
+
+
+def _require_no_prose(text: str, origin: str, line: int, width: int) -> None:
+    """Refuse text of sentences, whose punctuation is no separator; `line` is not a row of `width` fields."""
+    first = text.lstrip("\r\n").partition("\n")[0].strip()
+    if is_sentence(first, width):
+        raise SourceError(
+            f"`{origin}` is text without columns: its first line is {first[:_SHOWN]!r}, and line {line} is no"
+            " row below it",
+            hint=f"`{of_lines(origin, 'prediction')}` of polars makes a table of its lines; write `label` in"
+            " place of `prediction` for references, and name their table by `--labels`.",
+        )
 
 
 DELIMITED = Source("delimited", "CSV or TSV", _recognises, read_delimited)
