@@ -26,6 +26,7 @@ from typing import get_args
 
 from trackperm.choices import Repeats, RepeatsInSpec, Unit
 from trackperm.comparison.argument_types import require_names, require_types
+from trackperm.comparison.question.amounts import notes_on_amounts
 from trackperm.comparison.question.confidences import notes_on_confidence
 from trackperm.comparison.question.default_statistics import (
     binary_labels,
@@ -271,7 +272,8 @@ class Question:
             if refusal is None and not self.allow_unseen:
                 own = own_score(tables, predictions, labels, [*scores, *shares])
             if refusal is None and own is None:
-                return [_chosen("accuracy", "by default")]
+                notes = notes_on_amounts(tables, predictions, labels)
+                return [replace(_chosen("accuracy", "by default"), found=notes)]
             if own is not None:
                 scores = [name for name in scores if name == own.name]
                 shares = {name: share for name, share in shares.items() if name == own.name}
