@@ -1,4 +1,4 @@
-"""Whole numbers that are amounts, such as forecasts of sales, are compared by accuracy only with a caution."""
+"""Whole numbers that are amounts, such as forecasts, are compared by accuracy only with a caution."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ FEWEST_VALUES = 20
 CLOSE = 0.7
 """Least rank correlation of labels and unequal predictions of amounts.
 
-Wrong classes are mostly unrelated to the right one. Where numbers of classes follow a taxonomy, as in ImageNet,
+Wrong classes are mostly unrelated to the right one. Where numbers of classes follow a taxonomy (ImageNet),
 they may be this close, too; half of all predictions are then usually right.
 """
 
