@@ -40,3 +40,9 @@ def test_a_column_beside_decimal_labels_may_be_predictions() -> None:
         "name the predictions of `y` by `--prediction AutoARIMA`, with a statistic of numbers such as"
         " `--statistic mae`, or "
     )
+
+
+@pytest.mark.parametrize("said", [[2.25, 7.75] * 6, [3, 8] * 6])
+def test_predicted_numbers_have_errors(said: list[float]) -> None:
+    run = pl.DataFrame({"id": range(12), "yhat": said, "y": [2.5, 7.5] * 6})
+    assert hint(run, run).startswith("compare the errors of predicted numbers by `--statistic mae`")

@@ -52,7 +52,7 @@ from trackperm.comparison.question.metric_directions import (
 from trackperm.comparison.question.mixed_metrics import require_one_metric
 from trackperm.comparison.question.own_scores import own_score
 from trackperm.comparison.question.score_units import with_one_unit
-from trackperm.comparison.question.unclear_statistic import ROLES, unclear_statistic
+from trackperm.comparison.question.unclear_statistic import ROLES, are_predicted_numbers, unclear_statistic
 from trackperm.comparison.question.whole_log_metrics import require_metrics_of_examples
 from trackperm.errors import InputError, InputTypeError
 from trackperm.exact.options import require_choice
@@ -277,7 +277,7 @@ class Question:
             if own is not None:
                 scores = [name for name in scores if name == own.name]
                 shares = {name: share for name, share in shares.items() if name == own.name}
-            if not scores and not shares:
+            if not scores and not shares and not are_predicted_numbers(tables, predictions, labels):
                 columns = {"prediction": predictions, "label": labels}
                 require_label_values(tables, load_statistic("accuracy", columns=columns))
         counted = [name for name, columns in _COUNTED.items() if have(tables, columns)]

@@ -67,13 +67,18 @@ def _ways(tables: Sequence[ExampleTable], scores: Sequence[str], roles: Mapping[
         name for name in numbers if name not in others and not names_id(name) and not ATTEMPT.fullmatch(name)
     ]
     numbers = differing_columns(tables, numbers)
+    inspected = f"`trackperm inspect {tables[0].origin}` describes the columns."
+    if not scores and are_predicted_numbers(tables, roles["prediction"], roles["label"]):
+        return (
+            "compare the errors of predicted numbers by `--statistic mae`, or name a column of scores by"
+            f" `--metric COLUMN`; {inspected}"
+        )
     label = roles["label"] if roles["prediction"] is None and not scores else None
     if label is not None and numbers and are_decimals(label, tables):
         option = f"`--prediction {shlex.quote(numbers[0]) if len(numbers) == 1 else 'COLUMN'}`"
         return (
             f"name the predictions of `{label}` by {option}, with a statistic of numbers such as `--statistic"
-            f" mae`, or a column of scores by `--metric COLUMN`; `trackperm inspect {tables[0].origin}`"
-            " describes the columns."
+            f" mae`, or a column of scores by `--metric COLUMN`; {inspected}"
         )
     metric = f" ({listed(numbers)})" if numbers else ""
     names = [
@@ -88,9 +93,15 @@ def _ways(tables: Sequence[ExampleTable], scores: Sequence[str], roles: Mapping[
         named += f"{'or ' * ('label=' in named)}give the labels of both runs by `--labels FILE`, "
     return named + (
         f"name a column of scores by `--metric COLUMN`{metric}{value}, or a statistic of"
-        f" `trackperm statistic list` by `--statistic NAME`; `trackperm inspect {tables[0].origin}`"
-        " describes the columns."
+        f" `trackperm statistic list` by `--statistic NAME`; {inspected}"
     )
+
+
+def are_predicted_numbers(tables: Sequence[ExampleTable], prediction: str | None, label: str | None) -> bool:
+    """Whether both columns hold numbers, the labels with decimals, as in regression."""
+    if prediction is None or label is None:
+        return False
+    return are_decimals(label, tables) and is_number(prediction, tables)
 
 
 def _of_role(tables: Sequence[ExampleTable], role: str) -> list[str]:
