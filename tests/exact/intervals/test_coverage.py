@@ -140,12 +140,12 @@ def test_score_intervals_of_different_counts_take_light_tails() -> None:
 
 
 def test_influences_count_as_much_as_swaps() -> None:
-    """An example on which both runs fail alike has most of the variance, though swapping it changes nothing."""
+    """An example on which both runs fail alike has most of the variance; swapping it changes nothing."""
     errors = np.random.default_rng(0).uniform(0.5, 1.0, (2, 200)) * [[1.0], [1.3]]
     assert why_not_scored(*squares_table(errors)) is None
     errors[:, 0] = 6.0
     table = squares_table(errors)
-    assert effective_number(*swap_effects(*table)) > 100.0
+    assert effective_number(*swap_effects(*table)) > 60.0
     assert "weigh as much as" in (why_not_scored(*table) or "")
 
 
