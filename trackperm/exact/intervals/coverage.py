@@ -37,12 +37,12 @@ With these numbers the one-sided error of a 5 % bound is at most 7 % over a grid
 (``tests/exact/intervals/test_coverage.py``): 5 to 30 % positives, F1 from .5 to .99, 20 to 1,000 examples, of
 systems with shared errors or not; means of skewed, heavy-tailed and rarely different scores. For precision,
 recall, MCC, kappa, Jaccard and balanced accuracy it is 4 to 7 % over laws with at least 20 positives. By rule
-5 it is at most 6 % for RMSE and correlations, with errors from normal ones to failures and Student's t of 3
-degrees of freedom, and 7 % for F1 of 50 documents, on 5 % of which a run fails, so that 8 % of the data sets
-have no failure (``tests/exact/intervals/coverages_of_numbers.py``). The rules do not catch unseen outcomes
-that are rare and large, such as a failure that costs a whole score: with 15 positives, the error for balanced
-accuracy is 11 %, and if 1 % of 100 predictions fail, equivalence is shown at a margin as large as the true
-difference in 17 % (RMSE) to 37 % (MAE) of the data sets.
+5 it is at most 6 % for RMSE and correlations of 50 or 200 examples, with errors from normal ones to failures
+and Student's t of 3 degrees of freedom, and 7 % for F1 of 50 documents, on 5 % of which a run fails, so that
+8 % of the data sets have no failure (``tests/exact/intervals/coverages_of_numbers.py``). The rules do not
+catch unseen outcomes that are rare and large, such as a failure that costs a whole score: with 15 positives,
+the error for balanced accuracy is 11 %, and if 1 % of 100 predictions fail, equivalence is shown at a margin
+as large as the true difference in 17 % (RMSE) to 37 % (MAE) of the data sets.
 
 References
 ----------
