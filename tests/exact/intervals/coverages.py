@@ -26,7 +26,6 @@ from scipy.special import ndtri
 
 from trackperm.exact.engines.lattice.statistic import Statistic
 from trackperm.exact.intervals import why_not_scored
-from trackperm.exact.intervals.coverage import FEWEST_SCORED
 from trackperm.exact.intervals.score import MOST_COMBINED, ConstrainedLaws, possible_outcomes
 
 NAMES = ("f1", "precision", "recall", "mcc", "cohen_kappa", "macro_f1")
@@ -108,6 +107,7 @@ class Laws:
             np.array(swapped, dtype=np.float64),
             multiplicities,
             possible.reshape(-1, n * n),
+            ~many,
         )
 
     def _looked_up(self, drawn: Integers) -> list[Integers]:
@@ -131,7 +131,7 @@ def score_tests(laws: Laws, drawn: Integers, differences: list[float]) -> tuple[
     """Return the statistic of each data set and difference, and which data sets have an interval."""
     with np.errstate(all="ignore"):
         many = laws.of(drawn)
-        shown = many.effective_numbers() >= FEWEST_SCORED
+        shown = many.are_shown()
         found = np.stack([many.statistics(np.full(len(drawn), each)) for each in differences], axis=1)
     # Where labels are as many, different outcomes have the same counts; where fits did not converge, another
     # search may.
@@ -152,15 +152,20 @@ def score_tests(laws: Laws, drawn: Integers, differences: list[float]) -> tuple[
 def simulated(laws: Laws, population: Population, n_sets: int, seed: int) -> Outcome:
     truth = laws.simulation.truth(population)
     rng = np.random.default_rng([seed, population.n])
-    both, one = (float(-ndtri(level)) for level in (0.025, 0.05))
     rates = np.zeros(4)
     for start in range(0, n_sets, AT_ONCE):
         drawn = rng.multinomial(population.n, population.law, min(AT_ONCE, n_sets - start))
         found, shown = score_tests(laws, drawn, [truth, -truth] if truth else [truth])
-        z, mirrored = found[:, 0], np.sign(truth) * found[:, -1]
-        declared = (np.sign(truth) * z < -one) & (mirrored > one)
-        rates += [(shown & event).sum() for event in (np.abs(z) > both, z > one, z < -one, declared)]
+        rates += errors(found, shown, truth)
     return Outcome(*(rates / n_sets).tolist())
+
+
+def errors(found: Floats, shown: Booleans, truth: float) -> Floats:
+    """Return how many data sets have each error of an `Outcome`, by tests of the truth and its negative."""
+    both, one = (float(-ndtri(level)) for level in (0.025, 0.05))
+    z, mirrored = found[:, 0], np.sign(truth) * found[:, -1]
+    declared = (np.sign(truth) * z < -one) & (mirrored > one)
+    return np.array([(shown & event).sum() for event in (np.abs(z) > both, z > one, z < -one, declared)])
 
 
 def row(name: str, screened: int, confirmed: int, n_confirmed: int, every: int) -> str:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from trackperm.exact.engines.lattice.statistic import Statistic, values_at
 from trackperm.exact.functions.operations import OperationTree
 from trackperm.exact.functions.slopes import values_and_slopes
+from trackperm.exact.intervals.coverage import FEWEST_SCORED, SPREAD_OUT
 from trackperm.exact.intervals.score import CONVERGED, DAMPED_AFTER, MOST_STEPS, PSEUDO_COUNT
 
 Floats = npt.NDArray[np.float64]
@@ -37,6 +38,8 @@ class ManyLaws:
         Number of examples of each outcome.
     possible : ndarray of bool, shape (B, K)
         Whether an outcome is possible in a data set; the others have no mass.
+    combined : ndarray of bool, shape (B,)
+        Whether all pairs of counts of single runs are possible in a data set.
     """
 
     h: Statistic
@@ -44,6 +47,7 @@ class ManyLaws:
     swapped: Floats
     counts: Integers
     possible: Booleans
+    combined: Booleans
 
     def __post_init__(self) -> None:
         self.n = float(self.counts[0].sum())
@@ -52,18 +56,18 @@ class ManyLaws:
         self.masses = masses / masses.sum(axis=1)[:, None]
         self.totals = _means(self.counts.astype(float), self.outcomes)
         self.differences = values_at(self.h, self.totals)
-        every = np.arange(len(self.counts))
-        self.spreads = self._deviations(self.masses, self._at(self.masses, every)[1])
+        self.influences = self._at(self.masses, np.arange(len(self.counts)))[1]
+        self.spreads = self._deviations(self.masses, self.influences)
 
-    def effective_numbers(self) -> Floats:
-        """Return the effective numbers of examples that differ, as ``why_not_scored`` has them."""
+    def are_shown(self) -> Booleans:
+        """Whether data sets have an interval at 95 %, as ``why_not_scored`` decides."""
         changed = values_at(self.h, self.totals[:, None, :] + (self.swapped - self.outcomes))
-        squares = (changed - self.differences[:, None]) ** 2
-        squares = np.where((self.swapped != self.outcomes).any(axis=2) & (self.counts > 0), squares, 0.0)
-        fourth = (self.counts * squares**2).sum(axis=1)
-        return np.where(
-            fourth > 0.0, (self.counts * squares).sum(axis=1) ** 2 / np.maximum(fourth, 1e-300), 0.0
-        )
+        moved = self.counts * (self.swapped != self.outcomes).any(axis=2)
+        effective = _effective(changed - self.differences[:, None], moved)
+        influential = np.minimum(effective, _effective(self.influences, self.counts))
+        spread_out = influential**2 >= SPREAD_OUT * moved.sum(axis=1)
+        enough = np.where(self.combined, effective, influential) >= FEWEST_SCORED
+        return np.asarray(enough & (self.combined | spread_out))
 
     def statistics(self, differences: Floats) -> Floats:
         """Return observed minus given difference, in standard deviations of the fitted law.
@@ -136,3 +140,12 @@ def _means(laws: Floats, outcomes: Floats) -> Floats:
     if len(outcomes) == 1:
         return np.asarray(laws @ outcomes[0])
     return np.asarray(np.einsum("bk,bkm->bm", laws, outcomes))
+
+
+def _effective(effects: Floats, counts: Integers) -> Floats:
+    """Return the effective numbers of examples of each data set."""
+    squares = np.where(counts > 0, effects, 0.0) ** 2
+    fourth = (counts * squares**2).sum(axis=1)
+    return np.asarray(
+        np.where(fourth > 0.0, (counts * squares).sum(axis=1) ** 2 / np.maximum(fourth, 1e-300), 0.0)
+    )

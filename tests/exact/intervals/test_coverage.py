@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from exact.intervals.coverages_of_numbers import rmse, simulated
 from exact.intervals.populations import Simulation, populations
 from scipy.stats import binom, poisson
 from support.budget import Measured, cases
@@ -22,6 +23,7 @@ from trackperm.exact.intervals import (
     AdditiveScores,
     bootstrap_interval,
     why_not_resampled,
+    why_not_scored,
     why_not_shifted,
 )
 from trackperm.exact.intervals.bootstrap import bca_levels
@@ -107,6 +109,44 @@ def test_shifts_take_fewer_examples_and_no_skewness() -> None:
     assert 0.02 < skewness(some) < 0.1
     assert why_not_shifted(some) is None
     assert "skewed" in (why_not_shifted(some, alpha=1e-4) or "")
+
+
+@pytest.mark.parametrize("alpha", [0.2, 0.5, 0.9])
+def test_levels_above_a_half_have_the_limit_of_95_percent(alpha: float) -> None:
+    """Regression: the normal quantile of a one-sided level of 0.5 is 0, by which the limit was divided."""
+    skewed, even = means(*[1] * 80, *[5] * 20), means(*[1, -1] * 6)
+    assert "the limit is 0.1" in (why_not_shifted(skewed, alpha=alpha, alternative="greater") or "")
+    assert why_not_shifted(even, alpha=alpha, alternative="greater") is None
+
+
+def squares_table(errors: np.ndarray) -> tuple[np.ndarray, np.ndarray, Any, np.ndarray]:
+    """Return the squared errors of two runs, in hundredths, and the difference of their RMSE."""
+    observed = np.rint(100.0 * errors).astype(np.int64).T ** 2
+    return observed, observed[:, ::-1], rmse(len(observed)), np.ones(len(observed), dtype=np.int64)
+
+
+def test_score_intervals_of_different_counts_take_light_tails() -> None:
+    """Regression: with 5 % failures of size 5, the 5 % bound for RMSE missed in 20 % of the data sets."""
+    rng = np.random.default_rng(4)
+    errors = 0.8 * rng.standard_normal((2, 200))
+    assert why_not_scored(*squares_table(errors)) is None
+    errors[0, :10] *= 5.0
+    heavy = why_not_scored(*squares_table(errors))
+    assert heavy is not None
+    assert heavy.startswith("the 200 examples that differ between the runs weigh as much as ")
+    assert heavy.endswith(" equal ones; a score interval of many different counts needs 20")
+    # The number grows with the square of the quantile: 20 (2.576 / 1.960)^2.
+    assert (why_not_scored(*squares_table(errors), alpha=0.01) or "").endswith("needs 35")
+
+
+def test_influences_count_as_much_as_swaps() -> None:
+    """An example on which both runs fail alike has most of the variance; swapping it changes nothing."""
+    errors = np.random.default_rng(0).uniform(0.5, 1.0, (2, 200)) * [[1.0], [1.3]]
+    assert why_not_scored(*squares_table(errors)) is None
+    errors[:, 0] = 6.0
+    table = squares_table(errors)
+    assert effective_number(*swap_effects(*table)) > 60.0
+    assert "weigh as much as" in (why_not_scored(*table) or "")
 
 
 def test_skewness_is_that_of_the_differences() -> None:
@@ -198,6 +238,36 @@ def test_coverage_of_shown_intervals_of_ratios(name: str, measured: Measured) ->
     assert n_shown > 3 * n_sets
     assert max(raw) > 0.2, "without the rule some bounds miss far more often"
     assert ruled.max() <= binom.ppf(1.0 - 1e-3, n_shown, 0.06)
+
+
+@pytest.mark.slow
+@pytest.mark.generated
+@pytest.mark.parametrize(
+    ("name", "law", "n"),
+    [
+        ("RMSE", "5 % failures of size 5", 50),
+        ("RMSE", "sizes of errors lognormal", 200),
+        ("RMSE", "normal errors, .7 and .8", 200),
+        ("Pearson", "values t of 3 degrees of freedom", 200),
+        ("Pearson", "5 % failures of size 5", 50),
+        ("pooled F1", "different sizes, 5 % failures", 50),
+    ],
+)
+def test_coverage_of_shown_score_intervals_of_numbers(
+    name: str, law: str, n: int, measured: Measured
+) -> None:
+    n_sets = cases(300)
+    ruled, unruled, shown = simulated(name, law, n, n_sets, 3)
+    measured(
+        f"{name}, {law}, N = {n}: shown {shown:.2f}, a 5 % bound misses {ruled.one_sided:.3f}, 95 % misses"
+        f" {ruled.missed:.3f}, without the rule {unruled.one_sided:.3f}"
+    )
+    assert ruled.one_sided <= binom.ppf(1.0 - 1e-3, n_sets, 0.065) / n_sets
+    assert ruled.missed <= binom.ppf(1.0 - 1e-3, n_sets, 0.06) / n_sets
+    if law.startswith("normal"):
+        assert shown > 0.5
+    elif n == 50:
+        assert unruled.one_sided > 0.08, "without the rule bounds miss more often"
 
 
 def mean_laws(rng: np.random.Generator) -> Iterator[tuple[str, float, Any]]:

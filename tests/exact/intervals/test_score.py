@@ -112,6 +112,17 @@ def test_one_sided_intervals_have_the_ends_of_twice_the_level() -> None:
     assert (both.method, both.relation, both.approximate) == ("score", "may disagree", True)
 
 
+def test_the_bound_of_even_odds_is_the_observed_difference() -> None:
+    """Regression: the search for a bound with the normal quantile 0 never ended."""
+    table = f1_rows({(TP, TP): 20, (TP, INCORRECT): 9, (INCORRECT, TP): 3, (TN, TN): 60, (TN, INCORRECT): 6})
+    above, below = (interval_of(*table, alpha=0.5, alternative=side) for side in ("greater", "less"))
+    assert (
+        above.low
+        == below.high
+        == pytest.approx(float(F1.values((table[2] @ table[0])[None].astype(float))[0]))
+    )
+
+
 def test_callables_have_the_interval_of_their_formula() -> None:
     table = f1_rows({(TP, TP): 20, (TP, INCORRECT): 9, (INCORRECT, TP): 3, (TN, TN): 60, (TN, INCORRECT): 6})
 

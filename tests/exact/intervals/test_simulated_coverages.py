@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from exact.intervals.coverages import NAMES, Laws, score_tests
+from exact.intervals.coverages_of_numbers import LAWS
+from exact.intervals.coverages_of_numbers import score_tests as score_tests_of_numbers
 from exact.intervals.populations import Simulation, n_classes_of, populations
 from scipy.special import ndtri
 
@@ -34,3 +36,23 @@ def test_a_difference_is_in_the_interval_exactly_if_it_is_not_rejected(name: str
                     np.testing.assert_array_equal(inside, ~(np.abs(z) > bound))
                     compared += 1
     assert compared >= 5
+
+
+@pytest.mark.parametrize("name", ["RMSE", "pooled F1"])
+def test_intervals_of_numbers_are_those_of_the_simulation(name: str) -> None:
+    statistic, laws = LAWS[name]
+    rng, n, n_shown = np.random.default_rng(0), 50, 0
+    for draw in list(laws.values())[::3]:
+        rows = np.rint(1000.0 * draw(rng, (2, n)))
+        h, differences = statistic(n), [0.0, 0.05 if name == "pooled F1" else 5.0]
+        found, shown, _ = score_tests_of_numbers(h, rows, differences)
+        for z, has_interval, each in zip(found, shown, rows.astype(np.int64), strict=True):
+            half = each.shape[1] // 2
+            table = each, np.roll(each, half, axis=1), h, np.ones(n, dtype=np.int64)
+            assert has_interval == (why_not_scored(*table) is None)
+            interval = score_interval(*table)
+            if has_interval and isinstance(interval, Interval):
+                n_shown += 1
+                inside = [difference in interval for difference in differences]
+                np.testing.assert_array_equal(inside, ~(np.abs(z) > -ndtri(0.025)))
+    assert n_shown >= 1

@@ -141,6 +141,8 @@ class ConstrainedLaws:
     ----------
     masses : ndarray of float64, shape (K,)
         Shares of the outcomes in the data, with those that were not observed.
+    influences : ndarray of float64, shape (K,)
+        Influences of the outcomes on the statistic under the masses.
     difference, spread : float
         Observed difference, and its standard deviation under the masses.
     rounding : float
@@ -155,7 +157,8 @@ class ConstrainedLaws:
         masses = counts + min(PSEUDO_COUNT, 1.0 / len(outcomes))
         self.masses = masses / masses.sum()
         self.difference = float(values_at(h, (counts @ self._outcomes)[None])[0])
-        self.spread = self._deviation(self.masses, self._at(self.masses)[1])
+        self.influences = self._at(self.masses)[1]
+        self.spread = self._deviation(self.masses, self.influences)
         totals = self._n * (self.masses @ self._outcomes)
         terms = np.abs(self._value_and_slopes(totals)[1] * totals)
         size = float(terms.sum())
@@ -172,6 +175,8 @@ class ConstrainedLaws:
 
         None if nothing is known to be excluded there.
         """
+        if z == 0.0:
+            return self.difference
         side = math.copysign(1.0, z)
         law = self.masses
 
@@ -289,13 +294,9 @@ def possible_outcomes(
     observed: IntArray, swapped: IntArray, multiplicities: IntArray
 ) -> tuple[IntArray, IntArray]:
     """Return the outcomes that are possible, as rows of `observed`, and the number of examples of each."""
-    possible, m = [observed, swapped], observed.shape[1] // 2
-    if np.array_equal(swapped, np.roll(observed, m, axis=1)):  # counts of either run, side by side
-        single = np.unique(np.vstack([observed[:, :m], observed[:, m:]]), axis=0)
-        if len(single) <= MOST_COMBINED:
-            possible = [
-                np.hstack([np.repeat(single, len(single), axis=0), np.tile(single, (len(single), 1))])
-            ]
+    possible, single = [observed, swapped], combined_counts(observed, swapped)
+    if single is not None:
+        possible = [np.hstack([np.repeat(single, len(single), axis=0), np.tile(single, (len(single), 1))])]
     # Possible rows count once each, and an example of an observed row more than all of them together.
     more = sum(map(len, possible)) + 1
     once = np.ones(more - 1, dtype=np.int64)
@@ -303,3 +304,12 @@ def possible_outcomes(
         np.vstack([observed, *possible]), np.concatenate([multiplicities * more, once])
     )
     return outcomes, numbers // more
+
+
+def combined_counts(observed: IntArray, swapped: IntArray) -> IntArray | None:
+    """Return the counts of single runs of which all pairs are outcomes; None if they are too many."""
+    m = observed.shape[1] // 2
+    if not np.array_equal(swapped, np.roll(observed, m, axis=1)):  # counts of either run, side by side
+        return None
+    single = np.unique(np.vstack([observed[:, :m], observed[:, m:]]), axis=0)
+    return single if len(single) <= MOST_COMBINED else None

@@ -48,7 +48,7 @@ from trackperm.errors import CapacityError, InputError
 from trackperm.exact.distributions.characteristic import FloatArray
 from trackperm.exact.engines.lattice.statistic import Statistic
 from trackperm.exact.intervals.additive import AdditiveScores
-from trackperm.exact.intervals.coverage import FEWEST_SCORED, effective_number, swap_effects
+from trackperm.exact.intervals.coverage import ScoredNumber
 from trackperm.exact.intervals.of_pairs import fewest_effective, laws_of_influences
 from trackperm.exact.intervals.score import ConstrainedLaws, possible_outcomes
 from trackperm.exact.pairwise import Influences
@@ -292,16 +292,13 @@ class ScoreLaw:
         Laws over the outcomes of the data.
     n_examples : int
         Number of examples, or clusters.
-    discordance : float
-        Share of them that distinguish the runs.
-    evenness : float
-        Effective number of these relative to their number; see :mod:`trackperm.exact.intervals.coverage`.
+    scored : ScoredNumber
+        How many of them distinguish the runs, and their effective number.
     """
 
     laws: ConstrainedLaws
     n_examples: int
-    discordance: float
-    evenness: float
+    scored: ScoredNumber
 
     @classmethod
     def of(
@@ -312,11 +309,10 @@ class ScoreLaw:
             ConstrainedLaws(*possible_outcomes(observed, swapped, multiplicities), h),
             int(multiplicities.sum()),
         )
-        effects, counts = swap_effects(observed, swapped, h, multiplicities)
-        effective, moved = effective_number(effects, counts), int(counts.sum())
-        if not 0.0 < laws.spread < math.inf or effective == 0.0:
+        scored = ScoredNumber.of(observed, swapped, h, multiplicities)
+        if not 0.0 < laws.spread < math.inf or scored.effective == 0.0:
             return None
-        return cls(laws, n, moved / n, effective / moved)
+        return cls(laws, n, scored)
 
     def power(self, margin: float, difference: float, alpha: float, n_examples: int) -> float:
         """Return the probability of equivalence within the margin, if that is the true difference.
@@ -324,7 +320,8 @@ class ScoreLaw:
         It is 0 if no law over the outcomes has such a difference.
         """
         inside = _power_by_laws(self.laws, (-margin, margin), difference, alpha, self.n_examples / n_examples)
-        return inside * _at_least(FEWEST_SCORED / self.evenness, n_examples, self.discordance)
+        fewest, share = self.scored.fewest(float(-ndtri(alpha))), self.scored.n_moved / self.n_examples
+        return inside * _at_least(fewest, n_examples, share)
 
 
 @dataclass(frozen=True)
