@@ -105,7 +105,7 @@ def explanation(comparison: Comparison) -> list[str]:
         )
     sentences += _size(comparison)
     if comparison.n_discordant > 0:
-        reach = "" if text.is_within_reach(comparison) else f", so no p can be below {comparison.alpha:g}"
+        reach = "" if text.is_within_reach(comparison) else f", so it cannot be below {comparison.alpha:g}"
         sentences.append(_sentence(text.smallest_p_sentence(comparison) + reach))
     return [*sentences, f"The test is about {text.SCOPE}."]
 

@@ -124,8 +124,12 @@ def equivalence(comparison: Comparison) -> str:
     """Return the p-value of the equivalence within the margin, which no correction changes; empty if none."""
     if comparison.equivalence is None:
         return ""
-    alone = comparison.corrected is not None or comparison.n_uncorrected is not None
-    return f"{comparison.equivalence}{', uncorrected' * alone}"
+    return f"{comparison.equivalence}{', uncorrected' * is_one_of_several(comparison)}"
+
+
+def is_one_of_several(comparison: Comparison) -> bool:
+    """Whether the comparison is one of several tests, corrected for or not."""
+    return comparison.corrected is not None or comparison.n_uncorrected is not None
 
 
 def equivalence_power(comparison: Comparison, power: EquivalencePower) -> str:
@@ -243,9 +247,16 @@ def ends(interval: Interval) -> str:
 
 
 def intervals(comparison: Comparison) -> list[tuple[str, str]]:
-    """Return names and ends of the interval and of the one that decides equivalence, where there are any."""
-    found = (comparison.interval, deciding_interval(comparison))
-    return [(confidence(each), ends(each)) for each in found if each is not None]
+    """Return names and ends of the interval and of the one that decides equivalence, where there are any.
+
+    Neither is corrected for other tests, and their names say so where there are any.
+    """
+    found = []
+    for each in (comparison.interval, deciding_interval(comparison)):
+        if each is not None:
+            kind = f"uncorrected{',' * each.approximate} " if is_one_of_several(comparison) else ""
+            found.append((f"{kind}{confidence(each)}", ends(each)))
+    return found
 
 
 def deciding_interval(comparison: Comparison) -> Interval | None:
@@ -338,7 +349,7 @@ def notes(comparison: Comparison) -> list[str]:
     if test.method == "monte-carlo":
         found.append(f"Monte Carlo: {test.why}")
         if least_drawn(comparison) >= comparison.alpha:
-            found.append(f"no verdict possible: {test.n_samples:,} swaps are too few; increase `--samples`")
+            found.append(f"no difference can be shown: {test.n_samples:,} swaps are too few; increase `--samples`")
     if test.method == "tilted":
         found.append(f"tilted sampling: {test.why}")
     if test.method == "bracket" and test.rank > 1:
@@ -348,7 +359,7 @@ def notes(comparison: Comparison) -> list[str]:
     if comparison.n_discordant > 0 and (comparison.n_better, comparison.n_worse) == (0, 0):
         found.append(UNCHANGEABLE)
     elif comparison.n_discordant > 0 and not is_within_reach(comparison):
-        found.append(f"no verdict possible: {smallest_p_sentence(comparison)}")
+        found.append(f"no difference can be shown: {smallest_p_sentence(comparison)}")
     if (
         comparison.verdict == "undecided"
         and not is_range(comparison)
@@ -440,7 +451,7 @@ def smallest_p_sentence(comparison: Comparison) -> str:
         exponent = -math.log10(drawn + 1)  # the observed outcome counts as one of the swaps
         found += f" and {drawn:,} random swaps"
     least = rounded(10.0**exponent, rounding=ROUND_FLOOR) if exponent > -300 else f"1e{math.floor(exponent)}"
-    return f"{found} no {pvalue_name(test)} is below {least}"
+    return f"{found}, {pvalue_name(test)} is at least {least}"
 
 
 def opinions(comparison: Comparison) -> list[str]:

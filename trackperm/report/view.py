@@ -228,8 +228,8 @@ def _intervals(comparison: Comparison) -> list[tuple[str, str, str]]:
     usual, deciding = comparison.interval, text.deciding_interval(comparison)
     found = []
     if usual is not None:
-        is_alone = comparison.n_uncorrected is None and comparison.corrected is None
-        with_ = "the test" if is_alone else "the uncorrected p-value, not with the correction"
+        of_several = text.is_one_of_several(comparison)
+        with_ = "the uncorrected p-value, not with the correction" if of_several else "the test"
         found.append((usual, f"{usual.relation} with {with_}"))
     if deciding is not None:
         found.append((deciding, "decides equivalence; the thick line above"))

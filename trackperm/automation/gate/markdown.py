@@ -112,16 +112,14 @@ def _table(rows: Sequence[Row]) -> str:
     ]
     for finding, comparison, url in rows:
         values = dict(text.scores(comparison))
-        interval = comparison.interval
+        intervals = [f"{ends} ({name})" for name, ends in text.intervals(comparison)]
         cells = [
             _SIGNS[finding.outcome],
             f"{_linked(_code(comparison.title), url)}{text.direction(comparison.statistic)}",
             values.get("baseline", ""),
             values.get("candidate", ""),
             values.get("difference", values.get("observed", "")),
-            f"none: {_prose(comparison.interval_unavailable or '')}"
-            if interval is None
-            else f"{text.ends(interval)} ({text.confidence(interval)})",
+            "<br>".join(intervals) or f"none: {_prose(comparison.interval_unavailable or '')}",
             _pvalue(comparison),
             f"{comparison.marker} {comparison.verdict}",
         ]
