@@ -145,14 +145,14 @@ def _size(comparison: Comparison) -> list[str]:
                 f"{comparison.interval.note}{_disagreement(comparison.test, comparison.interval)}{alone}"
             )
         )
-    sizes = comparison.effect_sizes
+    sizes, unit = comparison.effect_sizes, text.unit(comparison)
     if text.is_range(comparison):
         sentences.append("Sizes of the effect are not shown, for they depend on the missing predictions.")
     elif sizes.odds is not None and sizes.odds_interval is not None:
         low, high = sizes.odds_interval.low, sizes.odds_interval.high
-        for_each = f"The odds of better to worse discordant examples are {sizes.odds:.3g}"
+        for_each = f"The odds of better to worse discordant {unit}s are {sizes.odds:.3g}"
         if math.isinf(sizes.odds):
-            for_each = "No discordant example is worse, so the odds of better to worse cannot be estimated"
+            for_each = f"No discordant {unit} is worse, so the odds of better to worse cannot be estimated"
         range_ = f"{low:.3g} or more" if math.isinf(high) else f"{low:.3g} to {high:.3g}"
         sentences.append(f"{for_each} ({text.confidence(sizes.odds_interval)} {range_}).")
     if sizes.cohens_dz is not None and not text.is_range(comparison):

@@ -22,9 +22,6 @@ from trackperm.statistic import Statistic
 
 SCOPE = "these two runs on these examples; not other seeds, prompts or test sets"
 
-UNCHANGEABLE = "the exchange of no single example changes the score"
-"""Why a test has p = 1 although counts differ, such as F1 where no run found a positive example."""
-
 RARE = 0.5
 """Power below which equivalence is not shown in most comparisons of equal runs."""
 
@@ -136,7 +133,7 @@ def equivalence_power(comparison: Comparison, power: EquivalencePower) -> str:
     """Return the power of equivalence, and what it means if equivalence is not shown."""
     if comparison.decision.equivalent or power.at_zero >= RARE:
         return str(power)
-    return f"{power}; so few examples would rarely show equivalence, even of equal runs"
+    return f"{power}; even equal runs would rarely be shown equivalent with so few {unit(comparison)}s"
 
 
 def certainty(test: PermutationTest) -> str:
@@ -319,7 +316,8 @@ def notes(comparison: Comparison) -> list[str]:
     report, test = comparison.pairing, comparison.test
     found = []
     if comparison.n_discordant == 0:
-        found.append(f"identical{in_one_case(comparison)}: both runs have the same counts on every example")
+        where = f"on every {unit(comparison)}"
+        found.append(f"identical{in_one_case(comparison)}: both runs have the same counts {where}")
     if (changed := _changed(comparison)) is not None:
         found.append(changed)
     if report.n_dropped:
@@ -357,7 +355,7 @@ def notes(comparison: Comparison) -> list[str]:
     if comparison.interval_unavailable is not None:
         found.append(f"no interval: {comparison.interval_unavailable}")
     if comparison.n_discordant > 0 and (comparison.n_better, comparison.n_worse) == (0, 0):
-        found.append(UNCHANGEABLE)
+        found.append(unchangeable(comparison))
     elif comparison.n_discordant > 0 and not is_within_reach(comparison):
         found.append(f"no difference can be shown: {smallest_p_sentence(comparison)}")
     if (
@@ -452,6 +450,11 @@ def smallest_p_sentence(comparison: Comparison) -> str:
         found += f" and {drawn:,} random swaps"
     least = rounded(10.0**exponent, rounding=ROUND_FLOOR) if exponent > -300 else f"1e{math.floor(exponent)}"
     return f"{found}, {pvalue_name(test)} is at least {least}"
+
+
+def unchangeable(comparison: Comparison) -> str:
+    """Return why p is 1 although counts differ, such as F1 where no run found a positive example."""
+    return f"the exchange of no single {unit(comparison)} changes the score"
 
 
 def opinions(comparison: Comparison) -> list[str]:

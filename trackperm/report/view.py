@@ -13,7 +13,7 @@ from trackperm.comparison.verdict import MARKERS
 from trackperm.errors import CapacityError
 from trackperm.exact.power.equivalence import percent
 from trackperm.report import description, text
-from trackperm.report.changed_examples import BETTER, CHANGED, WORSE, changed_examples
+from trackperm.report.changed_examples import BETTER, CHANGED, WORSE, changed_examples, n_changed, row_noun
 from trackperm.report.discordant_examples import Cell
 from trackperm.report.effect_bar import effect_bar
 from trackperm.report.headline import headline
@@ -40,6 +40,8 @@ class ChangedRows:
         Rows; a cell with another value in each run is a pair.
     total : int
         Number of all changed examples.
+    unit : str
+        Noun of the rows: example, cluster or row.
     directed : bool
         Whether the first column is the direction of the change.
     case : str
@@ -49,6 +51,7 @@ class ChangedRows:
     columns: tuple[str, ...]
     rows: list[tuple[Cell | tuple[Cell, Cell], ...]]
     total: int
+    unit: str
     directed: bool
     case: str
 
@@ -153,7 +156,12 @@ def changed_rows(comparison: Comparison, n_bytes: int) -> ChangedRows:
             break
         rows.append(cut)
     return ChangedRows(
-        found.columns, rows, comparison.n_discordant, found.directed, text.in_one_case(comparison)
+        found.columns,
+        rows,
+        n_changed(comparison),
+        row_noun(comparison),
+        found.directed,
+        text.in_one_case(comparison),
     )
 
 

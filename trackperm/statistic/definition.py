@@ -424,8 +424,8 @@ class Statistic:
 
     def column_of_count(self, name: str) -> str | None:
         """Return the column whose values are the count, as those of a metric are; None for other counts."""
-        tree = self._counts[name].tree
-        return self.columns.get(tree.full) if isinstance(tree, Name) else None
+        count = self._counts.get(name)  # the ranks of clusters have a further count
+        return self.columns.get(count.tree.full) if count and isinstance(count.tree, Name) else None
 
     @cached_property
     def has_counters(self) -> bool:

@@ -12,6 +12,7 @@ from trackperm.automation.gate.report import GateReport, one_line
 from trackperm.automation.judging.judge import Finding
 from trackperm.automation.policy.wording import in_policies
 from trackperm.comparison import Comparison
+from trackperm.messages import amount
 from trackperm.report import text
 from trackperm.report.changed_examples import WORSE, directions
 from trackperm.report.description import explanation
@@ -150,7 +151,7 @@ def _folded(rows: Sequence[Row]) -> Iterator[str]:
             more = f" (the first {len(worse)})" if number > len(worse) else ""
             where = f"{comparison.title}{text.in_one_case(comparison)}"
             yield _details(
-                f"{number:,} example{'s' * (number != 1)} that got worse by {where}{more}",
+                f"{amount(number, text.unit(comparison))} that got worse by {where}{more}",
                 "\n".join(f"- {_code(example)}" for example in worse),
             )
     first = rows[0][1]
