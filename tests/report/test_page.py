@@ -139,7 +139,11 @@ def test_clusters_are_not_called_examples():
     assert '<th scope="col">document</th>' in shown
     assert "No discordant cluster is worse, so the odds" in shown
     assert not re.search(r"examples? (that|is worse|on which)|>id</th>", shown)
-    assert trackperm.compare(runs[0], runs[0], "accuracy", cluster="document")._repr_html_().count("every cluster")
+    assert (
+        trackperm.compare(runs[0], runs[0], "accuracy", cluster="document")
+        ._repr_html_()
+        .count("every cluster")
+    )
 
 
 def test_ranks_of_clusters_have_a_page():

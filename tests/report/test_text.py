@@ -114,7 +114,10 @@ def test_dropped_examples_are_reported():
     baseline, candidate = answers([True] * 8), answers([True, False] * 3)
     lines = text.lines(trackperm.compare(baseline, candidate, "accuracy", missing="drop"))
     expected = "dropped: 2 examples without a complete row in both runs (baseline 8, candidate 6, tested 6)"
-    assert lines[3:] == [expected, "no difference can be shown: with 3 discordant examples, p is at least 0.25"]
+    assert lines[3:] == [
+        expected,
+        "no difference can be shown: with 3 discordant examples, p is at least 0.25",
+    ]
 
 
 def test_labels_that_were_not_compared_are_reported(tmp_path):
@@ -146,9 +149,9 @@ def test_the_power_of_equivalence_stands_beside_every_margin():
     )
     said = "power of equivalence within 0.03: 10 % if the true difference is 0, 7 % if it is half the margin"
     for comparison in (few, even):
-        assert f"{said}; so few examples would rarely show equivalence, even of equal runs" in text.notes(
-            comparison
-        )
+        cautious = f"{said}; even equal runs would rarely be shown equivalent with so few examples"
+        assert cautious in text.notes(comparison)
+        assert cautious in view.ComparisonView.of(comparison).notes
     assert said[1:] in description.markdown(few).replace("\\", "")
     assert any("above 99 %" in note and "rarely" not in note for note in text.notes(many))
     assert [fact for fact in view.facts(few) if fact[0] == "power of equivalence"] == [
@@ -160,6 +163,12 @@ def test_the_power_of_equivalence_stands_beside_every_margin():
     ]
     assert few.to_dict()["equivalence_power"]["at_zero"] == pytest.approx(0.10, abs=0.005)
     assert few.to_frame()["equivalence_power"].to_list() == [few.equivalence_power.at_zero]
+
+
+def test_the_power_of_equivalence_is_a_caveat_only_if_it_is_low():
+    enough = accuracy(20, 19, both=4000, margin=0.03)
+    assert str(enough.equivalence_power) in text.notes(enough)
+    assert str(enough.equivalence_power) not in view.ComparisonView.of(enough).notes
 
 
 def test_without_a_margin_or_an_interval_there_is_no_power_of_equivalence():
@@ -176,7 +185,9 @@ def test_the_p_of_an_equivalence_is_that_of_the_equivalence():
     )
     assert text.lines(comparison)[1].endswith("≡ equivalent within 0.03 (p = 0.00849); the sign is undecided")
     assert "| equivalence | p = 0.00849 |" in description.markdown(comparison)
-    few = text.lines(accuracy(1, 1, both=198, margin=0.05))  # beside a verdict, "no verdict possible" is wrong
+    few = text.lines(
+        accuracy(1, 1, both=198, margin=0.05)
+    )  # beside a verdict, "no verdict possible" is wrong
     assert "no difference can be shown: with 2 discordant examples, p is at least 0.5" in few
     both = accuracy(20, 4, both=376, margin=0.1)
     assert headline(both).startswith("candidate is better than baseline by accuracy (p = 0.00154), and ")
@@ -375,7 +386,7 @@ def test_explanation_names_the_statistic_and_the_floor():
         "With 5 discordant examples, p is at least 0.0625, so it cannot be below 0.05."
     )
     assert "with 1 discordant example, p is at least 1" in text.smallest_p_sentence(accuracy(1, 0))
-    assert text.smallest_p_sentence(accuracy(1100, 0)).endswith("no p is below 1e-331")  # 2^-1099 = 10^-330.8
+    assert text.smallest_p_sentence(accuracy(1100, 0)).endswith("p is at least 1e-331")  # 2^-1099 = 10^-330.8
     assert not any("discordant" in sentence for sentence in description.explanation(accuracy(0, 0, both=3)))
 
 

@@ -33,7 +33,9 @@ def test_a_mid_p_value_is_never_called_p_nor_exact(alternative: Any):
     for words in said:
         assert "mid-p computed exactly, level not guaranteed" in words
         assert "the error rate may exceed alpha" in words
-        assert not re.search(r"(?<!mid-)\bp = \d|(?<!mid-)\bp is at least|(?<!mid-)p-value \||>p-value<", words)
+        assert not re.search(
+            r"(?<!mid-)\bp = \d|(?<!mid-)\bp is at least|(?<!mid-)p-value \||>p-value<", words
+        )
     for words in said[1:]:
         assert "may disagree with the mid-p-value" in words
         assert "mid-p is the share" in words

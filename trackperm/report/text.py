@@ -347,7 +347,9 @@ def notes(comparison: Comparison) -> list[str]:
     if test.method == "monte-carlo":
         found.append(f"Monte Carlo: {test.why}")
         if least_drawn(comparison) >= comparison.alpha:
-            found.append(f"no difference can be shown: {test.n_samples:,} swaps are too few; increase `--samples`")
+            found.append(
+                f"no difference can be shown: {test.n_samples:,} swaps are too few; increase `--samples`"
+            )
     if test.method == "tilted":
         found.append(f"tilted sampling: {test.why}")
     if test.method == "bracket" and test.rank > 1:
@@ -417,13 +419,12 @@ def _changed(comparison: Comparison) -> str | None:
     report, n_discordant = comparison.pairing, comparison.n_discordant
     if report.n_changed is None or report.n_changed <= n_discordant:
         return None
-    changed = f"{report.n_changed:,} of {amount(report.n_paired, 'prediction')} changed"
     of_case = in_one_case(comparison)
     verb_end = "s" * (n_discordant == 1)
     if report.n_paired == comparison.n_examples:
-        return f"{changed}; {n_discordant:,} change{verb_end} the score{of_case}"
+        return f"{report.changed}; {n_discordant:,} change{verb_end} the score{of_case}"
     units = amount(comparison.n_examples, unit(comparison))
-    return f"{changed}; {n_discordant:,} of {units} differ{verb_end} in score{of_case}"
+    return f"{report.changed}; {n_discordant:,} of {units} differ{verb_end} in score{of_case}"
 
 
 def _cases(comparison: Comparison) -> str:

@@ -118,7 +118,8 @@ class ComparisonView:
             null, narrow_null = null_drawing(comparison), null_drawing(comparison, narrow=True)
         except CapacityError as error:
             refusal = why_not_drawn(comparison.test, error)
-        notes = text.notes(comparison)
+        power = str(comparison.equivalence_power)  # without the caution that it may have, it is a fact alone
+        notes = [note for note in text.notes(comparison) if note != power]
         return cls(
             marker=comparison.marker,
             verdict=comparison.verdict,
