@@ -124,7 +124,7 @@ def test_real_scores_engines_and_their_labels(folder: Path):
     exact = call_trackperm(folder, *arguments)
     assert (exact.returncode, exact.stderr) == (0, "")
     assert "p = 0.0156  exact, two-sided" in exact.stdout
-    assert "`score`: 2 decimals, taken exactly" in exact.stdout
+    assert "`score`: 2 decimals, without rounding" in exact.stdout
     drawn = call_trackperm(folder, *arguments, "--method", "monte-carlo", "--samples", "2000", "--seed", "3")
     assert "Monte Carlo of 2,000 swaps, 99 % interval" in drawn.stdout
     assert drawn.stdout == call_trackperm(folder, *arguments, *drawn.args[6:]).stdout

@@ -66,7 +66,7 @@ class TestMissingBounds:
         assert "With 30 discordant examples in the worst case, p is" in " ".join(
             description.explanation(comparison)
         )
-        assert "differ in the worst case; the" in html(comparison)
+        assert "differ in the worst case; cells" in html(comparison)
         assert comparison_view(comparison)["flips"]["case"] == " in the worst case"
 
     def test_missing_predictions_are_noted_for_both_cases(self) -> None:

@@ -225,7 +225,10 @@ def test_tilted_sampling_is_labelled_everywhere():
     assert lines[1].startswith(f"p ≤ {shown}  valid (tilted sampling, 20,000 draws); about ")
     assert "exact" not in lines[1]
     assert "≈" not in lines[1]
-    assert any(line.startswith("tilted sampling: 20,000 swaps with ") for line in lines)
+    assert any(
+        line.startswith("tilted sampling: 20,000 random swaps from a mixture of fair coins and ")
+        for line in lines
+    )
     assert any("no exact engine fits" in line for line in lines)
     assert not any("no difference can be shown" in line for line in lines)
     assert headline(comparison).endswith(f"(p ≤ {shown}, tilted sampling)")

@@ -95,12 +95,12 @@ def explanation(comparison: Comparison) -> list[str]:
                 f"the candidate is not shown to be {sought}, and a one-sided test cannot show the opposite"
             )
         sentences.append(
-            f"Here this share is not shown to be below {comparison.alpha:g}{_corrected(comparison)},"
+            f"Here p is {_not(comparison.test)} below {comparison.alpha:g}{_corrected(comparison)},"
             f" so {shown}."
         )
     else:
         sentences.append(
-            f"Here this share is below {comparison.alpha:g}{_corrected(comparison)}, so chance is a poor"
+            f"Here p is below {comparison.alpha:g}{_corrected(comparison)}, so chance is a poor"
             " explanation; the p-value does not show whether the difference is large enough to matter."
         )
     sentences += _size(comparison)
@@ -122,6 +122,11 @@ def _share(test: PermutationTest) -> str:
     if test.method == "bracket":
         return "is an upper bound of the share of all exchanges"
     return "is the share of all exchanges"
+
+
+def _not(test: PermutationTest) -> str:
+    """Deny that p is below a level; methods that are not exact know a bound or an estimate of the share."""
+    return "not" if test.relation == "=" else "not shown to be"
 
 
 def _corrected(comparison: Comparison) -> str:
@@ -169,13 +174,13 @@ def _margin(comparison: Comparison, margin: float) -> str:
     size, decision = comparison.size, comparison.decision
     if decision.equivalent is None:
         return f"The difference is not shown to be within the margin of {margin:g}: {decision.lack}."
-    does = "lies" if decision.equivalent else "does not lie"
+    is_, show = ("is", "show") if decision.equivalent else ("is not", "do not show")
     if (deciding := text.deciding_interval(comparison)) is None:
-        return f"The difference {does} within the margin of {margin:g}: {size.unseen}."
-    level = f"{100 * (1 - 2 * comparison.alpha):.10g}%"
+        return f"The difference {is_} within ±{margin:g}: {size.unseen}."
+    level = f"{100 * (1 - 2 * comparison.alpha):.10g} %"
     return (
-        f"The interval of confidence {level}, {text.ends(deciding)}, {does} within the margin of {margin:g};"
-        f" this is the result of two one-sided tests at level {comparison.alpha:g}."
+        f"The {level} interval {text.ends(deciding)} {is_} within ±{margin:g}, so the two one-sided tests at"
+        f" level {comparison.alpha:g} {show} equivalence."
     )
 
 

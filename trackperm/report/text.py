@@ -372,14 +372,17 @@ def notes(comparison: Comparison) -> list[str]:
         found.append(equivalence_power(comparison, comparison.equivalence_power))
     if comparison.decision.equivalent is not None:
         basis = comparison.size.basis
-        follows = "follows" if comparison.decision.equivalent else "does not follow"
+        shown = "equivalence is" if comparison.decision.equivalent else "equivalence is not"
         if isinstance(basis, str):
             bound = f"a bound on discordant examples: {comparison.size.unseen}"
-            found.append(f"equivalence {follows} from {bound}")
+            found.append(f"{shown} shown by {bound}")
         elif basis.method != "paired proportions":
-            found.append(f"equivalence {follows} from the {basis.method} interval: {basis.note}")
+            found.append(f"{shown} shown by the {basis.method} interval: {basis.note}")
     if comparison.slice is not None and not comparison.slice.declared:
-        found.append("exploratory: the spec does not declare this slice, so the number of tests is unknown")
+        found.append(
+            "exploratory: the spec does not declare this slice, so slices that were looked at before are not"
+            " corrected for"
+        )
     seen = comparison.dependence
     repeated = {f"look: {shared_input(each.n_shared, each.n_examples, each.column)}" for each in seen}
     name = pvalue_name(test)

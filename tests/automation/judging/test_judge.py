@@ -302,10 +302,10 @@ def test_equivalence_of_ratios_takes_enough_examples():
         "undecided; not shown to be equivalent within 0.01:"
         " no interval is available, 5 of 40 examples are discordant, and up to 25 % may be"
     )
-    assert "equivalence follows from a bound on discordant examples: 5 of 4,000" in str(text.lines(close[2]))
+    assert "equivalence is shown by a bound on discordant examples: 5 of 4,000" in str(text.lines(close[2]))
     apart = f1(1000, 40, margin=0.001)
     assert apart.decision.equivalent is False
-    assert "equivalence does not follow from the score interval" in str(text.lines(apart))
+    assert "equivalence is not shown by the score interval" in str(text.lines(apart))
 
 
 def test_exact_intervals_count_however_few_examples_differ(policy: Any):
