@@ -185,9 +185,7 @@ def test_the_p_of_an_equivalence_is_that_of_the_equivalence():
     )
     assert text.lines(comparison)[1].endswith("≡ equivalent within 0.03 (p = 0.00849); the sign is undecided")
     assert "| equivalence | p = 0.00849 |" in description.markdown(comparison)
-    few = text.lines(
-        accuracy(1, 1, both=198, margin=0.05)
-    )  # beside a verdict, "no verdict possible" is wrong
+    few = text.lines(accuracy(1, 1, both=198, margin=0.05))
     assert "no difference can be shown: with 2 discordant examples, p is at least 0.5" in few
     both = accuracy(20, 4, both=376, margin=0.1)
     assert headline(both).startswith("candidate is better than baseline by accuracy (p = 0.00154), and ")

@@ -20,7 +20,6 @@ from trackperm.choices import MissingOfMany, MissingRule
 from trackperm.comparison import RunData
 from trackperm.errors import InputError, InputTypeError, PairingError, SpecError
 from trackperm.exact.options import require_choice
-from trackperm.messages import amount
 from trackperm.pairing import Pairing
 from trackperm.pairing.checks.label_values import (
     require_listed_classes,
@@ -477,5 +476,6 @@ def _too_few(
     reasons = "\n\n".join(f"`{run.name}`: {run.reason}" for run in incomplete)
     error = next((error for error in failures.values() if error is not None), None)
     hint = getattr(error, "hint", None)
-    found = f"{n_complete} of {amount(n_runs, 'run')} can be compared; a leaderboard needs at least 2"
+    among = f" of {n_runs:,}" if n_complete < n_runs else ""
+    found = f"a leaderboard needs at least 2 complete runs; found {n_complete}{among}"
     return InputError(f"{found}\n\n{reasons}".strip(), hint=hint)
