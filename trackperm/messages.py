@@ -6,6 +6,7 @@ import difflib
 import os
 import re
 from collections.abc import Iterable, Sequence
+from decimal import ROUND_CEILING, Context, Decimal
 from urllib.parse import unquote
 
 _LISTED = 20
@@ -62,6 +63,13 @@ def size(n_bytes: int) -> str:
 def amount(n: int, noun: str) -> str:
     """Return a number with its noun, as in "1 example" and "1,319 examples"."""
     return f"{n:,} {noun}{'s' * (n != 1)}"
+
+
+def scientific(n: int) -> str:
+    """Return a large number rounded up to two digits, as in "1.4 × 10^8"."""
+    rounded = Decimal(n).normalize(Context(prec=2, rounding=ROUND_CEILING))
+    digits, exponent = f"{rounded:.1e}".split("e+")
+    return f"{digits} × 10^{exponent}"
 
 
 def listed(names: Iterable[str]) -> str:

@@ -104,10 +104,11 @@ def test_several_statistics(folder: Path):
         folder, "compare", "base.parquet", "cand.csv", "-s", "accuracy", "-s", "errors.yaml", "--no-log"
     )
     first, second = result.stdout.split("\n\n")
-    named = PRINTED.replace("accuracy, by default", "accuracy")
+    named = PRINTED.replace("accuracy, by default", "accuracy").replace("95% CI", "uncorrected 95% CI")
     assert first.replace(" (adjusted 0.0067: Holm over 2 tests)", "", 1) + "\n" == named
     assert second.startswith(
-        "errors (lower is better)   baseline 315.0000   candidate 275.0000   difference -40.0000   95% CI"
+        "errors (lower is better)   baseline 315.0000   candidate 275.0000   difference -40.0000"
+        "   uncorrected 95% CI"
     )
     assert "\np = 0.00335 (adjusted 0.0067: Holm over 2 tests)  exact" in second
     assert "▲ better" in second
@@ -124,7 +125,7 @@ def test_real_scores_engines_and_their_labels(folder: Path):
     exact = call_trackperm(folder, *arguments)
     assert (exact.returncode, exact.stderr) == (0, "")
     assert "p = 0.0156  exact, two-sided" in exact.stdout
-    assert "`score`: 2 decimals, taken exactly" in exact.stdout
+    assert "`score`: 2 decimals, without rounding" in exact.stdout
     drawn = call_trackperm(folder, *arguments, "--method", "monte-carlo", "--samples", "2000", "--seed", "3")
     assert "Monte Carlo of 2,000 swaps, 99 % interval" in drawn.stdout
     assert drawn.stdout == call_trackperm(folder, *arguments, *drawn.args[6:]).stdout

@@ -19,7 +19,7 @@ import trackperm
 from trackperm.cli import commands
 from trackperm.comparison.planning.sample_size import Plan, plan_from_pilot, plan_paired
 from trackperm.errors import InputError, InputTypeError
-from trackperm.ledger.past_comparisons import plan_from_past
+from trackperm.ledger.past_comparisons import PastPlan, plan_from_past
 from trackperm.report.text import cautions
 
 OLD, NEW = [True] * 24 + [False] * 16, [True] * 30 + [False] * 10
@@ -122,6 +122,16 @@ def test_other_statistics_are_resampled_with_the_seed(tmp_path: Path) -> None:
     plan = trackperm.power(*runs, statistic="f1", parameters=parameters, **options)
     pilot = trackperm.compare(*runs, "f1", parameters=parameters)
     assert without_pilot(plan) == plan_from_pilot(pilot, **options)
+
+
+def test_past_comparisons_with_the_same_plan_show_it_once() -> None:
+    """Regression: "discordance 0.1 to 0.1", and the plan twice, as the least and the greatest."""
+    low, high = (trackperm.power(difference=0.03, discordance=share) for share in (0.1, 0.2))
+    same = PastPlan("accuracy", "s12", 2, (0.1, 0.1), low, low, low)
+    assert same.lines() == ["2 past comparisons by accuracy on test set s12: discordance 0.1", *low.lines()]
+    wider = replace(same, discordances=(0.1, 0.2), greatest=high).lines()
+    assert wider[0].endswith("discordance 0.1 to 0.2")
+    assert [line.split(":")[0] for line in wider[1:]] == ["least", "greatest"]
 
 
 @pytest.mark.extended

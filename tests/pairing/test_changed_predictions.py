@@ -61,6 +61,13 @@ class TestSaid:
             assert found.pairing.n_changed == n_changed
             assert not [note for note in text.notes(found) if "predictions changed" in note]
 
+    def test_of_those_that_only_one_run_has(self) -> None:
+        """Regression: a missing prediction was said to have changed."""
+        fewer = trackperm.compare(BASELINE, CANDIDATE.head(150), "exact_match", missing="wrong")
+        said = "150 of 200 predictions changed or are missing in one run"
+        assert said in fewer.pairing.lines()
+        assert f"{said}; 0 change the score" in text.notes(fewer)
+
     def test_of_clusters(self) -> None:
         documents = pl.Series([f"d{i // 10}" for i in range(N)])
         runs = [frame.with_columns(document=documents) for frame in (BASELINE, CANDIDATE)]

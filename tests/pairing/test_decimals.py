@@ -39,7 +39,7 @@ class TestDecimals:
         assert {each.dtype for each in counts} == {pl.Int64()}
         assert (real.name, real.to_list()) == ("real.total", [0.1 + 0.2, 0.25, 2.0])
         assert found.statistic.resolution == {"total": Fraction(1, 100)}
-        assert found.report.notes[-1] == "`score`: 2 decimals, taken exactly"
+        assert found.report.notes[-1] == "`score`: 2 decimals, without rounding"
 
     def test_discordant_examples_have_the_scores_of_the_spec(self) -> None:
         found = rows(means([0.5, 0.25], [0.1 + 0.2, 0.25]).discordant)
@@ -57,11 +57,11 @@ class TestDecimals:
     @pytest.mark.parametrize(
         ("baseline", "candidate", "unit", "note"),
         [
-            ([1 / 3, 0.5], [1 / 6, 0.5], Fraction(1, 6), "fractions, taken exactly as multiples of 1/6"),
+            ([1 / 3, 0.5], [1 / 6, 0.5], Fraction(1, 6), "fractions, without rounding: multiples of 1/6"),
             ([2**-1.5, 0.5], [0.25, 0.5], Fraction(1, 2**54),
-             "binary numbers, taken exactly as multiples of 2**-54"),
+             "binary numbers, without rounding: multiples of 2**-54"),
             ([1 / q for q in range(1, 101)], [1 / q for q in range(1, 101)], Fraction(1, 2**59),
-             "binary numbers, taken exactly as multiples of 2**-59"),
+             "binary numbers, without rounding: multiples of 2**-59"),
         ],
     )  # fmt: skip
     def test_other_units(self, baseline: Any, candidate: Any, unit: Fraction, note: str) -> None:
@@ -96,8 +96,8 @@ class TestDecimals:
         assert found.counts.frame.rows() == [(0, 4, 10, 2, 10), (1, 6, 10, 6, 10)]
         assert found.statistic.resolution == statistic.resolution
         assert found.report.notes[-2:] == (
-            "`score`: numbers, taken exactly as multiples of 0.5",
-            "`n`: numbers, taken exactly as multiples of 0.1",
+            "`score`: numbers, without rounding: multiples of 0.5",
+            "`n`: numbers, without rounding: multiples of 0.1",
         )
 
     def test_a_resolution_of_1_is_kept(self) -> None:

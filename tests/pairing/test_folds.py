@@ -65,4 +65,4 @@ def test_the_warning_is_logged() -> None:
     assert WARNING.removeprefix("folds: ") in description.markdown(found)
     assert WARNING.removeprefix("folds: ") in html(found)
     assert WARNING.removeprefix("folds: ") in publication(found).description
-    assert "no verdict possible: with 5 discordant examples no p is below 0.0625" in text.lines(found)
+    assert "no difference can be shown: with 5 discordant examples, p is at least 0.0625" in text.lines(found)

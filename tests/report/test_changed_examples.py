@@ -36,5 +36,5 @@ def test_a_count_that_is_a_metric_is_left_out(comparison: Comparison) -> None:
 
 def test_its_note_names_the_metric_once(comparison: Comparison) -> None:
     """Regression: `total`, which no log has, was noted twice."""
-    assert html(comparison).count("`loss`: 4 decimals, taken exactly") == 1
+    assert html(comparison).count("`loss`: 4 decimals, without rounding") == 1
     assert "total" not in html(comparison)

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from xml.etree import ElementTree as ET
 
 import pytest
 from support.comparisons import accuracy, named
 
 import trackperm
-from trackperm.comparison import Comparison
+from trackperm.comparison import Comparison, Slice
 from trackperm.report.drawing import tick_label
 from trackperm.report.effect_bar import effect_bar, sides
 from trackperm.report.plain_words import how_often, plain_words
@@ -161,6 +162,10 @@ def test_plain_words() -> None:
         " difference at least this large would come up about once in 650 comparisons."
     )
     assert "57 fewer of every 100" in plain_words(accuracy(3, 60, both=37))
+    part = replace(CASES["better"], slice=Slice("language", "Deutsch", declared=True))
+    assert plain_words(part).startswith(
+        "The candidate gets 16 more of every 100 examples with language = Deutsch right. If"
+    )
     assert plain_words(CASES["equivalent"]) == (
         "The candidate gets about 2 more of every 1,000 examples right. If they really differed by 0.03 or"
         " more, results this close would come up about once in 120 comparisons."

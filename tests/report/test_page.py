@@ -128,6 +128,34 @@ def test_changes_are_in_one_column_and_counts_that_say_no_more_are_left_out():
     assert page.count('<td><bdi>yes</bdi> <span class="to">→</span> <bdi>no</bdi></td>') == 4
 
 
+def test_clusters_are_not_called_examples():
+    """Regression: 10 documents were "all 10 examples", under the head "id"."""
+    rows = pl.DataFrame({"id": range(40), "document": [f"d{i // 4}" for i in range(40)], "label": [1] * 40})
+    runs = [rows.with_columns(prediction=pl.lit(value)) for value in (0, 1)]
+    comparison = trackperm.compare(*runs, "accuracy", cluster="document")
+    shown = trackperm.report.html(comparison)
+    assert "<h2>Clusters that changed</h2>" in shown
+    assert "All 10 clusters on which the counts of the two runs differ; cells with an arrow show" in shown
+    assert '<th scope="col">document</th>' in shown
+    assert "No discordant cluster is worse, so the odds" in shown
+    assert not re.search(r"examples? (that|is worse|on which)|>id</th>", shown)
+    assert (
+        trackperm.compare(runs[0], runs[0], "accuracy", cluster="document")
+        ._repr_html_()
+        .count("every cluster")
+    )
+
+
+def test_ranks_of_clusters_have_a_page():
+    """Regression: its table raised KeyError; a row is an example, as ranks are those of examples."""
+    rows = pl.DataFrame({"id": range(12), "document": [i // 3 for i in range(12)], "label": range(12)})
+    runs = [rows.with_columns(score=pl.Series([i * k % 13 for i in range(12)])) for k in (2, 5)]
+    comparison = trackperm.compare(*runs, "spearman", cluster="document")
+    shown = trackperm.report.html(comparison)
+    assert comparison.n_discordant == 4 < len(comparison.discordant)
+    assert f"All {len(comparison.discordant)} examples on which" in shown
+
+
 def test_only_long_cells_wrap():
     rows = answers([False, True], wrong="no " * 20)
     page = trackperm.report.html(trackperm.compare(rows, answers([True, True]), "accuracy"))

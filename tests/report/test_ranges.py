@@ -60,11 +60,13 @@ class TestMissingBounds:
         assert text.discordance(comparison) == "10 to 30 discordant: 10 better, 0 to 20 worse"
         more_changed = replace(comparison, pairing=replace(comparison.pairing, n_changed=45))
         changes = [note for note in text.notes(more_changed) if "changed" in note]
-        assert changes == ["45 of 100 predictions changed; 30 change the score in the worst case"]
-        assert "With 30 discordant examples in the worst case no p" in " ".join(
+        assert changes == [
+            "45 of 100 predictions changed or are missing in one run; 30 change the score in the worst case"
+        ]
+        assert "With 30 discordant examples in the worst case, p is" in " ".join(
             description.explanation(comparison)
         )
-        assert "differ in the worst case; the" in html(comparison)
+        assert "differ in the worst case; cells" in html(comparison)
         assert comparison_view(comparison)["flips"]["case"] == " in the worst case"
 
     def test_missing_predictions_are_noted_for_both_cases(self) -> None:

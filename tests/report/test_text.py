@@ -114,7 +114,10 @@ def test_dropped_examples_are_reported():
     baseline, candidate = answers([True] * 8), answers([True, False] * 3)
     lines = text.lines(trackperm.compare(baseline, candidate, "accuracy", missing="drop"))
     expected = "dropped: 2 examples without a complete row in both runs (baseline 8, candidate 6, tested 6)"
-    assert lines[3:] == [expected, "no verdict possible: with 3 discordant examples no p is below 0.25"]
+    assert lines[3:] == [
+        expected,
+        "no difference can be shown: with 3 discordant examples, p is at least 0.25",
+    ]
 
 
 def test_labels_that_were_not_compared_are_reported(tmp_path):
@@ -146,9 +149,9 @@ def test_the_power_of_equivalence_stands_beside_every_margin():
     )
     said = "power of equivalence within 0.03: 10 % if the true difference is 0, 7 % if it is half the margin"
     for comparison in (few, even):
-        assert f"{said}; so few examples would rarely show equivalence, even of equal runs" in text.notes(
-            comparison
-        )
+        cautious = f"{said}; even equal runs would rarely be shown equivalent with so few examples"
+        assert cautious in text.notes(comparison)
+        assert cautious in view.ComparisonView.of(comparison).notes
     assert said[1:] in description.markdown(few).replace("\\", "")
     assert any("above 99 %" in note and "rarely" not in note for note in text.notes(many))
     assert [fact for fact in view.facts(few) if fact[0] == "power of equivalence"] == [
@@ -160,6 +163,12 @@ def test_the_power_of_equivalence_stands_beside_every_margin():
     ]
     assert few.to_dict()["equivalence_power"]["at_zero"] == pytest.approx(0.10, abs=0.005)
     assert few.to_frame()["equivalence_power"].to_list() == [few.equivalence_power.at_zero]
+
+
+def test_the_power_of_equivalence_is_a_caveat_only_if_it_is_low():
+    enough = accuracy(20, 19, both=4000, margin=0.03)
+    assert str(enough.equivalence_power) in text.notes(enough)
+    assert str(enough.equivalence_power) not in view.ComparisonView.of(enough).notes
 
 
 def test_without_a_margin_or_an_interval_there_is_no_power_of_equivalence():
@@ -176,6 +185,8 @@ def test_the_p_of_an_equivalence_is_that_of_the_equivalence():
     )
     assert text.lines(comparison)[1].endswith("≡ equivalent within 0.03 (p = 0.00849); the sign is undecided")
     assert "| equivalence | p = 0.00849 |" in description.markdown(comparison)
+    few = text.lines(accuracy(1, 1, both=198, margin=0.05))
+    assert "no difference can be shown: with 2 discordant examples, p is at least 0.5" in few
     both = accuracy(20, 4, both=376, margin=0.1)
     assert headline(both).startswith("candidate is better than baseline by accuracy (p = 0.00154), and ")
     assert headline(both).endswith("equivalent within 0.1 (p = 3.5e-05 for equivalence)")
@@ -212,9 +223,12 @@ def test_tilted_sampling_is_labelled_everywhere():
     assert lines[1].startswith(f"p ≤ {shown}  valid (tilted sampling, 20,000 draws); about ")
     assert "exact" not in lines[1]
     assert "≈" not in lines[1]
-    assert any(line.startswith("tilted sampling: 20,000 swaps with ") for line in lines)
+    assert any(
+        line.startswith("tilted sampling: 20,000 random swaps from a mixture of fair coins and ")
+        for line in lines
+    )
     assert any("no exact engine fits" in line for line in lines)
-    assert not any("no verdict possible" in line for line in lines)
+    assert not any("no difference can be shown" in line for line in lines)
     assert headline(comparison).endswith(f"(p ≤ {shown}, tilted sampling)")
     assert comparison_cell(comparison).endswith(f" ▲ p≤{comparison.format_pvalue(2)}")
     assert f"p ≤ {shown}" in repr(comparison)
@@ -284,7 +298,7 @@ def test_certified_ends_that_nobody_could_tell_apart_are_exact():
 
 def test_too_few_random_swaps_are_reported():
     lines = text.lines(accuracy(12, 0, method="monte-carlo", n_samples=50))
-    assert "no verdict possible: 50 swaps are too few; increase `--samples`" in lines
+    assert "no difference can be shown: 50 swaps are too few; increase `--samples`" in lines
     assert not any("too few" in x for x in text.lines(accuracy(12, 0, method="monte-carlo", n_samples=500)))
 
 
@@ -296,9 +310,9 @@ def test_a_pvalue_near_the_level_has_more_digits():
 
 
 def test_no_verdict_is_possible_on_few_discordant_examples():
-    note = "no verdict possible: with 1 discordant example no p is below 1"
+    note = "no difference can be shown: with 1 discordant example, p is at least 1"
     assert note in text.lines(accuracy(1, 0, both=2))
-    assert not any("no verdict possible" in line for line in text.lines(accuracy(6, 0, both=2)))
+    assert not any("no difference can be shown" in line for line in text.lines(accuracy(6, 0, both=2)))
 
 
 @pytest.mark.parametrize(
@@ -368,12 +382,12 @@ def test_explanation_names_the_statistic_and_the_floor():
     sentences = description.explanation(accuracy(12, 3))
     assert sentences[0] == "accuracy: Share of examples whose prediction equals the label: correct / n."
     assert sentences[1].startswith("The null hypothesis is that outputs are exchangeable on every example: ")
-    assert sentences[-2] == f"With 15 discordant examples no p is below {2.0**-14:.3g}."
+    assert sentences[-2] == f"With 15 discordant examples, p is at least {2.0**-14:.3g}."
     assert description.explanation(accuracy(5, 0))[-2] == (
-        "With 5 discordant examples no p is below 0.0625, so no p can be below 0.05."
+        "With 5 discordant examples, p is at least 0.0625, so it cannot be below 0.05."
     )
-    assert "with 1 discordant example no p is below 1" in text.smallest_p_sentence(accuracy(1, 0))
-    assert text.smallest_p_sentence(accuracy(1100, 0)).endswith("no p is below 1e-331")  # 2^-1099 = 10^-330.8
+    assert "with 1 discordant example, p is at least 1" in text.smallest_p_sentence(accuracy(1, 0))
+    assert text.smallest_p_sentence(accuracy(1100, 0)).endswith("p is at least 1e-331")  # 2^-1099 = 10^-330.8
     assert not any("discordant" in sentence for sentence in description.explanation(accuracy(0, 0, both=3)))
 
 
@@ -391,12 +405,12 @@ def test_odds_where_no_example_is_worse():
         (
             "cluster: passage",
             "all examples with the same `passage` together: exchanging",
-            "With 5 discordant clusters no p is below 0.0625, so no p can be below 0.05.",
+            "With 5 discordant clusters, p is at least 0.0625, so it cannot be below 0.05.",
         ),
         (
             "repeats: sum",
             "every example, all of its rows together: exchanging",
-            "With 10 discordant examples no p is below 0.00195.",
+            "With 10 discordant examples, p is at least 0.00195.",
         ),
     ],
 )
@@ -432,7 +446,7 @@ def test_upper_ends_are_rounded_up_and_lower_ends_down() -> None:
     comparison = replace(comparison, test=test)
     assert (text.pvalue(comparison), comparison.format_pvalue(2)) == ("p ≤ 0.132", "0.14")
     assert text.certainty(test) == "certified upper end, lower end 0.119"
-    assert "no p is below 0.000976" in text.smallest_p_sentence(accuracy(9, 2))
+    assert "p is at least 0.000976" in text.smallest_p_sentence(accuracy(9, 2))
     assert format_log10_pvalue(-400.5, rounding=ROUND_CEILING) == "3.17e-401"
 
 
@@ -452,6 +466,10 @@ def test_an_interval_beside_a_correction_says_to_which_p_value_it_belongs() -> N
     facts = {name: detail for name, _, detail in view.facts(found)}
     assert facts["95% CI"].endswith("agrees with the uncorrected p-value, not with the correction")
     assert plain_words(found).endswith(", before the correction for 2 tests.")
+    shown = text.ends(found.interval)
+    assert f"uncorrected 95% CI {shown}" in text.lines(found)[0]
+    assert f"| uncorrected 95% CI | {text.escape_markdown(shown)} |" in description.markdown(found)
+    assert "uncorrected" not in text.lines(accuracy(20, 8))[0]
 
 
 def test_a_score_that_no_exchange_changes_has_no_detectable_effect() -> None:

@@ -33,11 +33,13 @@ def test_a_mid_p_value_is_never_called_p_nor_exact(alternative: Any):
     for words in said:
         assert "mid-p computed exactly, level not guaranteed" in words
         assert "the error rate may exceed alpha" in words
-        assert not re.search(r"(?<!mid-)\bp = \d|\bno p is|(?<!mid-)p-value \||>p-value<", words)
+        assert not re.search(
+            r"(?<!mid-)\bp = \d|(?<!mid-)\bp is at least|(?<!mid-)p-value \||>p-value<", words
+        )
     for words in said[1:]:
         assert "may disagree with the mid-p-value" in words
         assert "mid-p is the share" in words
-        assert "no mid-p is below" in words
+        assert ", mid-p is at least" in words
     data = comparison.to_dict()
     assert (data["mid_p"], data["interval"]["relation"]) == (True, "may disagree")
     assert "mid-p = " in repr(comparison)
@@ -47,7 +49,7 @@ def test_a_mid_p_value_is_never_called_p_nor_exact(alternative: Any):
 def test_the_smallest_mid_p_value_is_attained():
     assert (
         text.smallest_p_sentence(accuracy(5, 0, mid_p=True))
-        == "with 5 discordant examples no mid-p is below 0.0312"
+        == "with 5 discordant examples, mid-p is at least 0.0312"
     )
     assert accuracy(5, 0, mid_p=True).pvalue == 2.0**-5
 
@@ -60,7 +62,7 @@ def test_an_estimated_p_is_labelled(alternative: Any):
     for words in everything(comparison)[1:]:
         assert "p is an estimate, from 999 random exchanges, of the share" in words
         assert "it may disagree with the estimated p-value" in words
-        assert "and 999 random swaps no p is below 0.001" in words
+        assert "and 999 random swaps, p is at least 0.001" in words
     assert comparison.to_dict()["n_samples"] == 999
 
 

@@ -129,7 +129,7 @@ def test_parameters_refused(
     with pytest.raises(error, match=message) as caught:
         load(tmp_path, F1, parameters=parameters)
     assert caught.value.hint == hint
-    with pytest.raises(InputError, match="it has none"):
+    with pytest.raises(InputError, match="`accuracy` takes no parameters; leave out `parameters`"):
         load_statistic("accuracy", parameters=parameters)
 
 

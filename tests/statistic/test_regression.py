@@ -76,7 +76,7 @@ def test_decimals_are_recognised_before_they_are_computed_with() -> None:
     first, second = [0.3, 0.1, 1.3, 2.0], [0.1, 0.3, 1.1, 2.2]
     assert len({(x - y) ** 2 for x, y in zip(first, label, strict=True)}) > 1
     found = trackperm.compare(*runs_of(label, first, second), "mse")
-    assert found.pairing.notes[0] == "`squared_error`: 2 decimals, taken exactly"
+    assert found.pairing.notes[0] == "`squared_error`: 2 decimals, without rounding"
     assert found.count_table.baseline[:, 0].tolist() == [4]
     assert found.pvalue == 0.125
 

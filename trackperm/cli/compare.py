@@ -157,5 +157,5 @@ def _require_one_page(
     if is_wanted and (len(specs) > 1 or slices or specs[0].slices):
         raise InputError(
             "an HTML page shows one comparison, not several statistics or slices",
-            hint="use `--format markdown` for several.",
+            hint="write several as Markdown or JSON: `-o FILE.md`, `-o FILE.json` or `--format markdown`.",
         )

@@ -63,7 +63,7 @@ def interval_of(
     if choice == "none":
         return "intervals were switched off"
     if statistic.repeats == "attempts":
-        return "no interval is known for attempts that are exchanged within examples"
+        return "there is no method for attempts that are exchanged within examples"
     if statistic.rank_score is not None:
         return (
             f"the rank of an example depends on the others, and no interval for `{statistic.name}` is known"

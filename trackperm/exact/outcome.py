@@ -235,8 +235,8 @@ def tilted_result(
         error_bound=math.inf,
         interval=(0.0, pvalue),
         method="tilted",
-        why=f"{found.n_samples:,} swaps with {found.n_tilts} tilts and fair coins (seed {found.seed}), "
-        f"{found.n_extreme:,} of them as extreme",
+        why=f"{found.n_samples:,} random swaps from a mixture of fair coins and {found.n_tilts} tilts of them"
+        f" (seed {found.seed}); {found.n_extreme:,} are at least as extreme",
         n_samples=found.n_samples,
         estimate=estimate,
     )

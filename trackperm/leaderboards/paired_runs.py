@@ -190,7 +190,7 @@ def pair_all(
         if error is not None
     )
     if len(entries) < 2:
-        raise _too_few(incomplete, failures)
+        raise _too_few(len(entries), len(runs), incomplete, failures)
     if missing == "drop":
         entries = _on_common_examples(entries)
     _require_one_order(entries)
@@ -470,8 +470,12 @@ def _on_common_examples(entries: Sequence[Entry]) -> list[Entry]:
     return kept
 
 
-def _too_few(incomplete: Sequence[ExcludedRun], failures: Failures) -> InputError:
+def _too_few(
+    n_complete: int, n_runs: int, incomplete: Sequence[ExcludedRun], failures: Failures
+) -> InputError:
     reasons = "\n\n".join(f"`{run.name}`: {run.reason}" for run in incomplete)
     error = next((error for error in failures.values() if error is not None), None)
     hint = getattr(error, "hint", None)
-    return InputError(f"a leaderboard needs two complete runs\n\n{reasons}".strip(), hint=hint)
+    among = f" of {n_runs:,}" if n_complete < n_runs else ""
+    found = f"a leaderboard needs at least 2 complete runs; found {n_complete}{among}"
+    return InputError(f"{found}\n\n{reasons}".strip(), hint=hint)

@@ -85,12 +85,15 @@ class PastPlan:
         ]
         shares = self.discordances
         if shares is not None and n > 1:
-            found[0] += f": discordance {shares[0]:.4g} to {shares[-1]:.4g}"
-            found[0] += f", median {shares[n // 2]:.4g}" if n > 2 else ""
+            ends = dict.fromkeys(f"{share:.4g}" for share in (shares[0], shares[-1]))
+            found[0] += f": discordance {' to '.join(ends)}"
+            found[0] += f", median {shares[n // 2]:.4g}" if n > 2 and len(ends) > 1 else ""
         named = {"least": self.least, "median": self.median, "greatest": self.greatest}
         shown = {1: ("greatest",), 2: ("least", "greatest")}.get(n, tuple(named))
+        if self.least is not None and self.least.lines() == self.greatest.lines():
+            shown = ("greatest",)
         for name in shown:
-            plan, label = named[name], f"{name}: " if n > 1 else ""
+            plan, label = named[name], f"{name}: " if len(shown) > 1 else ""
             if plan is None:
                 found.append(f"{label}the difference is larger than these runs could show")
                 continue

@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from trackperm.choices import Missing
 from trackperm.pairing.engines.base import Frame
 from trackperm.pairing.joined import IN_TEST, SIDES, JoinedRows
-from trackperm.pairing.report import OUTCOMES
+from trackperm.pairing.report import MISSING_PREDICTIONS, OUTCOMES
 from trackperm.statistic import Statistic
 
-_COUNTED_AS_WRONG = "missing predictions counted as wrong"
+_COUNTED_AS_WRONG = f"{MISSING_PREDICTIONS} counted as wrong"
 _OF_RUN = re.compile(r"([\d,]+) of the")
 
 
@@ -65,7 +65,7 @@ def missing_predictions(rows: JoinedRows) -> list[str]:
     if outcomes[0] == outcomes[1]:
         return [f"{_COUNTED_AS_WRONG}: {of_baseline}, {of_candidate}"]
     return [
-        f"missing predictions: {of_baseline} at their {outcomes[0]}, {of_candidate} at their {outcomes[1]}"
+        f"{MISSING_PREDICTIONS}: {of_baseline} at their {outcomes[0]}, {of_candidate} at their {outcomes[1]}"
     ]
 
 
@@ -82,7 +82,7 @@ def without_case(notes: Iterable[str], missing: Missing) -> tuple[str, ...]:
     baseline, candidate = (f" at their {outcome}" for outcome in OUTCOMES[missing])
     return tuple(
         note.replace(f"{baseline}, ", ", ").removesuffix(candidate)
-        if note.startswith("missing predictions: ")
+        if note.startswith(f"{MISSING_PREDICTIONS}: ")
         else note
         for note in notes
     )

@@ -19,6 +19,10 @@ OUTCOMES: Mapping[Missing, tuple[Outcome, Outcome]] = {
 """Outcomes that replace missing predictions of baseline and candidate, by the option `missing`."""
 
 
+MISSING_PREDICTIONS = "missing predictions"
+"""Start of the note on predictions that are missing and counted."""
+
+
 @dataclass(frozen=True)
 class ExampleCounts:
     """Numbers of examples of two runs, and of those that are the same.
@@ -113,8 +117,15 @@ class PairingReport:
         if self.inputs_checked:
             lines.append(f"inputs of both runs agree ({', '.join(self.inputs_checked)})")
         if self.n_changed is not None:
-            lines.append(f"{self.n_changed:,} of {amount(self.n_paired, 'prediction')} changed")
+            lines.append(self.changed)
         return [*lines, *self.notes]
+
+    @property
+    def changed(self) -> str:
+        """Number of changed predictions as a sentence; a prediction of only one run is not called changed."""
+        is_complete = not any(note.startswith(MISSING_PREDICTIONS) for note in self.notes)
+        or_missing = "" if is_complete else " or are missing in one run"
+        return f"{self.n_changed or 0:,} of {amount(self.n_paired, 'prediction')} changed{or_missing}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as JSON values."""

@@ -11,6 +11,7 @@ import polars as pl
 
 from trackperm.comparison import Comparison
 from trackperm.exact import RationalStatistic
+from trackperm.report import text
 from trackperm.report.discordant_examples import Cell, cell, uninformative_columns
 
 BETTER, WORSE, CHANGED = "better", "worse", "changed"
@@ -43,10 +44,15 @@ def changed_examples(comparison: Comparison, most: int | None = None) -> Changed
     Counts that repeat a metric are left out as well.
 
     A single count of 0 or 1, such as ``correct``, is left out beside directions, which say the same.
-    The first column is :data:`DIRECTION` if single examples have a direction.
+    The first column is :data:`DIRECTION` if single examples have a direction. Clusters are in a column with
+    the name of that which holds them in the log.
     """
     words = directions(comparison)
     frame = comparison.discordant.drop(uninformative_columns(comparison))
+    cluster = comparison.statistic.cluster
+    if cluster is not None and row_noun(comparison) == "cluster":
+        name = comparison.statistic.columns[cluster]
+        frame = frame.rename({"id": name} if name not in frame.columns else {})
     if words is not None:
         frame = frame.drop(_implied_columns(comparison, frame.columns))
     frame = frame if most is None else frame.head(most)
@@ -65,6 +71,18 @@ def changed_examples(comparison: Comparison, most: int | None = None) -> Changed
     if words is not None:
         names, columns = [DIRECTION, *names], [words[: len(frame)], *columns]
     return ChangedExamples(tuple(names), list(zip(*columns, strict=True)), words is not None)
+
+
+def row_noun(comparison: Comparison) -> str:
+    """Return the noun of a row; where ranks of clusters are exchanged, each of their examples has a row."""
+    noun = text.unit(comparison)
+    return "example" if noun == "cluster" and comparison.statistic.rank_score is not None else noun
+
+
+def n_changed(comparison: Comparison) -> int:
+    """Return the number of all rows."""
+    is_by_unit = row_noun(comparison) == text.unit(comparison)
+    return comparison.n_discordant if is_by_unit else len(comparison.discordant)
 
 
 def _implied_columns(comparison: Comparison, columns: Sequence[str]) -> list[str]:

@@ -95,17 +95,17 @@ def explanation(comparison: Comparison) -> list[str]:
                 f"the candidate is not shown to be {sought}, and a one-sided test cannot show the opposite"
             )
         sentences.append(
-            f"Here this share is not shown to be below {comparison.alpha:g}{_corrected(comparison)},"
+            f"Here p is {_not(comparison.test)} below {comparison.alpha:g}{_corrected(comparison)},"
             f" so {shown}."
         )
     else:
         sentences.append(
-            f"Here this share is below {comparison.alpha:g}{_corrected(comparison)}, so chance is a poor"
+            f"Here p is below {comparison.alpha:g}{_corrected(comparison)}, so chance is a poor"
             " explanation; the p-value does not show whether the difference is large enough to matter."
         )
     sentences += _size(comparison)
     if comparison.n_discordant > 0:
-        reach = "" if text.is_within_reach(comparison) else f", so no p can be below {comparison.alpha:g}"
+        reach = "" if text.is_within_reach(comparison) else f", so it cannot be below {comparison.alpha:g}"
         sentences.append(_sentence(text.smallest_p_sentence(comparison) + reach))
     return [*sentences, f"The test is about {text.SCOPE}."]
 
@@ -122,6 +122,11 @@ def _share(test: PermutationTest) -> str:
     if test.method == "bracket":
         return "is an upper bound of the share of all exchanges"
     return "is the share of all exchanges"
+
+
+def _not(test: PermutationTest) -> str:
+    """Deny that p is below a level; methods that are not exact know a bound or an estimate of the share."""
+    return "not" if test.relation == "=" else "not shown to be"
 
 
 def _corrected(comparison: Comparison) -> str:
@@ -145,14 +150,14 @@ def _size(comparison: Comparison) -> list[str]:
                 f"{comparison.interval.note}{_disagreement(comparison.test, comparison.interval)}{alone}"
             )
         )
-    sizes = comparison.effect_sizes
+    sizes, unit = comparison.effect_sizes, text.unit(comparison)
     if text.is_range(comparison):
         sentences.append("Sizes of the effect are not shown, for they depend on the missing predictions.")
     elif sizes.odds is not None and sizes.odds_interval is not None:
         low, high = sizes.odds_interval.low, sizes.odds_interval.high
-        for_each = f"The odds of better to worse discordant examples are {sizes.odds:.3g}"
+        for_each = f"The odds of better to worse discordant {unit}s are {sizes.odds:.3g}"
         if math.isinf(sizes.odds):
-            for_each = "No discordant example is worse, so the odds of better to worse cannot be estimated"
+            for_each = f"No discordant {unit} is worse, so the odds of better to worse cannot be estimated"
         range_ = f"{low:.3g} or more" if math.isinf(high) else f"{low:.3g} to {high:.3g}"
         sentences.append(f"{for_each} ({text.confidence(sizes.odds_interval)} {range_}).")
     if sizes.cohens_dz is not None and not text.is_range(comparison):
@@ -169,13 +174,13 @@ def _margin(comparison: Comparison, margin: float) -> str:
     size, decision = comparison.size, comparison.decision
     if decision.equivalent is None:
         return f"The difference is not shown to be within the margin of {margin:g}: {decision.lack}."
-    does = "lies" if decision.equivalent else "does not lie"
+    is_, show = ("is", "show") if decision.equivalent else ("is not", "do not show")
     if (deciding := text.deciding_interval(comparison)) is None:
-        return f"The difference {does} within the margin of {margin:g}: {size.unseen}."
-    level = f"{100 * (1 - 2 * comparison.alpha):.10g}%"
+        return f"The difference {is_} within ±{margin:g}: {size.unseen}."
+    level = f"{100 * (1 - 2 * comparison.alpha):.10g} %"
     return (
-        f"The interval of confidence {level}, {text.ends(deciding)}, {does} within the margin of {margin:g};"
-        f" this is the result of two one-sided tests at level {comparison.alpha:g}."
+        f"The {level} interval {text.ends(deciding)} {is_} within ±{margin:g}, so the two one-sided tests at"
+        f" level {comparison.alpha:g} {show} equivalence."
     )
 
 

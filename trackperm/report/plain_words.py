@@ -40,7 +40,7 @@ def _size(comparison: Comparison) -> str:
         return _size_by_case(comparison)
     if difference == 0:
         return "The two runs have the same score."
-    if comparison.title == "accuracy":
+    if comparison.statistic.name == "accuracy":
         of, number = next(
             ((of, abs(difference) * of) for of in (100, 1000, 10_000) if abs(difference) * of >= 0.95),
             (1_000_000, abs(difference) * 1_000_000),
@@ -48,7 +48,7 @@ def _size(comparison: Comparison) -> str:
         about = "about " if abs(number - round(number)) > 0.05 else ""
         return (
             f"The candidate gets {about}{number:.0f} {'more' if difference > 0 else 'fewer'} of every {of:,}"
-            " examples right."
+            f" {_examples(comparison)} right."
         )
     amount = format_number(abs(difference))
     if comparison.baseline_score is None or comparison.statistic.contrast != "difference":
@@ -59,7 +59,7 @@ def _size(comparison: Comparison) -> str:
 def _size_by_case(comparison: Comparison) -> str:
     """Describe the worst and the best case of missing predictions."""
     low, high = text.differences(comparison)
-    if comparison.title != "accuracy":
+    if comparison.statistic.name != "accuracy":
         return (
             f"Depending on the missing predictions, the difference in {comparison.title} is between"
             f" {format_difference(low)} and {format_difference(high)}."
@@ -70,7 +70,12 @@ def _size_by_case(comparison: Comparison) -> str:
     else:
         ends = sorted((abs(low * of), abs(high * of)))
         size = f"{_short(ends[0])} to {_short(ends[1])} {'more' if high > 0 else 'fewer'}"
-    return f"Depending on the missing predictions, the candidate gets {size} of every {of:,} examples right."
+    of_every = f"of every {of:,} {_examples(comparison)}"
+    return f"Depending on the missing predictions, the candidate gets {size} {of_every} right."
+
+
+def _examples(comparison: Comparison) -> str:
+    return "examples" if comparison.slice is None else f"examples with {comparison.slice}"
 
 
 def _short(number: float) -> str:

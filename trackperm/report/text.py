@@ -22,9 +22,6 @@ from trackperm.statistic import Statistic
 
 SCOPE = "these two runs on these examples; not other seeds, prompts or test sets"
 
-UNCHANGEABLE = "the exchange of no single example changes the score"
-"""Why a test has p = 1 although counts differ, such as F1 where no run found a positive example."""
-
 RARE = 0.5
 """Power below which equivalence is not shown in most comparisons of equal runs."""
 
@@ -124,15 +121,19 @@ def equivalence(comparison: Comparison) -> str:
     """Return the p-value of the equivalence within the margin, which no correction changes; empty if none."""
     if comparison.equivalence is None:
         return ""
-    alone = comparison.corrected is not None or comparison.n_uncorrected is not None
-    return f"{comparison.equivalence}{', uncorrected' * alone}"
+    return f"{comparison.equivalence}{', uncorrected' * is_one_of_several(comparison)}"
+
+
+def is_one_of_several(comparison: Comparison) -> bool:
+    """Whether the comparison is one of several tests, corrected for or not."""
+    return comparison.corrected is not None or comparison.n_uncorrected is not None
 
 
 def equivalence_power(comparison: Comparison, power: EquivalencePower) -> str:
     """Return the power of equivalence, and what it means if equivalence is not shown."""
     if comparison.decision.equivalent or power.at_zero >= RARE:
         return str(power)
-    return f"{power}; so few examples would rarely show equivalence, even of equal runs"
+    return f"{power}; even equal runs would rarely be shown equivalent with so few {unit(comparison)}s"
 
 
 def certainty(test: PermutationTest) -> str:
@@ -243,9 +244,16 @@ def ends(interval: Interval) -> str:
 
 
 def intervals(comparison: Comparison) -> list[tuple[str, str]]:
-    """Return names and ends of the interval and of the one that decides equivalence, where there are any."""
-    found = (comparison.interval, deciding_interval(comparison))
-    return [(confidence(each), ends(each)) for each in found if each is not None]
+    """Return names and ends of the interval and of the one that decides equivalence, where there are any.
+
+    Neither is corrected for other tests, and their names say so where there are any.
+    """
+    found = []
+    for each in (comparison.interval, deciding_interval(comparison)):
+        if each is not None:
+            kind = f"uncorrected{',' * each.approximate} " if is_one_of_several(comparison) else ""
+            found.append((f"{kind}{confidence(each)}", ends(each)))
+    return found
 
 
 def deciding_interval(comparison: Comparison) -> Interval | None:
@@ -308,7 +316,8 @@ def notes(comparison: Comparison) -> list[str]:
     report, test = comparison.pairing, comparison.test
     found = []
     if comparison.n_discordant == 0:
-        found.append(f"identical{in_one_case(comparison)}: both runs have the same counts on every example")
+        where = f"on every {unit(comparison)}"
+        found.append(f"identical{in_one_case(comparison)}: both runs have the same counts {where}")
     if (changed := _changed(comparison)) is not None:
         found.append(changed)
     if report.n_dropped:
@@ -338,7 +347,9 @@ def notes(comparison: Comparison) -> list[str]:
     if test.method == "monte-carlo":
         found.append(f"Monte Carlo: {test.why}")
         if least_drawn(comparison) >= comparison.alpha:
-            found.append(f"no verdict possible: {test.n_samples:,} swaps are too few; increase `--samples`")
+            found.append(
+                f"no difference can be shown: {test.n_samples:,} swaps are too few; increase `--samples`"
+            )
     if test.method == "tilted":
         found.append(f"tilted sampling: {test.why}")
     if test.method == "bracket" and test.rank > 1:
@@ -346,9 +357,9 @@ def notes(comparison: Comparison) -> list[str]:
     if comparison.interval_unavailable is not None:
         found.append(f"no interval: {comparison.interval_unavailable}")
     if comparison.n_discordant > 0 and (comparison.n_better, comparison.n_worse) == (0, 0):
-        found.append(UNCHANGEABLE)
+        found.append(unchangeable(comparison))
     elif comparison.n_discordant > 0 and not is_within_reach(comparison):
-        found.append(f"no verdict possible: {smallest_p_sentence(comparison)}")
+        found.append(f"no difference can be shown: {smallest_p_sentence(comparison)}")
     if (
         comparison.verdict == "undecided"
         and not is_range(comparison)
@@ -361,14 +372,17 @@ def notes(comparison: Comparison) -> list[str]:
         found.append(equivalence_power(comparison, comparison.equivalence_power))
     if comparison.decision.equivalent is not None:
         basis = comparison.size.basis
-        follows = "follows" if comparison.decision.equivalent else "does not follow"
+        shown = "equivalence is" if comparison.decision.equivalent else "equivalence is not"
         if isinstance(basis, str):
             bound = f"a bound on discordant examples: {comparison.size.unseen}"
-            found.append(f"equivalence {follows} from {bound}")
+            found.append(f"{shown} shown by {bound}")
         elif basis.method != "paired proportions":
-            found.append(f"equivalence {follows} from the {basis.method} interval: {basis.note}")
+            found.append(f"{shown} shown by the {basis.method} interval: {basis.note}")
     if comparison.slice is not None and not comparison.slice.declared:
-        found.append("exploratory: the spec does not declare this slice, so the number of tests is unknown")
+        found.append(
+            "exploratory: the spec does not declare this slice, so slices that were looked at before are not"
+            " corrected for"
+        )
     seen = comparison.dependence
     repeated = {f"look: {shared_input(each.n_shared, each.n_examples, each.column)}" for each in seen}
     name = pvalue_name(test)
@@ -408,13 +422,12 @@ def _changed(comparison: Comparison) -> str | None:
     report, n_discordant = comparison.pairing, comparison.n_discordant
     if report.n_changed is None or report.n_changed <= n_discordant:
         return None
-    changed = f"{report.n_changed:,} of {amount(report.n_paired, 'prediction')} changed"
     of_case = in_one_case(comparison)
     verb_end = "s" * (n_discordant == 1)
     if report.n_paired == comparison.n_examples:
-        return f"{changed}; {n_discordant:,} change{verb_end} the score{of_case}"
+        return f"{report.changed}; {n_discordant:,} change{verb_end} the score{of_case}"
     units = amount(comparison.n_examples, unit(comparison))
-    return f"{changed}; {n_discordant:,} of {units} differ{verb_end} in score{of_case}"
+    return f"{report.changed}; {n_discordant:,} of {units} differ{verb_end} in score{of_case}"
 
 
 def _cases(comparison: Comparison) -> str:
@@ -440,7 +453,12 @@ def smallest_p_sentence(comparison: Comparison) -> str:
         exponent = -math.log10(drawn + 1)  # the observed outcome counts as one of the swaps
         found += f" and {drawn:,} random swaps"
     least = rounded(10.0**exponent, rounding=ROUND_FLOOR) if exponent > -300 else f"1e{math.floor(exponent)}"
-    return f"{found} no {pvalue_name(test)} is below {least}"
+    return f"{found}, {pvalue_name(test)} is at least {least}"
+
+
+def unchangeable(comparison: Comparison) -> str:
+    """Return why p is 1 although counts differ, such as F1 where no run found a positive example."""
+    return f"the exchange of no single {unit(comparison)} changes the score"
 
 
 def opinions(comparison: Comparison) -> list[str]:

@@ -13,7 +13,7 @@ from trackperm.comparison.verdict import MARKERS
 from trackperm.errors import CapacityError
 from trackperm.exact.power.equivalence import percent
 from trackperm.report import description, text
-from trackperm.report.changed_examples import BETTER, CHANGED, WORSE, changed_examples
+from trackperm.report.changed_examples import BETTER, CHANGED, WORSE, changed_examples, n_changed, row_noun
 from trackperm.report.discordant_examples import Cell
 from trackperm.report.effect_bar import effect_bar
 from trackperm.report.headline import headline
@@ -40,6 +40,8 @@ class ChangedRows:
         Rows; a cell with another value in each run is a pair.
     total : int
         Number of all changed examples.
+    unit : str
+        Noun of the rows: example, cluster or row.
     directed : bool
         Whether the first column is the direction of the change.
     case : str
@@ -49,6 +51,7 @@ class ChangedRows:
     columns: tuple[str, ...]
     rows: list[tuple[Cell | tuple[Cell, Cell], ...]]
     total: int
+    unit: str
     directed: bool
     case: str
 
@@ -115,7 +118,8 @@ class ComparisonView:
             null, narrow_null = null_drawing(comparison), null_drawing(comparison, narrow=True)
         except CapacityError as error:
             refusal = why_not_drawn(comparison.test, error)
-        notes = text.notes(comparison)
+        power = str(comparison.equivalence_power)  # without the caution that it may have, it is a fact alone
+        notes = [note for note in text.notes(comparison) if note != power]
         return cls(
             marker=comparison.marker,
             verdict=comparison.verdict,
@@ -153,7 +157,12 @@ def changed_rows(comparison: Comparison, n_bytes: int) -> ChangedRows:
             break
         rows.append(cut)
     return ChangedRows(
-        found.columns, rows, comparison.n_discordant, found.directed, text.in_one_case(comparison)
+        found.columns,
+        rows,
+        n_changed(comparison),
+        row_noun(comparison),
+        found.directed,
+        text.in_one_case(comparison),
     )
 
 
@@ -228,8 +237,8 @@ def _intervals(comparison: Comparison) -> list[tuple[str, str, str]]:
     usual, deciding = comparison.interval, text.deciding_interval(comparison)
     found = []
     if usual is not None:
-        is_alone = comparison.n_uncorrected is None and comparison.corrected is None
-        with_ = "the test" if is_alone else "the uncorrected p-value, not with the correction"
+        of_several = text.is_one_of_several(comparison)
+        with_ = "the uncorrected p-value, not with the correction" if of_several else "the test"
         found.append((usual, f"{usual.relation} with {with_}"))
     if deciding is not None:
         found.append((deciding, "decides equivalence; the thick line above"))

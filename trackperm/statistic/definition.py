@@ -352,21 +352,21 @@ class Statistic:
             raise InputError(
                 f"`{self.name}` compares the scores of examples with each other, and a missing score cannot"
                 " be compared",
-                hint="`--missing drop` excludes such examples.",
+                hint="`--missing drop` leaves such examples out.",
             )
         if not self.counts_missing:
             raise InputError(
                 f"the statistic `{self.name}` does not define the counts of a missing prediction",
-                hint="`missing:` in its file does, as in `missing: {correct: 0, n: 1}`, with an expression in"
-                " `label` for every count; `--missing drop` excludes such examples.",
+                hint="`--missing drop` leaves such examples out; a spec of your own can define `missing:`, as"
+                " in `missing: {correct: 0, n: 1}`, with an expression in `label` for every count.",
             )
         substitute = self._substitute(outcome)
         if not substitute:
             example = f"`{outcome}: {{correct: {int(outcome == 'best')}, n: 1}}`"
             raise InputError(
                 f"the statistic `{self.name}` does not define the counts of the {outcome} prediction",
-                hint=f"`{outcome}:` in its file does, as in {example}, with an expression in `label` for"
-                " every count; not every statistic has one.",
+                hint=f"`--missing drop` leaves such examples out; a spec of your own can define `{outcome}:`,"
+                f" as in {example}, with an expression in `label` for every count.",
             )
         what = f"the {outcome} count"
         return self._compiled(substitute, what, types, located, functions, decimals, real=False)
@@ -433,8 +433,8 @@ class Statistic:
 
     def column_of_count(self, name: str) -> str | None:
         """Return the column whose values are the count, as those of a metric are; None for other counts."""
-        tree = self._counts[name].tree
-        return self.columns.get(tree.full) if isinstance(tree, Name) else None
+        count = self._counts.get(name)  # the ranks of clusters have a further count
+        return self.columns.get(count.tree.full) if count and isinstance(count.tree, Name) else None
 
     @cached_property
     def has_counters(self) -> bool:

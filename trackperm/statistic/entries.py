@@ -179,8 +179,9 @@ class Entries:
                     raise self.document.error(error.message, path) from None
         for key, value in self.overriding_parameters.items():
             if key not in values:
-                known = f"its parameters are {listed(values)}." if values else "it has none."
-                hint = known + did_you_mean(key, values)
+                hint = f"`{name}` takes no parameters; leave out `--set`."
+                if values:
+                    hint = f"its parameters are {listed(values)}.{did_you_mean(key, values)}"
                 raise InputError(f"the statistic `{name}` has no parameter `{key}`", hint=hint)
             values[key] = parameter_value(key, value)
         return values

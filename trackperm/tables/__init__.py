@@ -177,9 +177,8 @@ def _like(path: Path) -> str:
 
 def _require_file(file: SourceFile) -> None:
     if not file.path.exists():
-        raise SourceError(
-            f"`{file.origin}` does not exist",
-            hint=f"a run of a tracker is written as `mlflow:{file.origin}`.{_like(file.path)}",
-        )
+        run = "" if file.path.suffix else f"a run of a tracker is written as `mlflow:{file.origin}`."
+        hint = f"{run}{_like(file.path)}".strip()
+        raise SourceError(f"`{file.origin}` does not exist", hint=hint or None)
     if file.path.is_file() and not file.path.stat().st_size:
         raise SourceError(f"`{file.origin}` is empty")

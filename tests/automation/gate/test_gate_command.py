@@ -17,6 +17,7 @@ from support.comparisons import check_golden, without_digests
 from support.hooked_runs import HookedStore
 from typer.testing import CliRunner
 
+import trackperm
 from trackperm.automation.gate import gate as gate_module
 from trackperm.automation.gate.markdown import markdown
 from trackperm.automation.gate.report import GateReport
@@ -202,6 +203,16 @@ def test_markdown_says_where_lower_is_better(folder: Path):
         ("<code>accuracy</code>", "▼ worse |"),
         ("<code>error\\_rate</code> (lower is better)", "▼ worse |"),
     ]
+
+
+def test_markdown_shows_the_interval_that_decides_a_margin(folder: Path):
+    """Regression: beside "at most 0.7 worse" stood the 95 % interval alone, with an end below -0.7."""
+    rule = "margin: 0.7, fail_on: not-shown-non-inferior"
+    policy = f"policies: [{{name: m, baseline: {{run: tiny-base.parquet}}, statistics: [accuracy], {rule}}}]"
+    (folder / "trackperm.yaml").write_text(policy)
+    report = trackperm.gate("tiny.parquet")
+    assert report.findings[0].reason == "at most 0.7 worse (90% CI [-0.6551, +0.0968])"
+    assert "| [-0.7007, +0.1637] (95% CI)<br>[-0.6551, +0.0968] (90% CI) |" in markdown(report)
 
 
 @pytest.mark.parametrize(

@@ -150,7 +150,7 @@ def test_auto_samples_where_the_lattice_takes_more_than_two_seconds() -> None:
     found = structured_test(*strata(150))
     assert found.method == "tilted"
     assert "lattice: it would take about" in found.why
-    assert "`--method lattice` waits" in found.why
+    assert "`--method lattice` runs it" in found.why
     assert structured_test(*strata(20)).method in ("enumerate", "lattice")
 
 

@@ -179,8 +179,10 @@ def test_no_detectable_difference():
 
 def test_description():
     assert str(minimum_detectable_effect(1319, 0.135)) == "minimum detectable effect 0.029 at 80 % power"
+    found = minimum_detectable_effect(200, 0.11)  # with 0.067, the power is 79.4 %
+    assert (round(found.effect, 4), str(found)) == (0.0674, "minimum detectable effect 0.068 at 80 % power")
     about = MinimumDetectableEffect(1214.0, 0.9, 0.05, "two-sided", 1000, exact=False)
-    assert str(about) == "minimum detectable effect about 1200 at 90 % power (normal approximation)"
+    assert str(about) == "minimum detectable effect about 1300 at 90 % power (normal approximation)"
 
 
 def test_refusals():

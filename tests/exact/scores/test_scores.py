@@ -112,16 +112,18 @@ CASES: dict[str, tuple[Any, Any, str, Fraction, str]] = {
     "integers": ([1, 2], [True, False], "integers", Fraction(1), "integers"),
     "floats that are integers": ([1.0, 2.0], [3.0, -0.0], "integers", Fraction(1), "integers"),
     "ties of decimals": (
-        [0.1 + 0.2], [0.3], "decimals", Fraction(1, 10), "1 decimal, taken exactly",
+        [0.1 + 0.2], [0.3], "decimals", Fraction(1, 10), "1 decimal, without rounding",
     ),
-    "a large offset": ([1e6 + 0.1], [1e6 + 0.25], "decimals", Fraction(1, 100), "2 decimals, taken exactly"),
+    "a large offset": (
+        [1e6 + 0.1], [1e6 + 0.25], "decimals", Fraction(1, 100), "2 decimals, without rounding",
+    ),
     "thirds": (
         [1 / 3 + 1 / 6], [0.5 - 1 / 3], "fractions", Fraction(1, 6),
-        "fractions, taken exactly as multiples of 1/6",
+        "fractions, without rounding: multiples of 1/6",
     ),
     "reals": (
         [2**-1.5, 0.5], [0.25, 0.125], "binary", Fraction(1, 2**54),
-        "binary numbers, taken exactly as multiples of 2**-54",
+        "binary numbers, without rounding: multiples of 2**-54",
     ),
     "reals of many scales": (
         [np.pi, 1e-9 * np.e], [0, 0], "binary", Fraction(1, 2**50),
@@ -129,19 +131,19 @@ CASES: dict[str, tuple[Any, Any, str, Fraction, str]] = {
     ),
     "Fraction beside float": (
         [Fraction(1, 3)], [0.25], "fractions", Fraction(1, 12),
-        "fractions, taken exactly as multiples of 1/12",
+        "fractions, without rounding: multiples of 1/12",
     ),
-    "Decimal": ([Decimal("0.10")], [2], "decimals", Fraction(1, 10), "1 decimal, taken exactly"),
+    "Decimal": ([Decimal("0.10")], [2], "decimals", Fraction(1, 10), "1 decimal, without rounding"),
     "single beside double": (
-        np.float32([0.1, 0.3]), [0.1, 0.3], "decimals", Fraction(1, 10), "1 decimal, taken exactly",
+        np.float32([0.1, 0.3]), [0.1, 0.3], "decimals", Fraction(1, 10), "1 decimal, without rounding",
     ),
     "large integers beside halves": (
-        np.array([2**60 + 1]), [0.5], "decimals", Fraction(1, 10), "1 decimal, taken exactly",
+        np.array([2**60 + 1]), [0.5], "decimals", Fraction(1, 10), "1 decimal, without rounding",
     ),
     "nothing but zeros": ([0.0], [-0.0], "integers", Fraction(1), "integers"),
     "subnormal": (
         [5e-324], [0.0], "binary", Fraction(1, 2**1074),
-        "binary numbers, taken exactly as multiples of 2**-1074",
+        "binary numbers, without rounding: multiples of 2**-1074",
     ),
 }  # fmt: skip
 
@@ -172,7 +174,7 @@ def test_a_common_denominator_beyond_62_bits_takes_python_integers() -> None:
     scores = scale_scores(given, given)
     assert scores.candidate.dtype == object
     assert exact(scores) == (values, values)
-    assert scores.note() == "fractions, taken exactly over a common denominator of 136 bits"
+    assert scores.note() == "fractions, without rounding: over a common denominator of 136 bits"
     narrow = scale_scores(given, given, wide=False)
     assert narrow.candidate.dtype == np.int64
     assert narrow.how == "binary"
@@ -220,7 +222,7 @@ def test_resolution_is_read_as_it_is_written() -> None:
     assert scale_scores([0.1234], [0.3], 0.001).note() == (
         "rounded to multiples of 0.001 (largest change 0.0004)"
     )
-    assert scale_scores([0.1 + 0.2], [0.2], 0.1).note() == "numbers, taken exactly as multiples of 0.1"
+    assert scale_scores([0.1 + 0.2], [0.2], 0.1).note() == "numbers, without rounding: multiples of 0.1"
     assert scale_scores([1, 3], [2, 2], 0.5).candidate.tolist() == [2, 6]
     assert scale_scores([Fraction(1, 3)], [1], "1/2").candidate.tolist() == [1]
     # Multiples of 2^-40 / 3 near 1: more digits than products of floats have.

@@ -40,7 +40,7 @@ def test_comparison():
     assert [name for name, _, _ in view["facts"]] == [
         *("baseline", "candidate", "difference", "p-value", "95% CI", "examples")
     ]
-    assert view["flips"] == {"total": 24, "better": 20, "worse": 4, "case": ""}
+    assert view["flips"] == {"total": 24, "unit": "example", "better": 20, "worse": 4, "case": ""}
     assert view["comparison"] == strict(comparison.to_dict())
     assert view["logged"] is None
     assert view["baseline"] == {"name": "baseline", "id": None, "experiment_id": None, "url": None}

@@ -108,7 +108,7 @@ def test_types_of_scores(text: str, found: ColumnType) -> None:
             "both sides must be text",
         ),
         ("s < t", "text has no order: `<` takes numbers", "s < t", None),
-        ("t", "the count `c` is text, not a number", "t", "a comparison counts 1 where it is true"),
+        ("t", "the count `c` is text, not a number", "t", "write a comparison, such as `t == 'True'`"),
         ("d", "the count `c` is a decimal, not an integer", "d", "compare it, as in `score > 0.5`"),
         ("i + 0.5", "the count `c` is a decimal, not an integer", "i + 0.5", None),
         ("where(flag, i, d)", "the count `c` is a decimal, not an integer", "where(flag, i, d)", None),

@@ -12,6 +12,7 @@ from trackperm.automation.gate.report import GateReport, one_line
 from trackperm.automation.judging.judge import Finding
 from trackperm.automation.policy.wording import in_policies
 from trackperm.comparison import Comparison
+from trackperm.messages import amount
 from trackperm.report import text
 from trackperm.report.changed_examples import WORSE, directions
 from trackperm.report.description import explanation
@@ -112,16 +113,14 @@ def _table(rows: Sequence[Row]) -> str:
     ]
     for finding, comparison, url in rows:
         values = dict(text.scores(comparison))
-        interval = comparison.interval
+        intervals = [f"{ends} ({name})" for name, ends in text.intervals(comparison)]
         cells = [
             _SIGNS[finding.outcome],
             f"{_linked(_code(comparison.title), url)}{text.direction(comparison.statistic)}",
             values.get("baseline", ""),
             values.get("candidate", ""),
             values.get("difference", values.get("observed", "")),
-            f"none: {_prose(comparison.interval_unavailable or '')}"
-            if interval is None
-            else f"{text.ends(interval)} ({text.confidence(interval)})",
+            "<br>".join(intervals) or f"none: {_prose(comparison.interval_unavailable or '')}",
             _pvalue(comparison),
             f"{comparison.marker} {comparison.verdict}",
         ]
@@ -152,7 +151,7 @@ def _folded(rows: Sequence[Row]) -> Iterator[str]:
             more = f" (the first {len(worse)})" if number > len(worse) else ""
             where = f"{comparison.title}{text.in_one_case(comparison)}"
             yield _details(
-                f"{number:,} example{'s' * (number != 1)} that got worse by {where}{more}",
+                f"{amount(number, text.unit(comparison))} that got worse by {where}{more}",
                 "\n".join(f"- {_code(example)}" for example in worse),
             )
     first = rows[0][1]

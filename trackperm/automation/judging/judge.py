@@ -42,6 +42,7 @@ from trackperm.comparison import Comparison
 from trackperm.errors import InputError
 from trackperm.exact.engines.monte_carlo import CONFIDENCE
 from trackperm.exact.multiplicity import ADJUSTMENTS, TARONE_HOLM, adjust_log10, tarone_holm_log10
+from trackperm.messages import amount
 from trackperm.report import text
 from trackperm.report.numbers import format_difference
 
@@ -213,7 +214,7 @@ def _regression(comparison: Comparison, smallest: float) -> Finding:
     if comparison.depends_on_missing:
         return Finding(title, "undecided", _OPEN)
     if comparison.n_discordant and (comparison.n_better, comparison.n_worse) == (0, 0):
-        return Finding(title, "undecided", f"the test cannot tell: {text.UNCHANGEABLE}")
+        return Finding(title, "undecided", f"the test cannot tell: {text.unchangeable(comparison)}")
     lack = _lack(comparison, smallest)
     if lack is not None and _is_non_inferior(comparison, comparison.margin):
         return Finding(title, "pass", f"at most {comparison.margin:g} worse ({numbers})")
@@ -322,4 +323,4 @@ def _numbers(comparison: Comparison) -> str:
 
 
 def _examples(comparison: Comparison) -> str:
-    return f"{comparison.n_examples:,} example{'s' * (comparison.n_examples != 1)}"
+    return amount(comparison.n_examples, text.unit(comparison))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -76,7 +77,9 @@ def fitting_engines(
     for engine in sorted(engines, key=lambda engine: engine.seconds):
         obstacle = engine.obstacle(memory_budget)
         if obstacle is None and engine.seconds > patience:
-            obstacle = f"it would take about {engine.seconds:.0f} s: `--method {engine.name}` waits"
+            obstacle = f"it would take about {engine.seconds:.0f} s; `--method {engine.name}` runs it"
+            if math.isinf(engine.seconds):  # as of enumeration, whose time is known up to a limit
+                obstacle = "it has too many configurations to list"
         if obstacle is None:
             fitting.append(engine)
         else:

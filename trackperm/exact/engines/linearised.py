@@ -129,7 +129,7 @@ class Linearisation:
             raise CapacityError(f"{law.rank} counts vary; the limit is {MOST_AXES}")
         seconds = n_operations * (SECONDS_PER_OPERATION + SECONDS_PER_ENTRY * law.rank**2)
         if seconds > patience:
-            raise CapacityError(f"it would take about {seconds:.0f} s: `--method bracket` waits")
+            raise CapacityError(f"it would take about {seconds:.0f} s; `--method bracket` runs it")
         self._root = covariance_root(law)
         self._ends = np.array([(high - low) / 2 for low, high in law.support])
         deviations, centre = self._expanded(0.0)
@@ -292,7 +292,9 @@ def linearised_bounds(
     """
     linear = Linearisation(histogram, h, patience=PATIENCE if only_tight else math.inf)
     if only_tight and linear.seconds(memory_budget) > PATIENCE:
-        raise CapacityError(f"the weighted sum takes more than {PATIENCE:.0f} s: `--method bracket` waits")
+        raise CapacityError(
+            f"the certified ends would take more than {PATIENCE:.0f} s; `--method bracket` computes them"
+        )
     remainder = linear.remainder(observed, alternative)
     distance = f"{remainder.bound / linear.deviation:.2g} standard deviations"
     if only_tight and not remainder.is_tight:

@@ -76,8 +76,8 @@ nodes, no end changes by a part in 10^11.
 """
 
 EXACT_NOTE = (
-    "matches the exact test; exact in the binomial laws of discordance and of direction, melded as by Fay and"
-    " Lumbard (2021), whose coverage is checked by enumeration and not proved"
+    "agrees with the exact test. It combines exact binomial intervals for how often and in which direction"
+    " the runs differ (Fay and Lumbard 2021); its coverage was checked by enumeration, not proved"
 )
 
 _GAUSS_NODES, _GAUSS_WEIGHTS = np.polynomial.legendre.leggauss(NODES)

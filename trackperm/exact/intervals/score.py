@@ -49,7 +49,7 @@ from trackperm.exact.intervals.interval import Interval, tail_level
 from trackperm.exact.root import bracketed_root
 from trackperm.exact.types import IntArray
 
-SCORE_NOTE = "approximate, from the most likely laws with such differences; it may disagree with the p-value"
+SCORE_NOTE = "approximate: a score interval by maximum likelihood, which may disagree with the p-value"
 
 PSEUDO_COUNT = 0.125
 """Share of an example that is added to each outcome: its one-sided errors are the smallest in simulations."""

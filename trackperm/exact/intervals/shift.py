@@ -67,7 +67,10 @@ FITTING_BITS = 60
 MOST_BITS = 400
 """Largest number of bits of differences for the search: their squares fit floats."""
 
-NOTE = "all shifts of the scores that the exact test does not reject, in a model with nothing but a shift"
+NOTE = (
+    "all constants that can be added to the baseline's scores without the exact test rejecting; it assumes"
+    " that the runs differ by a constant"
+)
 CLOSE_NOTE = f"{NOTE}; its ends are at most a hundred-thousandth of a standard deviation too far out"
 ROUNDED_NOTE = f"{NOTE}; differences were rounded, and the ends moved outwards to make up for it"
 INFINITE_NOTE = f"{NOTE}; too few examples to reject any shift at this level"

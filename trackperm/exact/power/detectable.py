@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import ROUND_CEILING
 
 from trackperm.choices import Alternative
+from trackperm.exact.result import rounded
 
 
 @dataclass(frozen=True)
@@ -36,10 +38,12 @@ class MinimumDetectableEffect:
     n_tests: int = 1
 
     def __str__(self) -> str:
+        """Return the effect, rounded up to two digits so that its power is no lower, and the power."""
         about = "" if self.exact else "about "
         found = "no difference is detectable"
         if self.effect is not None:
-            found = f"minimum detectable effect {about}{float(f'{self.effect:.2g}'):g}"
+            least = float(rounded(self.effect * (1.0 - 1e-9), 2, ROUND_CEILING))  # found within 1e-9
+            found = f"minimum detectable effect {about}{least:g}"
         remarks = ["normal approximation"] if about else []
         if self.n_tests > 1:
             remarks.append(f"level {self.alpha:.2g}, corrected for {self.n_tests:,} tests")

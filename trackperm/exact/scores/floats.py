@@ -94,12 +94,12 @@ class ScaledScores:
             return "integers"
         if self.how == "decimals":
             digits = len(str(self.unit.denominator)) - 1
-            return f"{digits} decimal{'s' if digits > 1 else ''}, taken exactly"
+            return f"{digits} decimal{'s' if digits > 1 else ''}, without rounding"
         kind = {"fractions": "fractions", "binary": "binary numbers"}.get(self.how, "numbers")
         if self.how == "fractions" and self.unit.denominator > LARGEST:
             bits = self.unit.denominator.bit_length()
-            return f"fractions, taken exactly over a common denominator of {bits} bits"
-        return f"{kind}, taken exactly as multiples of {unit}"
+            return f"fractions, without rounding: over a common denominator of {bits} bits"
+        return f"{kind}, without rounding: multiples of {unit}"
 
 
 @dataclass(frozen=True)

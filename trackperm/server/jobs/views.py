@@ -11,6 +11,7 @@ from trackperm.comparison import Comparison
 from trackperm.leaderboards import Leaderboard, Row
 from trackperm.option_names import on_pages
 from trackperm.report import text
+from trackperm.report.changed_examples import n_changed, row_noun
 from trackperm.report.leaderboard import cells as leaderboard_cells
 from trackperm.report.leaderboard import tables as leaderboard_tables
 from trackperm.report.leaderboard import text as leaderboard_text
@@ -50,7 +51,8 @@ def comparison_view(comparison: Comparison, logged: Published | None = None) -> 
         "pairing": list(map(on_pages, view.pairing)),
         "signature": view.signature,
         "flips": {
-            "total": comparison.n_discordant,
+            "total": n_changed(comparison),
+            "unit": row_noun(comparison),
             "better": comparison.n_better,
             "worse": comparison.n_worse,
             "case": text.in_one_case(comparison),

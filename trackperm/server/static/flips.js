@@ -14,10 +14,12 @@ let job = null, offset = 0, asked = null, typing = 0;
 export function show(id, flips) {
   job = id;
   part("flips").hidden = flips.total === 0;
+  const unit = flips.unit ?? "example";
   const sides = flips.better === null ? "" : `: the candidate is better on ${number(flips.better)}, worse on ${number(flips.worse)}`;
   part("flips-summary").textContent = flips.total === 0
-    ? "The counts of the two runs are the same on every example."
-    : `The counts of the two runs differ on ${number(flips.total)}${flips.case ?? ""}${sides}. The baseline's value stands before the arrow, the candidate's behind it.`;
+    ? `The counts of the two runs are the same on every ${unit}.`
+    : `The counts of the two runs differ on ${number(flips.total)} ${unit}${flips.total === 1 ? "" : "s"}${flips.case ?? ""}${sides}. Cells with an arrow show baseline → candidate.`;
+  part("flips-title").textContent = `${unit[0].toUpperCase()}${unit.slice(1)}s that changed`;
   part("directions").hidden = flips.better === null;
   part("flip-filter").reset();
   head.replaceChildren();

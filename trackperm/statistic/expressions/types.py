@@ -91,7 +91,8 @@ class Checker:
         self._degree(expression, expression.tree)
         tree = expression.tree
         if found is ColumnType.TEXT:
-            hint = "compare it with a value: a comparison counts 1 where it is true, else 0."
+            name = tree.full if isinstance(tree, Name) else "passed"
+            hint = f"write a comparison, such as `{name} == 'True'`: it counts 1 for each row where it holds."
             raise expression.error(tree, f"{what} is {_a(found)}, not a number", hint=hint)
         if self.integers and not self.decimals and found is ColumnType.DECIMAL:
             hint = "compare it, as in `score > 0.5`, or log an integer in a smaller unit."

@@ -36,6 +36,7 @@ from trackperm.exact.engines.lattice.rows import BYTES_PER_INTERVAL, SECONDS_PER
 from trackperm.exact.engines.lattice.statistic import LatticeStatistic
 from trackperm.exact.engines.lattice.tail import least_log
 from trackperm.exact.engines.linear.tails import EXACT_IN_FLOATS
+from trackperm.messages import scientific
 
 SECONDS_PER_CELL = 2.5e-6
 """Time of a cell of a grid: to decide it, to transform it under a few tilts, and to sum it. It is 2 to 3.5
@@ -191,7 +192,7 @@ def _too_many_points(window: Window) -> str | None:
     """Return the reason why the points of a window cannot be decided one by one, if they cannot."""
     if window.size <= MOST_CELLS:
         return None
-    return f"{window.size} lattice points must be decided one by one; the limit is {MOST_CELLS}"
+    return f"the exact sum has about {scientific(window.size)} points; the limit is {MOST_CELLS:,}"
 
 
 def _bytes_of_rows(window: Window, is_closed: bool) -> int:

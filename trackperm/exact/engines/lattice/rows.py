@@ -32,6 +32,7 @@ from trackperm.exact.engines.lattice.lattice import Flags, Reach, Strip
 from trackperm.exact.engines.lattice.rational_region import RationalRegion, RowQuadratics
 from trackperm.exact.engines.lattice.real_region import RealRegion
 from trackperm.exact.types import INSIDE, OUTSIDE, UNDEFINED, IntArray, Membership, Region
+from trackperm.messages import scientific
 
 AROUND = 8
 """Points on either side of a vertex that are decided one by one if both changes may be close to it."""
@@ -261,7 +262,7 @@ def _scanned(region: Region, rows: RowIntervals, memory_budget: int | None) -> R
     n_cells = int(rows.sizes.sum())
     if n_cells > MOST_CELLS:
         raise CapacityError(
-            f"{n_cells} lattice points must be decided one by one; the limit is {MOST_CELLS}",
+            f"the exact sum has about {scientific(n_cells)} points; the limit is {MOST_CELLS:,}",
             hint="counts that are fewer, smaller or dependent on each other need less.",
         )
     inside, undefined, n_found = [rows.chosen(slice(0))], [rows.chosen(slice(0))], 0
