@@ -178,7 +178,8 @@ class MlflowTracker:
         published = write_comparison(self._store, publication, candidate, experiment_id, tag_runs=tag_runs)
         if publication.kind != LEADERBOARD:
             return published
-        return replace(published, remarks=describe_experiment(self._store, experiment_id))
+        run_id = published.run.reference.locator
+        return replace(published, remarks=describe_experiment(self._store, experiment_id, run_id))
 
     def set_up_view(self, experiment: str, statistics: Sequence[str] = ()) -> SavedView:
         """Save the view ``Significance`` in `experiment`; see :func:`set_up_view`."""
