@@ -177,7 +177,7 @@ def _beginnings(store: Store, container: str, publication: Publication) -> list[
 
 
 def newest_leaderboard(store: Store, container: str, test_sets: Collection[str]) -> Any:
-    """Return the last logged finished leaderboard of a project on one of these test sets; None without one."""
+    """Return the last logged finished leaderboard of a project on one of these test sets, if any."""
     found = [
         (moment, run.id, run)
         for run in list_comparisons(store, container, (LEADERBOARD,))
