@@ -169,6 +169,18 @@ def share_values(tables: Sequence[ExampleTable], name: str) -> bool:
     return len(values) < len(tables) or bool(set.intersection(*values))
 
 
+def same_values(tables: Sequence[ExampleTable], name: str) -> bool:
+    """Whether a column has the same set of values in all runs; false where that is not known."""
+    counts = [_counted(table, name) if name in table.columns else None for table in tables]
+    return all(each is not None and each.keys() == (counts[0] or {}).keys() for each in counts)
+
+
+def rows_of_value(table: ExampleTable, name: str) -> int | None:
+    """Return the number of rows that each value of a column has; None if values have different numbers."""
+    numbers = {*(_counted(table, name) or {}).values()}
+    return numbers.pop() if len(numbers) == 1 else None
+
+
 def _counted(table: ExampleTable, name: str) -> dict[str, int] | None:
     """Count the rows of each value as text; None if there are too many values, or they cannot be read."""
     try:
