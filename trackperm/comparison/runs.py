@@ -56,6 +56,10 @@ class RunData:
     run: TrackedRun | None = None
     tracker: Tracker | None = field(default=None, compare=False, repr=False)
 
+    def under(self, reference: str) -> RunData:
+        """Return the run under another reference, such as one that it had before."""
+        return replace(self, table=replace(self.table, origin=reference))
+
 
 class TwoRuns:
     """Base of results about two runs: their names, and what they are in their trackers."""

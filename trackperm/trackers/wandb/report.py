@@ -24,7 +24,7 @@ from trackperm.errors import InputError
 from trackperm.pairing import PairingReport
 from trackperm.trackers.environment import environment
 from trackperm.trackers.publication import LEADERBOARD, TEST_SET_TAG
-from trackperm.trackers.references import TrackedRun
+from trackperm.trackers.references import TrackedRun, is_same_run
 from trackperm.trackers.wandb.runs import find_comparison, find_run, is_complete, list_comparisons
 from trackperm.trackers.wandb.store import Store, downloaded
 from trackperm.trackers.wandb.write import newest_leaderboard, newest_result
@@ -183,11 +183,10 @@ def _comparisons_of(store: Store, baseline: TrackedRun, candidate: TrackedRun) -
         runs = [
             run
             for run in list_comparisons(store, candidate.container)
-            if [
-                run.rawconfig.get(f"trackperm.{role}", "").split("::")[0]
-                for role in ("baseline", "candidate")
-            ]
-            == wanted
+            if all(
+                is_same_run(run.rawconfig.get(f"trackperm.{role}", "").split("::")[0], reference)
+                for role, reference in zip(("baseline", "candidate"), wanted, strict=True)
+            )
         ]
     if not runs:
         raise InputError(
