@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,12 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from support.comparisons import answers
+from support.comparisons import answers, run_data
 
 import trackperm
-from trackperm.errors import InputError, InputTypeError, TrackpermError
+from trackperm.comparison import compare_runs
+from trackperm.errors import InputError, InputTypeError, PairingError, TrackpermError
+from trackperm.statistic import load_statistic
 
 
 def test_the_key_is_of_the_data_and_the_options_not_of_paths(
@@ -120,6 +123,46 @@ def test_test_sets_of_other_names_are_named(tmp_path: Path):
         InputError, match=r"the test sets of the runs differ: task `gsm8k` in .*, task `mmlu` in"
     ):
         trackperm.compare(*files)
+
+
+@pytest.mark.parametrize(
+    ("datasets", "ids", "is_blamed"),
+    [
+        (("dataset b535db9d", "dataset 6d7a1ed4"), "abcde", False),
+        (("digits b535db9d", "digits 6d7a1ed4"), "abcdd", False),
+        (("digits b535db9d", "digits 6d7a1ed4"), "abcee", True),
+        (("digits b535db9d", "letters b535db9d"), "abcdd", True),
+    ],
+    ids=["default name", "same ids", "other ids", "other names"],
+)
+def test_digests_of_outputs_are_no_other_test_sets(datasets: tuple[str, str], ids: str, is_blamed: bool):
+    """Regression: MLflow's digest of a data frame includes its outputs, which differ between any two runs."""
+    frames = [
+        pl.DataFrame({"id": list(each), "correct": [1, 0, 1, 0, 1][: len(each)]}) for each in ("abcd", ids)
+    ]
+    runs = [
+        replace(run, table=replace(run.table, facts={"dataset": dataset}))
+        for run, dataset in zip(run_data(*frames), datasets, strict=True)
+    ]
+    with pytest.raises(PairingError) as error:
+        compare_runs(*runs, load_statistic("mean", columns={"score": "correct"}))
+    assert error.value.message.startswith("the test sets of the runs differ") == is_blamed
+    assert (error.value.hint or "").startswith("compare runs on one test set. ") == is_blamed
+    assert not is_blamed or "test set. E" in str(error.value.hint)
+
+
+def test_an_evaluation_with_several_traces_of_an_example():
+    """Regression: `log_table` was blamed, and `--id`, which evaluations do not take."""
+    once, twice = run_data(
+        pl.DataFrame({"id": [1, 2], "correct": [1, 0]}),
+        pl.DataFrame({"id": [1, 2, 1, 2], "correct": [1, 0, 0, 0]}),
+    )
+    twice = replace(twice, table=replace(twice.table, facts={"evaluation": "mlflow.genai.evaluate"}))
+    with pytest.raises(
+        PairingError, match=r"Hint: each example has 2 traces: the run was evaluated twice"
+    ) as error:
+        compare_runs(once, twice, load_statistic("mean", columns={"score": "correct"}))
+    assert "`log_table`" not in str(error.value)
 
 
 IDS, LABELS = [1, 2, 3, 4], ["a", "b", "a", "b"]

@@ -189,8 +189,13 @@ def test_a_statistic_without_scores_is_refused(tmp_path: Path):
     spec.write_text("counts: {right: prediction == label}\ng: {a: u.right, b: v.right}\nh: a - b\n")
     with pytest.raises(InputError, match="has no score of a single run"):
         trackperm.leaderboard(runs_of([0.5, 0.8]), spec)
-    with pytest.raises(InputError, match=r"needs at least 2 complete runs; found 1$"):
+
+
+def test_one_run_is_refused_with_its_name():
+    with pytest.raises(InputError, match=r"got 1 run \(`m0`\); expected at least 2") as error:
         trackperm.leaderboard(runs_of([0.5]))
+    assert error.value.hint is not None
+    assert error.value.hint.startswith("name another run")
 
 
 def test_a_leaderboard_introduces_itself():

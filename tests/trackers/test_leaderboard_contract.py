@@ -203,6 +203,21 @@ def test_where_it_is_logged(store: TrackerStore, experiment: str, runs: dict[str
     assert len(store.comparisons(experiment, "leaderboard")) == 1
 
 
+@pytest.mark.parametrize("metric", [None, "loss"])
+@pytest.mark.parametrize("store", ["mlflow-sqlite"], indirect=True)
+def test_an_experiment_without_two_readable_runs(store: TrackerStore, experiment: str, metric: str | None):
+    """Regression: the statistic was looked for in no table, which ended in an IndexError or a KeyError."""
+    store.run(experiment, "empty")
+    rows = answers([True] * 9).to_dict(as_series=False)
+    store.run(experiment, "two", {"valid.json": rows, "test.json": rows})
+    with pytest.raises(InputError, match=r"got 0 runs [\s\S]*\(empty\) has no artifact") as error:
+        board_of(store, {}, experiment=f"mlflow:{experiment}", metric=metric)
+    assert "(two) has 2 artifacts" in str(error.value)
+    store.run(experiment, "whole", {"predictions.json": rows})
+    with pytest.raises(InputError, match=r"got 1 run with all examples \(`whole`\); expected at least 2"):
+        board_of(store, {}, experiment=f"mlflow:{experiment}", metric=metric)
+
+
 @pytest.mark.extended
 def test_runs_that_the_tracker_lists_are_taken_where_references_are(
     store: TrackerStore, experiment: str, runs: dict[str, str]

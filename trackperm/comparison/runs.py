@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -10,11 +11,12 @@ from typing import Any
 
 from trackperm.errors import DisjointError, InputError, InputTypeError, PairingError, TrackerError
 from trackperm.messages import listed
+from trackperm.pairing.shared_values import have_same_values
 from trackperm.statistic import Statistic
 from trackperm.tables import References, labelled, split_part
 from trackperm.tables.remote import shown_locator
 from trackperm.tables.renamed import with_renamed_columns
-from trackperm.tables.table import ExampleTable, holds_values
+from trackperm.tables.table import ExampleTable, holds_values, shared_columns
 from trackperm.trackers.base import Tracker, open_tracker
 from trackperm.trackers.files import read_file
 from trackperm.trackers.references import RunReference, TrackedRun
@@ -22,6 +24,8 @@ from trackperm.trackers.references import RunReference, TrackedRun
 _NAMES_OF_TEST_SETS = ("task", "dataset", "scenario", "dataset artifact")
 """Facts of logs that name the test set of a run."""
 
+_DEFAULT_DATASET = "dataset"  # name that MLflow gives to a data set without one
+_DIGEST = re.compile(" [0-9a-f]{8,36}$")
 
 _RUNS = ("baseline", "candidate")
 _ARRAYS = ("y_true", "y_baseline", "y_candidate")
@@ -51,6 +55,10 @@ class RunData:
     name: str
     run: TrackedRun | None = None
     tracker: Tracker | None = field(default=None, compare=False, repr=False)
+
+    def under(self, reference: str) -> RunData:
+        """Return the run under another reference, such as one that it had before."""
+        return replace(self, table=replace(self.table, origin=reference))
 
 
 class TwoRuns:
@@ -274,32 +282,46 @@ def load_runs(
 
 
 @contextmanager
-def named_test_sets(baseline: RunData, candidate: RunData) -> Iterator[None]:
-    """Replace errors of pairing by a PairingError with the names of the test sets, if these differ."""
+def named_test_sets(baseline: RunData, candidate: RunData, id_: str) -> Iterator[None]:
+    """Replace errors of pairing by `id_` by a PairingError that names the test sets, if these differ."""
     try:
         yield
     except (PairingError, InputTypeError) as error:
-        reason = _test_sets_of_logs(baseline, candidate)
+        reason = _test_sets_of_logs(baseline, candidate, id_)
         if reason is None and isinstance(error, DisjointError | InputTypeError):
             reason = _experiments(baseline, candidate)
         if reason is None:
             raise
         hint = "compare runs on one test set."
         if isinstance(error, PairingError) and error.hint is not None:
-            hint = f"{hint} {error.hint}"
+            hint = f"{hint} {error.hint[:1].upper()}{error.hint[1:]}"
         raise PairingError(f"{reason}\n\n{error.message}", hint=hint) from error
 
 
-def _test_sets_of_logs(baseline: RunData, candidate: RunData) -> str | None:
+def _test_sets_of_logs(baseline: RunData, candidate: RunData, id_: str) -> str | None:
     """Describe the names of the test sets in the logs; None if they do not differ."""
     first, second = baseline.table.facts, candidate.table.facts
     for name in _NAMES_OF_TEST_SETS:
-        if name in first and name in second and first[name] != second[name]:
-            return (
-                f"the test sets of the runs differ: {name} `{first[name]}` in `{baseline.table.origin}`,"
-                f" {name} `{second[name]}` in `{candidate.table.origin}`"
-            )
+        if name not in first or name not in second or first[name] == second[name]:
+            continue
+        names = _without_digests(first[name])
+        if names == _without_digests(second[name]):
+            # MLflow's digest of a data frame includes the outputs beside its inputs.
+            is_named = names != {_DEFAULT_DATASET}
+            tables = baseline.table, candidate.table
+            have_ids = id_ in shared_columns(tables)
+            if not is_named or (have_ids and have_same_values(tables, id_, if_unknown=False)):
+                continue
+        return (
+            f"the test sets of the runs differ: {name} `{first[name]}` in `{baseline.table.origin}`,"
+            f" {name} `{second[name]}` in `{candidate.table.origin}`"
+        )
     return None
+
+
+def _without_digests(fact: str) -> set[str]:
+    """Return the names of data sets without the digest that follows each of them in MLflow."""
+    return {_DIGEST.sub("", each) for each in fact.split(", ")}
 
 
 def _experiments(baseline: RunData, candidate: RunData) -> str | None:

@@ -91,7 +91,7 @@ def compare_runs(
     rules: tuple[Missing, ...] = ("worst", "best") if missing == "bounds" else (missing,)
     compared = []
     for rule in rules:
-        with named_test_sets(baseline, candidate):
+        with named_test_sets(baseline, candidate, statistic.columns["id"]):
             tables = baseline.table, candidate.table
             pairing = pair(*tables, statistic, missing=rule, by_position=by_position, engine=engine)
         _require_scores(pairing, baseline, candidate)

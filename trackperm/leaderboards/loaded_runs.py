@@ -12,7 +12,7 @@ from typing import Any
 from trackperm.comparison import RunData, load_run
 from trackperm.comparison.runs import is_tracked
 from trackperm.errors import InputError
-from trackperm.leaderboards.paired_runs import ExcludedRun, Progress
+from trackperm.leaderboards.paired_runs import ExcludedRun, Progress, too_few_runs
 from trackperm.tables import References, labelled
 from trackperm.tables.remote import shown_locator
 from trackperm.tables.table import ExampleTable
@@ -56,7 +56,7 @@ def load_runs(
     Raises
     ------
     InputError
-        If there is nothing to read, such as an empty experiment, or if a named source cannot be read.
+        If fewer than two runs can be read, or if a named source cannot be read.
     TrackerError
         If a tracker cannot be reached.
     """
@@ -65,10 +65,10 @@ def load_runs(
     if isinstance(sources, Mapping):
         named = [(str(name), each) for name, each in sources.items()]
     runs = read.sources(named)
-    unreadable: list[ExcludedRun] = []
+    errors: list[tuple[TrackedRun, InputError]] = []
     if experiment is not None:
-        found, unreadable = read.experiment(experiment)
-        if not (found or unreadable or runs):
+        found, errors = read.experiment(experiment)
+        if not (found or errors or runs):
             raise InputError(f"`{experiment}` has no finished run; expected at least two")
         known = {run.table.origin for run in runs}
         runs += [run for run in found if run.table.origin not in known]
@@ -84,7 +84,13 @@ def load_runs(
                 runs.insert(0, found_baseline)
                 chosen = 0
     runs = _with_distinct_names(runs)
-    return LoadedRuns(tuple(runs), tuple(unreadable), None if chosen is None else runs[chosen])
+    unreadable = tuple(ExcludedRun(run.name, str(run.reference), error.message) for run, error in errors)
+    if len(runs) < 2:
+        hint = "name another run, or all runs of an experiment by `--experiment mlflow:NAME`."
+        if experiment is not None:
+            hint = "name another run beside `--experiment`, which takes finished runs."
+        raise too_few_runs(runs, unreadable, next((error.hint for _, error in errors if error.hint), hint))
+    return LoadedRuns(tuple(runs), unreadable, None if chosen is None else runs[chosen])
 
 
 _Identity = tuple[str, str | None]
@@ -114,16 +120,16 @@ class _Reader:
         _require_distinct(named, found)
         return found
 
-    def experiment(self, experiment: str) -> tuple[list[RunData], list[ExcludedRun]]:
-        """Read all runs of an experiment or project; return also those that cannot be read."""
+    def experiment(self, experiment: str) -> tuple[list[RunData], list[tuple[TrackedRun, InputError]]]:
+        """Read all runs of an experiment or project; return also the errors of those that cannot be read."""
         tracker, found = experiment_runs(experiment, self.tracking_uri)
-        runs, unreadable = [], []
+        runs, errors = [], []
         for run, read in self._tables(tracker, found):
             if isinstance(read, InputError):
-                unreadable.append(ExcludedRun(run.name, str(run.reference), read.message))
+                errors.append((run, read))
             else:
                 runs.append(RunData(read, run.name, run, tracker))
-        return runs, unreadable
+        return runs, errors
 
     def _tracked(self, sources: Sequence[str | TrackedRun]) -> dict[_Identity, RunData]:
         stores: dict[tuple[str, str | None], list[str | TrackedRun]] = {}

@@ -20,6 +20,7 @@ from trackperm.choices import MissingOfMany, MissingRule
 from trackperm.comparison import RunData
 from trackperm.errors import InputError, InputTypeError, PairingError, SpecError
 from trackperm.exact.options import require_choice
+from trackperm.messages import amount, listed, printable
 from trackperm.pairing import Pairing
 from trackperm.pairing.checks.label_values import (
     require_listed_classes,
@@ -38,6 +39,8 @@ from trackperm.tables.column_types import typed_columns
 from trackperm.tables.table import ExampleTable, id_columns
 
 Progress = Callable[[str], None]
+
+_SHOWN = 20  # incomplete runs in an error
 
 
 @dataclass(frozen=True)
@@ -190,7 +193,8 @@ def pair_all(
         if error is not None
     )
     if len(entries) < 2:
-        raise _too_few(len(entries), len(runs), incomplete, failures)
+        hints = (failure.hint for failure in failures.values() if failure is not None)
+        raise too_few_runs([entry.data for entry in entries], incomplete, next(hints, None))
     if missing == "drop":
         entries = _on_common_examples(entries)
     _require_one_order(entries)
@@ -470,12 +474,16 @@ def _on_common_examples(entries: Sequence[Entry]) -> list[Entry]:
     return kept
 
 
-def _too_few(
-    n_complete: int, n_runs: int, incomplete: Sequence[ExcludedRun], failures: Failures
+def too_few_runs(
+    complete: Sequence[RunData], incomplete: Sequence[ExcludedRun], hint: str | None
 ) -> InputError:
-    reasons = "\n\n".join(f"`{run.name}`: {run.reason}" for run in incomplete)
-    error = next((error for error in failures.values() if error is not None), None)
-    hint = getattr(error, "hint", None)
-    among = f" of {n_runs:,}" if n_complete < n_runs else ""
-    found = f"a leaderboard needs at least 2 complete runs; found {n_complete}{among}"
-    return InputError(f"{found}\n\n{reasons}".strip(), hint=hint)
+    """Error for fewer than two complete runs, with the reason of each incomplete run."""
+    found = amount(len(complete), "run") + " with all examples" * bool(incomplete)
+    names = f" ({listed(run.name for run in complete)})" if complete else ""
+    reasons = [
+        run.reason if f"({run.name})" in run.reason else f"`{printable(run.name)}`: {run.reason}"
+        for run in incomplete[:_SHOWN]
+    ]
+    more = [f"and {amount(len(incomplete) - _SHOWN, 'run')} more"] if len(incomplete) > _SHOWN else []
+    message = f"`leaderboard` got {found}{names}; expected at least 2"
+    return InputError("\n\n".join([message, *reasons, *more]), hint=hint)

@@ -11,7 +11,7 @@ from trackperm.ledger.entries import TestFamily, families
 from trackperm.trackers.base import Tracker
 from trackperm.trackers.opened import comparison_or_run, opened
 from trackperm.trackers.publication import TEST_SET_TAG, LoggedComparison
-from trackperm.trackers.references import TrackedRun
+from trackperm.trackers.references import TrackedRun, is_same_run
 
 
 def family(
@@ -107,7 +107,8 @@ def _of_run(run: str | Path | TrackedRun, tracking_uri: str | None) -> tuple[Tra
 
 def _names(found: TestFamily, reference: str, tracker: Tracker) -> bool:
     """Whether a comparison of a family, or a pair of one of its leaderboards, has the run."""
-    if any(reference in (entry.tag("baseline"), entry.tag("candidate")) for entry in found.entries):
+    tags = (entry.tag(role) for entry in found.entries for role in ("baseline", "candidate"))
+    if any(is_same_run(logged, reference) for logged in tags):
         return True
     pairs = (pair for entry in found.with_pairs(tracker).entries for pair in entry.pairs)
-    return any(reference in (pair.baseline, pair.candidate) for pair in pairs)
+    return any(is_same_run(run, reference) for pair in pairs for run in (pair.baseline, pair.candidate))

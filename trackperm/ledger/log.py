@@ -23,7 +23,7 @@ from trackperm.ledger.leaderboard_publication import leaderboard_publication, re
 from trackperm.messages import echoed
 from trackperm.trackers.base import Tracker, require_options
 from trackperm.trackers.publication import KEY_TAG, LoggedComparison, Publication, Published
-from trackperm.trackers.references import TrackedRun
+from trackperm.trackers.references import TrackedRun, is_same_run
 
 _TRIES = 3
 """Rewrites of a description whose place has changed; each needs another writer at the same moment."""
@@ -175,6 +175,7 @@ def log_comparison(
     near = comparison.candidate_run if container is None else container
     if near is None or (container is None and comparison.candidate_data.tracker is None):
         return tracker.publish(tagged(publication(comparison)), container, alert=alert, tag_runs=tag_runs)
+    comparison = _as_logged(comparison, tracker, near)
     ledger = _Ledger(tracker, near, comparison.pairing.test_set, comparison.key)
 
     def placed(place: Place, earlier: LedgerEntry | None) -> Publication:
@@ -187,6 +188,29 @@ def log_comparison(
         return tagged(publication(found, *place))
 
     return ledger.log(placed, container, alert=alert, tag_runs=tag_runs)
+
+
+def _as_logged(comparison: Comparison, tracker: Tracker, near: TrackedRun | str) -> Comparison:
+    """Return the comparison under the references by which it is logged, if W&B's runs were offline then.
+
+    References are part of the key, and that of an offline run is the path of its folder.
+    """
+    if tracker.scheme != "wandb":
+        return comparison
+    logged = tracker.comparisons(near, comparison.pairing.test_set)
+    if any(each.tags.get(KEY_TAG) == comparison.key for each in logged):
+        return comparison
+    for each in logged:
+        baseline, candidate = (each.tags.get(f"trackperm.{role}", "") for role in ("baseline", "candidate"))
+        if is_same_run(baseline, comparison.baseline) and is_same_run(candidate, comparison.candidate):
+            found = replace(
+                comparison,
+                baseline_data=comparison.baseline_data.under(baseline),
+                candidate_data=comparison.candidate_data.under(candidate),
+            )
+            if found.key == each.tags.get(KEY_TAG):
+                return found
+    return comparison
 
 
 def _log_leaderboard(

@@ -162,6 +162,12 @@ def _values(table: ExampleTable, names: Sequence[str]) -> pl.DataFrame | None:
     return named_frame([column.cast(pl.String) for column in columns])
 
 
+def rows_of_value(table: ExampleTable, name: str) -> int | None:
+    """Return the number of rows that each value of a column has; None if values have different numbers."""
+    numbers = {*(_counted(table, name) or {}).values()}
+    return numbers.pop() if len(numbers) == 1 else None
+
+
 def _counted(table: ExampleTable, name: str) -> dict[str, int] | None:
     """Count the rows of each value as text; None if there are too many values, or they cannot be read."""
     try:

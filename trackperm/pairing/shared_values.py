@@ -59,10 +59,12 @@ def share_values(tables: Sequence[ExampleTable], name: str) -> bool:
     return len(shared) > 0
 
 
-def have_same_values(tables: Sequence[ExampleTable], name: str) -> bool:
-    """Whether all runs have the same set of values in a column; true where that is not known."""
+def have_same_values(tables: Sequence[ExampleTable], name: str, *, if_unknown: bool = True) -> bool:
+    """Whether all runs have the same set of values in a column; `if_unknown` where that is not known."""
     values = _distinct(tables, name)
-    return values is None or ({*map(len, values)} == {len(values[0])} and _are_in_largest(values))
+    if values is None:
+        return if_unknown
+    return {*map(len, values)} == {len(values[0])} and _are_in_largest(values)
 
 
 def have_values_of_one(tables: Sequence[ExampleTable], name: str) -> bool:

@@ -32,6 +32,12 @@ CREATED_TAG = "trackperm.created"
 Tags that begin with this name have later times, which replace it; see :func:`record_beginning`.
 """
 
+LOGGED_TAG = "trackperm.logged"
+"""Tag with the time at which a leaderboard was logged again, which makes it the newest one.
+
+Its place in the ledger is that of CREATED_TAG.
+"""
+
 FRESH_SECONDS = 5.0
 """Age from which a recorded time is old: readers wait 7.7 s for it, and clocks may differ by the rest."""
 
@@ -299,6 +305,12 @@ def creation(tags: Mapping[str, str]) -> datetime | None:
     """Return the latest recorded time at which writing began; None where it is missing or malformed."""
     found = (_moment(value) for name, value in tags.items() if name.startswith(CREATED_TAG))
     return max(filter(None, found), default=None)
+
+
+def last_logged(tags: Mapping[str, str]) -> datetime | None:
+    """Return the time at which a leaderboard was last logged; None where it is missing or malformed."""
+    times = creation(tags), _moment(str(tags.get(LOGGED_TAG, "")))
+    return max(filter(None, times), default=None)
 
 
 def _moment(text: str) -> datetime | None:

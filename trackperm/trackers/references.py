@@ -13,6 +13,7 @@ from trackperm.messages import without_credentials
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):(?!//|:)(.+)", re.DOTALL)
 _SPARK = "spark"
 _LIKE_A_SCHEME = re.compile(r"\s*([a-z][a-z0-9+.-]*)\s*:+\s*(?!//)(.*?)\s*", re.DOTALL | re.IGNORECASE)
+_OFFLINE_RUN = re.compile(r"wandb:(?:.*[/\\])?(?:offline-)?run-\d{8}_\d{6}-([^/\\]+)", re.DOTALL)
 _WANDB_PAGE = re.compile(r"https?://[^/]+(/wandb)?/[^/]+/[^/]+/runs/[^/]+(/.*)?")
 
 
@@ -122,6 +123,26 @@ class TrackedRun:
 def schemes() -> list[str]:
     """List the schemes of all installed adapters."""
     return sorted({point.name for point in entry_points(group="trackperm.trackers")})
+
+
+def synced_id(reference: str) -> str | None:
+    """Return the id at W&B of the offline run in a folder, once it is synced; None for other references."""
+    match = _OFFLINE_RUN.fullmatch(reference)
+    return None if match is None else match[1]
+
+
+def is_same_run(logged: str, run: str) -> bool:
+    """Whether a logged reference names `run`: itself, or in W&B the folder of the offline run that it was.
+
+    The runs are of one project, in which ids are unique.
+    """
+    if logged == run:
+        return True
+    synced = [synced_id(each) for each in (logged, run)]
+    if synced == [None, None] or not logged.startswith("wandb:") or not run.startswith("wandb:"):
+        return False
+    ids = {id_ or each.rpartition("/")[2] for id_, each in zip(synced, (logged, run), strict=True)}
+    return len(ids) == 1
 
 
 def _require_no_misspelt_scheme(text: str) -> None:

@@ -175,7 +175,7 @@ def test_a_run_by_its_id_or_name(runs: Runs):
     assert runs.found(candidate, run=f"mlflow:{runs.experiment}/one") == named
     for minute in (3, 4):
         runs.run(minute, name="two")
-    with pytest.raises(InputError, match="2 runs of experiment") as ambiguous:
+    with pytest.raises(InputError, match="2 runs are called") as ambiguous:
         runs.found(candidate, run=f"mlflow:{runs.experiment}/two")
     with pytest.raises(NoBaselineError, match="is itself"):
         runs.found(named, run=reference)

@@ -17,6 +17,7 @@ import trackperm
 from trackperm.cli import commands
 from trackperm.errors import InputError, InputTypeError
 from trackperm.ledger.comparison_publication import evidence
+from trackperm.trackers.publication import Published
 from trackperm.trackers.references import TrackedRun
 
 
@@ -82,6 +83,30 @@ class TestInPython:
         wrong = replace(run_of, reference=comparison.candidate_run.reference)
         with pytest.raises(InputError):
             trackperm.verify(wrong, **options)
+
+    @pytest.mark.tracker
+    def test_runs_that_were_renamed(self, tmp_path: Path):
+        """Regression: a harmless new name was a mismatch, also after the comparison was logged again."""
+        store = MlflowStore.local(tmp_path)
+        right = {"old": [True] * 6 + [False] * 8, "new": [True] * 14}
+        runs = [
+            store.run_with_predictions("digits", name, answers(each).to_dict(as_series=False))
+            for name, each in right.items()
+        ]
+
+        def logged() -> Published:
+            references = (f"mlflow:{run}" for run in runs)
+            return trackperm.log(trackperm.compare(*references, tracking_uri=store.uri))
+
+        first = logged()
+        for run in runs:
+            store.client.update_run(run, name=f"renamed {run[:4]}")
+        assert trackperm.verify(first.run, from_runs=True).matches
+        again = logged()
+        assert (again.created, again.run) == (False, first.run)
+        name = store.get(first.run.reference.locator).info.run_name
+        assert name.startswith(f"renamed {runs[1][:4]} beats renamed {runs[0][:4]}")
+        assert trackperm.verify(first.run, from_runs=True).matches
 
 
 class TestWhatWasTakenAsLogged:

@@ -152,6 +152,15 @@ class TestInMlflow:
         tracker.publish(publication("cc" * 8, **{"trackperm.statistic": "accuracy"}), experiment)
         assert store.description(experiment) == text
 
+    def test_one_that_is_logged_again_is_the_newest(self, store: MlflowStore, experiment: str):
+        """Regression: a leaderboard with a run that was withdrawn since stayed in the description."""
+        tracker, shown = store.tracker(), []
+        store.experiment(experiment)
+        for key in ("aa", "bb", "aa", "bb"):
+            tracker.publish(publication(key * 8), experiment)
+            shown.append(store.description(experiment)[len(BEGIN) + 2 :][:2])
+        assert shown == ["aa", "bb", "aa", "bb"]
+
     def test_an_unfinished_one_is_not_shown(self, store: MlflowStore, experiment: str):
         tags = publication("bb" * 8).tags | {"trackperm.created": "2999-01-01T00:00:00+00:00"}
         store.run(experiment, "f1: leaderboard of 2 runs", tags={**tags, "trackperm.state": "writing"})

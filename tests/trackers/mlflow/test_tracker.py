@@ -192,9 +192,11 @@ class TestFinding:
             InputError, match=f"experiment `{experiment}/nested` has no run called `eval/forest`"
         ):
             tracker.find(f"{experiment}/nested/eval/forest")
-        http_store.run(f"{experiment}/nested/eval", "2026/forest")
-        with pytest.raises(InputError, match="2 runs"):
+        other = http_store.run(f"{experiment}/nested/eval", "2026/forest")
+        with pytest.raises(InputError, match="2 runs are called") as error:
             tracker.find(f"{experiment}/nested/eval/2026/forest")
+        assert f"{other}  run `2026/forest` of experiment `{experiment}/nested/eval`" in str(error.value)
+        assert f"{run_id}  run `eval/2026/forest` of experiment `{experiment}/nested`" in str(error.value)
 
     def test_a_bare_name_gets_a_hint(self, sqlite_store: MlflowStore, experiment: str):
         sqlite_store.run(experiment, f"only-{experiment}")
@@ -219,10 +221,17 @@ class TestFinding:
         assert not sqlite_store.comparisons(experiment)
 
     def test_deleted_experiments_are_refused(self, sqlite_store: MlflowStore, experiment: str):
-        sqlite_store.run(experiment, "forest")
-        sqlite_store.client.delete_experiment(sqlite_store.experiment(experiment))
-        with pytest.raises(InputError, match="no experiment called"):
-            sqlite_store.tracker().find(f"{experiment}/forest")
+        """Regression: hints named commands that fail, as the name of a deleted experiment is taken."""
+        tracker, id_ = sqlite_store.tracker(), sqlite_store.experiment(experiment)
+        run = tracker.find(sqlite_store.run(experiment, "forest"))
+        sqlite_store.client.delete_experiment(id_)
+        restores = rf"is deleted[\s\S]*Hint: `mlflow experiments restore --experiment-id {id_}`"
+        for locator in (f"{experiment}/forest", run.reference.locator):
+            with pytest.raises(InputError, match=restores):
+                tracker.find(locator)
+        sqlite_store.client.restore_run(run.reference.locator)
+        with pytest.raises(InputError, match=rf"experiment `{experiment}` {restores}"):
+            tracker.publish(publication(run))
 
 
 class TestDatasets:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import resource
 import shutil
 import threading
 import time
@@ -19,7 +20,7 @@ from support.mlflow_publication import check_complete, publication
 from support.mlflow_server import MlflowServer
 from support.mlflow_stores import MlflowStore
 
-from trackperm.errors import InputError, TrackerError
+from trackperm.errors import InputError, StorageError, TrackerError
 from trackperm.trackers import publication as trackers_publication
 from trackperm.trackers.mlflow.tracker import MlflowTracker
 from trackperm.trackers.publication import CREATED_TAG, TEST_SET_TAG, Publication, Published
@@ -157,6 +158,23 @@ class TestPublishing:
         lost.unlink()
         place.store.client.delete_tag(run_id, "mlflow.note.content")
         assert not place.publish().created
+        place.check(run_id)
+
+    def test_a_full_folder_of_temporary_files_is_named(
+        self, place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ):
+        """Regression: a full TMPDIR was called a failure of MLflow."""
+        monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        large = dataclasses.replace(place.wanted, files={"trackperm/large.bin": bytes(2**26)})
+        resource.setrlimit(resource.RLIMIT_FSIZE, (2**25, before[1]))
+        try:
+            with pytest.raises(StorageError, match=rf"temporary files in `{tmp_path}` cannot be written"):
+                place.publish(large)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        assert not list(tmp_path.iterdir())
+        run_id = place.published()
         place.check(run_id)
 
     def test_a_deleted_comparison_is_made_anew(self, place: Place):

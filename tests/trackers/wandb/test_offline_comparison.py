@@ -8,12 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.comparisons import answers
 from support.tracker_stores import PREDICTIONS, smallest_png
 from support.wandb_projects import WandbFolders, sync
 from support.wandb_publication import charted, check_complete, publication
 from support.wandb_standin import Standin
 from wandb.sdk.wandb_summary import Summary
 
+import trackperm
 from trackperm.errors import InputError, TrackerError
 from trackperm.trackers.base import open_tracker
 from trackperm.trackers.publication import Table
@@ -55,6 +57,30 @@ class TestOfflineFirst:
             sync(Path(locator), empty, tmp_path)
         assert len(empty.state.runs) == 3
         check_complete(empty, "team/digits", wanted)
+
+    def test_a_synced_comparison_is_that_of_the_runs_online(
+        self, folders: WandbFolders, empty: Standin, tmp_path: Path
+    ):
+        """Regression: it counted twice, as the references of offline runs are paths."""
+        container = Path(folders.container("digits"))
+        right = {"old": [True] * 6 + [False] * 8, "new": [True] * 14}
+        runs = [
+            folders.run(str(container), name, {"predictions.json": answers(each).to_dict(as_series=False)})
+            for name, each in right.items()
+        ]
+        offline = trackperm.log(trackperm.compare(*(f"wandb:{run}" for run in runs)))
+        for locator in (*runs, offline.run.reference.locator):
+            sync(Path(locator), empty, tmp_path)
+        online = [f"wandb:team/digits/{Path(run).name.rpartition('-')[2]}" for run in runs]
+        options = {"tracking_uri": empty.url}
+        again = trackperm.log(trackperm.compare(*online, **options))
+        assert (again.created, again.look) == (False, 1)
+        assert len(empty.state.runs) == 3
+        for run in online:
+            (found,) = trackperm.family(run, **options)
+            assert found.n_comparisons == 1
+        container.rename(tmp_path / "gone")
+        assert trackperm.verify(again.run, from_runs=True).matches
 
     def test_artifacts_are_staged_beside_the_runs(
         self, folders: WandbFolders, monkeypatch: pytest.MonkeyPatch

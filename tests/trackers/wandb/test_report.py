@@ -218,10 +218,8 @@ class TestDrafts:
     def test_the_newest_leaderboard_on_the_test_set_is_shown_as_well(self, project: Project):
         frames = {str(i): answers([True] * i + [False] * (24 - i)) for i in (3, 9, 20)}
         tracker, container = WandbTracker(project.standin.url), f"team/{project.name}"
-        logged = [
-            trackperm.log(trackperm.leaderboard(frames, statistic), tracker, container).run
-            for statistic in ("accuracy", "error_rate")
-        ]
+        boards = [trackperm.leaderboard(frames, statistic) for statistic in ("accuracy", "error_rate")]
+        logged = [trackperm.log(board, tracker, container).run for board in boards]
         trackperm.log(
             trackperm.leaderboard({name: rows.head(9) for name, rows in frames.items()}), tracker, container
         )
@@ -237,6 +235,9 @@ class TestDrafts:
             media = {key for panel in shown for key in panel["config"].get("mediaKeys", ())}
             assert {"leaderboard", "trackperm_leaderboard"} <= media
         assert "is better than both others" in markdown(of_board["spec"])[0]
+        trackperm.log(boards[0], tracker, container)
+        project.report(project.comparison)
+        assert logged[0].name in headings(project.reports()[0]["spec"]), "the one that was logged last"
 
     @pytest.mark.slow
     def test_on_the_command_line(self, project: Project, tmp_path: Path):

@@ -170,7 +170,8 @@ def verify_from_runs(
 ) -> Verification:
     """Compare the runs again with the logged options, and check the result and what its run `logged` shows.
 
-    The count table may be missing; `tables` are as for :func:`verify_files`.
+    The runs keep the names that were logged, as people rename runs. The count table may be missing; `tables`
+    are as for :func:`verify_files`.
 
     Raises
     ------
@@ -184,6 +185,8 @@ def verify_from_runs(
     try:
         data = read_result(files)
         statistic = read_spec(files[SPEC], data)
+        baseline = replace(baseline, name=data["baseline_name"])
+        candidate = replace(candidate, name=data["candidate_name"])
         options, of_logged = data["options"], of_family(data)
         by_position = data["pairing"]["by"] == "position"
         if (part := of_logged["slice"]) is not None:

@@ -13,7 +13,7 @@ from trackperm.ledger.verification.recomputation import verify_files, verify_fro
 from trackperm.ledger.verification.shown_values import TABLES
 from trackperm.trackers.opened import opened
 from trackperm.trackers.publication import COMPARISON, LoggedComparison
-from trackperm.trackers.references import RunReference, TrackedRun
+from trackperm.trackers.references import RunReference, TrackedRun, synced_id
 
 
 def verify(
@@ -85,17 +85,32 @@ def verify(
         found += [verify_files(files)] if COUNTS in files else []
         own = comparison.tracking_uri if isinstance(comparison, TrackedRun) else None
         references = reference_answers(labels, {}, by_position=False)
-        baseline, candidate = load_runs(
-            *run_references(files),
+        named = run_references(files)
+        found_at = [_synced(reference, logged) for reference in named]
+        runs = load_runs(
+            *found_at,
             artifact=artifact,
             references=references,
             tracking_uri=own or tracking_uri,
             columns=columns_of_spec(files),
             own_columns=own_columns,
         )
+        baseline, candidate = (
+            run if place == reference else run.under(reference)
+            for run, place, reference in zip(runs, found_at, named, strict=True)
+        )
         found.append(verify_from_runs(files, baseline, candidate, logged, tables))
     # predictions check more than counts do, so the notes of the last verification apply
     return Verification(tuple(check for each in found for check in each.checks), found[-1].notes)
+
+
+def _synced(reference: str, logged: LoggedComparison | None) -> str:
+    """Return where a compared run is: at W&B beside its comparison, if its offline folder has gone."""
+    id_ = synced_id(reference)
+    if id_ is None or logged is None or synced_id(str(logged.run.reference)) is not None:
+        return reference
+    folder = Path(RunReference.parse(reference).locator)
+    return reference if folder.exists() else f"wandb:{logged.run.container}/{id_}"
 
 
 def _files(

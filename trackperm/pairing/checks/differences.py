@@ -20,7 +20,7 @@ from trackperm.pairing.columns import PairedColumns
 from trackperm.pairing.engines.base import Engine
 from trackperm.pairing.id_hint import id_hint
 from trackperm.pairing.joined import KEY, MATCHED, SIDES, JoinedRows, KeyedRun, of
-from trackperm.pairing.repeated_rows import repeated_rows
+from trackperm.pairing.repeated_rows import repeated_rows, rows_of_value
 from trackperm.pairing.report import OUTCOMES, ExampleCounts
 from trackperm.pairing.shared_values import agreeing_ids
 from trackperm.tables.table import ExampleTable
@@ -33,6 +33,7 @@ _NAMED = 3  # columns that a hint names
 _WORD = 30  # characters of a verdict
 _COMPARED = 100_000
 _LOOKED_AT = 10_000  # rows that are read to find a few different examples to show
+_OF_TRACES = "mlflow.genai.evaluate"  # fact of runs whose rows are traces
 _SLICE = 2**18  # rows that are read at once
 
 
@@ -217,14 +218,27 @@ def require_same_length(baseline: KeyedRun, candidate: KeyedRun) -> None:
 
 def require_unique_ids(runs: Sequence[RunDifferences], id_: str, tables: Sequence[ExampleTable]) -> None:
     """Refuse ids that several rows share; `tables` have the rows."""
+    repeated = [(run, table) for run, table in zip(runs, tables, strict=True) if run.repeated.n]
+    if not repeated:
+        return
     messages = [
         f"{run.repeated.n:,} of {run.n_keyed:,} rows of `{run.origin}` share their `{id_}` with another row"
         f" {run.repeated.listed()}"
-        for run in runs
-        if run.repeated.n
+        for run, _ in repeated
     ]
-    if messages:
-        raise PairingError("\n\n".join(messages), hint=f"each example has one row. {_ways(tables, id_)}")
+    are_traces = all(table.facts.get("evaluation") == _OF_TRACES for _, table in repeated)
+    hint = _traces(repeated[0][1], id_) if are_traces else f"each example has one row. {_ways(tables, id_)}"
+    raise PairingError("\n\n".join(messages), hint=hint)
+
+
+def _traces(table: ExampleTable, id_: str) -> str:
+    """Return a hint on an evaluation with several traces of an example."""
+    n = rows_of_value(table, id_)
+    reason = "some examples have several traces: the run was evaluated again, or its data repeat inputs"
+    if n is not None:
+        times = "twice" if n == 2 else f"{n} times"
+        reason = f"each example has {n} traces: the run was evaluated {times}, or its data repeat all inputs"
+    return f"{reason}. Evaluate into a new run, or take the mean of the traces by `--repeats mean`."
 
 
 def _ways(tables: Sequence[ExampleTable], id_: str) -> str:

@@ -23,7 +23,7 @@ from trackperm.messages import listed, listing
 from trackperm.tables import is_readable, tables_in_parts
 from trackperm.tables.likely_names import likeliest
 from trackperm.trackers.mlflow.evaluations import TRACES, has_assessed_traces
-from trackperm.trackers.mlflow.store import Store, downloaded
+from trackperm.trackers.mlflow.store import Store, downloaded, temporary_file
 from trackperm.trackers.predictions import PREDICTIONS_TAG, Predictions
 from trackperm.trackers.publication import is_safe_path
 from trackperm.trackers.references import TrackedRun
@@ -226,16 +226,12 @@ def write_predictions(store: Store, run: TrackedRun, predictions: Predictions) -
     store the file unchanged.
     """
     run_id, name = run.reference.locator, predictions.file
-    with (
-        TemporaryDirectory(prefix="trackperm-") as folder,
-        store.calls(f"logging `{name}` to run `{run.reference}`", writes=True) as client,
-    ):
+    with store.calls(f"logging `{name}` to run `{run.reference}`", writes=True) as client:
         if any(info.path == name for info in client.list_artifacts(run_id)):
             predictions.require_same(downloaded(client, run_id, name), run.reference)
             return
-        file = Path(folder, name)
-        file.write_bytes(predictions.data)
-        client.log_artifact(run_id, str(file))
+        with temporary_file(name, predictions.data) as file:
+            client.log_artifact(run_id, file)
         if downloaded(client, run_id, name) != predictions.data:
             raise TrackerError(f"MLflow did not store `{name}` of run `{run.reference}` as it was logged")
         client.set_tag(run_id, PREDICTIONS_TAG, hashlib.sha256(predictions.data).hexdigest()[:16])

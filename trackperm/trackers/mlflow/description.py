@@ -19,7 +19,7 @@ from mlflow.exceptions import MlflowException
 from trackperm.trackers.markdown_limit import truncate_leaderboard
 from trackperm.trackers.mlflow.store import Store, downloaded
 from trackperm.trackers.mlflow.write import DIGEST_TAG, DONE, STATE_TAG
-from trackperm.trackers.publication import KIND_TAG, LEADERBOARD, creation
+from trackperm.trackers.publication import KIND_TAG, LEADERBOARD, LOGGED_TAG, beginning, last_logged
 
 BEGIN = "<!-- trackperm leaderboards: written by trackperm, which replaces all up to the end -->"
 END = "<!-- end of trackperm leaderboards -->"
@@ -33,7 +33,7 @@ _BLOCK = re.compile(
     rf"{re.escape(BEGIN)}(?:(?!{re.escape(BEGIN)})[\s\S])*?{re.escape(END)}",
 )
 _TRIES = 5  # attempts; each simultaneous writer of the description requires one more
-_UNKNOWN = datetime.max.replace(tzinfo=timezone.utc)
+_UNKNOWN = datetime.min.replace(tzinfo=timezone.utc)
 
 
 @dataclass(frozen=True)
@@ -58,15 +58,17 @@ class Board:
         return f"[run {self.run_id}](#/experiments/{self.experiment_id}/runs/{self.run_id})"
 
 
-def describe_experiment(store: Store, experiment_id: str) -> tuple[str, ...]:
-    """Write the newest finished leaderboard of each statistic into the description of the experiment.
+def describe_experiment(store: Store, experiment_id: str, run_id: str) -> tuple[str, ...]:
+    """Write the last logged leaderboard of each statistic into the description of the experiment.
 
+    The run `run_id` has just been logged, possibly again, when others were logged in the meantime.
     Return the reasons why leaderboards could not be shown. Raise TrackerError if MLflow failed; the next call
     completes the description.
     """
     read: dict[tuple[str, str], str] = {}
     limits = list(LIMITS)
     with store.calls(f"describing experiment `{experiment_id}`", writes=True) as client:
+        _make_newest(client, _finished(store, experiment_id), run_id)
         for _ in range(_TRIES):
             boards = [_board(client, run, read) for run in _newest(store, experiment_id)]
             held = client.get_experiment(experiment_id).tags.get(NOTE, "")
@@ -118,21 +120,37 @@ def _no_room(boards: Sequence[Board]) -> str:
     return f"the description of the experiment has no room for a leaderboard; the whole is in {runs}"
 
 
+def _finished(store: Store, experiment_id: str) -> list[Run]:
+    """Find the finished leaderboards of an experiment."""
+    found = store.search("looking up leaderboards", [experiment_id], f"tags.`{KIND_TAG}` = '{LEADERBOARD}'")
+    return [run for run in found if (run.data.tags.get(STATE_TAG), run.info.status) == (DONE, "FINISHED")]
+
+
+def _make_newest(client: MlflowClient, finished: Sequence[Run], run_id: str) -> None:
+    """Tag a leaderboard with a time after all others of its statistic, unless it is the newest already."""
+    own = next((run for run in finished if run.info.run_id == run_id), None)
+    if own is None:
+        return  # somebody deleted it
+    newest = max((run for run in finished if _statistic(run) == _statistic(own)), key=_logged)
+    if newest is not own:
+        client.set_tag(run_id, LOGGED_TAG, beginning(_logged(newest)[0], list))
+
+
 def _newest(store: Store, experiment_id: str) -> list[Run]:
     """Find the newest finished leaderboard of each statistic, in the order of the statistics' names."""
     newest: dict[str, Run] = {}
-    for run in store.search(
-        "looking up leaderboards", [experiment_id], f"tags.`{KIND_TAG}` = '{LEADERBOARD}'"
-    ):
-        tags = run.data.tags
-        if (tags.get(STATE_TAG), run.info.status) == (DONE, "FINISHED"):
-            name = tags.get("trackperm.statistic", "")
-            newest[name] = max(newest.get(name, run), run, key=_begun)
+    for run in _finished(store, experiment_id):
+        name = _statistic(run)
+        newest[name] = max(newest.get(name, run), run, key=_logged)
     return [newest[name] for name in sorted(newest)]
 
 
-def _begun(run: Run) -> tuple[datetime, str]:
-    return creation(run.data.tags) or _UNKNOWN, run.info.run_id
+def _statistic(run: Run) -> str:
+    return str(run.data.tags.get("trackperm.statistic", ""))
+
+
+def _logged(run: Run) -> tuple[datetime, str]:
+    return last_logged(run.data.tags) or _UNKNOWN, run.info.run_id
 
 
 def _board(client: MlflowClient, run: Run, read: dict[tuple[str, str], str]) -> Board:

@@ -25,7 +25,7 @@ from mlflow.exceptions import MlflowException
 
 from trackperm.errors import InputError, NotConfiguredError, TrackpermError
 from trackperm.messages import did_you_mean, without_credentials, without_secrets
-from trackperm.storage import is_full, no_room_for_temporary_files
+from trackperm.storage import is_full, no_room_for_temporary_files, temporary_files
 from trackperm.trackers.environment import environment
 from trackperm.trackers.failures import Advice, causes, missing_library
 from trackperm.trackers.references import RunReference, TrackedRun
@@ -179,21 +179,27 @@ class Store:
 
     def experiment(self, name: str) -> Experiment | None:
         """Find the active experiment called `name`."""
-        with self.calls(f"looking up experiment `{name}`") as client:
-            experiment = client.get_experiment_by_name(name)
-        return experiment if experiment is not None and experiment.lifecycle_stage == "active" else None
+        found = self._experiment(name)
+        return found if found is not None and found.lifecycle_stage == "active" else None
 
     def experiment_id(self, name: str) -> str:
-        """Return the id of the active experiment called `name`; raise InputError if it does not exist."""
-        experiment = self.experiment(name)
-        if experiment is not None:
+        """Return the id of the active experiment called `name`; raise InputError if there is none."""
+        experiment = self._experiment(name)
+        if experiment is not None and experiment.lifecycle_stage == "active":
             return str(experiment.experiment_id)
+        if experiment is not None:
+            raise InputError(f"experiment `{name}` is deleted", hint=restoring_experiment(experiment))
         with self.calls("listing experiments") as client:
             names = [exp.name for exp in client.search_experiments(max_results=_PAGE)]
         raise InputError(
             f"MLflow at `{self.label}` has no experiment called `{name}`",
             hint=did_you_mean(name, names).strip() or f"`mlflow experiments create -n '{name}'` makes one.",
         )
+
+    def _experiment(self, name: str) -> Experiment | None:
+        """Find the experiment called `name`, which may be deleted."""
+        with self.calls(f"looking up experiment `{name}`") as client:
+            return client.get_experiment_by_name(name)
 
     def _reach(self) -> None:
         """Check, with short timeouts, that the server answers."""
@@ -280,6 +286,32 @@ def downloaded(client: MlflowClient, run_id: str, path: str) -> bytes:
     """Download an artifact of a run."""
     with TemporaryDirectory(prefix="trackperm-") as folder:
         return Path(client.download_artifacts(run_id, path, folder)).read_bytes()
+
+
+@contextmanager
+def temporary_file(name: str, data: bytes) -> Iterator[str]:
+    """Write a temporary file of this name, which MLflow is to log; raise StorageError if its disk is full."""
+    with temporary_files():
+        made = TemporaryDirectory(prefix="trackperm-")
+    with made as folder:
+        file = Path(folder, name)
+        with temporary_files():
+            file.write_bytes(data)
+        yield str(file)
+
+
+def restoring(client: MlflowClient, run: Run) -> str:
+    """Return a hint that restores a deleted run, or its experiment if that is deleted as well."""
+    experiment = client.get_experiment(run.info.experiment_id)
+    if experiment.lifecycle_stage != "active":
+        return restoring_experiment(experiment)
+    return f"`mlflow runs restore --run-id {run.info.run_id}` restores it."
+
+
+def restoring_experiment(experiment: Experiment) -> str:
+    """Return a hint that restores a deleted experiment."""
+    command = f"mlflow experiments restore --experiment-id {experiment.experiment_id}"
+    return f"`{command}` restores the experiment."
 
 
 def moment(milliseconds: int | None) -> datetime | None:

@@ -41,7 +41,7 @@ from trackperm.trackers.mlflow.read_back import (
     logged_tables,
 )
 from trackperm.trackers.mlflow.statistics import store_statistic, stored_statistics
-from trackperm.trackers.mlflow.store import FAILED_STATUSES, Store, moment
+from trackperm.trackers.mlflow.store import FAILED_STATUSES, Store, moment, restoring
 from trackperm.trackers.mlflow.view import SavedView, set_up_view
 from trackperm.trackers.mlflow.write import write_comparison
 from trackperm.trackers.predictions import Predictions
@@ -90,10 +90,9 @@ class MlflowTracker:
             return self.history().aliased(locator).run
         run = self._named(locator) if "/" in locator else self._identified(locator)
         if run.info.lifecycle_stage != "active":
-            raise InputError(
-                f"run `mlflow:{run.info.run_id}` is deleted",
-                hint=f"`mlflow runs restore --run-id {run.info.run_id}` restores it.",
-            )
+            with self._store.calls(f"looking up run `mlflow:{run.info.run_id}`") as client:
+                hint = restoring(client, run)
+            raise InputError(f"run `mlflow:{run.info.run_id}` is deleted", hint=hint)
         if is_comparison(run):
             raise logged_by_trackperm(f"mlflow:{run.info.run_id}", run.data.tags[KIND_TAG])
         return self._store.tracked(run)
@@ -178,7 +177,8 @@ class MlflowTracker:
         published = write_comparison(self._store, publication, candidate, experiment_id, tag_runs=tag_runs)
         if publication.kind != LEADERBOARD:
             return published
-        return replace(published, remarks=describe_experiment(self._store, experiment_id))
+        run_id = published.run.reference.locator
+        return replace(published, remarks=describe_experiment(self._store, experiment_id, run_id))
 
     def set_up_view(self, experiment: str, statistics: Sequence[str] = ()) -> SavedView:
         """Save the view ``Significance`` in `experiment`; see :func:`set_up_view`."""
@@ -280,24 +280,28 @@ class MlflowTracker:
                 hint="write both the experiment and the name of the run.",
             )
         known = [split for split in splits if self._store.experiment(split[0]) is not None]
-        experiment, name = (known or splits)[0]
-        runs = [run for split in known or splits for run in self._called(*split, comparisons=comparisons)]
+        runs = [
+            (experiment, run)
+            for experiment, name in known or splits
+            for run in self._called(experiment, name, comparisons=comparisons)
+        ]
         if len(runs) == 1:
-            return runs[0]
+            return runs[0][1]
         if not runs:
+            experiment, name = (known or splits)[0]
             there = self._run_names(self._store.experiment_id(experiment), comparisons=comparisons)
             raise InputError(
                 f"experiment `{experiment}` has no {'comparison' if comparisons else 'run'} called `{name}`",
                 hint=did_you_mean(name, there).strip() or _NAMED_BY if there else "the experiment is empty.",
             )
         lines = [
-            f"mlflow:{run.info.run_id}  started {moment(run.info.start_time):%Y-%m-%d %H:%M:%S UTC}"
-            f"  {run.info.status}"
-            for run in runs
+            f"mlflow:{run.info.run_id}  run `{run.info.run_name}` of experiment `{experiment}`, started"
+            f" {moment(run.info.start_time):%Y-%m-%d %H:%M:%S UTC}, {run.info.status}"
+            for experiment, run in runs
         ]
         raise InputError(
-            f"{len(runs)} {'comparisons' if comparisons else 'runs'} of experiment `{experiment}` are called"
-            f" `{name}`:\n\n{listing(lines)}",
+            f"{len(runs)} {'comparisons' if comparisons else 'runs'} are called `mlflow:{locator}`:"
+            f"\n\n{listing(lines)}",
             hint="name one by its id.",
         )
 

@@ -20,14 +20,18 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import partial
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from mlflow import MlflowClient
 from mlflow.entities import Metric, Run, RunTag
 
 from trackperm.errors import InputError, TrackerError
-from trackperm.trackers.mlflow.store import Store, downloaded
+from trackperm.trackers.mlflow.store import (
+    Store,
+    downloaded,
+    restoring,
+    restoring_experiment,
+    temporary_file,
+)
 from trackperm.trackers.publication import (
     COMPARISON,
     CREATED_TAG,
@@ -63,6 +67,7 @@ _METRICS_PER_REQUEST = 1000  # MLflow's limit
 class _Content:
     """Final content of a publication's run."""
 
+    name: str
     metrics: Mapping[str, float]
     tags: Mapping[str, str]
     files: Mapping[str, bytes]
@@ -93,6 +98,7 @@ def write_comparison(
         _check_tags(tags)
     doing = f"logging {publication.kind} `{publication.name}`"
     with store.calls(doing, writes=True) as client:
+        _require_active_experiment(client, experiment_id)
         if candidate is not None:
             _require_active(client, candidate)
         if tag_runs:
@@ -155,7 +161,7 @@ def _content(publication: Publication) -> _Content:
             ]
         ).encode()
     )
-    return _Content(publication.metrics, tags, files, digest.hexdigest())
+    return _Content(publication.name, publication.metrics, tags, files, digest.hexdigest())
 
 
 def _check_name(kind: str, name: str) -> None:
@@ -174,11 +180,21 @@ def _check_tags(tags: RunTags) -> None:
             raise InputError(f"tag `{name}` has {len(value):,} characters; MLflow stores {_MAX_VALUE:,}")
 
 
+def _require_active_experiment(client: MlflowClient, experiment_id: str) -> None:
+    experiment = client.get_experiment(experiment_id)
+    if experiment.lifecycle_stage != "active":
+        raise InputError(
+            f"experiment `{experiment.name}` is deleted, so nothing can be logged there",
+            hint=restoring_experiment(experiment),
+        )
+
+
 def _require_active(client: MlflowClient, candidate: TrackedRun) -> None:
-    if client.get_run(candidate.reference.locator).info.lifecycle_stage != "active":
+    run = client.get_run(candidate.reference.locator)
+    if run.info.lifecycle_stage != "active":
         raise InputError(
             f"run `{candidate.reference}` ({candidate.name}) is deleted, so nothing can be logged under it",
-            hint=f"`mlflow runs restore --run-id {candidate.reference.locator}` restores it.",
+            hint=restoring(client, run),
         )
 
 
@@ -253,18 +269,15 @@ def _first_tags(publication: Publication, candidate: TrackedRun | None) -> dict[
 
 
 def _write(client: MlflowClient, run: Run, content: _Content) -> None:
-    """Write artifacts, then metrics, then tags of an unfinished run, as `content` says."""
+    """Write name and artifacts, then metrics, then tags of an unfinished run, as `content` says."""
     run_id = run.info.run_id
     if run.data.tags.get(STATE_TAG) != WRITING:
         client.set_tag(run_id, STATE_TAG, WRITING)
-    if run.info.status != "RUNNING":
-        client.update_run(run_id, status="RUNNING")
-    with TemporaryDirectory(prefix="trackperm-") as folder:
-        for number, (path, data) in enumerate(sorted(content.files.items())):
-            file = Path(folder, str(number), posixpath.basename(path))
-            file.parent.mkdir()
-            file.write_bytes(data)
-            client.log_artifact(run_id, str(file), posixpath.dirname(path) or None)
+    if run.info.status != "RUNNING" or run.info.run_name != content.name:
+        client.update_run(run_id, status="RUNNING", name=content.name)
+    for path, data in sorted(content.files.items()):
+        with temporary_file(posixpath.basename(path), data) as file:
+            client.log_artifact(run_id, file, posixpath.dirname(path) or None)
     points = _new_points(client, run_id, content.metrics)
     for start in range(0, len(points), _METRICS_PER_REQUEST):
         client.log_batch(run_id, metrics=points[start : start + _METRICS_PER_REQUEST])
@@ -307,10 +320,8 @@ def _attach(client: MlflowClient, run_id: str, name: str, data: bytes) -> None:
     is_there = any(info.path == name for info in client.list_artifacts(run_id))
     if is_there and downloaded(client, run_id, name) == data:
         return
-    with TemporaryDirectory(prefix="trackperm-") as folder:
-        file = Path(folder, name)
-        file.write_bytes(data)
-        client.log_artifact(run_id, str(file))
+    with temporary_file(name, data) as file:
+        client.log_artifact(run_id, file)
 
 
 def _finish(client: MlflowClient, run_id: str, content: _Content) -> None:
@@ -337,7 +348,8 @@ def _is_marked_complete(run: Run, content: _Content) -> bool:
 
 def _differences(client: MlflowClient, run: Run, content: _Content) -> list[str]:
     """List the values of the run that differ from `content`."""
-    found = [
+    found = [] if run.info.run_name == content.name else ["its name"]
+    found += [
         f"metric `{name}`"
         for name, value in content.metrics.items()
         if not _same(run.data.metrics.get(name), value)

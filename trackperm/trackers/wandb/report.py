@@ -23,11 +23,11 @@ with warnings.catch_warnings():
 from trackperm.errors import InputError
 from trackperm.pairing import PairingReport
 from trackperm.trackers.environment import environment
-from trackperm.trackers.publication import LEADERBOARD, TEST_SET_TAG, creation
-from trackperm.trackers.references import TrackedRun
+from trackperm.trackers.publication import LEADERBOARD, TEST_SET_TAG
+from trackperm.trackers.references import TrackedRun, is_same_run
 from trackperm.trackers.wandb.runs import find_comparison, find_run, is_complete, list_comparisons
 from trackperm.trackers.wandb.store import Store, downloaded
-from trackperm.trackers.wandb.write import newest_result
+from trackperm.trackers.wandb.write import newest_leaderboard, newest_result
 
 _DRAFT = "runs/draft"
 _MAX_TITLE = 128
@@ -183,11 +183,10 @@ def _comparisons_of(store: Store, baseline: TrackedRun, candidate: TrackedRun) -
         runs = [
             run
             for run in list_comparisons(store, candidate.container)
-            if [
-                run.rawconfig.get(f"trackperm.{role}", "").split("::")[0]
-                for role in ("baseline", "candidate")
-            ]
-            == wanted
+            if all(
+                is_same_run(run.rawconfig.get(f"trackperm.{role}", "").split("::")[0], reference)
+                for role, reference in zip(("baseline", "candidate"), wanted, strict=True)
+            )
         ]
     if not runs:
         raise InputError(
@@ -198,19 +197,14 @@ def _comparisons_of(store: Store, baseline: TrackedRun, candidate: TrackedRun) -
 
 
 def _newest_leaderboard(store: Store, runs: Sequence[Any]) -> list[Any]:
-    """Find the newest finished leaderboard on the test sets of comparisons, if there is one."""
+    """Find the last logged finished leaderboard on the test sets of comparisons, if there is one."""
     if runs[0].job_type == LEADERBOARD:
         return []
     container = f"{runs[0].entity}/{runs[0].project}"
     test_sets = {run.rawconfig.get(TEST_SET_TAG) for run in runs} - {None}
     with store.calls(f"listing the leaderboards in project `{container}`"):
-        found = [
-            (moment, run.id, run)
-            for run in list_comparisons(store, container, (LEADERBOARD,))
-            if is_complete(run) and run.rawconfig.get(TEST_SET_TAG) in test_sets
-            if (moment := creation(run.rawconfig)) is not None
-        ]
-    return [max(found)[-1]] if found else []
+        newest = newest_leaderboard(store, container, test_sets)
+    return [] if newest is None else [newest]
 
 
 def _result(run: Any, path: str) -> dict[str, Any]:

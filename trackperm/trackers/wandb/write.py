@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
@@ -30,17 +30,20 @@ from trackperm.trackers.publication import (
     CREATED_TAG,
     GROUP,
     KINDS,
+    LEADERBOARD,
+    LOGGED_TAG,
     TEST_SET_TAG,
     Publication,
     Published,
     beginning,
     creation,
+    last_logged,
 )
 from trackperm.trackers.references import RunReference, TrackedRun
 from trackperm.trackers.wandb.charts import presets_in
 from trackperm.trackers.wandb.content import Content
 from trackperm.trackers.wandb.offline import folders_of_comparisons, tags_of_config
-from trackperm.trackers.wandb.runs import UNFINISHED, list_comparisons
+from trackperm.trackers.wandb.runs import UNFINISHED, is_complete, list_comparisons
 from trackperm.trackers.wandb.store import (
     SETTLING_SECONDS,
     UPLOAD_SECONDS,
@@ -72,6 +75,8 @@ def write_online(
     with store.calls(doing, writes=True):
         before = store.run_or_none(path)
         if before is not None and not _differences(before, content, final=True):
+            if publication.kind == LEADERBOARD:
+                _make_newest(store, container, before)
             return Published(store.tracked(before), created=False)
         entity, project = container.split("/")
         # some parts of wandb read these settings from the environment alone
@@ -102,6 +107,8 @@ def write_online(
             del finished.summary[name]
         finished.update()
         finished = _verify(store, path, content, final=True)
+        if publication.kind == LEADERBOARD:
+            _make_newest(store, container, finished)
     return Published(store.tracked(finished), created=before is None)
 
 
@@ -167,6 +174,25 @@ def _beginnings(store: Store, container: str, publication: Publication) -> list[
     found = [tags_of_config(run.config) for run in list_comparisons(store, container, KINDS)]
     test_set = publication.tags.get(TEST_SET_TAG)
     return [creation(tags) for tags in found if tags.get(TEST_SET_TAG) == test_set]
+
+
+def newest_leaderboard(store: Store, container: str, test_sets: Collection[str]) -> Any:
+    """Return the last logged finished leaderboard of a project on one of these test sets, if any."""
+    found = [
+        (moment, run.id, run)
+        for run in list_comparisons(store, container, (LEADERBOARD,))
+        if is_complete(run) and run.rawconfig.get(TEST_SET_TAG) in test_sets
+        if (moment := last_logged(run.rawconfig)) is not None
+    ]
+    return max(found)[-1] if found else None
+
+
+def _make_newest(store: Store, container: str, run: Any) -> None:
+    """Give a leaderboard a time after all others on its test set, unless it is the newest already."""
+    newest = newest_leaderboard(store, container, [run.rawconfig.get(TEST_SET_TAG)])
+    if newest is not None and newest.id != run.id:
+        run.config[LOGGED_TAG] = beginning(last_logged(newest.rawconfig), list)
+        run.update()
 
 
 def _beginnings_offline(folder: Path) -> list[datetime | None]:
