@@ -61,7 +61,7 @@ def test_several_runs_of_one_name_are_listed_and_refused(
     store: TrackerStore, tracker: Tracker, experiment: str
 ):
     locators = [store.run(experiment, "forest") for _ in range(3)]
-    with pytest.raises(InputError, match="3 runs .*are called") as caught:
+    with pytest.raises(InputError, match=r"3 runs .*are called") as caught:
         tracker.find(store.by_name(experiment, "forest"))
     assert all(locator in caught.value.message for locator in locators)
 
