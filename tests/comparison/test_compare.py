@@ -10,10 +10,14 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from support.comparisons import answers
+from support.comparisons import answers, numbered
 
 import trackperm
+from trackperm.comparison import RunData
+from trackperm.comparison.runs import require_two_runs
 from trackperm.errors import InputError, InputTypeError, TrackpermError
+from trackperm.tables import ExampleTable
+from trackperm.trackers.references import RunReference, TrackedRun
 
 
 def test_the_key_is_of_the_data_and_the_options_not_of_paths(
@@ -152,3 +156,19 @@ def test_labels_in_arrays_are_refused(labels: Any):
             InputTypeError, match=r"`labels` is of type `\w+`; expected the path of a file, or a data"
         ):
             ask()
+
+
+def test_one_run_of_a_tracker_is_not_compared_with_itself() -> None:
+    """Two stores may have equal references; two artifacts or columns of one run are two systems."""
+    table = ExampleTable.from_native(numbered(prediction=["a"], label=["a"]), "run")
+    runs = [
+        RunData(table, name, TrackedRun(RunReference("mlflow", "1"), name, "0", tracking_uri=uri))
+        for name, uri in (("base", "a"), ("again", "a"), ("base", "b"))
+    ]
+    for artifact, columns in ((None, {}), (("a", "a"), {"prediction": "x"})):
+        with pytest.raises(InputError, match=r"are the same run, `mlflow:1` \(`base`\)"):
+            require_two_runs(*runs[:2], artifact, (columns, columns))
+    require_two_runs(*runs[:2], ("a", "b"))
+    require_two_runs(*runs[:2], None, ({"prediction": "old"}, {"prediction": "new"}))
+    require_two_runs(runs[0], runs[2])
+    require_two_runs(runs[0], RunData(table, "file"))

@@ -77,6 +77,7 @@ def compare(
         reference_answers,
         require_artifacts_of_runs,
     )
+    from trackperm.comparison.runs import require_two_runs
 
     destination = Destination.of(log_to, tracking_uri, log=log, alert=alert, tag_runs=tag_runs)
     require_formats(output, get_args(Format))
@@ -113,6 +114,7 @@ def compare(
             own_columns=own,
             begin=steps.begin,
         )
+        require_two_runs(*runs, paths, own)
         destination.require_options(runs[1])
         specs = question.statistics_of([run.table for run in runs])
         _require_one_page(format_, output, specs, slices)

@@ -20,7 +20,13 @@ from trackperm.comparison.argument_types import require_types
 from trackperm.comparison.arrays import require_none_given, runs_of_arrays
 from trackperm.comparison.question.question import Question, StatisticSource
 from trackperm.comparison.result import Comparison
-from trackperm.comparison.runs import inputs_of, load_runs, reference_answers, require_artifacts_of_runs
+from trackperm.comparison.runs import (
+    inputs_of,
+    load_runs,
+    reference_answers,
+    require_artifacts_of_runs,
+    require_two_runs,
+)
 from trackperm.comparison.several import compare_statistics
 from trackperm.comparison.single import compare_runs
 from trackperm.errors import InputError, InputTypeError
@@ -376,6 +382,7 @@ def compare(
         question = replace(question, by_position=by_position)
     else:
         require_artifacts_of_runs(artifact, inputs.baseline, inputs.candidate)
+        own_columns = baseline_columns or {}, candidate_columns or {}
         both = load_runs(
             inputs.baseline,
             inputs.candidate,
@@ -383,8 +390,9 @@ def compare(
             references=reference_answers(labels, question.columns, by_position=by_position),
             tracking_uri=tracking_uri,
             columns=question.columns,
-            own_columns=(baseline_columns or {}, candidate_columns or {}),
+            own_columns=own_columns,
         )
+        require_two_runs(*both, artifact, own_columns)
     tables = [run.table for run in both]
     if slices is None and not isinstance(statistic, list | tuple) and not isinstance(metric, list | tuple):
         statistic = question.statistic_of(tables)
