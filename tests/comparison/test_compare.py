@@ -82,7 +82,7 @@ def test_several_statistics_are_one_family() -> None:
         trackperm.compare(*runs, [])
     for options, message in (
         ({"statistic": 3}, "`statistic` is a int; expected a name"),
-        ({"slices": "language"}, "`slices` is a str; expected a list of columns"),
+        ({"slices": 3}, "`slices` is a int; expected a column or a list of columns"),
         ({"correction": "magic"}, "`correction` is 'magic'; expected one of `holm`"),
     ):
         with pytest.raises(TrackpermError) as caught:
@@ -101,7 +101,9 @@ def test_slices_are_compared_where_they_are_named_or_declared(tmp_path: Path) ->
     assert trackperm.compare(*runs, spec).title == "sliced"
     assert [each.title for each in trackperm.compare(*runs, spec, slices=())] == titles
     assert [each.title for each in trackperm.compare(*runs, [spec])] == titles
-    explored = trackperm.compare(*runs, "accuracy", slices=["language"])
+    explored = trackperm.compare(*runs, "accuracy", slices="language")
+    again = trackperm.compare(*runs, "accuracy", slices=["language"])
+    assert [each.key for each in again] == [each.key for each in explored]
     assert [each.slice is not None and not each.slice.declared for each in explored] == [False, True, True]
 
 

@@ -236,7 +236,7 @@ def load_run(
     if isinstance(source, TrackedRun):
         return _of_tracked_run(source, artifact, references, tracking_uri)
     if not isinstance(source, str | Path):
-        table = ExampleTable.from_native(source, role)
+        table = replace(ExampleTable.from_native(source, role), is_in_program=True)
         return RunData(table if references is None else labelled(table, references), role)
     reference = RunReference.parse(source) if isinstance(source, str) else RunReference("file", str(source))
     if reference.scheme == "file":

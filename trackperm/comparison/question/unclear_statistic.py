@@ -75,11 +75,15 @@ def _ways(tables: Sequence[ExampleTable], scores: Sequence[str], roles: Mapping[
     named = f"name the columns of accuracy by {' and '.join(options)}, " if options else ""
     if "label" in unclear and len(_with_role(tables, "label")) == 1:
         named += f"{'or ' * ('label=' in named)}give the labels of both runs by `--labels FILE`, "
-    return named + (
-        f"name a column of scores by `--metric COLUMN`{metric}{value}, or a statistic of"
-        f" `trackperm statistic list` by `--statistic NAME`; `trackperm inspect {tables[0].origin}`"
-        " describes the columns."
-    )
+    if all(column is not None and is_number(column, tables) for column in roles.values()):
+        named += "compare errors of numbers by `--statistic mae` or `--statistic rmse`, "
+    is_in_program = tables[0].is_in_program
+    if is_in_program and set(shared_columns(tables)) <= {"id", *roles.values()}:
+        named += "or name " if named else "name "
+    else:
+        named += f"name a column of scores by `--metric COLUMN`{metric}{value}, or "
+    inspected = "" if is_in_program else f"; `trackperm inspect {tables[0].origin}` describes the columns"
+    return f"{named}a statistic of `trackperm statistic list` by `--statistic NAME`{inspected}."
 
 
 def _of_role(tables: Sequence[ExampleTable], role: str) -> list[str]:
