@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -273,13 +272,14 @@ def test_unclear_arrays_have_no_columns_to_name() -> None:
     labels, old, new = [0.5, 1.25, 2.5], [0.25, 1.0, 2.5], [0.5, 1.0, 2.0]
     with pytest.raises(InputError, match="holds decimals") as caught:
         trackperm.compare(labels, old, new)
-    said = str(caught.value.hint)
+    said = str(caught.value)
     assert 'compare errors of numbers by `statistic="mae"` or `statistic="rmse"`, or name a statistic' in said
-    assert not {"inspect", "metric="} & set(re.findall(r"\w+=?", said))
+    assert "inspect" not in said
+    assert "metric=" not in said
     frames = [pl.DataFrame({"id": range(3), "prediction": each, "label": labels}) for each in (old, new)]
     with pytest.raises(InputError, match="holds decimals") as caught:
         trackperm.compare(*(each.with_columns(seconds=pl.lit(0.5)) for each in frames))
     assert 'name a column of scores by `metric="COLUMN"` (`seconds`), or a statistic' in str(
         caught.value.hint
     )
-    assert "inspect" not in str(caught.value.hint)
+    assert "inspect" not in str(caught.value)
