@@ -278,22 +278,24 @@ def test_a_reader_may_leave(folder: Path):
 
 
 def test_files_are_written_in_the_format_of_their_names(folder: Path):
-    files = {"c.json": "[\n", "c.md": "**", "c.txt": "accuracy", "c.html": "<!doctype html>"}
-    options = [part for name in files for part in ("-o", name)]
+    files = {"c.json": "[\n", "c.md": "**", "c.txt": "accuracy", "c.html": "<!doctype html>", "c.svg": "<svg"}
+    options = [part for name in (*files, "c.png") for part in ("-o", name)]
     result = call_trackperm(folder, "compare", "base.parquet", "cand.csv", *options, "--format", "markdown")
     assert result.returncode == 0, result.stderr
     for name, start in files.items():
         assert (folder / name).read_text(encoding="utf-8").lower().startswith(start)
     assert result.stdout == (folder / "c.md").read_text(encoding="utf-8")
-    assert result.stderr.splitlines() == [f"written: {name}" for name in files]
+    assert (folder / "c.png").read_bytes().startswith(b"\x89PNG")
+    assert result.stderr.splitlines() == [f"written: {name}" for name in (*files, "c.png")]
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         (["-o", "c.pdf"], "the suffix of `c.pdf` is not a format"),
-        (["--format", "html", "-s", "accuracy", "-s", "errors.yaml"], "an HTML page shows one comparison"),
-        (["-o", "c.html", "--slice", "label"], "an HTML page shows one comparison"),
+        (["--format", "html", "-s", "accuracy", "-s", "errors.yaml"], "an HTML page or a picture shows one"),
+        (["-o", "c.html", "--slice", "label"], "an HTML page or a picture shows one comparison"),
+        (["-o", "c.png", "--slice", "label"], "an HTML page or a picture shows one comparison"),
     ],
 )
 def test_files_that_cannot_be_written_are_refused(folder: Path, options: list[str], message: str):

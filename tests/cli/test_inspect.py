@@ -249,7 +249,9 @@ def test_two_columns_of_counts_are_two_systems(tmp_path: Path) -> None:
 def test_truth_values_as_text_are_a_score(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("id,correct\n1,True\n2,False\n")
     assert asked_by_default(tmp_path / "a") == "correct_is_True (the only score, `correct`)"
-    assert "could be score: correct\n" in invoke("inspect", str(tmp_path / "a"))
+    printed = invoke("inspect", str(tmp_path / "a"))
+    assert "could be score: correct\n" in printed
+    assert "can be tested: mean, pass_at_1, " in printed
 
 
 def test_words_of_which_none_says_that_it_is_good(tmp_path: Path) -> None:

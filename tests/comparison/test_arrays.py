@@ -265,3 +265,21 @@ def test_text_of_pandas_without_pyarrow():
     assert first == f"20 0 {second}"
     assert float(second) == 2.0**-19
     assert "column `mixed` of `baseline` mixes values of several types" in refusal[0]
+
+
+def test_unclear_arrays_have_no_columns_to_name() -> None:
+    """Before, the hint named a column and `trackperm inspect baseline`."""
+    labels, old, new = [0.5, 1.25, 2.5], [0.25, 1.0, 2.5], [0.5, 1.0, 2.0]
+    with pytest.raises(InputError, match="holds decimals") as caught:
+        trackperm.compare(labels, old, new)
+    said = str(caught.value)
+    assert 'compare errors of numbers by `statistic="mae"` or `statistic="rmse"`, or name a statistic' in said
+    assert "inspect" not in said
+    assert "metric=" not in said
+    frames = [pl.DataFrame({"id": range(3), "prediction": each, "label": labels}) for each in (old, new)]
+    with pytest.raises(InputError, match="holds decimals") as caught:
+        trackperm.compare(*(each.with_columns(seconds=pl.lit(0.5)) for each in frames))
+    assert 'name a column of scores by `metric="COLUMN"` (`seconds`), or a statistic' in str(
+        caught.value.hint
+    )
+    assert "inspect" not in str(caught.value)

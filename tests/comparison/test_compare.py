@@ -11,12 +11,15 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from support.comparisons import answers, run_data
+from support.comparisons import answers, numbered, run_data
 
 import trackperm
-from trackperm.comparison import compare_runs
+from trackperm.comparison import RunData, compare_runs
+from trackperm.comparison.runs import require_two_runs
 from trackperm.errors import InputError, InputTypeError, PairingError, TrackpermError
 from trackperm.statistic import load_statistic
+from trackperm.tables import ExampleTable
+from trackperm.trackers.references import RunReference, TrackedRun
 
 
 def test_the_key_is_of_the_data_and_the_options_not_of_paths(
@@ -81,7 +84,7 @@ def test_several_statistics_are_one_family() -> None:
         trackperm.compare(*runs, [])
     for options, message in (
         ({"statistic": 3}, "`statistic` is a int; expected a name"),
-        ({"slices": "language"}, "`slices` is a str; expected a list of columns"),
+        ({"slices": 3}, "`slices` is a int; expected a column or a list of columns"),
         ({"correction": "magic"}, "`correction` is 'magic'; expected one of `holm`"),
     ):
         with pytest.raises(TrackpermError) as caught:
@@ -100,7 +103,9 @@ def test_slices_are_compared_where_they_are_named_or_declared(tmp_path: Path) ->
     assert trackperm.compare(*runs, spec).title == "sliced"
     assert [each.title for each in trackperm.compare(*runs, spec, slices=())] == titles
     assert [each.title for each in trackperm.compare(*runs, [spec])] == titles
-    explored = trackperm.compare(*runs, "accuracy", slices=["language"])
+    explored = trackperm.compare(*runs, "accuracy", slices="language")
+    again = trackperm.compare(*runs, "accuracy", slices=["language"])
+    assert [each.key for each in again] == [each.key for each in explored]
     assert [each.slice is not None and not each.slice.declared for each in explored] == [False, True, True]
 
 
@@ -195,3 +200,19 @@ def test_labels_in_arrays_are_refused(labels: Any):
             InputTypeError, match=r"`labels` is of type `\w+`; expected the path of a file, or a data"
         ):
             ask()
+
+
+def test_one_run_of_a_tracker_is_not_compared_with_itself() -> None:
+    """Two stores may have equal references; two artifacts or columns of one run are two systems."""
+    table = ExampleTable.from_native(numbered(prediction=["a"], label=["a"]), "run")
+    runs = [
+        RunData(table, name, TrackedRun(RunReference("mlflow", "1"), name, "0", tracking_uri=uri))
+        for name, uri in (("base", "a"), ("again", "a"), ("base", "b"))
+    ]
+    for artifact, columns in ((None, {}), (("a", "a"), {"prediction": "x"})):
+        with pytest.raises(InputError, match=r"are the same run, `mlflow:1` \(`base`\)"):
+            require_two_runs(*runs[:2], artifact, (columns, columns))
+    require_two_runs(*runs[:2], ("a", "b"))
+    require_two_runs(*runs[:2], None, ({"prediction": "old"}, {"prediction": "new"}))
+    require_two_runs(runs[0], runs[2])
+    require_two_runs(runs[0], RunData(table, "file"))

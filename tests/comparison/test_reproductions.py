@@ -129,6 +129,9 @@ def test_command_line(files: tuple[Path, Path], tmp_path: Path) -> None:
     assert ["as Bikel's comparator" in block for block in blocks] == [True, True, False]
     results = json.loads(call_trackperm(tmp_path, *command, "--format", "json", "--seed", "5").stdout)
     assert [result.get("compat", {}).get("seed") for result in results] == [5, 5, None]
+    (tmp_path / "b.csv").write_text("id,prediction,label\n1,a,a\n2,b,a\n")
+    said = call_trackperm(tmp_path, "compare", "b.csv", "b.csv", "--compat", "bikel").stderr
+    assert "`--compat bikel` reads evalb's output; `b.csv` is CSV or TSV" in said
 
 
 @pytest.mark.extended

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from support.example_tables import rows, table
 
-from trackperm.errors import InputError, InputTypeError, PairingError, SpecError, TrackpermError
+from trackperm.errors import InputError, InputTypeError, PairingError, TrackpermError
 from trackperm.pairing import PairingReport
 from trackperm.pairing.pair import pair_in_memory as pair
 from trackperm.statistic import load_statistic
@@ -251,7 +251,7 @@ def test_columns_of_a_spec_are_named_in_it() -> None:
 
 def test_text_where_numbers_are_counted() -> None:
     run = table(untyped=True, id=["1"], score=["good"])
-    with pytest.raises(SpecError):
+    with pytest.raises(InputTypeError, match="`score` of `base` holds text, such as 'good'"):
         pair(run, run, MEAN)
 
 

@@ -17,7 +17,7 @@ from support.number_scores import Values, mean, r2, root, squared
 from support.unit_swaps import example_pvalue
 
 import trackperm
-from trackperm.errors import InputError, SpecError
+from trackperm.errors import InputError, InputTypeError, SpecError
 from trackperm.statistic import read_statistic
 
 NUMBERS = {
@@ -188,7 +188,7 @@ def test_values_that_are_no_probabilities(name: str) -> None:
     with pytest.raises(InputError, match=rf"on example \d; `{name}` needs numbers from 0 to 1") as caught:
         trackperm.compare(*frames, name)
     assert "`--column probability=NAME` names another column" in str(caught.value.hint)
-    with pytest.raises(InputError, match="text"):
+    with pytest.raises((InputError, InputTypeError), match="text"):
         trackperm.compare(*runs_of(label, ["a"] * 9, ["b"] * 9, name="probability"), name)
 
 

@@ -130,7 +130,7 @@ class TestMlflowRuns:
         with mlflow.start_run() as active:  # in the current folder, as no URI is set
             reference = trackperm.log_predictions(active, FRAME)
         uri = mlflow.get_tracking_uri()
-        assert trackperm.compare(reference, reference, tracking_uri=uri).pvalue == 1
+        assert trackperm.compare(FRAME, reference, tracking_uri=uri).pvalue == 1
 
     def test_other_objects_than_runs_are_refused(self, sqlite_store: MlflowStore, run: str):
         experiment = sqlite_store.client.get_experiment(sqlite_store.experiment("digits"))

@@ -198,3 +198,18 @@ def test_many_runs_are_read_in_their_order(store: TrackerStore, tracker: Tracker
     assert dict(os.environ) == before
     assert isinstance(bare, InputError)
     assert [read.frame.to_dict(as_series=False) for read in (first, *others)] == tables
+
+
+@on_servers
+def test_a_run_is_not_compared_with_itself(store: TrackerStore, tracker: Tracker, experiment: str):
+    """Its verdict would replace that of another comparison; two artifacts of one run are two systems."""
+    two = {"old.json": PREDICTIONS, "new.json": PREDICTIONS}
+    locator = store.run(experiment, "forest", two)
+    scheme, old = store.address()[0], store.chosen(locator, "old.json")
+    names = f"{scheme}:{locator}", f"{scheme}:{store.by_name(experiment, 'forest')}", tracker.find(locator)
+    options = {"tracking_uri": store.tracking_uri}
+    for other in names:
+        with pytest.raises(InputError, match=r"the same run, `[^`]+` \(`forest`\)"):
+            trackperm.compare(names[0], other, artifact=old, **options)
+    both = old, store.chosen(locator, "new.json")
+    assert trackperm.compare(names[0], names[1], artifact=both, **options).pvalue == 1.0

@@ -14,11 +14,17 @@ from trackperm.cli.output import FORMAT, SUFFIXES, OutputFiles, Renderers, as_js
 from trackperm.errors import InputError
 
 if TYPE_CHECKING:
-    from trackperm.comparison import Comparison
+    from trackperm.comparison import Comparison, Question
     from trackperm.comparison.reproductions import Reproduction
     from trackperm.statistic import Statistic
+    from trackperm.tables.table import ExampleTable
 
 Format = Literal["text", "json", "markdown", "html"]
+
+FORMATS = (*get_args(Format), "png", "svg")
+"""Formats of files."""
+
+_OF_ONE = ("html", "png", "svg")
 
 
 def compare(
@@ -77,9 +83,10 @@ def compare(
         reference_answers,
         require_artifacts_of_runs,
     )
+    from trackperm.comparison.runs import require_two_runs
 
     destination = Destination.of(log_to, tracking_uri, log=log, alert=alert, tag_runs=tag_runs)
-    require_formats(output, get_args(Format))
+    require_formats(output, FORMATS)
     options = a.options_of_test(
         alternative, alpha, mid_p, method, n_samples, seed, exceedances, interval, memory
     )
@@ -113,7 +120,10 @@ def compare(
             own_columns=own,
             begin=steps.begin,
         )
+        require_two_runs(*runs, paths, own)
         destination.require_options(runs[1])
+        if compat == "bikel":
+            _require_evalb(question, [run.table for run in runs])
         specs = question.statistics_of([run.table for run in runs])
         _require_one_page(format_, output, specs, slices)
         steps.expect(3 + len(specs))
@@ -131,10 +141,24 @@ def compare(
     destination.log(found)
 
 
+def _require_evalb(question: Question, tables: Sequence[ExampleTable]) -> None:
+    """Refuse runs without any count of evalb, if the statistics are those of Bikel's comparator."""
+    from trackperm.cli.inspect import format_of
+    from trackperm.comparison.reproductions import BIKEL_STATISTICS
+
+    is_default = question.statistics == BIKEL_STATISTICS
+    for table in tables if is_default else ():
+        if not {"matched", "gold", "test"} & {*table.columns, *question.columns}:
+            raise InputError(
+                f"`--compat bikel` reads evalb's output; `{table.origin}` is {format_of(table.origin)}",
+                hint="name two outputs of evalb, or leave `--compat` out.",
+            )
+
+
 def _renderers(comparisons: Sequence[Comparison], reproductions: Sequence[Reproduction | None]) -> Renderers:
     """Return renderers of the comparisons, each with the result of an older program if there is one."""
     from trackperm import report
-    from trackperm.report import description, text
+    from trackperm.report import description, picture, text
 
     rows = list(zip(comparisons, reproductions, strict=True))
     return {
@@ -146,16 +170,18 @@ def _renderers(comparisons: Sequence[Comparison], reproductions: Sequence[Reprod
         ),
         "markdown": lambda: "\n\n".join(description.markdown(each).rstrip() for each in comparisons),
         "html": lambda: report.html(comparisons[0]),
+        "svg": lambda: picture.picture(comparisons[0]),
+        "png": lambda: picture.png(comparisons[0]),
     }
 
 
 def _require_one_page(
     format_: Format, files: Sequence[Path] | None, specs: Sequence[Statistic], slices: Sequence[str] | None
 ) -> None:
-    """Refuse an HTML page of several comparisons, before the tests run."""
-    is_wanted = format_ == "html" or any(SUFFIXES[file.suffix.lower()] == "html" for file in files or ())
-    if is_wanted and (len(specs) > 1 or slices or specs[0].slices):
+    """Refuse a page or a picture of several comparisons, before the tests run."""
+    wanted = {format_, *(SUFFIXES[file.suffix.lower()] for file in files or ())}
+    if wanted.intersection(_OF_ONE) and (len(specs) > 1 or slices or specs[0].slices):
         raise InputError(
-            "an HTML page shows one comparison, not several statistics or slices",
+            "an HTML page or a picture shows one comparison, not several statistics or slices",
             hint="write several as Markdown or JSON: `-o FILE.md`, `-o FILE.json` or `--format markdown`.",
         )

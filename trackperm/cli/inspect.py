@@ -51,7 +51,7 @@ def inspect(
         with working("reading the run"):
             data = load_run(run, "run", artifact=artifact, references=references, tracking_uri=tracking_uri)
     except ChoiceError as error:
-        emit(_parts(shown, _format(run, None), error), format_, output)
+        emit(_parts(shown, format_of(run), error), format_, output)
         return
     options = [*_option("--labels", labels and shown_locator(labels)), *_option("--artifact", artifact)]
     options += _option("--tracking-uri", tracking_uri and without_credentials(tracking_uri))
@@ -102,7 +102,7 @@ class _Inspection:
             n_distinct = next(column.n_distinct for column in columns if column.name == id_)
             n_examples = n_distinct if len(table) == n_rows else None
         repeated_id = id_ if attempts else None
-        return cls(run, _format(run, data), data, n_rows, n_examples, repeated_id, columns, tests)
+        return cls(run, format_of(run, data), data, n_rows, n_examples, repeated_id, columns, tests)
 
     @property
     def candidates(self) -> dict[str, list[str]]:
@@ -190,7 +190,8 @@ def _metrics(table: ExampleTable) -> Iterator[str]:
         yield f"{name} (lower is better)" if is_lower else name
 
 
-def _format(run: str, data: RunData | None) -> str:
+def format_of(run: str, data: RunData | None = None) -> str:
+    """Return the title of a file's format, or what else a run is."""
     from trackperm.tables import split_part
     from trackperm.tables.spark_tables import is_spark_table
     from trackperm.trackers.references import RunReference

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
@@ -79,7 +79,7 @@ def runs_of_arrays(
             data = {columns.id: side.ids, **data}
         elif truth is not None:
             data |= {columns.label: truth.values}
-        table = ExampleTable.from_native(pl.DataFrame(data), role)
+        table = replace(ExampleTable.from_native(pl.DataFrame(data), role), is_in_program=True)
         if truth is not None and not by_position:
             answers = ExampleTable.from_native(
                 pl.DataFrame({columns.id: truth.ids, columns.label: truth.values}), "y_true"

@@ -20,7 +20,13 @@ from trackperm.comparison.argument_types import require_types
 from trackperm.comparison.arrays import require_none_given, runs_of_arrays
 from trackperm.comparison.question.question import Question, StatisticSource
 from trackperm.comparison.result import Comparison
-from trackperm.comparison.runs import inputs_of, load_runs, reference_answers, require_artifacts_of_runs
+from trackperm.comparison.runs import (
+    inputs_of,
+    load_runs,
+    reference_answers,
+    require_artifacts_of_runs,
+    require_two_runs,
+)
 from trackperm.comparison.several import compare_statistics
 from trackperm.comparison.single import compare_runs
 from trackperm.errors import InputError, InputTypeError
@@ -88,7 +94,7 @@ def compare(
     statistic: None = None,
     *,
     metric: list[str] | tuple[str, ...],
-    slices: Sequence[str] | None = None,
+    slices: str | Sequence[str] | None = None,
     correction: CorrectionName = "holm",
     **options: Unpack[_Options],
 ) -> list[Comparison]: ...
@@ -101,7 +107,7 @@ def compare(
     statistic: list[StatisticSource] | list[str] | tuple[StatisticSource, ...],
     *,
     metric: str | None = None,
-    slices: Sequence[str] | None = None,
+    slices: str | Sequence[str] | None = None,
     correction: CorrectionName = "holm",
     **options: Unpack[_Options],
 ) -> list[Comparison]: ...
@@ -114,7 +120,7 @@ def compare(
     statistic: StatisticSource | None = None,
     *,
     metric: str | None = None,
-    slices: Sequence[str],
+    slices: str | Sequence[str],
     correction: CorrectionName = "holm",
     **options: Unpack[_Options],
 ) -> list[Comparison]: ...
@@ -152,7 +158,7 @@ def compare(
     y_baseline: Any = None,
     y_candidate: Any = None,
     metric: str | Sequence[str] | None = None,
-    slices: Sequence[str] | None = None,
+    slices: str | Sequence[str] | None = None,
     correction: CorrectionName = "holm",
     alternative: Alternative | None = None,
     alpha: float = 0.05,
@@ -211,7 +217,7 @@ def compare(
     metric : str or list of str, optional
         A metric of the runs, or a column that scores each example, whose mean is compared; or a value of a
         column, as ``verdict=CORRECT`` or ``verdict!=WRONG``, whose share of the examples is compared.
-    slices : sequence of str, optional
+    slices : str or sequence of str, optional
         Columns whose values split the examples into slices. These slices are compared as well, and are
         exploratory; the slices that the spec declares are always added. With an empty sequence, only the
         declared slices are added. Without `slices`, one statistic or metric is compared on all examples only.
@@ -324,6 +330,7 @@ def compare(
         "y_candidate": y_candidate,
         "statistic": statistic,
     }
+    slices = (slices,) if isinstance(slices, str) else slices
     inputs = inputs_of(runs, named)
     statistic = inputs.statistic
     options = TestOptions(
@@ -376,6 +383,7 @@ def compare(
         question = replace(question, by_position=by_position)
     else:
         require_artifacts_of_runs(artifact, inputs.baseline, inputs.candidate)
+        own_columns = baseline_columns or {}, candidate_columns or {}
         both = load_runs(
             inputs.baseline,
             inputs.candidate,
@@ -383,8 +391,9 @@ def compare(
             references=reference_answers(labels, question.columns, by_position=by_position),
             tracking_uri=tracking_uri,
             columns=question.columns,
-            own_columns=(baseline_columns or {}, candidate_columns or {}),
+            own_columns=own_columns,
         )
+        require_two_runs(*both, artifact, own_columns)
     tables = [run.table for run in both]
     if slices is None and not isinstance(statistic, list | tuple) and not isinstance(metric, list | tuple):
         statistic = question.statistic_of(tables)
@@ -424,7 +433,7 @@ def _require_names(statistic: object, metric: object, slices: object, correction
         )
     if slices is not None and not isinstance(slices, list | tuple):
         raise InputTypeError(
-            f"`slices` is a {type(slices).__name__}; expected a list of columns",
+            f"`slices` is a {type(slices).__name__}; expected a column or a list of columns",
             hint='`slices=["language"]`.',
         )
     require_choice("correction", correction, get_args(CorrectionName))

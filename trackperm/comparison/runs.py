@@ -244,7 +244,7 @@ def load_run(
     if isinstance(source, TrackedRun):
         return _of_tracked_run(source, artifact, references, tracking_uri)
     if not isinstance(source, str | Path):
-        table = ExampleTable.from_native(source, role)
+        table = replace(ExampleTable.from_native(source, role), is_in_program=True)
         return RunData(table if references is None else labelled(table, references), role)
     reference = RunReference.parse(source) if isinstance(source, str) else RunReference("file", str(source))
     if reference.scheme == "file":
@@ -279,6 +279,37 @@ def load_runs(
         )
 
     return read(0, baseline, "baseline"), read(1, candidate, "candidate")
+
+
+def require_two_runs(
+    baseline: RunData,
+    candidate: RunData,
+    artifact: str | tuple[str, str] | None = None,
+    own_columns: tuple[Mapping[str, str], Mapping[str, str]] = ({}, {}),
+) -> None:
+    """Refuse two references to one run of a tracker, unless other artifacts or columns of it are compared.
+
+    Raises
+    ------
+    InputError
+        If baseline and candidate are the same: the result would replace that of a comparison of two runs.
+    """
+    first, second = baseline.run, candidate.run
+    if first is None or second is None or run_identity(first) != run_identity(second):
+        return
+    has_two_paths = isinstance(artifact, tuple) and artifact[0] != artifact[1]
+    if has_two_paths or own_columns[0] != own_columns[1]:
+        return
+    raise InputError(
+        f"baseline and candidate are the same run, `{first.reference}` (`{first.name}`)",
+        hint="name two runs; `--artifact BASE,CAND` compares two artifacts of one run, and `--baseline-column"
+        " NAME=COLUMN` with `--candidate-column NAME=COLUMN` two columns.",
+    )
+
+
+def run_identity(run: TrackedRun) -> tuple[str, str | None]:
+    """Return reference and store of a run, since two stores can have equal references."""
+    return str(run.reference), run.tracking_uri
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from trackperm.comparison import RunData, load_run
-from trackperm.comparison.runs import is_tracked
+from trackperm.comparison.runs import is_tracked, run_identity
 from trackperm.errors import InputError
 from trackperm.leaderboards.paired_runs import ExcludedRun, Progress, too_few_runs
 from trackperm.tables import References, labelled
@@ -186,7 +186,7 @@ def experiment_runs(experiment: str, tracking_uri: str | None = None) -> tuple[T
 
 def _identity(source: str | TrackedRun) -> _Identity:
     """Return the reference and store of a run, since two stores can have equal references."""
-    return (source, None) if isinstance(source, str) else (str(source.reference), source.tracking_uri)
+    return (source, None) if isinstance(source, str) else run_identity(source)
 
 
 def _require_distinct(named: Sequence[tuple[str | None, Any]], runs: Sequence[RunData]) -> None:
@@ -194,7 +194,7 @@ def _require_distinct(named: Sequence[tuple[str | None, Any]], runs: Sequence[Ru
     seen: dict[_Identity, Any] = {}
     for (name, source), run in zip(named, runs, strict=True):
         if run.run is not None and name is None:
-            other = seen.setdefault(_identity(run.run), source)
+            other = seen.setdefault(run_identity(run.run), source)
             if other != source:
                 raise InputError(f"`{other}` and `{source}` are the same run", hint="name each run once.")
 
@@ -202,7 +202,7 @@ def _require_distinct(named: Sequence[tuple[str | None, Any]], runs: Sequence[Ru
 def _is_same(run: RunData, other: RunData, source: Any) -> bool:
     """Whether two runs are one run of a tracker, or one file; `source` is what the second was read from."""
     if run.run is not None and other.run is not None:
-        return _identity(run.run) == _identity(other.run)
+        return run_identity(run.run) == run_identity(other.run)
     is_file = isinstance(source, str | Path) and run.run is None and other.run is None
     return is_file and os.path.realpath(run.table.origin) == os.path.realpath(other.table.origin)
 

@@ -37,6 +37,7 @@ from trackperm.statistic.expressions.frames import Decimals
 from trackperm.statistic.rank_score import CLUSTER
 from trackperm.tables.column_types import typed_columns
 from trackperm.tables.table import ExampleTable, id_columns
+from trackperm.tables.truths import with_truths
 
 Progress = Callable[[str], None]
 
@@ -145,6 +146,7 @@ def pair_all(
         )
 
     place = next((i for i, run in enumerate(runs) if run is baseline), None)
+    runs = [replace(run, table=with_truths(run.table, statistic.number_columns)) for run in runs]
     runs = runs if by_position else _with_like_ids(runs, statistic)
     failures = {} if allow_unseen else _unseen(runs, statistic)
     order = _most_agreed(runs, statistic, by_position=by_position) if place is None else [place]

@@ -47,6 +47,7 @@ from trackperm.pairing.joined import (
     real_of,
 )
 from trackperm.pairing.notes import design, missing_predictions
+from trackperm.pairing.number_columns import require_numbers, with_computed_truths
 from trackperm.pairing.paired_counts import PairedCounts
 from trackperm.pairing.pairwise import RANKS, PairedShares, shares_of_pairs
 from trackperm.pairing.rank_codes import RANKED_ANEW, codes_of_ranks
@@ -126,6 +127,7 @@ def pair(
         If the counts cannot be computed from columns of these types.
     """
     require_usable(baseline, candidate, missing, by_position=by_position)
+    baseline, candidate = with_computed_truths((baseline, candidate), statistic)
     columns = PairedColumns.find(baseline, candidate, statistic, by_position, missing)
     # The rows of a query have no order: pairing by position is always done in memory.
     named: EngineName = "polars" if columns.id is None else engine
@@ -186,6 +188,7 @@ def _paired(
     decimals: Mapping[str, Decimals] | None,
 ) -> PairingResult:
     runs, types = keyed_runs(engine, *tables, columns)
+    require_numbers(tables, statistic, types)
     outcomes, read_types = OUTCOMES.get(missing), types
     if statistic.has_classes:
         read_types = {**types, **class_types(statistic, columns, types)}

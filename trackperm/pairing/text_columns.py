@@ -23,7 +23,9 @@ from trackperm.statistic.expressions.types import literal_type
 from trackperm.tables.column_types import ColumnType, numbers_in_two_ways, typed_columns
 from trackperm.tables.table import ExampleTable
 
-_NUMBER = r"^\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*$"
+NUMBER = r"^\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*$"
+"""Pattern of texts that are numbers."""
+
 _INTEGER = r"^(0|-?[1-9]\d*)$"
 _MOST = 8  # columns up to which all sets are tried: 256 sets at most
 
@@ -83,7 +85,7 @@ def _beside_words(
     for table in tables:
         columns = {name: table.only([name]).polars_column(name) for name in (*words, *chosen)}
         for values in columns.values():
-            if (values.str.contains(_NUMBER) & ~values.str.contains(_INTEGER)).any():
+            if (values.str.contains(NUMBER) & ~values.str.contains(_INTEGER)).any():
                 return (), []
         integers_as_text = {value for name in chosen for value in columns[name].unique()} - {None}
         if any(integers_as_text.isdisjoint(columns[name].unique()) for name in words):

@@ -41,7 +41,7 @@ from trackperm.statistic.expressions.frames import (
 from trackperm.statistic.expressions.functions import NARWHALS, FrameExpression, Functions
 from trackperm.statistic.expressions.parts import CLASS, has_totals, in_parts
 from trackperm.statistic.expressions.tree import Expression, Name
-from trackperm.statistic.expressions.types import Checker, of_columns
+from trackperm.statistic.expressions.types import Checker, computed_names, of_columns
 from trackperm.statistic.pair_term import PairTerm
 from trackperm.statistic.pair_trees import SCORE
 from trackperm.statistic.rank_score import RankScore
@@ -257,6 +257,15 @@ class Statistic:
             for name, expression in self._counts.items()
             if is_computed_in_floats(expression, self._read_columns, types, decimals)
         )
+
+    @cached_property
+    def number_columns(self) -> tuple[str, ...]:
+        """Columns that the counts only compute with, as numbers or booleans; groups are not among them."""
+        if self.depends_on_both:
+            return ()
+        groups = {self.strata, self.cluster, self.class_column, CLASS}
+        names = computed_names([*self._counts.values(), *self._substitutes]) - groups
+        return tuple(sorted(self.columns[name] for name in names))
 
     @property
     def example_columns(self) -> tuple[str, ...]:

@@ -57,6 +57,17 @@ class Labelled(LazyTable):
 
         return self._changed(kept)
 
+    def replaced(self, names: Collection[str], change: Callable[[str], nw.Expr]) -> Labelled:
+        """Replace the values of columns by those that `change` returns for a column, by its name."""
+
+        def changed(wanted: Collection[str]) -> pl.DataFrame:
+            rows = nw.from_native(self._with(wanted))
+            return rows.with_columns(change(name) for name in names if name in rows.columns).to_native()
+
+        own = nw.from_native(changed(names).select(names)).schema
+        schema = nw.Schema({**self._schema, **own})
+        return Labelled(changed, schema, changed(()), is_query=self.is_query)
+
     def read(self, names: Iterable[str]) -> nw.DataFrame[Any]:
         """Return the columns `names`."""
         names = list(names)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import narwhals as nw
@@ -53,6 +53,10 @@ class LazyTable(ABC):
     @abstractmethod
     def read(self, names: Iterable[str]) -> nw.DataFrame[Any]:
         """Read the columns `names` into memory, all at once."""
+
+    @abstractmethod
+    def replaced(self, names: Collection[str], change: Callable[[str], nw.Expr]) -> LazyTable:
+        """Replace the values of columns by those that `change` returns for a column, by its name."""
 
     def renamed(self, names: Mapping[str, str]) -> LazyTable | nw.DataFrame[Any]:
         """Keep the columns that are keys of `names`, under new names; by default they are read."""

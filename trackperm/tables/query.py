@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -89,6 +89,11 @@ class Query(LazyTable):
         """Keep the rows whose value in the column `name` is one of `values`."""
         kept = self._anonymous.filter(nw.col(self._place(name)).is_in(values.to_list()))
         return replace(self, lazy=_called(kept, list(self.schema)))
+
+    def replaced(self, names: Collection[str], change: Callable[[str], nw.Expr]) -> Query:
+        """Replace the values of columns by those that `change` returns for a column, by its name."""
+        changed = self._anonymous.with_columns(change(self._place(name)) for name in names)
+        return Query(_called(changed, list(self.schema)), self.origin)
 
     def renamed(self, names: Mapping[str, str]) -> Query:
         """Keep the columns that are keys of `names`, under new names."""

@@ -88,6 +88,11 @@ class Scan(LazyTable):
         """Keep the rows whose value in the column `name` is one of `values`, which are of its type."""
         return replace(self, lazy=self.lazy.filter(pl.col(name).is_in(values.implode())), parquet=())
 
+    def replaced(self, names: Collection[str], change: Callable[[str], nw.Expr]) -> Scan:
+        """Replace the values of columns by those that `change` returns for a column, by its name."""
+        lazy = nw.from_native(self.lazy).with_columns(change(name) for name in names)
+        return replace(self, lazy=lazy.to_native(), parquet=())
+
     def renamed(self, names: Mapping[str, str]) -> Scan:
         """Keep the columns that are keys of `names`, under new names."""
         held, before = self.held, {new: old for old, new in names.items()}

@@ -55,6 +55,8 @@ class ExampleTable:
         statistic that computes each from predictions and labels, or an empty text if there is none.
     statistics : tuple of str
         Built-in statistics that suit the columns of the format.
+    is_in_program : bool
+        Whether the rows are objects of a program, so that no command can read them.
     """
 
     data: nw.DataFrame[Any] | LazyTable
@@ -69,6 +71,7 @@ class ExampleTable:
     greater_is_better: Mapping[str, bool] = field(default_factory=dict)
     whole_log_metrics: Mapping[str, str] = field(default_factory=dict)
     statistics: tuple[str, ...] = ()
+    is_in_program: bool = False
 
     @classmethod
     def from_native(cls, frame: Any, origin: str) -> ExampleTable:

@@ -125,12 +125,13 @@ def test_a_run_that_a_tracker_listed_is_judged_where_it_is(
     policy.write_text(f"policies: [{{name: p, baseline: {{run: 'mlflow:{baseline}'}}}}]")
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path}/other.db")
     listed = open_tracker("mlflow", runs.store.uri).runs(runs.experiment)
-    (run,) = (each for each in listed if each.name == "listed")
+    named = {each.name: each for each in listed}
+    run = named.pop("listed")
     report = trackperm.gate(run, policy, log=False)
     assert report.candidate is not None
     assert report.candidate.reference.locator == candidate
     assert report.outcome in ("pass", "fail", "undecided")
-    (found,) = trackperm.family(trackperm.log(trackperm.compare(run, run)).run)
+    (found,) = trackperm.family(trackperm.log(trackperm.compare(*named.values(), run)).run)
     assert found.n_comparisons == 1
 
 

@@ -235,17 +235,25 @@ def test_true_and_false_as_text_are_a_score(true: str, false: str, tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new"),
     [
-        (["True", "False"], ["true", "false"], "`correct` of `baseline` holds text, such as"),
-        (["True", "maybe"], ["True", "False"], "`correct` of `baseline` holds text, such as"),
-        (["yes", "no"], ["True", "False"], "`correct` of `baseline` holds text, such as"),
-        (["False", "False"], ["False", "False"], "`correct` of `baseline` holds text, such as"),
+        (["True", "False"], ["true", "false"]),
+        (["yes", "no"], ["True", "False"]),
+        (["False", "False"], ["False", "False"]),
+        ([True, False], ["True", "False"]),
+        (["True", "False"], [1, 0]),
     ],
 )
-def test_other_texts_are_no_score(old: list[str], new: list[str], said: str) -> None:
-    with pytest.raises(InputError, match=said):
-        trackperm.compare(*runs(old, new, column="correct"))
+@pytest.mark.parametrize("metric", [None, "correct"])
+def test_runs_that_write_true_in_two_ways(old: list[Any], new: list[Any], metric: str | None) -> None:
+    found = trackperm.compare(*runs(old, new, column="correct"), metric=metric)
+    score = 0.0 if old[0] == "False" else 0.5
+    assert (found.baseline_score, found.candidate_score, found.pvalue) == (score, score, 1.0)
+
+
+def test_other_texts_are_no_score() -> None:
+    with pytest.raises(InputError, match="`correct` of `baseline` holds text, such as"):
+        trackperm.compare(*runs(["True", "maybe"], ["True", "False"], column="correct"))
 
 
 def test_true_as_text_beside_another_score_is_unclear() -> None:
@@ -258,9 +266,9 @@ def test_true_as_text_beside_another_score_is_unclear() -> None:
 
 @pytest.mark.parametrize("metric", [None, "correct"])
 @pytest.mark.parametrize("numbers", [[True, False, True], [1, 0, 1]])
-def test_text_in_one_run_and_numbers_in_the_other(numbers: list[Any], metric: str | None) -> None:
-    frames = runs(numbers, ["True", "False", "True"], column="correct")
+def test_other_text_in_one_run_and_numbers_in_the_other(numbers: list[Any], metric: str | None) -> None:
+    frames = runs(numbers, ["good", "bad", "good"], column="correct")
     for old, new in (frames, frames[::-1]):
-        with pytest.raises(InputError, match=r"is text, 'True' \(2\), 'False' \(1\), and") as caught:
+        with pytest.raises(InputError, match=r"is text, 'good' \(2\), 'bad' \(1\), and") as caught:
             trackperm.compare(old, new, metric=metric)
         assert "in the same way in all runs, such as 1 and 0" in str(caught.value)

@@ -72,6 +72,10 @@ CASES: dict[str, Callable[[Path], Comparison]] = {
     "f1": lambda _: trackperm.compare(*frames(), "f1", parameters={"positive": "b"}),
     "mcc": lambda _: trackperm.compare(*frames(), "mcc", parameters={"positive": "b"}),
     "classes": lambda _: trackperm.compare(*frames(), "macro_f1"),
+    "true as text": lambda _: trackperm.compare(
+        *(each.with_columns(passed=(pl.col("prediction") == "a").cast(pl.String)) for each in frames()),
+        "pass_at_1",
+    ),
     "decimals": lambda _: trackperm.compare(*frames(), "mean", columns={"score": "score"}),
     "resolution": lambda _: trackperm.compare(*frames(), "mean", resolution="0.05"),
     "strata": lambda p: trackperm.compare(

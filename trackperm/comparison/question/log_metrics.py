@@ -29,6 +29,7 @@ from trackperm.tables.column_types import FIRST_ROWS, is_binary, is_number
 from trackperm.tables.decimal_commas import require_decimal_points
 from trackperm.tables.nested_fields import named_fields
 from trackperm.tables.table import ExampleTable, have
+from trackperm.tables.truths import are_numbers_or_truths
 
 
 def own_metrics(tables: Sequence[ExampleTable]) -> list[Statistic]:
@@ -141,7 +142,7 @@ def column_of_metric(name: str, tables: Sequence[ExampleTable]) -> str:
             if known
             else f"its columns are {listed(table.columns)}, and none of them holds scores.",
         )
-    if not is_number(column, tables):
+    if not are_numbers_or_truths(column, tables):
         require_like_scores(tables, column)
         require_decimal_points(tables, [column])
         nested = next((said for table in tables if (said := named_fields(table, [column]))), None)
@@ -168,7 +169,7 @@ def require_like_scores(tables: Sequence[ExampleTable], column: str) -> None:
     raise InputError(
         f"`{column}` of `{others[0].origin}` is text, {', '.join(found.shown())}, and that of"
         f" `{numbers[0].origin}` has numbers or booleans",
-        hint="write its values in the same way in all runs, such as 1 and 0; `true` in a CSV file is text.",
+        hint="write its values in the same way in all runs, such as 1 and 0.",
     )
 
 

@@ -77,9 +77,10 @@ from trackperm.tables.column_names import (
     names_clusters,
     names_id,
 )
-from trackperm.tables.column_types import are_integers, is_number, may_be_ids
+from trackperm.tables.column_types import are_integers, may_be_ids
 from trackperm.tables.decimal_commas import require_decimal_points
 from trackperm.tables.table import ExampleTable, have, id_columns, shared_columns
+from trackperm.tables.truths import are_numbers_or_truths, with_truths
 
 StatisticSource = str | Path | Statistic
 
@@ -261,10 +262,11 @@ class Question:
 
     def _of_columns(self, tables: Sequence[ExampleTable]) -> list[Statistic]:
         """Infer the statistic from the columns; refuse them if no statistic or more than one fits."""
-        scores = [name for name in SCORES if is_number(name, tables)]
         shares = {
             name: share for name in SCORES if (share := share_of_true(name, tables, _only(name))) is not None
         }
+        scores = [name for name in SCORES if name not in shares and are_numbers_or_truths(name, tables)]
+        tables = [with_truths(table, scores) for table in tables]
         predictions, labels = (self._column(role, tables) for role in ("prediction", "label"))
         refusal = own = None
         if predictions is not None and labels is not None:
@@ -352,7 +354,7 @@ class Question:
                     yield role, name
             elif is_metric:
                 own = {each for table in tables for each in metrics_of(table).values()}
-                own = own or {name for name in SCORES if is_number(name, tables)}
+                own = own or {name for name in SCORES if are_numbers_or_truths(name, tables)}
                 if len(own) == 1:
                     yield role, own.pop()
 

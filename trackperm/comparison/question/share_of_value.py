@@ -25,6 +25,7 @@ from trackperm.statistic.expressions.tree import Literal, written
 from trackperm.tables.column_names import names_categories
 from trackperm.tables.column_types import FIRST_ROWS, LISTS, ColumnType
 from trackperm.tables.table import ExampleTable, have
+from trackperm.tables.truths import TRUTHS
 
 PLACEHOLDER = "VALUE"
 """Stands in a suggestion where no value says that it is good."""
@@ -37,8 +38,6 @@ _LONGEST_WORD = 30
 
 _ANSWERS = re.compile("answer|output|response|solution|completion|prediction", re.IGNORECASE)
 """Parts of names of columns of answers, whose values are not verdicts even if they are few."""
-
-_TRUTHS = ({"true", "false"}, {"yes", "no"})
 
 
 class ShareOfValue(NamedTuple):
@@ -234,7 +233,7 @@ def true_of_column(tables: Sequence[ExampleTable], column: str) -> str | None:
         return None
     words = {text.casefold() for text in texts}
     true = [text for text in texts if text.casefold() in ("true", "yes")]
-    return true[0] if len(true) == 1 and any(words <= pair for pair in _TRUTHS) else None
+    return true[0] if len(true) == 1 and any(words <= pair for pair in TRUTHS) else None
 
 
 def values_of(table: ExampleTable, column: str) -> DistinctValues:

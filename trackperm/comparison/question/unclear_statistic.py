@@ -67,18 +67,14 @@ def _ways(tables: Sequence[ExampleTable], scores: Sequence[str], roles: Mapping[
         name for name in numbers if name not in others and not names_id(name) and not ATTEMPT.fullmatch(name)
     ]
     numbers = differing_columns(tables, numbers)
-    inspected = f"`trackperm inspect {tables[0].origin}` describes the columns."
-    if not scores and are_predicted_numbers(tables, roles["prediction"], roles["label"]):
-        return (
-            "compare the errors of predicted numbers by `--statistic mae`, or name a column of scores by"
-            f" `--metric COLUMN`; {inspected}"
-        )
+    is_in_program = tables[0].is_in_program
+    inspected = "" if is_in_program else f"; `trackperm inspect {tables[0].origin}` describes the columns"
     label = roles["label"] if roles["prediction"] is None and not scores else None
     if label is not None and numbers and are_decimals(label, tables):
         option = f"`--prediction {shlex.quote(numbers[0]) if len(numbers) == 1 else 'COLUMN'}`"
         return (
             f"name the predictions of `{label}` by {option}, with a statistic of numbers such as `--statistic"
-            f" mae`, or a column of scores by `--metric COLUMN`; {inspected}"
+            f" mae`, or a column of scores by `--metric COLUMN`{inspected}."
         )
     metric = f" ({listed(numbers)})" if numbers else ""
     names = [
@@ -91,10 +87,13 @@ def _ways(tables: Sequence[ExampleTable], scores: Sequence[str], roles: Mapping[
     named = f"name the columns of accuracy by {' and '.join(options)}, " if options else ""
     if "label" in unclear and len(_with_role(tables, "label")) == 1:
         named += f"{'or ' * ('label=' in named)}give the labels of both runs by `--labels FILE`, "
-    return named + (
-        f"name a column of scores by `--metric COLUMN`{metric}{value}, or a statistic of"
-        f" `trackperm statistic list` by `--statistic NAME`; {inspected}"
-    )
+    if all(column is not None and is_number(column, tables) for column in roles.values()):
+        named += "compare errors of numbers by `--statistic mae` or `--statistic rmse`, "
+    if is_in_program and set(shared_columns(tables)) <= {"id", *roles.values()}:
+        named += "or name " if named else "name "
+    else:
+        named += f"name a column of scores by `--metric COLUMN`{metric}{value}, or "
+    return f"{named}a statistic of `trackperm statistic list` by `--statistic NAME`{inspected}."
 
 
 def are_predicted_numbers(tables: Sequence[ExampleTable], prediction: str | None, label: str | None) -> bool:

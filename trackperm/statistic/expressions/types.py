@@ -49,6 +49,19 @@ def constant_integer(node: Node) -> int | None:
     return None
 
 
+def computed_names(expressions: Iterable[Expression]) -> set[str]:
+    """Return the names that expressions compute with, and that no comparison or counter reads."""
+    nodes = [node for expression in expressions for node in expression.nodes]
+    readers = [
+        node
+        for node in nodes
+        if (isinstance(node, Binary) and node.operator in COMPARISONS)
+        or (isinstance(node, Call) and node.function in COUNTERS)
+    ]
+    others = {part.full for node in readers for part in walk(node) if isinstance(part, Name)}
+    return {node.full for node in nodes if isinstance(node, Name)} - others
+
+
 NameType = Callable[[Expression, Name], ColumnType | None]
 
 
