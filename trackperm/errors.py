@@ -6,6 +6,7 @@
     ├── InputError (ValueError)          arguments, options and files that cannot be used
     │   ├── SpecError                    a statistic or policy file
     │   ├── UndefinedStatisticError      a statistic without a value
+    │   │   └── UntestableError
     │   ├── PairingError                 examples of two runs
     │   │   └── DisjointError
     │   ├── SourceError                  per-example data
@@ -88,6 +89,10 @@ class SpecError(InputError):
 
 class UndefinedStatisticError(InputError):
     """A statistic has no value after some exchanges of outputs."""
+
+
+class UntestableError(UndefinedStatisticError):
+    """A statistic has no value, or always the same one, after every exchange of outputs."""
 
 
 class PairingError(InputError):

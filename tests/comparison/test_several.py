@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -170,15 +171,100 @@ def test_a_slice_of_one_run_alone_is_named(sliced: Statistic, lacking: int) -> N
         compare_statistics(*runs(*tables), [sliced], missing="drop")
 
 
-def test_a_slice_without_a_score_is_named() -> None:
-    tables = [table.with_columns(label=pl.lit("no")) for table in TABLES]
-    tables = [
-        table.with_columns(label=pl.when(pl.col("language") == "fr").then(pl.lit("x")).otherwise("label"))
-        for table in tables
-    ]
+def without_positives(*languages: str) -> list[pl.DataFrame]:
+    """Return the two tables with labels `no` but in these languages, whose labels are `x`."""
+    label = pl.when(pl.col("language").is_in(languages)).then(pl.lit("x")).otherwise(pl.lit("no"))
+    return [table.with_columns(label=label) for table in TABLES]
+
+
+def test_a_slice_without_a_score_is_not_tested() -> None:
+    """Regression: one such slice refused the whole comparison."""
     spec = load_statistic("recall", parameters={"positive": "no"})
-    with pytest.raises(InputError, match=r"^slice language = fr: `recall` is 0/0 in both runs"):
-        compare_statistics(*runs(*tables), [spec], slices=["language"])
+    tables = without_positives("fr")
+    found = compare_statistics(*runs(*tables), [spec], slices=["language"])
+    assert titles(found) == ["recall", "recall [language = de]", "recall [language = en]"]
+    note = "slice language = fr is not tested: `recall` is 0/0 in both runs, so there is nothing to compare"
+    assert [note in text.lines(each) for each in found] == [True, False, False]
+    assert note in found[0].to_dict()["pairing"]["notes"]
+    assert "lice language = fr is not tested" in description.markdown(found[0])
+    assert [each.corrected.n_tests for each in found if each.corrected] == [3, 3, 3]
+    both = [table.filter(pl.col("language") != "fr") for table in tables]
+    assert [each.corrected for each in compare_statistics(*runs(*both), [spec], slices=["language"])] == [
+        each.corrected for each in found
+    ]
+    files = evidence(found[0])
+    assert verify_files(files).matches
+    assert verify_from_runs(files, *runs(*tables)).matches
+
+
+def test_a_slice_of_one_class_is_not_tested() -> None:
+    labels = pl.when(pl.col("language") == "fr").then(0).otherwise(pl.int_range(pl.len()) % 2)
+    tables = [
+        table.with_columns(label=labels, score=pl.int_range(pl.len()) * 7 % n)
+        for n, table in zip((5, 11), TABLES, strict=True)
+    ]
+    for name, said in {
+        "roc_auc": "is undefined: all 3 examples have the `label` 0",
+        "average_precision": "has no positive examples",
+    }.items():
+        spec = load_statistic(name)
+        found = compare_statistics(*runs(*tables), [spec], slices=["language"])
+        assert len(found) == 3
+        assert f"slice language = fr is not tested: `{name}` {said}" in found[0].pairing.notes[-1]
+    tables = [table.with_columns(prediction=pl.col("score")) for table in tables]
+    found = compare_statistics(*runs(*tables), [load_statistic("r2")], slices=["language"])
+    assert (
+        "fr is not tested: `r2` is undefined: all labels of the examples are equal"
+        in found[0].pairing.notes[-1]
+    )
+
+
+def test_a_slice_is_refused_where_it_must_not_vanish(tmp_path: Path) -> None:
+    """Policies require all slices, and a column needs one that can be tested."""
+    spec = load_statistic("recall", parameters={"positive": "no"})
+    tables = without_positives("fr")
+    without = "leave these examples out in both runs, or compare without"
+    with pytest.raises(InputError, match=r"^slice language = fr: `recall` is 0/0 in both runs") as caught:
+        compare_statistics(*runs(*tables), [spec], slices=["language"], require_slices=True)
+    assert caught.value.hint == f"{without} `--slice language`."
+    tables = [
+        table.with_columns(part=pl.when(pl.col("language") == "fr").then(pl.lit("b"))) for table in tables
+    ]
+    path = tmp_path / "declared.yaml"
+    path.write_text(
+        "counts: {n: label == 'no', tp: label == 'no' and prediction == 'no'}\nscore: tp / n\n"
+        "slices: [part]\n"
+    )
+    with pytest.raises(InputError, match=r"^slice part = b: `declared` is 0/0 in both runs") as caught:
+        compare_statistics(*runs(*tables), [load_statistic(path)], slices=["language"])
+    assert caught.value.hint == f"{without} `part` among the `slices` of the statistic's file."
+
+
+def test_a_slice_to_which_an_exchange_gives_a_score_is_refused(tmp_path: Path) -> None:
+    """Both runs divide by 0 in it, and not after the exchange of one output."""
+    path = tmp_path / "product.yaml"
+    path.write_text("counts: {a: prediction == 'a', b: prediction == 'b'}\nscore: a / (a * b)\n")
+    sides = [
+        pl.DataFrame({"id": range(5), "prediction": ["a", "b", "a", *own], "part": [*"xxx", *"yy"]})
+        for own in (["a"] * 2, ["b"] * 2)
+    ]
+    with pytest.raises(InputError, match=r"^slice part = y: `product` is 0/0 in both runs") as caught:
+        compare_statistics(*runs(*sides), [load_statistic(path)], slices=["part"])
+    assert caught.value.hint == "leave these examples out in both runs, or compare without `--slice part`."
+
+
+def test_a_slice_without_a_score_in_one_case_of_missing_predictions_is_refused() -> None:
+    """If the only predictions that could be positive are missing, the score is defined in the worst case."""
+    spec = load_statistic("f1", parameters={"positive": "x"})
+    baseline = pl.DataFrame(
+        {"id": range(6), "label": [*"xyxy", *"yy"], "prediction": [*"xxyy", *"yy"], "part": [*"aaaa", *"bb"]}
+    )
+    compared = partial(compare_statistics, statistics=[spec], slices=["part"], missing="bounds")
+    found = compared(*runs(baseline, baseline.filter(pl.col("id") != 0)))
+    assert titles(found) == ["f1", "f1 [part = a]"]
+    assert found[0].pairing.notes[-1].startswith("slice part = b is not tested: `f1` is 0/0")
+    with pytest.raises(InputError, match=r"^slice part = b: `f1` is 0/0 in both runs"):
+        compared(*runs(baseline, baseline.filter(pl.col("id") != 5)))
 
 
 def test_columns_that_cannot_make_slices_are_refused(sliced: Statistic) -> None:

@@ -302,6 +302,20 @@ def test_large_integers_are_exact(name: str) -> None:
         trackperm.compare(label + 0.5, old + 0.25, new, statistic=name)
 
 
+@pytest.mark.parametrize("name", ["mse", "r2", "pearson"])
+def test_the_hint_about_integers_whose_squares_are_too_large_can_be_followed(name: str) -> None:
+    """Regression: it said that counts must be below 2^62, and no option makes them so."""
+    rng = np.random.default_rng(0)
+    label = rng.integers(10**9, 6 * 10**10, size=30)
+    old, new = ((label * rng.normal(1, spread, 30)).astype(np.int64) for spread in (0.1, 0.05))
+    with pytest.raises(InputError, match="beyond 64 bits") as caught:
+        trackperm.compare(label, old, new, statistic=name)
+    assert "Divide `prediction`, `label` by 100,000 in both runs" in str(caught.value.hint)
+    found = trackperm.compare(label / 1e5, old / 1e5, new / 1e5, statistic=name, n_samples=99)
+    small = trackperm.compare(label // 10**5, old // 10**5, new // 10**5, statistic=name, n_samples=99)
+    assert found.candidate_score == pytest.approx(small.candidate_score, rel=1e-3)
+
+
 @pytest.mark.parametrize("label", [[0, 0, 0], [1.5, 1.5, 1.5]])
 def test_r2_of_equal_labels_says_so(label: list[float]) -> None:
     run = pl.DataFrame({"id": range(3), "label": label, "prediction": [0.5, 0.7, 0.2]})

@@ -221,6 +221,8 @@ def compare(
         Columns whose values split the examples into slices. These slices are compared as well, and are
         exploratory; the slices that the spec declares are always added. With an empty sequence, only the
         declared slices are added. Without `slices`, one statistic or metric is compared on all examples only.
+        A slice in which no exchange of outputs gives the statistic a value is not tested, which a note of the
+        comparison of all examples says.
     correction : str
         Correction of the p-values of several statistics and slices for each other: ``holm``, which is valid
         under any dependence, ``tarone-holm``, ``hommel``, ``bonferroni``, ``bh``, ``by`` or ``none``.

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
 from trackperm.choices import CorrectionName, EngineName, MissingRule
+from trackperm.comparison.context import Slice
 from trackperm.comparison.corrections import corrected, uncorrected
 from trackperm.comparison.result import Comparison
 from trackperm.comparison.runs import RunData
 from trackperm.comparison.single import compare_runs
 from trackperm.comparison.slices import slices_of
-from trackperm.errors import InputError, TrackpermError
+from trackperm.errors import InputError, TrackpermError, UndefinedStatisticError, UntestableError
 from trackperm.exact import TestOptions
 from trackperm.messages import listed
 from trackperm.statistic import Statistic
@@ -30,6 +32,7 @@ def compare_statistics(
     missing: MissingRule = "error",
     by_position: bool = False,
     engine: EngineName = "auto",
+    require_slices: bool = False,
     begin: Callable[[str], None] = lambda _: None,
 ) -> list[Comparison]:
     """Compare two runs by several statistics, on all examples and on slices, with correction.
@@ -37,6 +40,10 @@ def compare_statistics(
     For each statistic, the result has all examples, then the slices in ascending order of their values: those
     that the statistic declares, and those by the columns of `slices`. `begin` receives a description of each
     step before it begins; other options are those of :func:`~trackperm.comparison.compare.compare`.
+
+    A slice without a value of the statistic after every exchange of outputs is not tested, unless all slices
+    of its column are such or `require_slices`: a note of the comparison of all examples names it. As no
+    exchange changes which slices are tested, the correction for those stays valid.
 
     Raises
     ------
@@ -52,25 +59,76 @@ def compare_statistics(
     for statistic in statistics:
         begin(f"pairing and testing: {statistic.title}")
         try:
-            found.append(compared(baseline, candidate, statistic))
+            whole = compared(baseline, candidate, statistic)
         except InputError as error:
             if statistic.chosen and len(statistics) > 1 and "score" in statistics[0].columns:
                 alone = f"`--metric {statistics[0].columns['score']}` compares one metric only."
                 error.hint = f"{error.hint} {alone}" if error.hint else alone
             raise
+        tested: list[Comparison] = []
+        untestable: list[tuple[Slice, UntestableError]] = []
         for part, first, second in slices_of(
             baseline, candidate, statistic, slices, by_position=by_position, engine=engine
         ):
             begin(f"pairing and testing: {statistic.title}, {part}")
+            test = partial(compared, first, second, statistic, look_for_clusters=False)
             try:
-                one = compared(first, second, statistic, look_for_clusters=False)
+                one = test()
+            except UntestableError as error:
+                if require_slices or (missing == "bounds" and not _is_untestable_in_both_cases(test)):
+                    _name_slice(error, part)
+                    raise
+                untestable.append((part, error))
+                continue
             except TrackpermError as error:
-                error.message = f"slice {part}: {error.message}"
+                _name_slice(error, part)
                 raise
-            found.append(replace(one, slice=part, options={**one.options, "slice": str(part)}))
+            tested.append(replace(one, slice=part, options={**one.options, "slice": str(part)}))
+        _require_tested(tested, untestable)
+        found += [_with_untested(whole, untestable), *tested]
     if len(found) < 2:
         return found
     return uncorrected(found) if correction == "none" else corrected(found, correction)
+
+
+def _is_untestable_in_both_cases(test: Callable[..., Comparison]) -> bool:
+    """Whether a slice cannot be tested in the worst and the best case of missing predictions."""
+    for case in ("worst", "best"):
+        try:
+            test(missing=case)
+        except UntestableError:
+            continue
+        return False
+    return True
+
+
+def _require_tested(
+    tested: Sequence[Comparison], untestable: Sequence[tuple[Slice, UntestableError]]
+) -> None:
+    """Refuse columns none of whose slices can be tested."""
+    columns = {each.slice.column for each in tested if each.slice is not None}
+    for part, error in untestable:
+        if part.column not in columns:
+            _name_slice(error, part)
+            raise error
+
+
+def _with_untested(whole: Comparison, untestable: Sequence[tuple[Slice, UntestableError]]) -> Comparison:
+    """Add a note for each slice that is not tested to the comparison of all examples."""
+    notes = (f"slice {part} is not tested: {error.message}" for part, error in untestable)
+    return replace(whole, pairing=replace(whole.pairing, notes=(*whole.pairing.notes, *notes)))
+
+
+def _name_slice(error: TrackpermError, part: Slice) -> None:
+    """Name the slice of an error in its message, and the way without the slice in its hint."""
+    error.message = f"slice {part}: {error.message}"
+    if isinstance(error, UndefinedStatisticError):
+        option = f"`--slice {shlex.quote(part.column)}`"
+        if part.declared:
+            option = f"`{part.column}` among the `slices` of the statistic's file"
+        without = f"leave these examples out in both runs, or compare without {option}."
+        is_other = error.hint is None or isinstance(error, UntestableError)
+        error.hint = without if is_other else f"{error.hint} Or {without}"
 
 
 def _require_distinct_names(statistics: Sequence[Statistic]) -> None:

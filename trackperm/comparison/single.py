@@ -16,7 +16,13 @@ from trackperm.comparison.result import Comparison
 from trackperm.comparison.runs import RunData, named_test_sets
 from trackperm.comparison.scores import ranked_examples, score_of, scores_of
 from trackperm.comparison.verdict import checked_margin
-from trackperm.errors import InputError, TrackpermError, UndefinedError, UndefinedStatisticError
+from trackperm.errors import (
+    InputError,
+    TrackpermError,
+    UndefinedError,
+    UndefinedStatisticError,
+    UntestableError,
+)
 from trackperm.exact import CountTable, PermutationTest, RationalStatistic, RealStatistic, TestOptions
 from trackperm.exact.attempts import attempts_test_of
 from trackperm.exact.functions.rational import Polynomial
@@ -293,7 +299,8 @@ def _require_defined_scores(statistic: Statistic, table: CountTable) -> None:
     """Refuse scores that are 0/0 in both runs, or that rounding decides."""
     if all(is_empty(statistic, totals) for totals in table.totals()):
         given = ", ".join(f"`{name}` is {value!r}" for name, value in statistic.parameters.items())
-        raise InputError(
+        is_always = _shares_divisors(statistic, table)
+        raise (UntestableError if is_always else UndefinedStatisticError)(
             f"`{statistic.name}` is 0/0 in both runs, so there is nothing to compare",
             hint=f"check that the data contain it: {given}." if given else None,
         )
@@ -310,7 +317,7 @@ def _require_labels_that_differ(statistic: Statistic, table: CountTable, run: Ru
     if any(score_of(statistic, totals) is not None for totals in table.totals()):
         return
     if statistic.divides_by_labels and run.table.polars_column(label).drop_nulls().n_unique() == 1:
-        raise InputError(
+        raise UntestableError(
             f"`{statistic.name}` is undefined: all labels of the examples are equal, so that it divides by 0",
             hint="use labels that differ, or a statistic that their spread does not divide, such as `mse`.",
         )
@@ -324,6 +331,25 @@ def is_empty(statistic: Statistic, totals: tuple[int, ...]) -> bool:
     divisors, parts = _divisors(statistic), _parts(statistic, totals)
     is_ratio = isinstance(statistic.part_score, RationalStatistic) and bool(divisors)
     return is_ratio and all(_value(each, part) == 0 for each in divisors for part in parts)
+
+
+def _shares_divisors(statistic: Statistic, table: CountTable) -> bool:
+    """Whether both runs have the same counts in all divisors of the score, on every example.
+
+    Then no exchange of outputs changes a divisor. Exchanges of attempts are others.
+    """
+    used = {
+        i
+        for divisor in _divisors(statistic)
+        if isinstance(divisor, Polynomial)
+        for term in divisor.terms
+        for i, power in enumerate(term)
+        if power
+    }
+    p = len(statistic.count_names)
+    read = [i for i in range(len(table.names)) if i % p in used]
+    is_same = bool((table.candidate[:, read] == table.baseline[:, read]).all())
+    return is_same and statistic.repeats != "attempts"
 
 
 def is_rounded_away(statistic: Statistic, totals: tuple[int, ...], n_examples: int) -> bool:

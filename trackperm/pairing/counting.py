@@ -16,6 +16,7 @@ import polars as pl
 
 from trackperm.errors import InputError, UncountableError
 from trackperm.exact import CountTable
+from trackperm.messages import listed
 from trackperm.pairing.checks.differences import shown
 from trackperm.pairing.decimal_columns import decimals_of_pair
 from trackperm.pairing.engines.base import Engine, Frame, Types
@@ -44,6 +45,9 @@ DIFFERS = "counts_differ"
 """Boolean column: whether any count of a row differs between the runs."""
 
 _LARGEST = 2**62
+_SMALL = 10**6
+"""Magnitude up to which products of three numbers, or of their differences, are below 2^62."""
+
 MAX_CELLS = 2**26
 """Most counts in a table of all units by all strata or classes: 512 MB of int64."""
 
@@ -306,12 +310,32 @@ def _require_known(rows: JoinedRows, frame: Frame, statistic: Statistic, decimal
             said, hint = "undefined or infinite", "decimal counts must be finite on every example."
         else:
             said = "undefined or beyond 64 bits" if value in (None, OUT_OF_RANGE) else value
-            hint = "counts must be integers below 2^62 in magnitude on every example."
+            hint = "counts must be integers below 2^62 in magnitude on every example"
+            hint += _larger_unit(rows, frame, statistic)
         raise InputError(
             f"the count `{name}` of `{statistic.name}` is {said} on example {shown(key)} of"
             f" `{rows.runs[SIDES.index(side)].origin}`",
             hint=hint,
         )
+
+
+def _larger_unit(rows: JoinedRows, frame: Frame, statistic: Statistic) -> str:
+    """Return the end of the hint: a unit in which squares and products are small, if numbers are large."""
+    f, numbers = rows.functions, (ColumnType.INTEGER, ColumnType.DECIMAL)
+    columns = [name for name in statistic.used_columns if rows.types.get(name) in numbers]
+    if not columns:
+        return "."
+    sizes = (f.col(of(side, name)).cast(f.Float64).abs().max() for side in SIDES for name in columns)
+    found = rows.engine.collected(frame.select(size.alias(f"size_{i}") for i, size in enumerate(sizes)))
+    largest, factor = max(filter(None, found.row(0)), default=0.0), 1
+    while largest / factor > _SMALL:
+        factor *= 10
+    if factor == 1:
+        return "."
+    return (
+        f". Divide {listed(columns)} by {factor:,} in both runs: p-values of errors, R^2 and correlations do"
+        " not depend on the unit."
+    )
 
 
 def differ(f: Functions, statistic: Statistic) -> nw.Expr:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from trackperm.errors import InputError
+from trackperm.errors import InputError, UntestableError
 from trackperm.exact.pairwise import Influences, PairMean, PairSums, influences_of
 from trackperm.pairing.checks.differences import shown
 from trackperm.pairing.classes import ClassCounts, require_few
@@ -270,7 +270,10 @@ def _require_pairs(
     values: pl.DataFrame,
     strata: Integers,
 ) -> None:
-    """Refuse strata and classes without pairs; `places` are their names in the message."""
+    """Refuse strata and classes without pairs; `places` are their names in the message.
+
+    Pairs depend on what the runs share, so that no exchange of outputs gives them others.
+    """
     empty = np.flatnonzero(n_pairs == 0)
     if not empty.size:
         return
@@ -283,14 +286,14 @@ def _require_pairs(
         hint = "it needs examples with different labels"
         if is_part:
             hint += " in every stratum: leave out the examples of this one, or join it with another"
-        raise InputError(
+        raise UntestableError(
             f"`{statistic.name}` is undefined{place}: all {own.height:,} examples have the"
             f" `{statistic.columns[LABEL]}` {labels[0]!r}",
             hint=f"{hint}; `--label NAME` names another column.",
         )
     conditions = {"left": term.left, "right": term.right}
     written = " and ".join(f"`{key}: {each}`" for key, each in conditions.items() if each is not None)
-    raise InputError(
+    raise UntestableError(
         f"`{statistic.name}` has no pairs{place}: no two of its {own.height:,} examples are a left and a"
         f" right one" + (f" by {written}" if written else ""),
         hint="the examples need both kinds" + (f"; {given}." if given else "."),

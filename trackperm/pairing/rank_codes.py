@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from trackperm.errors import InputError
+from trackperm.errors import InputError, UntestableError
 from trackperm.exact.pairwise import coded_scores, ranked_scores
 from trackperm.pairing.engines.base import Frame, Types
 from trackperm.pairing.joined import SIDES, JoinedRows, count_of
@@ -97,18 +97,18 @@ def _require_labels(
         own = labels[strata == i]
         where = f" in the stratum {name!r}" if name else ""
         if score.is_binary and not own.any():
-            raise InputError(
+            raise UntestableError(
                 f"`{statistic.name}` has no positive examples{where}: none of its {own.size:,} examples has"
                 f" `{score.label}`",
                 hint=f"check that the data contain it: {given}." if given else None,
             )
         if not score.is_binary and (own == own[0]).all():
-            raise InputError(
+            raise UntestableError(
                 f"`{statistic.name}` is undefined{where}: all {own.size} labels are equal",
                 hint="`--label NAME` names another column.",
             )
     if score.is_binary and labels.all():
-        raise InputError(
+        raise UntestableError(
             f"`{statistic.name}` is 1 for any scores: all {labels.size:,} examples have `{score.label}`",
             hint="it needs examples of two classes" + (f"; {given}." if given else "."),
         )

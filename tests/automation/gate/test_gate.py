@@ -18,6 +18,7 @@ import trackperm
 from trackperm.automation.gate import gate as gate_module
 from trackperm.automation.judging.judge import judge
 from trackperm.automation.policy.load import load_policies
+from trackperm.automation.policy.wording import hint_for_policies
 from trackperm.errors import InputError, TrackpermError
 from trackperm.trackers.base import open_tracker
 
@@ -157,6 +158,19 @@ def test_a_metric_that_is_lost_is_no_pass(folder: Path):
     Path("metrics.yaml").write_text("policies: [{name: m, baseline: {run: one.csv}}]")
     report = trackperm.gate("both.csv", "metrics.yaml")
     assert report.notes == ["look: not in all runs, and not compared: `exact`"]
+
+
+def test_a_slice_that_cannot_be_tested_is_refused(folder: Path):
+    """A slice that a policy names must not vanish."""
+    own = pl.DataFrame({"id": range(4), "label": [*"xyyy"], "prediction": [*"xyyy"], "lang": [*"aabb"]})
+    own.write_csv("own.csv")
+    own.write_csv("other.csv")
+    spec = "{name: f1, parameters: {positive: x}}"
+    policy = f"name: s, baseline: {{run: own.csv}}, statistics: [{spec}], slices: lang"
+    Path("slices.yaml").write_text(f"policies: [{{{policy}}}]")
+    with pytest.raises(InputError, match="slice lang = b: `f1` is 0/0 in both runs") as caught:
+        trackperm.gate("other.csv", "slices.yaml")
+    assert "compare without `slices: lang`" in str(hint_for_policies(caught.value))
 
 
 def test_notes_of_slices_name_their_slice_or_are_left_out(folder: Path):

@@ -99,6 +99,7 @@ def compare_and_log(
         margin=policy.margin,
         missing=policy.missing,
         engine=policy.engine,
+        require_slices=True,
     )
     require_declared_units(policy, comparisons)
     judged = JudgedComparison(policy, candidate, baseline, judge(policy, comparisons), tuple(comparisons))
