@@ -14,7 +14,13 @@ from trackperm.comparison.result import Comparison
 from trackperm.comparison.runs import RunData
 from trackperm.comparison.single import compare_runs
 from trackperm.comparison.slices import slices_of
-from trackperm.errors import InputError, TrackpermError, UndefinedStatisticError, UntestableError
+from trackperm.errors import (
+    InputError,
+    InputTypeError,
+    TrackpermError,
+    UndefinedStatisticError,
+    UntestableError,
+)
 from trackperm.exact import TestOptions
 from trackperm.messages import listed
 from trackperm.statistic import Statistic
@@ -60,7 +66,7 @@ def compare_statistics(
         begin(f"pairing and testing: {statistic.title}")
         try:
             whole = compared(baseline, candidate, statistic)
-        except InputError as error:
+        except (InputError, InputTypeError) as error:
             if statistic.chosen and len(statistics) > 1 and "score" in statistics[0].columns:
                 alone = f"`--metric {statistics[0].columns['score']}` compares one metric only."
                 error.hint = f"{error.hint} {alone}" if error.hint else alone

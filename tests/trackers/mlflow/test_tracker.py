@@ -6,6 +6,7 @@ import gzip
 import os
 import sqlite3
 import time
+from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
@@ -404,10 +405,11 @@ def test_versions_of_models(local: MlflowStore):
     client.set_registered_model_alias("digits", "champion", made.version)
     for name in (f"models:/digits/{made.version}", "models:/digits@champion"):
         assert tracker.find(name).reference.locator == run_id
-    both = trackperm.compare(
-        "models:/digits/1", "models:/digits@champion", "accuracy", tracking_uri=local.uri
-    )
-    assert both.pvalue == 1.0
+    other = local.run_with_predictions("digits", "tree", PREDICTIONS)
+    compared = partial(trackperm.compare, "models:/digits/1", tracking_uri=local.uri)
+    assert compared(f"mlflow:{other}", "accuracy").pvalue == 1.0
+    with pytest.raises(InputError, match="are the same run"):
+        compared("models:/digits@champion", "accuracy")
     lacks = r"version 2 of the model `digits` was not made by a run, so[\s\S]*mlflow:RUN_ID"
     with pytest.raises(InputError, match=lacks):
         tracker.find(f"models:/digits/{by_hand.version}")
