@@ -8,7 +8,7 @@ import polars as pl
 
 from trackperm.errors import TrackpermError
 from trackperm.tables.column_types import FIRST_ROWS, ColumnType, typed_columns
-from trackperm.tables.table import ExampleTable
+from trackperm.tables.table import ExampleTable, have
 
 FEWEST_VALUES = 20
 """Fewest different labels of amounts: ratings, grades and most classes have fewer."""
@@ -23,7 +23,9 @@ they may be this close, too; half of all predictions are then usually right.
 
 def notes_on_amounts(tables: Sequence[ExampleTable], prediction: str, label: str) -> tuple[str, ...]:
     """Return a caution if predictions are near their labels, seldom equal, and both are whole numbers."""
-    if not all(_are_amounts(table, prediction, label) for table in tables):
+    if not have(tables, [prediction, label]) or not all(
+        _are_amounts(table, prediction, label) for table in tables
+    ):
         return ()
     return (
         f"look: accuracy counts equal numbers, and `{prediction}` is mostly near `{label}` and not equal;"
