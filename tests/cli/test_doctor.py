@@ -46,6 +46,7 @@ def test_text_has_one_line_for_each_finding(tmp_path: Path, clean: dict[str, str
     assert len(lines) == 19
 
 
+@pytest.mark.extended
 def test_a_store_that_answers(tmp_path: Path, clean: dict[str, str]):
     store = MlflowStore.local(tmp_path)
     store.experiment("first")

@@ -154,6 +154,7 @@ def test_every_statistic_that_is_named_runs(tmp_path: Path) -> None:
     assert not {"mean", "pooled_f1", "las", "span_f1"} & set(names)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("low", "high"), [("1", "2"), ("cat", "dog")])
 @pytest.mark.parametrize("label", ["label", "y_true"])
 def test_the_class_of_scores_is_left_to_the_user(low: str, high: str, label: str, tmp_path: Path) -> None:
@@ -191,6 +192,7 @@ def test_unusable_columns_have_a_reason(tmp_path: Path) -> None:
     run_command(invoke("inspect", f"{tmp_path / 'a'}::s"))
 
 
+@pytest.mark.extended
 def test_parts_are_named_and_the_commands_run(tmp_path: Path) -> None:
     path = tmp_path / "samples"
     rows = [{**row, "filter": name} for name in ("strict", "flexible") for row in eval_logs.LM_EVAL]
@@ -389,6 +391,7 @@ def test_metrics_over_all_samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert "p = 1 " in run_command(printed)
 
 
+@pytest.mark.extended
 def test_declared_directions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     run = "2026-01-21T03-44-18.458309"

@@ -198,6 +198,7 @@ POLE_TREE: Tree = ("/", ("x", 0), ("-", ("x", 1), Fraction(61, 2)), None)
 FAMILIAR = [F1_TREE, PRECISION_TREE, ODDS_TREE, PRODUCT_TREE, POLE_TREE]
 
 
+@pytest.mark.extended
 @generated(30)
 @example((([(0, 1, 0, 2)], [(0, 2, 0, 1)]), ("/", 0, ("/", 0, ("x", 1), None), 0)), "two-sided")
 @given(larger_systems_and_trees(), ANY_ALTERNATIVE)
@@ -294,6 +295,7 @@ def test_order_of_examples_changes_nothing(pairs: Pairs, data: st.DataObject, al
     assert (grouped.n_examples, grouped.n_discordant) == (result.n_examples, result.n_discordant)
 
 
+@pytest.mark.extended
 @generated(100)
 @given(mirrored_points(2, max_examples=40), ANY_METHOD)
 def test_exchanging_the_runs(pairs: Pairs, method: str) -> None:

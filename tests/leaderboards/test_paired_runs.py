@@ -291,6 +291,7 @@ OTHERS = [0.1, 0.5, 0.5, 0.2, 0.4, 0.4, 0.1, 0.1]
 ODD = [0.1234567890123, *OTHERS[1:]]
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("statistic", ["mae", "mse", "above"])
 @pytest.mark.parametrize("runs", [(TENTHS, OTHERS, ODD), (TENTHS, OTHERS), (ODD, ODD[::-1], TENTHS)])
 @pytest.mark.parametrize("baseline", [None, "m0", "m1"])

@@ -60,6 +60,7 @@ def one_changed(value: float, n: int = 12) -> list[pl.DataFrame]:
     return [a, a.with_columns(prediction=pl.Series([0.1] * (n - 1) + [value]))]
 
 
+@pytest.mark.sample(6)
 @each_engine
 @pytest.mark.parametrize("statistic", ["mae", "mse", "rmse"])
 @pytest.mark.parametrize("value", [0.12345678, 0.123456789, 0.1234567890123])

@@ -69,6 +69,7 @@ def test_the_order_of_rows_changes_nothing(frame: pl.DataFrame, random: Any) -> 
     assert paired(shuffled) == paired(runs(frame))
 
 
+@pytest.mark.sample(1)
 @settings(deadline=None, max_examples=cases(10))
 @given(examples())
 def test_counts_against_plain_python(frame: pl.DataFrame) -> None:

@@ -31,6 +31,7 @@ def compared(name: str, baseline: Rows, candidate: Rows, **options: Any) -> Comp
     return None
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("name", DEFINITIONS)
 def test_against_enumeration_and_library(name: str):
     definition, tested = DEFINITIONS[name], 0

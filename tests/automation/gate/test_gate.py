@@ -74,6 +74,7 @@ def test_a_fault_is_raised_as_it_is(folder: Path, monkeypatch: pytest.MonkeyPatc
         trackperm.gate("tiny.parquet", name="tiny")
 
 
+@pytest.mark.extended
 @pytest.mark.tracker
 def test_runs_that_a_tracker_found(runs: HookedStore):
     """Those are judged as by their references, and logged unless told not to."""
@@ -217,6 +218,7 @@ def test_notes_that_carry_the_result_are_in_every_form(folder: Path):
     assert any(note in line and line.startswith("::warning ") for line in report.annotations())
 
 
+@pytest.mark.extended
 @pytest.mark.tracker
 def test_a_run_of_wandb_that_failed_offline_is_refused(tmp_path: Path):
     columns = answers([True] * 40).to_dict(as_series=False)

@@ -303,6 +303,7 @@ def test_a_long_report_is_cut_to_what_a_comment_holds(folder: Path):
     assert written.count("<details>") == written.count("</details>")
 
 
+@pytest.mark.extended
 @pytest.mark.tracker
 def test_a_run_that_failed_does_not_pass(runs: HookedStore):
     """Whatever it has logged, and if MLflow notes no end; one that is still going is judged."""

@@ -52,6 +52,7 @@ def judged(standin: Standin, candidate: str, folder: Path, baseline: str, *other
     return trackperm.gate(candidate, policy, log=False)
 
 
+@pytest.mark.extended
 def test_an_alias_names_the_version_that_is_compared(project: str, standin: Standin, tmp_path: Path):
     """Regression: the newest predictions of the run that logged that version were compared."""
     candidate = finished(standin, project, tmp_path, 70)

@@ -66,6 +66,7 @@ def runs(database: Path, tmp_path: Path) -> Runs:
 PROD = {"stage": "prod"}
 
 
+@pytest.mark.extended
 def test_the_newest_finished_run_before_the_candidate(runs: Runs):
     runs.run(1, PROD)
     newest = runs.run(2, PROD, name="right")

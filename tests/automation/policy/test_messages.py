@@ -21,6 +21,7 @@ SHORT = f'{{name: a, baseline: {{newest: {{}}}}, bogus: 1, tracking_uri: "{URI}"
 LONG = SHORT.replace("bogus", 'runs: "mlflow:digits", alpha: 0.05, margin: 0.01, bogus')
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("policy", [LONG, SHORT])
 def test_no_credentials_are_shown(
     tmp_path: Path, policy: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch

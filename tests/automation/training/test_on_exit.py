@@ -41,6 +41,7 @@ def _sixty(path: Path) -> module.CompareOnExit:
     return trackperm.compare_on_exit(path, budget_seconds=60)
 
 
+@pytest.mark.extended
 def test_inside_a_run(runs: Script):
     runs.baseline()
     path = runs.policy_file()
@@ -154,6 +155,7 @@ class TestRunsOfTheBlock:
                 raise ZeroDivisionError
         assert (mlflow.ActiveRun.__init__, wandb.init) == before
 
+    @pytest.mark.extended
     def test_one_of_wandb_that_has_ended(self, runs: Script):
         import wandb
 

@@ -93,6 +93,7 @@ def test_other_signatures_are_refused(site: Site, send: Callable[[Site], tuple[i
     assert reason in refused["reason"]
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize(
     "body",
     [

@@ -134,6 +134,7 @@ def test_no_sample_size_is_below_that_of_any_verdict() -> None:
     assert "about 6 examples (with fewer, p < 0.05 is too rarely possible)" in plan.lines()[0]
 
 
+@pytest.mark.extended
 def test_a_sample_size_does_not_contradict_its_simulated_power() -> None:
     """Regression: of 6 such examples, 55 % contain one of the other sign, so that p < 0.05 is impossible."""
     difference = np.array([20] * 54 + [19, 21] * 3 + [-1] * 8)

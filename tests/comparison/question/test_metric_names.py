@@ -21,6 +21,7 @@ def runs(name: str) -> list[pl.DataFrame]:
     return [baseline, baseline.with_columns(pl.col(name) + 1.0)]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("name", "key"), NAMES.items(), ids=NAMES.values())
 def test_results_show_the_own_name(name: str, key: str, tmp_path: Path) -> None:
     found = trackperm.compare(*runs(name), metric=name)

@@ -25,6 +25,7 @@ def frames(*values: Any, column: str = "metric", score: str = "score") -> list[p
     ]
 
 
+@pytest.mark.sample(40)
 @pytest.mark.parametrize(
     ("column", "value"),
     [

@@ -239,6 +239,7 @@ class TestTwoClasses:
             compared([frame.drop(absent) for frame in two_runs([0, 1] * 9)], "f1")
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ["log_loss", "brier"])
 @pytest.mark.parametrize("engine", ["polars", "duckdb"])
 def test_probabilities_of_labels_1_and_2_need_the_positive_class(name: str, engine: str) -> None:

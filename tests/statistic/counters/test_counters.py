@@ -201,6 +201,7 @@ OTHER_SHAPES: dict[str, tuple[str, Any, Any, str]] = {
 }
 
 
+@pytest.mark.sample(16)
 @pytest.mark.parametrize("engine", ["polars", "duckdb"])
 @pytest.mark.parametrize("case", OTHER_SHAPES.values(), ids=OTHER_SHAPES)
 def test_items_of_another_shape(case: tuple[str, Any, Any, str], engine: EngineName) -> None:

@@ -72,6 +72,7 @@ def log_of(runs: OfflineRuns, run_id: str) -> RunLog:
     return read_run_log(runs[run_id] / f"run-{run_id}.wandb", run_id)
 
 
+@pytest.mark.extended
 def test_who_the_run_is(offline_runs: OfflineRuns):
     log = log_of(offline_runs, "forest")
     assert (log.run_id, log.name, log.entity, log.project) == ("forest", "random forest", "team", "digits")

@@ -31,6 +31,7 @@ def test_what_is_an_offline_run(offline_runs: OfflineRuns, monkeypatch: pytest.M
     assert find_offline_run(f"~/{folder.name}") == find_offline_run(str(folder))
 
 
+@pytest.mark.extended
 def test_a_log_that_is_being_written_is_waited_for(offline_runs: OfflineRuns, tmp_path: Path):
     content = (offline_runs["forest"] / "run-forest.wandb").read_bytes()
     log = tmp_path / "run-forest.wandb"

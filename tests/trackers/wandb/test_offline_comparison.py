@@ -41,6 +41,7 @@ class TestOfflineFirst:
             yield server
             assert not server.unmodelled
 
+    @pytest.mark.extended
     def test_three_offline_runs_are_synced(self, folders: WandbFolders, empty: Standin, tmp_path: Path):
         container = folders.container("digits")
         tracker = open_tracker("wandb")

@@ -78,6 +78,7 @@ def test_changed_numbers_of_an_offline_comparison_are_seen(tmp_path: Path):
     assert "metric accuracy/p_value" in {check.what for check in found.checks if not check.matches}
 
 
+@pytest.mark.extended
 def test_a_changed_table_of_an_offline_comparison_is_seen(tmp_path: Path):
     container = WandbFolders(tmp_path).container("digits")
     run = trackperm.log(accuracy(9, 2, both=20), WandbTracker(), container).run
