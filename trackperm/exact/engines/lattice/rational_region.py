@@ -150,7 +150,7 @@ class RowQuadratics:
     sizes : ndarray of float64, shape (3, n)
         Sums of the absolute terms of each coefficient.
     errors : ndarray of float64, shape (n,)
-        Bounds of the rounding error of the polynomial along each row; negative where no bound is known.
+        Bounds of the rounding error of the polynomial along each row; negative where floats are exact.
     denominator : ndarray of int8, shape (n,)
         Sign of the divisors along each row.
     strict : bool
