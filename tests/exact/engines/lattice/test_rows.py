@@ -17,7 +17,7 @@ from trackperm.exact.engines.lattice.lattice import Reach, Strip, reduce_rank
 from trackperm.exact.engines.lattice.rational_region import RationalRegion, _signs
 from trackperm.exact.engines.lattice.rows import RowIntervals, region_rows, window_rows
 from trackperm.exact.engines.lattice.statistic import LatticeStatistic
-from trackperm.exact.functions.rational import Polynomial
+from trackperm.exact.functions.rational import Polynomial, Quotient
 from trackperm.exact.types import INSIDE, OUTSIDE, UNDEFINED, IntArray, Membership, Region
 
 X = [RationalStatistic.variable(i, 4) for i in range(4)]
@@ -261,3 +261,33 @@ def test_signs_along_rows_against_integers(name: str) -> None:
         np.testing.assert_array_equal(quadratics.signs(y.T).T, expected)
         n_ties += int((expected == 0).sum())
     assert n_ties >= (100 if name == "ties beyond floats" else 10)
+
+
+@pytest.mark.parametrize("centre", [0, -(10**12), 2**60 + 1])
+def test_quadratics_in_short_rows_against_points(centre: int) -> None:
+    """Roots at the ends of rows, in one cell or twice at one point, and vertices between points."""
+    rng = np.random.default_rng(7)
+    for _ in range(100):
+        steps, slope = (int(value) for value in rng.integers(1, 4, 2))
+        at, beside, more = (int(value) for value in rng.integers(-9, 10, 3))
+        # (steps y - at) (steps y - at - beside), more or less, and linear rows among them
+        square = 0 if rng.random() < 0.1 else steps**2
+        terms = {
+            (0, 2): square,
+            (0, 1): -steps * (2 * at + beside),
+            (0, 0): at * (at + beside),
+            (1, 0): slope,
+        }
+        numerator = Polynomial({e: c for e, c in terms.items() if c}, 2).scaled(
+            10 ** int(rng.integers(0, 30))
+        )
+        quotient = Quotient(numerator, Polynomial({(0, 0): 1}, 2), ())
+        upper, strict = (bool(value) for value in rng.integers(0, 2, 2))
+        threshold = Fraction(more * (more > 4))
+        region = RationalRegion(quotient, (0, centre), lambda _: Fraction(0), threshold, upper, strict, None)
+        window = Window(
+            (int(rng.integers(-9, 1)), centre - int(rng.integers(0, 9))), (9, int(rng.integers(1, 20)))
+        )
+        found = rows_module._quadratic_intervals(region, window_rows(window))
+        points = [start + grid for start, grid in zip(window.start, np.indices(window.periods), strict=True)]
+        np.testing.assert_array_equal(painted(found, window), region.membership(points) == INSIDE)

@@ -193,7 +193,7 @@ class RowQuadratics:
 
     @property
     def roots(self) -> FloatArray:
-        """Both real roots in y, the lesser one first, by the form without cancellation.
+        """Both real roots in offsets from `centre`, the lesser one first, by the form without cancellation.
 
         If there are none, one of them is the vertex. NaN is where none can be computed.
         """
@@ -202,11 +202,11 @@ class RowQuadratics:
             root = np.sqrt(np.maximum(b * b - 4.0 * a * c, 0.0))
             q = -0.5 * (b + np.copysign(root, b))
             far, near = q / a, c / q
-        return np.stack([np.fmin(far, near), np.fmax(far, near)]) + self.centre[-1]
+        return np.stack([np.fmin(far, near), np.fmax(far, near)])
 
     @property
     def vertices(self) -> tuple[FloatArray, FloatArray]:
-        """Vertices of the quadratics in y, and bounds of their rounding errors."""
+        """Vertices in offsets from `centre`, and bounds of their rounding errors."""
         _, b, a = self.coefficients
         _, b_error, a_error = 16.0 * UNIT * self.sizes
         with np.errstate(all="ignore"):
@@ -215,7 +215,7 @@ class RowQuadratics:
         error = np.where(2.0 * a_error < np.abs(a), error, np.inf)
         # A linear row has at most one change of sign, which unequal signs at its ends reveal.
         is_linear = self.sizes[2] == 0.0
-        return np.where(is_linear, np.inf, vertex) + self.centre[-1], np.where(is_linear, 0.0, error)
+        return np.where(is_linear, np.inf, vertex), np.where(is_linear, 0.0, error)
 
 
 def _signs(polynomial: Polynomial, offsets: Sequence[IntArray]) -> Signs:

@@ -203,8 +203,8 @@ def _quadratic_intervals(region: RationalRegion, pieces: RowIntervals) -> RowInt
 
 def _proved(quadratics: RowQuadratics, pieces: RowIntervals) -> tuple[RowIntervals, Flags]:
     """Return the region in those pieces of rows where it is proved, and flags of these pieces."""
-    low, high = pieces.first, pieces.last
-    at = _nearest(quadratics.roots, low, high)
+    low, high, centre = pieces.first, pieces.last, quadratics.centre[-1]
+    at = _nearest(quadratics.roots, low - centre, high - centre) + centre
     asked = np.concatenate([low[None], high[None], at - 1, at, at + 1])
     decided = quadratics.inside(np.clip(asked, low, high))
     (at_low, at_high), (before, here, after) = decided[:2], decided[2:].reshape(3, 2, -1)
@@ -218,8 +218,8 @@ def _proved(quadratics: RowQuadratics, pieces: RowIntervals) -> tuple[RowInterva
     # Between its ends, a convex function is at most the greater one, and a concave one at least the lesser.
     is_bounded = (errors < math.inf) & (at_low == quadratics.is_concave)
     with np.errstate(invalid="ignore"):
-        is_outside = (vertices + errors < low) | (vertices - errors > high)
-        is_asked = (errors < 0.5) & (np.abs(vertices - at).min(axis=0) <= 1.0)
+        is_outside = (vertices + errors < low - centre) | (vertices - errors > high - centre)
+        is_asked = (errors < 0.5) & (np.abs(vertices - (at - centre)).min(axis=0) <= 1.0)
     proved = is_even & (changed[0] | changed[1] | is_bounded | is_outside | is_asked)
     edges = np.stack(
         [low, np.where(changed[0], cuts[0], low), np.where(changed[1], cuts[1], high + 1), high + 1]
@@ -236,9 +236,9 @@ def _around_vertices(region: RationalRegion, pieces: RowIntervals) -> tuple[list
     Both changes are close to the vertex (in a region one point wide, say), or floats cannot decide.
     """
     quadratics = region.quadratics(pieces.heads, pieces.first, pieces.last)
-    heads, low, high = pieces.heads, pieces.first, pieces.last
+    heads, low, high, centre = pieces.heads, pieces.first, pieces.last, quadratics.centre[-1]
     vertices, errors = quadratics.vertices
-    vertex = _nearest(vertices, low, high)
+    vertex = _nearest(vertices, low - centre, high - centre) + centre
     left, right = np.maximum(vertex - AROUND, low), np.minimum(vertex + AROUND, high)
     at_low, *others = quadratics.inside(np.stack([low, high, left, right]))
     near = (errors < 0.5) & (np.array(others) == at_low).all(axis=0)
