@@ -40,6 +40,7 @@ from trackperm.exact.intervals import Interval
 from trackperm.exact.pairwise import Influences
 from trackperm.exact.result import format_pvalue
 from trackperm.exact.root import bracketed_root
+from trackperm.messages import amount
 from trackperm.statistic import Statistic
 
 LEAST_LEVEL = 1e-6
@@ -104,8 +105,7 @@ def size_bounds(
     unit = "example" if statistic.cluster is None else "cluster"
     if isinstance(basis, str) and statistic.depends_on_both:
         # An example that changes can change all of its pairs, and the ranks of all others.
-        unseen = f"{d:,} of {n:,} {unit}{'s' * (n != 1)} {'is' if d == 1 else 'are'} discordant"
-        return SizeBounds(-math.inf, math.inf, basis, 0.0, unseen)
+        return SizeBounds(-math.inf, math.inf, basis, 0.0, _seen(d, n, unit))
     if isinstance(basis, str):
         share = float(betaincinv(d + 1, n - d, 1.0 - alpha)) if d < n else 1.0
         change = _largest_change(statistic, table, share)
@@ -184,9 +184,12 @@ def equivalence_pvalue(
     return EquivalencePValue(shown, shown == alpha, alpha)
 
 
+def _seen(d: int, n: int, unit: str) -> str:
+    return f"{d:,} of {amount(n, unit)} {'is' if d == 1 else 'are'} discordant"
+
+
 def _unseen(d: int, n: int, share: float, unit: str) -> str:
-    found = f"{d:,} of {n:,} {unit}{'s' * (n != 1)} {'is' if d == 1 else 'are'} discordant"
-    return f"{found}, and up to {100.0 * share:.2g} % may be"
+    return f"{_seen(d, n, unit)}, and up to {100.0 * share:.2g} % may be"
 
 
 def _largest_change(statistic: Statistic, table: CountTable, share: float) -> float:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from trackperm.choices import CorrectionOfLogged
 from trackperm.exact.result import format_log10_pvalue
 from trackperm.ledger.entries import LedgerEntry, TestFamily
-from trackperm.messages import printable
+from trackperm.messages import amount, printable
 from trackperm.report.text import aligned, shorten
 
 _DIGEST = 12  # digits of a test set
@@ -23,7 +23,7 @@ def family_lines(family: TestFamily, method: CorrectionOfLogged, *, spend: bool)
     boards = [entry for entry in family.entries if entry.is_leaderboard]
     of_pairs = f", {sum(entry.n_pairs for entry in boards)} of them pairs of leaderboards" if boards else ""
     state = f", {left} of them unfinished and not adjusted" if left else ""
-    yield f"test set {family.test_set[:_DIGEST]}: {n} logged comparison{'s' * (n != 1)}{of_pairs}{state}"
+    yield f"test set {family.test_set[:_DIGEST]}: {amount(n, 'logged comparison')}{of_pairs}{state}"
     columns = {method: family.adjusted(method), **({"spent": family.spent()} if spend else {})}
     rows = [("", "begun (UTC)", "comparison", "p", *columns, "verdict")]
     for entry in family.entries:
@@ -55,7 +55,7 @@ def _described(entry: LedgerEntry) -> tuple[str, str, str]:
     begun = "" if entry.created is None else entry.created.strftime("%Y-%m-%d %H:%M:%S")
     name = shorten(entry.run.name, _WIDEST)
     if entry.is_leaderboard:
-        name += f", {entry.n_pairs} pair{'s' * (entry.n_pairs != 1)}"
+        name += f", {amount(entry.n_pairs, 'pair')}"
     return begun, name, _pvalue(entry)
 
 

@@ -35,7 +35,7 @@ from trackperm.ledger.verification.files import (
     read_result,
     read_spec,
 )
-from trackperm.messages import listed
+from trackperm.messages import amount, listed
 from trackperm.statistic import Statistic
 from trackperm.statistic.written_spec import written_spec
 from trackperm.trackers.base import Tracker
@@ -80,9 +80,8 @@ class PastPlan:
     def lines(self) -> list[str]:
         """Return the plans as lines for a terminal."""
         n = self.n_comparisons
-        found = [
-            f"{n} past comparison{'s' * (n != 1)} by {self.statistic} on test set {self.test_set[:_DIGEST]}"
-        ]
+        past = amount(n, "past comparison")
+        found = [f"{past} by {self.statistic} on test set {self.test_set[:_DIGEST]}"]
         shares = self.discordances
         if shares is not None and n > 1:
             ends = dict.fromkeys(f"{share:.4g}" for share in (shares[0], shares[-1]))
