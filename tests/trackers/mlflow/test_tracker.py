@@ -234,6 +234,17 @@ class TestFinding:
         with pytest.raises(InputError, match=rf"experiment `{experiment}` {restores}"):
             tracker.publish(publication(run))
 
+    def test_deleted_comparisons_are_refused(self, sqlite_store: MlflowStore, experiment: str):
+        """Regression: the hint named `trackperm family`, which does not list them."""
+        tracker = sqlite_store.tracker()
+        run = tracker.find(sqlite_store.run(experiment, "forest"))
+        logged = tracker.publish(publication(run)).run.reference.locator
+        sqlite_store.client.delete_run(logged)
+        restores = rf"is deleted[\s\S]*Hint: `mlflow runs restore --run-id {logged}`"
+        for find in (tracker.find, tracker.comparison):
+            with pytest.raises(InputError, match=restores):
+                find(logged)
+
 
 class TestDatasets:
     def test_those_of_both_runs_are_compared(self, http_store: MlflowStore, experiment: str):

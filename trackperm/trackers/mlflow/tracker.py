@@ -89,10 +89,7 @@ class MlflowTracker:
         if locator.startswith("models:/"):
             return self.history().aliased(locator).run
         run = self._named(locator) if "/" in locator else self._identified(locator)
-        if run.info.lifecycle_stage != "active":
-            with self._store.calls(f"looking up run `mlflow:{run.info.run_id}`") as client:
-                hint = restoring(client, run)
-            raise InputError(f"run `mlflow:{run.info.run_id}` is deleted", hint=hint)
+        self._require_active(run)
         if is_comparison(run):
             raise logged_by_trackperm(f"mlflow:{run.info.run_id}", run.data.tags[KIND_TAG])
         return self._store.tracked(run)
@@ -197,11 +194,12 @@ class MlflowTracker:
     def comparison(self, locator: str) -> LoggedComparison:
         """Find the comparison or leaderboard with this run id, or ``<experiment>/<name>``."""
         run = self._named(locator, comparisons=True) if "/" in locator else self._identified(locator)
-        if not is_comparison(run) or run.info.lifecycle_stage != "active":
+        if not is_comparison(run):
             raise InputError(
-                f"run `mlflow:{locator}` is {'a deleted' if is_comparison(run) else 'not a'} comparison",
+                f"run `mlflow:{locator}` is not a comparison",
                 hint="name the run that trackperm logged; `trackperm family` lists those of a test set.",
             )
+        self._require_active(run)
         return logged_comparison(self._store, run)
 
     def comparisons(self, near: TrackedRun | str, test_set: str | None = None) -> list[LoggedComparison]:
@@ -268,6 +266,13 @@ class MlflowTracker:
             return _NAMED_BY
         references = sorted({f"`mlflow:{experiments[run.info.experiment_id]}/{name}`" for run in runs})
         return f"Did you mean {' or '.join(references[:_SHOWN])}?"
+
+    def _require_active(self, run: Run) -> None:
+        """Refuse a deleted run, with the command that restores it."""
+        if run.info.lifecycle_stage != "active":
+            with self._store.calls(f"looking up run `mlflow:{run.info.run_id}`") as client:
+                hint = restoring(client, run)
+            raise InputError(f"run `mlflow:{run.info.run_id}` is deleted", hint=hint)
 
     def _named(self, locator: str, *, comparisons: bool = False) -> Run:
         """Find the only run of that experiment and name, or else the only comparison."""
