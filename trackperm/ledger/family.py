@@ -11,7 +11,7 @@ from trackperm.ledger.entries import TestFamily, families
 from trackperm.trackers.base import Tracker
 from trackperm.trackers.opened import comparison_or_run, opened
 from trackperm.trackers.publication import TEST_SET_TAG, LoggedComparison
-from trackperm.trackers.references import TrackedRun, is_same_run
+from trackperm.trackers.references import TrackedRun, is_same_run, without_part
 
 
 def family(
@@ -108,7 +108,8 @@ def _of_run(run: str | Path | TrackedRun, tracking_uri: str | None) -> tuple[Tra
 def _names(found: TestFamily, reference: str, tracker: Tracker) -> bool:
     """Whether a comparison of a family, or a pair of one of its leaderboards, has the run."""
     tags = (entry.tag(role) for entry in found.entries for role in ("baseline", "candidate"))
-    if any(is_same_run(logged, reference) for logged in tags):
+    if any(is_same_run(without_part(logged), reference) for logged in tags):
         return True
     pairs = (pair for entry in found.with_pairs(tracker).entries for pair in entry.pairs)
-    return any(is_same_run(run, reference) for pair in pairs for run in (pair.baseline, pair.candidate))
+    runs = (run for pair in pairs for run in (pair.baseline, pair.candidate))
+    return any(is_same_run(without_part(run), reference) for run in runs)

@@ -125,6 +125,11 @@ def schemes() -> list[str]:
     return sorted({point.name for point in entry_points(group="trackperm.trackers")})
 
 
+def without_part(logged: str) -> str:
+    """Return the reference of a run without the part of an artifact that was compared, as `::SYSTEM`."""
+    return logged.partition("::")[0]
+
+
 def synced_id(reference: str) -> str | None:
     """Return the id at W&B of the offline run in a folder, once it is synced; None for other references."""
     match = _OFFLINE_RUN.fullmatch(reference)

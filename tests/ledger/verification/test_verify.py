@@ -85,6 +85,19 @@ class TestInPython:
             trackperm.verify(wrong, **options)
 
     @pytest.mark.tracker
+    def test_a_part_of_what_runs_logged(self, tmp_path: Path):
+        """Regression: references such as `mlflow:ID::a` were not found, nor counted as those of the run."""
+        store = MlflowStore.local(tmp_path)
+        columns = {"id": [*range(14)], "label": [1] * 14, "a": [1] * 6 + [0] * 8, "b": [1] * 14}
+        runs = [f"mlflow:{store.run_with_predictions('digits', name, columns)}" for name in ("old", "new")]
+        options = {"artifact": ("predictions.json::a", "predictions.json::b"), "tracking_uri": store.uri}
+        logged = trackperm.log(trackperm.compare(*runs, "accuracy", **options))
+        for run in runs:
+            (found,) = trackperm.family(run, tracking_uri=store.uri)
+            assert found.n_comparisons == 1
+        assert trackperm.verify(logged.run, from_runs=True, artifact=options["artifact"]).matches
+
+    @pytest.mark.tracker
     def test_runs_that_were_renamed(self, tmp_path: Path):
         """Regression: a harmless new name was a mismatch, also after the comparison was logged again."""
         store = MlflowStore.local(tmp_path)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from trackperm.comparison import load_runs, reference_answers
+from trackperm.comparison.runs import is_tracked
 from trackperm.errors import InputError, SourceError
 from trackperm.ledger.verification.checks import Check, Verification
 from trackperm.ledger.verification.files import COUNTS, columns_of_spec, run_references
@@ -13,7 +14,7 @@ from trackperm.ledger.verification.recomputation import verify_files, verify_fro
 from trackperm.ledger.verification.shown_values import TABLES
 from trackperm.trackers.opened import opened
 from trackperm.trackers.publication import COMPARISON, LoggedComparison
-from trackperm.trackers.references import RunReference, TrackedRun, synced_id
+from trackperm.trackers.references import RunReference, TrackedRun, synced_id, without_part
 
 
 def verify(
@@ -86,7 +87,7 @@ def verify(
         own = comparison.tracking_uri if isinstance(comparison, TrackedRun) else None
         references = reference_answers(labels, {}, by_position=False)
         named = run_references(files)
-        found_at = [_synced(reference, logged) for reference in named]
+        found_at = [_place(reference, logged) for reference in named]
         runs = load_runs(
             *found_at,
             artifact=artifact,
@@ -96,7 +97,7 @@ def verify(
             own_columns=own_columns,
         )
         baseline, candidate = (
-            run if place == reference else run.under(reference)
+            run if place in (reference, without_part(reference)) else run.under(reference)
             for run, place, reference in zip(runs, found_at, named, strict=True)
         )
         found.append(verify_from_runs(files, baseline, candidate, logged, tables))
@@ -104,13 +105,19 @@ def verify(
     return Verification(tuple(check for each in found for check in each.checks), found[-1].notes)
 
 
-def _synced(reference: str, logged: LoggedComparison | None) -> str:
-    """Return where a compared run is: at W&B beside its comparison, if its offline folder has gone."""
-    id_ = synced_id(reference)
-    if id_ is None or logged is None or synced_id(str(logged.run.reference)) is not None:
+def _place(reference: str, logged: LoggedComparison | None) -> str:
+    """Return the file or run that was compared, without the part of an artifact, which `--artifact` names.
+
+    A run of W&B is beside its comparison, if its offline folder has gone.
+    """
+    if not is_tracked(reference):
         return reference
-    folder = Path(RunReference.parse(reference).locator)
-    return reference if folder.exists() else f"wandb:{logged.run.container}/{id_}"
+    run = without_part(reference)
+    id_ = synced_id(run)
+    if id_ is None or logged is None or synced_id(str(logged.run.reference)) is not None:
+        return run
+    folder = Path(RunReference.parse(run).locator)
+    return run if folder.exists() else f"wandb:{logged.run.container}/{id_}"
 
 
 def _files(

@@ -24,7 +24,7 @@ from trackperm.errors import InputError
 from trackperm.pairing import PairingReport
 from trackperm.trackers.environment import environment
 from trackperm.trackers.publication import LEADERBOARD, TEST_SET_TAG
-from trackperm.trackers.references import TrackedRun, is_same_run
+from trackperm.trackers.references import TrackedRun, is_same_run, without_part
 from trackperm.trackers.wandb.runs import find_comparison, find_run, is_complete, list_comparisons
 from trackperm.trackers.wandb.store import Store, downloaded
 from trackperm.trackers.wandb.write import newest_leaderboard, newest_result
@@ -184,7 +184,7 @@ def _comparisons_of(store: Store, baseline: TrackedRun, candidate: TrackedRun) -
             run
             for run in list_comparisons(store, candidate.container)
             if all(
-                is_same_run(run.rawconfig.get(f"trackperm.{role}", "").split("::")[0], reference)
+                is_same_run(without_part(run.rawconfig.get(f"trackperm.{role}", "")), reference)
                 for role, reference in zip(("baseline", "candidate"), wanted, strict=True)
             )
         ]
