@@ -469,15 +469,13 @@ def _identifying(tables: Sequence[ExampleTable]) -> tuple[str, list[str]]:
     named.sort(key=lambda name: IDS.index(name.lower()) if name.lower() in IDS else len(IDS))
     inputs = [name for name in (*INPUTS, *MEDIA) if name not in TEXTS] + [*TEXTS]
     for name in (*named, *(name for name in inputs if name not in named and have(tables, [name]))):
-        is_input = name in inputs
-        if is_input and not _are_inputs(tables, name):
+        is_input, repeats = name in inputs, any(_repeats(table, [name]) for table in tables)
+        if (repeats and not _attempt_columns(tables, [name])) or (is_input and not _are_inputs(tables, name)):
             continue
-        if not any(_repeats(table, [name]) for table in tables):
-            return name, [
-                f"id: column `{name}`" + (", the input, which is different in every example" * is_input)
-            ]
-        if _attempt_columns(tables, [name]):
-            return name, [f"id: column `{name}`"]
+        is_different = is_input and not repeats
+        return name, [
+            f"id: column `{name}`" + ", the input, which is different in every example" * is_different
+        ]
     return "id", []
 
 
