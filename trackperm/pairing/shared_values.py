@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from itertools import combinations
 
+import narwhals as nw
 import polars as pl
 
 from trackperm.errors import InputTypeError
@@ -29,7 +30,7 @@ _MOST_VALUES = 1_000_000
 """Most values of a column that are compared between runs."""
 
 _SLICE = 2**18
-"""Rows that are compared at once."""
+"""Rows whose values are hashed at once."""
 
 _MOST_ROWS = 100_000
 """Most rows of runs whose columns are searched for ids: a bound on the time of an error message."""
@@ -65,7 +66,7 @@ def share_values(tables: Sequence[ExampleTable], name: str) -> bool:
 
 def have_same_values(tables: Sequence[ExampleTable], name: str, *, if_unknown: bool = True) -> bool:
     """Whether all runs have the same set of values in a column; `if_unknown` where that is not known."""
-    if _are_in_one_order(tables, name):
+    if _have_equal_hashes(tables, name):
         return True
     values = _distinct(tables, name)
     if values is None:
@@ -78,7 +79,7 @@ def have_values_of_one(tables: Sequence[ExampleTable], name: str) -> bool:
 
     So it is with inputs, if some runs lack examples.
     """
-    if _are_in_one_order(tables, name):
+    if _have_equal_hashes(tables, name):
         return True
     values = _distinct(tables, name)
     return values is None or _are_in_largest(values)
@@ -141,21 +142,28 @@ def _likelihood(name: str) -> int:
     return kinds.index(True) if any(kinds) else len(kinds)
 
 
-def _are_in_one_order(tables: Sequence[ExampleTable], name: str) -> bool:
-    """Whether all runs have the same values in the same rows: far less work than to count distinct values.
+def _have_equal_hashes(tables: Sequence[ExampleTable], name: str) -> bool:
+    """Whether all runs have the same texts or integers in any order, by their hashes.
 
-    False for queries, whose rows have no order, and for columns that cannot be read.
+    Hashes of long texts are far less work than distinct texts. False for queries, whose columns may be too
+    large to read, and for columns that cannot be read.
     """
     is_query = any(isinstance(table.data, LazyTable) and table.data.is_query for table in tables)
-    if is_query or any(name in table.unusable for table in tables) or len({*map(len, tables)}) > 1:
+    if is_query or any(name in table.unusable for table in tables):
         return False
-    parts = zip(*(table.slices([name], _SLICE) for table in tables), strict=True)
-    return all(other.equals(first) for first, *others in parts for other in others)
+    kinds = {(table.schema[name], len(table)) for table in tables}
+    dtype, n_rows = next(iter(kinds))
+    if len(kinds) > 1 or not n_rows or not (dtype == nw.String or dtype.is_integer()):
+        return False
+    first, *others = (
+        pl.concat([part[name].hash() for part in table.slices([name], _SLICE)]).sort() for table in tables
+    )
+    return all(other.equals(first) for other in others)
 
 
 def _are_in_largest(values: Sequence[pl.Series]) -> bool:
-    largest = max(values, key=len)
-    return all(each.is_in(largest.implode()).all() for each in values)
+    largest, *others = sorted(values, key=len, reverse=True)
+    return all(each.is_in(largest.implode()).all() for each in others)
 
 
 def _distinct(tables: Sequence[ExampleTable], name: str) -> list[pl.Series] | None:
