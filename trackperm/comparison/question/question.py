@@ -72,6 +72,7 @@ from trackperm.tables.column_names import (
     PERHAPS_ATTEMPT,
     SCORE,
     SCORES,
+    SHORT_ANSWERS,
     TEXTS,
     names_categories,
     names_clusters,
@@ -307,6 +308,7 @@ class Question:
         if have(tables, [role]):
             return role
         found = [name for name in ROLES[role] if have(tables, [name])]
+        found = [name for name in found if name not in SHORT_ANSWERS] or found
         return found[0] if len(found) == 1 else None
 
     # Their columns and unit.
