@@ -7,6 +7,7 @@ compared like examples.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import polars as pl
@@ -33,7 +34,7 @@ from trackperm.tables.column_names import (
     names_id,
     words_of,
 )
-from trackperm.tables.column_types import FIRST_ROWS, is_binary, is_number, typed_columns
+from trackperm.tables.column_types import FIRST_ROWS, are_integers, is_binary, is_number, typed_columns
 from trackperm.tables.examples_in_one_row import examples_in_one_row
 from trackperm.tables.polars_code import rewriting, text_of
 from trackperm.tables.table import ExampleTable, shared_columns
@@ -98,10 +99,10 @@ def have_metrics_of_examples(tables: Sequence[ExampleTable], scores: Sequence[st
 def retrieved_documents(tables: Sequence[ExampleTable]) -> tuple[str, str] | None:
     """Return the columns of documents and queries if rows are documents that were retrieved for queries.
 
-    So are items that were recommended to users, if no column beside them is the id, the input or the label of
-    an example, such as a message of a user about an item. A query has several rows, or there is a column of
-    ranks. Scores fall in the rows of a `topic` without ranks. An answer beside the document is what a model
-    says about it.
+    So are items that were recommended to users, unless the scores are integers, such as ratings by the users,
+    or a column beside them is the id, the input or the label of an example, such as a message about an item.
+    A query has several rows, or there is a column of ranks. Scores fall in the rows of a `topic` without
+    ranks. An answer beside the document is what a model says about it.
     """
     names = {name.lower(): name for name in shared_columns(tables)}
     if SCORE not in names or names.keys() & ANSWERS:
@@ -110,7 +111,7 @@ def retrieved_documents(tables: Sequence[ExampleTable]) -> tuple[str, str] | Non
     if query is None or document is None:
         query, document = (_first(usual, names) for usual in (USERS, ITEMS))
         others = [name for name in names.values() if name not in (query, document)]
-        if any(_is_of_example(tables, name) for name in others):
+        if are_integers(SCORE, tables) or any(_is_of_example(tables, name) for name in others):
             return None
     if query is None or document is None:
         return None
@@ -154,9 +155,10 @@ def _reasons(tables: Sequence[ExampleTable], names: dict[str, str]) -> Iterator[
         said = f"rows are {kind}, `{document}`, that were {found} a `{query}`, and their scores do not say"
         judged = [name for name in names.values() if not _RELEVANCE.isdisjoint(words_of(name))]
         if judged and is_number(judged[0], tables):
+            metric, id_ = shlex.quote(judged[0]), shlex.quote(query)
             yield (
-                f"{said} whether they are relevant, as `{judged[0]}` does: `--metric {judged[0]}` with `--id"
-                f" {query}` and `--repeats mean` compares its means of each `{query}`"
+                f"{said} whether they are relevant, as `{judged[0]}` does: `--metric {metric}` with `--id"
+                f" {id_}` and `--repeats mean` compares its means of each `{query}`"
             )
         yield (
             f"{said} whether they are relevant: write each run in TREC's format, `QUERY Q0 DOCUMENT RANK"
