@@ -38,9 +38,16 @@ def id_hint(tables: Sequence[ExampleTable], *first: str) -> str | None:
         names = shlex.quote(",".join(pair))
         return f"`{pair[0]}` and `{pair[1]}` identify the examples together: `--id {names}`"
     for name in shared_columns(tables):
-        if name in _INPUTS and share_values(tables, name) and not any(has_repeats(t, name) for t in tables):
+        if name not in _INPUTS or any(has_repeats(table, name) for table in tables):
+            continue
+        if share_values(tables, name):
             return (
                 f"each run has a `{name}` that the other lacks: `--id {shlex.quote(name)}` pairs those that"
                 " agree, if they are inputs"
+            )
+        if not first:
+            return (
+                f"no `{name}` is in both runs, so that it identifies no example: `--by-position` pairs rows,"
+                " if they are in the same order"
             )
     return None
