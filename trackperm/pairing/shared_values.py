@@ -24,7 +24,7 @@ from trackperm.tables.column_names import (
 from trackperm.tables.column_types import are_integers, may_be_ids
 from trackperm.tables.lazy_table import LazyTable
 from trackperm.tables.named_frame import named_frame
-from trackperm.tables.table import ExampleTable, shared_columns
+from trackperm.tables.table import ExampleTable, rows_repeat, shared_columns
 
 _MOST_VALUES = 1_000_000
 """Most values of a column that are compared between runs."""
@@ -43,14 +43,6 @@ _MOST_IN_PAIRS = 8
 
 _NOT_OF_EXAMPLES = {*PREDICTIONS, *ANSWERS, *LABELS, *SCORES, *VALUES}
 """Names of columns that identify no example, even if their values are different and the same in all runs."""
-
-
-def has_repeats(table: ExampleTable, *names: str) -> bool:
-    """Whether two rows of a run have the same values in columns; true if they cannot be read."""
-    try:
-        return table.repeats(names)
-    except InputTypeError:
-        return True
 
 
 def share_values(tables: Sequence[ExampleTable], name: str) -> bool:
@@ -94,7 +86,7 @@ def agreeing_ids(tables: Sequence[ExampleTable], taken: Collection[str] = ()) ->
     return [
         name
         for name in _possible_ids(tables, taken)
-        if not any(has_repeats(table, name) for table in tables) and have_same_values(tables, name)
+        if not rows_repeat(tables, [name], if_unknown=True) and have_same_values(tables, name)
     ]
 
 
@@ -104,10 +96,10 @@ def agreeing_pair(tables: Sequence[ExampleTable], taken: Collection[str] = ()) -
     None if a single column does, for large runs, and for a single one.
     """
     names = [name for name in _possible_ids(tables, taken) if have_same_values(tables, name)]
-    if any(not any(has_repeats(table, name) for table in tables) for name in names):
+    if any(not rows_repeat(tables, [name], if_unknown=True) for name in names):
         return None
     for pair in combinations(names[:_MOST_IN_PAIRS], 2):
-        if any(has_repeats(table, *pair) for table in tables):
+        if rows_repeat(tables, pair, if_unknown=True):
             continue
         first, *others = (
             named_frame([table.polars_column(name).cast(pl.String) for name in pair]) for table in tables

@@ -37,7 +37,7 @@ from trackperm.tables.column_names import (
 from trackperm.tables.column_types import FIRST_ROWS, are_integers, is_binary, is_number, typed_columns
 from trackperm.tables.examples_in_one_row import examples_in_one_row
 from trackperm.tables.polars_code import rewriting, text_of
-from trackperm.tables.table import ExampleTable, shared_columns
+from trackperm.tables.table import ExampleTable, rows_repeat, shared_columns
 
 _MOST_METRICS = 50
 """Most distinct names of metrics in a column."""
@@ -90,7 +90,7 @@ def have_metrics_of_examples(tables: Sequence[ExampleTable], scores: Sequence[st
     """
     shared = [name for name in shared_columns(tables) if name.lower() not in (*METRICS, *EVALUATORS)]
     ids = [name for name in shared if names_id(name) or name.lower() in INPUTS]
-    repeated = [name for name in ids if any(_repeats(table, name) for table in tables)]
+    repeated = [name for name in ids if rows_repeat(tables, [name], if_unknown=False)]
     if len(repeated) == len(ids) or any(names_examples(name) or name in INPUTS for name in repeated):
         return False
     return bool(scores) and all(is_binary(table, name) for table in tables for name in scores)
@@ -116,7 +116,7 @@ def retrieved_documents(tables: Sequence[ExampleTable]) -> tuple[str, str] | Non
     if query is None or document is None:
         return None
     if RANK not in names:
-        if not any(_repeats(table, query) for table in tables):
+        if not rows_repeat(tables, [query], if_unknown=False):
             return None
         if query.lower() == TOPIC and not all(_falls(table, query) for table in tables):
             return None
@@ -219,7 +219,7 @@ def _is_of_example(tables: Sequence[ExampleTable], name: str) -> bool:
     """Whether a column is the id, the input or the label of an example, or a text without repeats."""
     if names_examples(name) or name.lower() in (*INPUTS, *LABELS):
         return True
-    return not is_number(name, tables) and not any(_repeats(table, name) for table in tables)
+    return not is_number(name, tables) and not rows_repeat(tables, [name], if_unknown=False)
 
 
 def _first(usual: Sequence[str], names: Mapping[str, str]) -> str | None:
@@ -238,10 +238,3 @@ def _falls(table: ExampleTable, query: str) -> bool:
     except (TrackpermError, pl.exceptions.PolarsError):
         return False
     return not (steps["score"] > 0.0).any()
-
-
-def _repeats(table: ExampleTable, name: str) -> bool:
-    try:
-        return table.repeats([name])
-    except InputTypeError:
-        return False
