@@ -144,6 +144,8 @@ def test_inputs_that_differ_in_both_runs() -> None:
     assert "--missing" not in hint
     texts = [each.rename({"question": "text"}) for each in (run, other)]
     assert "text" not in hint_of(*texts, metric="score")
+    reworded = run.with_columns(pl.col("question") + "!")
+    assert "no `question` is in both runs, so that it identifies no example" in hint_of(run, reworded)
 
 
 def test_ids_of_which_no_two_agree() -> None:

@@ -121,6 +121,7 @@ def test_the_line_keeps_the_rows_of_one_metric(tmp_path: Path, monkeypatch: pyte
         ({"id": TENTHS, "user": PAIRS, "item": TENTHS, "score": TENTHS}, "an id of the rows"),
         ({"user_id": PAIRS, "item_id": TENTHS, "label": IN_TURN, "score": TENTHS}, "labels of classes"),
         ({"user_id": PAIRS, "item_id": TENTHS, "review": [*"abcdefghij"], "score": TENTHS}, "reviews"),
+        ({"user": PAIRS, "item": TENTHS, "score": [1, 2, 3, 4, 5] * 2}, "ratings by users"),
         ({"enroll": PAIRS, "label": IN_TURN, "score": TENTHS}, "labels of trials"),
         ({"user_id": TENTHS, "item_id": PAIRS, "score": TENTHS}, "one item of each user"),
         ({"id": PAIRS, "metric": IN_TURN, "score": TENTHS}, "numbers"),

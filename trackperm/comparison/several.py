@@ -78,23 +78,33 @@ def compare_statistics(
         ):
             begin(f"pairing and testing: {statistic.title}, {part}")
             test = partial(compared, first, second, statistic, look_for_clusters=False)
-            try:
-                one = test()
-            except UntestableError as error:
-                if require_slices or (missing == "bounds" and not _is_untestable_in_both_cases(test)):
-                    _name_slice(error, part)
-                    raise
-                untestable.append((part, error))
-                continue
-            except TrackpermError as error:
-                _name_slice(error, part)
-                raise
-            tested.append(replace(one, slice=part, options={**one.options, "slice": str(part)}))
+            one = _compared_slice(part, test, is_required=require_slices, missing=missing)
+            if isinstance(one, Comparison):
+                tested.append(one)
+            else:
+                untestable.append((part, one))
         _require_tested(tested, untestable)
         found += [_with_untested(whole, untestable), *tested]
     if len(found) < 2:
         return found
     return uncorrected(found) if correction == "none" else corrected(found, correction)
+
+
+def _compared_slice(
+    part: Slice, test: Callable[..., Comparison], *, is_required: bool, missing: MissingRule
+) -> Comparison | UntestableError:
+    """Compare the runs on a slice; return why it cannot be tested unless `is_required`."""
+    try:
+        one = test()
+    except UntestableError as error:
+        if not is_required and (missing != "bounds" or _is_untestable_in_both_cases(test)):
+            return error
+        _name_slice(error, part)
+        raise
+    except TrackpermError as error:
+        _name_slice(error, part)
+        raise
+    return replace(one, slice=part, options={**one.options, "slice": str(part)})
 
 
 def _is_untestable_in_both_cases(test: Callable[..., Comparison]) -> bool:

@@ -14,14 +14,14 @@ from trackperm.messages import listed
 from trackperm.pairing.id_hint import id_hint
 from trackperm.pairing.object_columns import require_no_objects
 from trackperm.pairing.report import OUTCOMES
-from trackperm.pairing.shared_values import agreeing_ids, has_repeats, share_values
+from trackperm.pairing.shared_values import agreeing_ids, share_values
 from trackperm.pairing.text_columns import text_columns
 from trackperm.statistic import Statistic
 from trackperm.tables.column_names import INPUTS, LABELS, PREDICTIONS
 from trackperm.tables.column_types import ColumnType, unusable
 from trackperm.tables.formats.npz import left_out
 from trackperm.tables.nested_fields import named_fields
-from trackperm.tables.table import ExampleTable, id_columns
+from trackperm.tables.table import ExampleTable, id_columns, rows_repeat
 
 _OPTIONS = {"prediction": "--prediction", "label": "--label"}
 _USUAL = {"prediction": PREDICTIONS, "label": LABELS}
@@ -382,7 +382,7 @@ def _guess(name: str, role: str, tables: list[ExampleTable], taken: Iterable[str
     if role == "id" and len(tables) > 1:
         others = [column for column in others if share_values(tables, free[column])]
     if is_default:
-        others = [column for column in others if not any(has_repeats(each, free[column]) for each in tables)]
+        others = [column for column in others if not rows_repeat(tables, [free[column]], if_unknown=True)]
     found = difflib.get_close_matches(name.lower(), others, n=1, cutoff=0.5)
     if is_default and not found:
         return next(iter(agreeing_ids(tables, [*taken])), "NAME")

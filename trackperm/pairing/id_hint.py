@@ -6,10 +6,10 @@ import shlex
 from collections.abc import Sequence
 
 from trackperm.pairing.repeated_rows import joint_id, repeated_rows, unnamed_id
-from trackperm.pairing.shared_values import agreeing_pair, has_repeats, share_values
+from trackperm.pairing.shared_values import agreeing_pair, share_values
 from trackperm.tables.column_names import INPUTS, MEDIA, TEXTS
 from trackperm.tables.row_meaning import why_no_examples
-from trackperm.tables.table import ExampleTable, shared_columns
+from trackperm.tables.table import ExampleTable, rows_repeat, shared_columns
 
 _INPUTS = {*INPUTS, *MEDIA} - {*TEXTS}
 
@@ -38,9 +38,16 @@ def id_hint(tables: Sequence[ExampleTable], *first: str) -> str | None:
         names = shlex.quote(",".join(pair))
         return f"`{pair[0]}` and `{pair[1]}` identify the examples together: `--id {names}`"
     for name in shared_columns(tables):
-        if name in _INPUTS and share_values(tables, name) and not any(has_repeats(t, name) for t in tables):
+        if name not in _INPUTS or rows_repeat(tables, [name], if_unknown=True):
+            continue
+        if share_values(tables, name):
             return (
                 f"each run has a `{name}` that the other lacks: `--id {shlex.quote(name)}` pairs those that"
                 " agree, if they are inputs"
+            )
+        if not first:
+            return (
+                f"no `{name}` is in both runs, so that it identifies no example: `--by-position` pairs rows,"
+                " if they are in the same order"
             )
     return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from itertools import combinations
 
+import narwhals as nw
 import polars as pl
 
 from trackperm.errors import InputTypeError
@@ -21,11 +22,15 @@ from trackperm.tables.column_names import (
     words_of,
 )
 from trackperm.tables.column_types import are_integers, may_be_ids
+from trackperm.tables.lazy_table import LazyTable
 from trackperm.tables.named_frame import named_frame
-from trackperm.tables.table import ExampleTable, shared_columns
+from trackperm.tables.table import ExampleTable, rows_repeat, shared_columns
 
 _MOST_VALUES = 1_000_000
 """Most values of a column that are compared between runs."""
+
+_SLICE = 2**18
+"""Rows whose values are hashed at once."""
 
 _MOST_ROWS = 100_000
 """Most rows of runs whose columns are searched for ids: a bound on the time of an error message."""
@@ -38,14 +43,6 @@ _MOST_IN_PAIRS = 8
 
 _NOT_OF_EXAMPLES = {*PREDICTIONS, *ANSWERS, *LABELS, *SCORES, *VALUES}
 """Names of columns that identify no example, even if their values are different and the same in all runs."""
-
-
-def has_repeats(table: ExampleTable, *names: str) -> bool:
-    """Whether two rows of a run have the same values in columns; true if they cannot be read."""
-    try:
-        return table.repeats(names)
-    except InputTypeError:
-        return True
 
 
 def share_values(tables: Sequence[ExampleTable], name: str) -> bool:
@@ -61,6 +58,8 @@ def share_values(tables: Sequence[ExampleTable], name: str) -> bool:
 
 def have_same_values(tables: Sequence[ExampleTable], name: str, *, if_unknown: bool = True) -> bool:
     """Whether all runs have the same set of values in a column; `if_unknown` where that is not known."""
+    if _have_equal_hashes(tables, name):
+        return True
     values = _distinct(tables, name)
     if values is None:
         return if_unknown
@@ -72,6 +71,8 @@ def have_values_of_one(tables: Sequence[ExampleTable], name: str) -> bool:
 
     So it is with inputs, if some runs lack examples.
     """
+    if _have_equal_hashes(tables, name):
+        return True
     values = _distinct(tables, name)
     return values is None or _are_in_largest(values)
 
@@ -85,7 +86,7 @@ def agreeing_ids(tables: Sequence[ExampleTable], taken: Collection[str] = ()) ->
     return [
         name
         for name in _possible_ids(tables, taken)
-        if not any(has_repeats(table, name) for table in tables) and have_same_values(tables, name)
+        if not rows_repeat(tables, [name], if_unknown=True) and have_same_values(tables, name)
     ]
 
 
@@ -95,10 +96,10 @@ def agreeing_pair(tables: Sequence[ExampleTable], taken: Collection[str] = ()) -
     None if a single column does, for large runs, and for a single one.
     """
     names = [name for name in _possible_ids(tables, taken) if have_same_values(tables, name)]
-    if any(not any(has_repeats(table, name) for table in tables) for name in names):
+    if any(not rows_repeat(tables, [name], if_unknown=True) for name in names):
         return None
     for pair in combinations(names[:_MOST_IN_PAIRS], 2):
-        if any(has_repeats(table, *pair) for table in tables):
+        if rows_repeat(tables, pair, if_unknown=True):
             continue
         first, *others = (
             named_frame([table.polars_column(name).cast(pl.String) for name in pair]) for table in tables
@@ -133,9 +134,28 @@ def _likelihood(name: str) -> int:
     return kinds.index(True) if any(kinds) else len(kinds)
 
 
+def _have_equal_hashes(tables: Sequence[ExampleTable], name: str) -> bool:
+    """Whether all runs have the same texts or integers in any order, by their hashes.
+
+    Hashes of long texts are far less work than distinct texts. False for queries, whose columns may be too
+    large to read, and for columns that cannot be read.
+    """
+    is_query = any(isinstance(table.data, LazyTable) and table.data.is_query for table in tables)
+    if is_query or any(name in table.unusable for table in tables):
+        return False
+    kinds = {(table.schema[name], len(table)) for table in tables}
+    dtype, n_rows = next(iter(kinds))
+    if len(kinds) > 1 or not n_rows or not (dtype == nw.String or dtype.is_integer()):
+        return False
+    first, *others = (
+        pl.concat([part[name].hash() for part in table.slices([name], _SLICE)]).sort() for table in tables
+    )
+    return all(other.equals(first) for other in others)
+
+
 def _are_in_largest(values: Sequence[pl.Series]) -> bool:
-    largest = max(values, key=len)
-    return all(each.is_in(largest.implode()).all() for each in values)
+    largest, *others = sorted(values, key=len, reverse=True)
+    return all(each.is_in(largest.implode()).all() for each in others)
 
 
 def _distinct(tables: Sequence[ExampleTable], name: str) -> list[pl.Series] | None:

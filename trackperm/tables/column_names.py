@@ -18,6 +18,10 @@ LABELS = (
 )
 """Usual names of columns of reference answers."""
 
+SHORT_ANSWERS = frozenset(("yhat", "y_hat", "y_test", "y", "label_ids"))
+"""Names of predictions and labels that may mean others beside a longer name: ``y``, a coordinate, and
+``label_ids``, the numbers of the labels."""
+
 SCORE = "score"
 """Name of a column that is either the score of an example or what a classifier computed for it."""
 

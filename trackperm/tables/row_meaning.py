@@ -7,6 +7,7 @@ compared like examples.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import polars as pl
@@ -33,10 +34,10 @@ from trackperm.tables.column_names import (
     names_id,
     words_of,
 )
-from trackperm.tables.column_types import FIRST_ROWS, is_binary, is_number, typed_columns
+from trackperm.tables.column_types import FIRST_ROWS, are_integers, is_binary, is_number, typed_columns
 from trackperm.tables.examples_in_one_row import examples_in_one_row
 from trackperm.tables.polars_code import rewriting, text_of
-from trackperm.tables.table import ExampleTable, shared_columns
+from trackperm.tables.table import ExampleTable, rows_repeat, shared_columns
 
 _MOST_METRICS = 50
 """Most distinct names of metrics in a column."""
@@ -89,7 +90,7 @@ def have_metrics_of_examples(tables: Sequence[ExampleTable], scores: Sequence[st
     """
     shared = [name for name in shared_columns(tables) if name.lower() not in (*METRICS, *EVALUATORS)]
     ids = [name for name in shared if names_id(name) or name.lower() in INPUTS]
-    repeated = [name for name in ids if any(_repeats(table, name) for table in tables)]
+    repeated = [name for name in ids if rows_repeat(tables, [name], if_unknown=False)]
     if len(repeated) == len(ids) or any(names_examples(name) or name in INPUTS for name in repeated):
         return False
     return bool(scores) and all(is_binary(table, name) for table in tables for name in scores)
@@ -98,10 +99,10 @@ def have_metrics_of_examples(tables: Sequence[ExampleTable], scores: Sequence[st
 def retrieved_documents(tables: Sequence[ExampleTable]) -> tuple[str, str] | None:
     """Return the columns of documents and queries if rows are documents that were retrieved for queries.
 
-    So are items that were recommended to users, if no column beside them is the id, the input or the label of
-    an example, such as a message of a user about an item. A query has several rows, or there is a column of
-    ranks. Scores fall in the rows of a `topic` without ranks. An answer beside the document is what a model
-    says about it.
+    So are items that were recommended to users, unless the scores are integers, such as ratings by the users,
+    or a column beside them is the id, the input or the label of an example, such as a message about an item.
+    A query has several rows, or there is a column of ranks. Scores fall in the rows of a `topic` without
+    ranks. An answer beside the document is what a model says about it.
     """
     names = {name.lower(): name for name in shared_columns(tables)}
     if SCORE not in names or names.keys() & ANSWERS:
@@ -110,12 +111,12 @@ def retrieved_documents(tables: Sequence[ExampleTable]) -> tuple[str, str] | Non
     if query is None or document is None:
         query, document = (_first(usual, names) for usual in (USERS, ITEMS))
         others = [name for name in names.values() if name not in (query, document)]
-        if any(_is_of_example(tables, name) for name in others):
+        if are_integers(SCORE, tables) or any(_is_of_example(tables, name) for name in others):
             return None
     if query is None or document is None:
         return None
     if RANK not in names:
-        if not any(_repeats(table, query) for table in tables):
+        if not rows_repeat(tables, [query], if_unknown=False):
             return None
         if query.lower() == TOPIC and not all(_falls(table, query) for table in tables):
             return None
@@ -154,9 +155,10 @@ def _reasons(tables: Sequence[ExampleTable], names: dict[str, str]) -> Iterator[
         said = f"rows are {kind}, `{document}`, that were {found} a `{query}`, and their scores do not say"
         judged = [name for name in names.values() if not _RELEVANCE.isdisjoint(words_of(name))]
         if judged and is_number(judged[0], tables):
+            metric, id_ = shlex.quote(judged[0]), shlex.quote(query)
             yield (
-                f"{said} whether they are relevant, as `{judged[0]}` does: `--metric {judged[0]}` with `--id"
-                f" {query}` and `--repeats mean` compares its means of each `{query}`"
+                f"{said} whether they are relevant, as `{judged[0]}` does: `--metric {metric}` with `--id"
+                f" {id_}` and `--repeats mean` compares its means of each `{query}`"
             )
         yield (
             f"{said} whether they are relevant: write each run in TREC's format, `QUERY Q0 DOCUMENT RANK"
@@ -217,7 +219,7 @@ def _is_of_example(tables: Sequence[ExampleTable], name: str) -> bool:
     """Whether a column is the id, the input or the label of an example, or a text without repeats."""
     if names_examples(name) or name.lower() in (*INPUTS, *LABELS):
         return True
-    return not is_number(name, tables) and not any(_repeats(table, name) for table in tables)
+    return not is_number(name, tables) and not rows_repeat(tables, [name], if_unknown=False)
 
 
 def _first(usual: Sequence[str], names: Mapping[str, str]) -> str | None:
@@ -236,10 +238,3 @@ def _falls(table: ExampleTable, query: str) -> bool:
     except (TrackpermError, pl.exceptions.PolarsError):
         return False
     return not (steps["score"] > 0.0).any()
-
-
-def _repeats(table: ExampleTable, name: str) -> bool:
-    try:
-        return table.repeats([name])
-    except InputTypeError:
-        return False

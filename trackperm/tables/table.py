@@ -302,6 +302,21 @@ def require_plain_names(table: ExampleTable) -> None:
             )
 
 
+def rows_repeat(tables: Iterable[ExampleTable], names: Sequence[str], *, if_unknown: bool) -> bool:
+    """Whether any table has two rows with the same values in all columns `names`.
+
+    For a table whose values cannot be used it is `if_unknown`.
+    """
+    for table in tables:
+        try:
+            repeats = table.repeats(names)
+        except InputTypeError:
+            repeats = if_unknown
+        if repeats:
+            return True
+    return False
+
+
 def have(tables: Iterable[ExampleTable], names: Sequence[str]) -> bool:
     """Whether all tables have all the columns."""
     return all(name in table.columns for table in tables for name in names)

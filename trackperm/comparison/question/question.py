@@ -72,6 +72,7 @@ from trackperm.tables.column_names import (
     PERHAPS_ATTEMPT,
     SCORE,
     SCORES,
+    SHORT_ANSWERS,
     TEXTS,
     names_categories,
     names_clusters,
@@ -79,7 +80,7 @@ from trackperm.tables.column_names import (
 )
 from trackperm.tables.column_types import are_integers, may_be_ids
 from trackperm.tables.decimal_commas import require_decimal_points
-from trackperm.tables.table import ExampleTable, have, id_columns, shared_columns
+from trackperm.tables.table import ExampleTable, have, id_columns, rows_repeat, shared_columns
 from trackperm.tables.truths import are_numbers_or_truths, with_truths
 
 StatisticSource = str | Path | Statistic
@@ -307,6 +308,7 @@ class Question:
         if have(tables, [role]):
             return role
         found = [name for name in ROLES[role] if have(tables, [name])]
+        found = [name for name in found if name not in SHORT_ANSWERS] or found
         return found[0] if len(found) == 1 else None
 
     # Their columns and unit.
@@ -369,7 +371,7 @@ class Question:
         attempts = tuple(name for name in names if name not in examples)
         if not attempts:
             attempts = _attempt_columns(tables, names)
-        elif not any(_repeats(table, examples) for table in tables):
+        elif not rows_repeat(tables, examples, if_unknown=False):
             return id_, statistic.repeats
         estimates = statistic.repeats in ("pass_at_k", "pass_hat_k")
         if estimates and (self.unit in ("row", "attempt") or self.repeats):
@@ -469,15 +471,13 @@ def _identifying(tables: Sequence[ExampleTable]) -> tuple[str, list[str]]:
     named.sort(key=lambda name: IDS.index(name.lower()) if name.lower() in IDS else len(IDS))
     inputs = [name for name in (*INPUTS, *MEDIA) if name not in TEXTS] + [*TEXTS]
     for name in (*named, *(name for name in inputs if name not in named and have(tables, [name]))):
-        is_input = name in inputs
-        if is_input and not _are_inputs(tables, name):
+        is_input, repeats = name in inputs, rows_repeat(tables, [name], if_unknown=False)
+        if (repeats and not _attempt_columns(tables, [name])) or (is_input and not _are_inputs(tables, name)):
             continue
-        if not any(_repeats(table, [name]) for table in tables):
-            return name, [
-                f"id: column `{name}`" + (", the input, which is different in every example" * is_input)
-            ]
-        if _attempt_columns(tables, [name]):
-            return name, [f"id: column `{name}`"]
+        is_different = is_input and not repeats
+        return name, [
+            f"id: column `{name}`" + ", the input, which is different in every example" * is_different
+        ]
     return "id", []
 
 
@@ -500,11 +500,11 @@ def _attempt_columns(tables: Sequence[ExampleTable], ids: Sequence[str]) -> tupl
     shared = [name for name in shared_columns(tables) if name not in ids]
     named = tuple(name for name in shared if ATTEMPT.fullmatch(name))
     perhaps = tuple(name for name in shared if PERHAPS_ATTEMPT.fullmatch(name))
-    if not (named or perhaps) or not any(_repeats(table, ids) for table in tables):
+    if not (named or perhaps) or not rows_repeat(tables, ids, if_unknown=False):
         return ()
     either = (*named, *(name for name in perhaps if _numbers_attempts(name, tables)))
     for names in filter(None, dict.fromkeys((named, either))):
-        if not any(_repeats(table, (*ids, *names)) for table in tables):
+        if not rows_repeat(tables, (*ids, *names), if_unknown=False):
             return names
     return ()
 
@@ -514,11 +514,3 @@ def _numbers_attempts(name: str, tables: Sequence[ExampleTable]) -> bool:
     if ATTEMPT.fullmatch(name):
         return True
     return PERHAPS_ATTEMPT.fullmatch(name) is not None and are_integers(name, tables)
-
-
-def _repeats(table: ExampleTable, names: Sequence[str]) -> bool:
-    """Whether two rows have the same values in all columns `names`; false if these cannot be read."""
-    try:
-        return table.repeats(names)
-    except InputTypeError:
-        return False

@@ -329,7 +329,8 @@ def refuse_differences(
                 " answers, `--id NAME` another column of ids."
             )
             if name not in columns.used and _are_words(cases):
-                hints.append(f"Verdicts of a judge are compared by `--metric {name}=VALUE`.")
+                option = shlex.quote(f"{name}=VALUE")
+                hints.append(f"Verdicts of a judge are compared by `--metric {option}`.")
             if all(a[:1] == "[" and sorted(a) == sorted(b) for _, a, b in cases.first):
                 hints.append("They list the same items in another order: sort the items of every list.")
         elif name in columns.identity:
