@@ -62,10 +62,10 @@ def test_forecasts_beside_decimals(tmp_path: Path) -> None:
     assert "rmse" in run_command(printed)
 
 
-def run_command(printed: str) -> str:
-    """Run the command that an inspection ends with."""
+def run_command(printed: str, other: str | None = None) -> str:
+    """Run the command that an inspection ends with, with a run in the place of `OTHER`, or the same again."""
     program, *arguments = shlex.split(printed.splitlines()[-1])
-    arguments = [arguments[1] if each == OTHER else each for each in arguments]
+    arguments = [(other or arguments[1]) if each == OTHER else each for each in arguments]
     assert program == "trackperm"
     return invoke(*arguments)
 
@@ -210,7 +210,8 @@ def test_runs_of_a_tracker_are_left_as_they_are(tmp_path: Path) -> None:
     printed = invoke("inspect", f"mlflow:{run_id}", "--tracking-uri", store.uri)
     assert printed.startswith(f"mlflow:{run_id}: mlflow run `forest`, 4 examples\n")
     assert "--no-log" in printed.splitlines()[-1]
-    run_command(printed)
+    other = store.run_with_predictions("digits", "tree")
+    run_command(printed, other=f"mlflow:{other}")
     assert not store.comparisons("digits")
 
 

@@ -146,7 +146,7 @@ def pair_all(
         )
 
     place = next((i for i, run in enumerate(runs) if run is baseline), None)
-    runs = [replace(run, table=with_truths(run.table, statistic.number_columns)) for run in runs]
+    runs = [replace(run, table=with_truths(run.table, statistic.truth_columns)) for run in runs]
     runs = runs if by_position else _with_like_ids(runs, statistic)
     failures = {} if allow_unseen else _unseen(runs, statistic)
     order = _most_agreed(runs, statistic, by_position=by_position) if place is None else [place]

@@ -29,7 +29,7 @@ def with_computed_truths(tables: Tables, statistic: Statistic) -> Tables:
     InputTypeError
         If one run has booleans in such a column, and the other one another text; the message shows it.
     """
-    names = statistic.number_columns
+    names = statistic.truth_columns
     if not names:
         return tables
     first, second = (with_truths(table, names) for table in tables)

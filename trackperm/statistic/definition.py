@@ -268,6 +268,12 @@ class Statistic:
         return tuple(sorted(self.columns[name] for name in names))
 
     @property
+    def truth_columns(self) -> tuple[str, ...]:
+        """Columns of numbers in which true and false as text are booleans: elsewhere, they are classes."""
+        classes = {self.columns.get("prediction"), self.columns.get("label")}
+        return tuple(name for name in self.number_columns if name not in classes)
+
+    @property
     def example_columns(self) -> tuple[str, ...]:
         """Columns besides the label that belong to the examples, so that they agree in both runs."""
         read = self.pair_term or self.rank_score

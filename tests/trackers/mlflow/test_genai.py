@@ -177,9 +177,9 @@ def test_a_called_function_pairs_by_inputs_whatever_the_order_of_their_names(sto
 
 def test_the_same_inputs_twice_are_refused_by_id(store: MlflowStore):
     data = [*rows(WORSE[:6]), *rows(WORSE[:2])]
-    run_id = evaluate(data, correct)
+    first, second = (evaluate(data, correct) for _ in range(2))
     with pytest.raises(PairingError, match="share"):
-        compare(store, run_id, run_id)
+        compare(store, first, second)
 
 
 def test_several_values_are_averaged_as_mlflow_averages_them(store: MlflowStore):
