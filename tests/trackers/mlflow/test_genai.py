@@ -250,13 +250,13 @@ def test_more_traces_than_a_page(store: MlflowStore, monkeypatch: pytest.MonkeyP
 def test_a_store_without_a_server_and_the_command_line(tmp_path: Any):
     store = MlflowStore.local(tmp_path)
     _use(store)
-    run_id = evaluate(rows(WORSE), correct, length)
+    run_id, other = (evaluate(rows(right), correct, length) for right in (WORSE, BETTER))
     inspected = call_trackperm(tmp_path, "inspect", f"mlflow:{run_id}", "--tracking-uri", store.uri)
     assert inspected.returncode == 0, inspected.stderr
     assert f"{N} examples" in inspected.stdout
     assert "could be score: correct, length" in inspected.stdout
     assert "evaluation: mlflow.genai.evaluate" in inspected.stdout
-    command = inspected.stdout.strip().splitlines()[-1].replace(" OTHER", f" mlflow:{run_id}").split()
+    command = inspected.stdout.strip().splitlines()[-1].replace(" OTHER", f" mlflow:{other}").split()
     compared = call_trackperm(tmp_path, *command[1:])
     assert compared.returncode == 0, compared.stdout + compared.stderr
 
