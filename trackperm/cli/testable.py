@@ -63,7 +63,7 @@ class Testable:
     verdict : str or None
         If there is no command, a column of words as ``COLUMN=VALUE``.
     classes : tuple
-        The two labels; :data:`CLASS` in the command stands for one of them.
+        The two labels. The user replaces :data:`CLASS` in the command by one of them.
     has_examples : bool
         Whether the rows may be examples; if not, `default` says what they are.
     """

@@ -63,7 +63,7 @@ def interval_of(
     if choice == "none":
         return "intervals were switched off"
     if statistic.repeats == "attempts":
-        return "there is no method for attempts that are exchanged within examples"
+        return "attempts are exchanged within examples, and trackperm has no interval for that"
     if statistic.rank_score is not None:
         return (
             f"the rank of an example depends on the others, and no interval for `{statistic.name}` is known"

@@ -366,8 +366,8 @@ def _guess(name: str, role: str, tables: list[ExampleTable], taken: Iterable[str
     """Return a column of all `tables` that `name` may have meant, or else the placeholder `NAME`.
 
     For predictions and labels only their usual names are tried: a merely similar name may be that of another
-    run's predictions, or of the prompt. A column that numbers the rows of each run in its own way, such as
-    ``uuid``, is no id, nor is one whose values repeat, unless a similar name was given.
+    run's predictions, or of the prompt. The runs share values of an id, unlike those of ``uuid``. If the user
+    named no column of ids, the values are also different in every row.
     """
     free = {
         column.lower(): column

@@ -198,7 +198,7 @@ def _answers(
 
 
 def _of_shared_column(table: ExampleTable, gold: ExampleTable, ids: Sequence[str]) -> str:
-    """Say how to compare the only column that both tables have besides ids; empty if there is no such."""
+    """Return the hint that names the only shared column besides ids; empty if none or several are shared."""
     shared = [name for name in gold.columns if name in table.columns]
     shared = [name for name in shared if name not in (*ids, *IDS) and not names_id(name)]
     return f"; or {_of_one_name(shared[0])}" if len(shared) == 1 else ""

@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 
 import trackperm
+from trackperm.choices import MissingRule
 from trackperm.errors import PairingError
 
 LABELS = ["a", "a b", None, "b", None, "c"]
 RUNS = ["a", "a", "b", None, None, "c"], ["a b", "a b", None, "b", "c", "c"]
 
 
-def hint(*runs: object, missing: object = "error", statistic: str = "multilabel_f1") -> str:
+def hint(*runs: Any, missing: MissingRule = "error", statistic: str = "multilabel_f1") -> str:
     with pytest.raises(PairingError) as caught:
-        trackperm.compare(*runs, statistic, missing=missing)  # type: ignore[arg-type]
+        trackperm.compare(*runs, statistic, missing=missing)
     return str(caught.value.hint)
 
 
 @pytest.mark.parametrize("separator", [",", ";"])
 @pytest.mark.parametrize("missing", ["error", "wrong"])
 def test_the_code_writes_empty_sets(
-    separator: str, missing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    separator: str, missing: MissingRule, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The files give the scores of the same lists."""
     monkeypatch.chdir(tmp_path)

@@ -38,7 +38,7 @@ class MinimumDetectableEffect:
     n_tests: int = 1
 
     def __str__(self) -> str:
-        """Return the effect, rounded up to two digits so that its power is no lower, and the power."""
+        """Return the power and the effect, which is rounded up: its own power is at least the stated one."""
         about = "" if self.exact else "about "
         found = "no difference is detectable"
         if self.effect is not None:

@@ -181,12 +181,12 @@ def exact(text: str, origin: str, separator: str, names: Sequence[str] = ()) -> 
 
 
 def _require_no_prose(text: str, origin: str, line: int, width: int) -> None:
-    """Refuse text of sentences, whose punctuation is no separator; `line` is not a row of `width` fields."""
+    """Refuse a file of sentences, in which `line` has another number of fields than `width`."""
     first = text.lstrip("\r\n").partition("\n")[0].strip()
     if is_sentence(first, width):
         raise SourceError(
-            f"`{origin}` is text without columns: its first line is {first[:_SHOWN]!r}, and line {line} is no"
-            " row below it",
+            f"`{origin}` is text without columns: its first line is {first[:_SHOWN]!r}, and line {line} has"
+            " another number of fields",
             hint=f"`{of_lines(origin, 'prediction')}` of polars makes a table of its lines; write `label` in"
             " place of `prediction` for references, and name their table by `--labels`.",
         )

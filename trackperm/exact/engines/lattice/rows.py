@@ -10,8 +10,9 @@ in floating point from the roots and then proved on integers:
   equal membership at both ends;
 - membership along a piece changes at most twice, and an even number of times in each stretch, so that one
   change at a cut leaves none;
-- if there is none at a cut, there is none at all if the ends bound q, if the vertex is outside, or if the
-  point nearest to it, where two changes would show first, has the same membership as the ends.
+- if no cut has a change, membership is the same along the whole piece in three cases: q is concave and both
+  ends are inside, or convex and both are outside; the vertex of q is outside the piece; or the point nearest
+  to the vertex, which two changes would enclose, has the same membership as the ends.
 
 A piece that fails a proof, and any other region, is decided point by point.
 """
