@@ -170,11 +170,8 @@ def rows_of_value(table: ExampleTable, name: str) -> int | None:
 
 def _counted(table: ExampleTable, name: str) -> dict[str, int] | None:
     """Count the rows of each value as text; None if there are too many values, or they cannot be read."""
-    try:
-        counts = table.value_counts(name, MOST)
-    except InputTypeError:
-        return None
-    if counts is None or len(counts) > MOST:
+    counts = table.counts_of_few(name, MOST)
+    if counts is None:
         return None
     texts = counts[name].cast(pl.String)
     return {value: n for value, n in zip(texts, counts[COUNT], strict=True) if value is not None}

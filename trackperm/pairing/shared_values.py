@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from itertools import combinations
 
 import narwhals as nw
 import polars as pl
 
-from trackperm.errors import InputTypeError
 from trackperm.tables.column_names import (
     ANSWERS,
     INPUTS,
@@ -160,15 +159,10 @@ def _are_in_largest(values: Sequence[pl.Series]) -> bool:
 
 def _distinct(tables: Sequence[ExampleTable], name: str) -> list[pl.Series] | None:
     """Return the distinct values of each run as text; None if there are too many, or they cannot be read."""
-    return found if len(found := [*_known(tables, name)]) == len(tables) else None
-
-
-def _known(tables: Sequence[ExampleTable], name: str) -> Iterator[pl.Series]:
+    found = []
     for table in tables:
-        try:
-            counts = table.value_counts(name, _MOST_VALUES)
-        except InputTypeError:
-            return
-        if counts is None or len(counts) > _MOST_VALUES:
-            return
-        yield counts[name].cast(pl.String).drop_nulls()
+        counts = table.counts_of_few(name, _MOST_VALUES)
+        if counts is None:
+            return None
+        found.append(counts[name].cast(pl.String).drop_nulls())
+    return found

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import polars as pl
 
-from trackperm.errors import InputTypeError, TrackpermError
+from trackperm.errors import TrackpermError
 from trackperm.messages import listed
 from trackperm.tables.column_names import (
     ANSWERS,
@@ -205,10 +205,7 @@ def _names_of_metrics(table: ExampleTable, name: str) -> list[str]:
     """Return the names of metrics in a column; empty if it holds other values."""
     most = len(table) // 2
     most = max(most, _MOST_METRICS) if name.lower() in METRICS else min(most, _MOST_METRICS)
-    try:
-        counts = None if is_number(name, [table]) else table.value_counts(name, most)
-    except InputTypeError:
-        return []
+    counts = None if is_number(name, [table]) else table.counts_of_few(name, most + 1)  # one may be null
     if counts is None:
         return []
     values = counts[name].drop_nulls()

@@ -237,6 +237,14 @@ class ExampleTable:
             return None
         return values.to_frame().group_by(name).agg(pl.len().cast(pl.Int64).alias(COUNT))
 
+    def counts_of_few(self, name: str, most: int) -> pl.DataFrame | None:
+        """Count values as :meth:`value_counts` does; None for more than `most`, or unusable ones."""
+        try:
+            counts = self.value_counts(name, most)
+        except InputTypeError:
+            return None
+        return None if counts is None or len(counts) > most else counts
+
     def _require_usable(self, name: str) -> None:
         if name in self.unusable:
             raise InputTypeError(

@@ -8,7 +8,6 @@ from typing import Any
 
 import narwhals as nw
 
-from trackperm.errors import InputTypeError
 from trackperm.tables.column_types import FIRST_ROWS, is_number
 from trackperm.tables.lazy_table import COUNT, LazyTable
 from trackperm.tables.table import ExampleTable
@@ -52,11 +51,8 @@ def _says_truths(table: ExampleTable, name: str) -> bool:
 
 
 def _are_truths(table: ExampleTable, name: str) -> bool:
-    try:
-        counts = table.value_counts(name, _MOST)
-    except InputTypeError:
-        return False
-    if counts is None or len(counts) > _MOST:
+    counts = table.counts_of_few(name, _MOST)
+    if counts is None:
         return False
     words = {str(text).lower() for text in counts.drop(COUNT).to_series().drop_nulls()}
     return bool(words) and any(words <= pair for pair in TRUTHS)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from trackperm.errors import InputError, InputTypeError
+from trackperm.errors import InputError
 from trackperm.messages import listed
 from trackperm.statistic.direction import direction_word, is_known_metric, lower_is_better_by_name
 from trackperm.tables.column_names import EVALUATORS, METRICS, SCORE, SCORES, VALUES
@@ -191,8 +191,5 @@ def _only_value(table: ExampleTable, column: str) -> object:
     own = _own(table, column)
     if own is None:
         return None
-    try:
-        counts = table.value_counts(own, 1)
-    except InputTypeError:
-        return None
-    return counts[own][0] if counts is not None and len(counts) == 1 else None
+    counts = table.counts_of_few(own, 1)
+    return counts[own][0] if counts is not None and len(counts) else None

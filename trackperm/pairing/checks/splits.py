@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from trackperm.errors import InputTypeError
 from trackperm.tables.column_names import SPLITS
 from trackperm.tables.lazy_table import COUNT
 from trackperm.tables.table import ExampleTable, have
@@ -17,15 +16,10 @@ def training_rows(tables: Sequence[ExampleTable]) -> Iterator[str]:
     """Yield a note for each column by which some rows of a run are training data, and others are not."""
     for name in SPLITS:
         for table in tables if have(tables, [name]) else ():
-            try:
-                found = table.value_counts(name, _MOST_PARTS)
-            except InputTypeError:
+            counts = table.counts_of_few(name, _MOST_PARTS + 1)  # one may be null
+            if counts is None:
                 continue
-            parts = (
-                {}
-                if found is None
-                else dict(found.select(name, COUNT).drop_nulls().sort(COUNT, name).iter_rows())
-            )
+            parts = dict(counts.select(name, COUNT).drop_nulls().sort(COUNT, name).iter_rows())
             if not 1 < len(parts) <= _MOST_PARTS:
                 continue
             if _TRAINING.isdisjoint(str(part).strip().lower() for part in parts):
