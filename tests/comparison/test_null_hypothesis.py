@@ -16,6 +16,7 @@ import trackperm
 from trackperm import report
 from trackperm.comparison import Comparison
 from trackperm.report import description, text
+from trackperm.report.formatting import escape_markdown
 
 SHARE = "counts: {correct: prediction == label, n: 1}\nscore: correct / n\n"
 
@@ -56,7 +57,7 @@ def test_every_output_states_it_in_one_sentence(tmp_path: Path, line: str, null:
     page = report.html(comparison)
     assert f"Scope: {text.SCOPE}; null: {null}." in page
     assert f"The null hypothesis is that {null}: " in page
-    assert text.escape_markdown(f"The null hypothesis is that {null}: ") in description.markdown(comparison)
+    assert escape_markdown(f"The null hypothesis is that {null}: ") in description.markdown(comparison)
 
 
 # --- ratios -------------------------------------------------------------------------------------------
@@ -73,7 +74,7 @@ def test_precision_of_runs_that_predict_far_more_positive():
     )
     assert remark in text.lines(comparison)
     assert comparison.to_dict()["remarks"] == [remark]
-    assert text.escape_markdown(remark[1:]) in description.markdown(comparison)
+    assert escape_markdown(remark[1:]) in description.markdown(comparison)
     assert "p can be small although the scores are equal" in report.html(comparison)
     one_sided = trackperm.compare(
         predictions(0.5, 0.5, 1), predictions(0.1, 0.75, 2), "precision", alternative="greater", alpha=0.01

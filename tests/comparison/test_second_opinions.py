@@ -26,6 +26,7 @@ from trackperm.comparison.second_opinions import STUDENTIZED, SecondOpinion, sec
 from trackperm.exact import CountTable
 from trackperm.exact.engines.studentized import studentized_test
 from trackperm.report import description, text
+from trackperm.report.formatting import escape_markdown
 
 T, RANKS, SIGNS, MCNEMAR, CHI2, CORRECTED, CLUSTERED = (
     "paired t-test",
@@ -264,7 +265,7 @@ def test_second_opinions_are_shown_and_do_not_change_the_key():
     page, plain = report.html(asked), report.html(comparison)
     for each in asked.second_opinions:
         assert html.escape(each.sentence).replace("&#x27;", "&#39;") in page
-        assert text.escape_markdown(each.sentence) in description.markdown(asked)
+        assert escape_markdown(each.sentence) in description.markdown(asked)
     assert "<h2>Second opinions</h2>" in page
     assert "Second opinions" not in plain
 

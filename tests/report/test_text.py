@@ -17,6 +17,7 @@ from trackperm.comparison.corrections import corrected
 from trackperm.exact.result import format_log10_pvalue
 from trackperm.ledger.run_texts import comparison_cell, comparison_name
 from trackperm.report import description, text, view
+from trackperm.report.formatting import escape_markdown
 from trackperm.report.headline import headline
 from trackperm.report.numbers import format_number
 from trackperm.report.plain_words import plain_words
@@ -468,7 +469,7 @@ def test_an_interval_beside_a_correction_says_to_which_p_value_it_belongs() -> N
     assert plain_words(found).endswith(", before the correction for 2 tests.")
     shown = text.ends(found.interval)
     assert f"uncorrected 95% CI {shown}" in text.lines(found)[0]
-    assert f"| uncorrected 95% CI | {text.escape_markdown(shown)} |" in description.markdown(found)
+    assert f"| uncorrected 95% CI | {escape_markdown(shown)} |" in description.markdown(found)
     assert "uncorrected" not in text.lines(accuracy(20, 8))[0]
 
 

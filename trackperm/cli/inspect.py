@@ -87,7 +87,7 @@ class _Inspection:
 
     @classmethod
     def of(cls, run: str, data: RunData, options: Sequence[str]) -> _Inspection:
-        from trackperm.comparison.question.question import columns_of_examples
+        from trackperm.comparison.question.example_columns import columns_of_examples
         from trackperm.tables.query import Query
 
         n_rows = len(data.table)
@@ -208,7 +208,7 @@ def format_of(run: str, data: RunData | None = None) -> str:
 
 
 def _grid(columns: Sequence[Column]) -> list[str]:
-    from trackperm.report.text import aligned
+    from trackperm.report.formatting import aligned
 
     rows = [("column", "type", "distinct", "null", "example")]
     for column in columns:

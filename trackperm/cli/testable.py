@@ -154,7 +154,7 @@ def _open_classes(words: Sequence[str], table: ExampleTable, labels: Sequence[st
 
 def _are_ids_clear(table: ExampleTable) -> bool:
     """Whether a comparison finds the column of ids by itself, and their rows are different or numbered."""
-    from trackperm.comparison.question.question import columns_of_examples
+    from trackperm.comparison.question.example_columns import columns_of_examples
 
     id_, attempts = columns_of_examples([table])
     try:
@@ -284,7 +284,7 @@ def source_of(run: str) -> Source | None:
 
 def _finds_ids(data: RunData) -> bool:
     """Whether a comparison finds the column of ids by itself."""
-    from trackperm.comparison.question.question import columns_of_examples
+    from trackperm.comparison.question.example_columns import columns_of_examples
 
     return columns_of_examples([data.table])[0] in data.table.columns
 

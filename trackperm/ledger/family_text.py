@@ -10,7 +10,7 @@ from trackperm.choices import CorrectionOfLogged
 from trackperm.exact.result import format_log10_pvalue
 from trackperm.ledger.entries import LedgerEntry, TestFamily
 from trackperm.messages import amount, printable
-from trackperm.report.text import aligned, shorten
+from trackperm.report.formatting import aligned, shorten
 
 _DIGEST = 12  # digits of a test set
 _WIDEST = 80  # characters of a comparison's name

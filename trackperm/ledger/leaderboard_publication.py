@@ -10,8 +10,8 @@ from trackperm.errors import InputError
 from trackperm.leaderboards import Leaderboard
 from trackperm.ledger.comparison_publication import parquet
 from trackperm.ledger.run_texts import leaderboard_cell
+from trackperm.report.formatting import shorten
 from trackperm.report.leaderboard.rendered import MAX_ROWS, render_leaderboard
-from trackperm.report.text import shorten
 from trackperm.statistic.written_spec import written_spec
 from trackperm.trackers.markdown_limit import truncate_leaderboard
 from trackperm.trackers.publication import (

@@ -9,6 +9,7 @@ from trackperm.comparison import Comparison
 from trackperm.exact import PermutationTest
 from trackperm.exact.intervals import Interval
 from trackperm.report import text
+from trackperm.report.formatting import escape_markdown, shorten
 from trackperm.report.headline import headline
 from trackperm.report.plain_words import plain_words
 from trackperm.report.text_bar import text_bar
@@ -35,21 +36,21 @@ def markdown(comparison: Comparison, remarks: Sequence[str] = ()) -> str:
         *text.intervals(comparison),
         (f"{text.unit(comparison)}s", f"{comparison.n_examples:,} ({text.discordance(comparison)})"),
     ]
-    bullets = [_sentence(text.shorten(note, _PROSE_LIMIT)) for note in (*text.notes(comparison), *remarks)]
+    bullets = [_sentence(shorten(note, _PROSE_LIMIT)) for note in (*text.notes(comparison), *remarks)]
     parts = [
-        f"**{comparison.marker} {text.escape_markdown(headline(comparison))}**",
+        f"**{comparison.marker} {escape_markdown(headline(comparison))}**",
         lead(comparison),
         "\n".join(
             [
-                f"| {text.escape_markdown(comparison.title)}{text.direction(comparison.statistic)} | |",
+                f"| {escape_markdown(comparison.title)}{text.direction(comparison.statistic)} | |",
                 "|---|---|",
-                *(f"| {name} | {text.escape_markdown(value)} |" for name, value in table if value),
+                *(f"| {name} | {escape_markdown(value)} |" for name, value in table if value),
             ]
         ),
-        text.escape_markdown(" ".join(explanation(comparison))),
-        "\n".join(f"- {text.escape_markdown(bullet)}" for bullet in bullets),
-        "\n".join(f"- {text.escape_markdown(opinion)}" for opinion in text.opinions(comparison)),
-        text.escape_markdown(text.shorten(comparison.signature, _PROSE_LIMIT)),
+        escape_markdown(" ".join(explanation(comparison))),
+        "\n".join(f"- {escape_markdown(bullet)}" for bullet in bullets),
+        "\n".join(f"- {escape_markdown(opinion)}" for opinion in text.opinions(comparison)),
+        escape_markdown(shorten(comparison.signature, _PROSE_LIMIT)),
     ]
     found = "\n\n".join(part for part in parts if part)
     return found if len(found) <= _DESCRIPTION_LIMIT else found[: _DESCRIPTION_LIMIT - 1].rstrip("\\") + "…"
@@ -57,7 +58,7 @@ def markdown(comparison: Comparison, remarks: Sequence[str] = ()) -> str:
 
 def lead(comparison: Comparison) -> str:
     """Return the result in plain words and as a bar of characters, in Markdown."""
-    words = text.escape_markdown(plain_words(comparison))
+    words = escape_markdown(plain_words(comparison))
     return "\n".join([words, "", "```text", *text_bar(comparison), "```"])
 
 
@@ -74,7 +75,7 @@ def explanation(comparison: Comparison) -> list[str]:
         "less": "at most",
         "greater": "at least",
     }[alternative]
-    description = text.shorten(comparison.statistic.description, _PROSE_LIMIT)
+    description = shorten(comparison.statistic.description, _PROSE_LIMIT)
     chosen = comparison.statistic.chosen
     sentences = [f"{statistic}: {_sentence(description)}"] if description else []
     if chosen:

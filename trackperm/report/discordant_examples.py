@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from trackperm.comparison import Comparison
-from trackperm.report.text import shorten
+from trackperm.report.formatting import shorten
 from trackperm.trackers.publication import Table
 
 MAX_ROWS = 1_000

@@ -9,6 +9,7 @@ from itertools import takewhile
 from trackperm.comparison import Comparison
 from trackperm.report import drawing, text
 from trackperm.report.drawing import LINE, SOFT, TEXT, words_at
+from trackperm.report.formatting import shorten
 
 WIDTH, NARROW, HEIGHT = 880, 340, 120
 """Sizes of the drawing in units: wide, for a phone, and its height."""
@@ -115,8 +116,8 @@ def sides(comparison: Comparison, room: int) -> tuple[str, str]:
     baseline, candidate = (_UNPRINTABLE.sub("\ufffd", " ".join(name.split())) for name in names)
     if len(baseline) + len(candidate) > room:
         baseline, candidate = _without_common_start(baseline, candidate)
-    baseline = text.shorten(baseline, max(room // 2, room - len(candidate)))
-    candidate = text.shorten(candidate, room - len(baseline))
+    baseline = shorten(baseline, max(room // 2, room - len(candidate)))
+    candidate = shorten(candidate, room - len(baseline))
     if baseline == candidate or not (baseline and candidate):
         baseline, candidate = "baseline", "candidate"
     return (baseline, candidate) if comparison.statistic.greater_is_better else (candidate, baseline)

@@ -15,6 +15,7 @@ from trackperm.exact import NullDistribution, PermutationTest
 from trackperm.exact.null_distribution import DIGITS
 from trackperm.report import drawing, text
 from trackperm.report.drawing import EXTREME, SOFT, TEXT, USUAL, words_at
+from trackperm.report.formatting import shorten
 from trackperm.report.numbers import format_difference
 
 _Floats = npt.NDArray[np.float64]
@@ -46,7 +47,7 @@ def null_drawing(comparison: Comparison, *, narrow: bool = False) -> str:
     """
     width = NARROW if narrow else WIDTH
     label = (
-        f"Null distribution of the statistic {text.shorten(comparison.statistic.title, 40)}, observed"
+        f"Null distribution of the statistic {shorten(comparison.statistic.title, 40)}, observed"
         f" {format_difference(comparison.test.observed)}, {text.pvalue_with_side(comparison)}"
     )
     return drawing.svg(width, HEIGHT, label, null_parts(comparison, width))
@@ -100,7 +101,7 @@ def null_parts(comparison: Comparison, width: int) -> str:
     observed = f"observed {format_difference(test.observed)}"
     middle = drawing.kept_inside(at, observed, 0, width, size=14)  # bold letters are wider
     parts.append(words_at(middle, 13, observed, text_anchor="middle", fill=TEXT, font_weight=700))
-    title = text.shorten(comparison.statistic.title, 20 if narrow else 40)
+    title = shorten(comparison.statistic.title, 20 if narrow else 40)
     if comparison.candidate_score is not None:
         title = f"difference in {title}" + ("" if narrow else " (candidate minus baseline)")
     parts.append(words_at(width / 2, _AXIS + 42, title, text_anchor="middle"))

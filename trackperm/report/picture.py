@@ -12,6 +12,7 @@ from trackperm.report import drawing, rasterised, text
 from trackperm.report.drawing import SOFT, TEXT, words_at
 from trackperm.report.effect_bar import HEIGHT as BAR_HEIGHT
 from trackperm.report.effect_bar import WIDTH, bar_parts, label
+from trackperm.report.formatting import shorten
 from trackperm.report.headline import headline
 from trackperm.report.null_distribution import HEIGHT as NULL_HEIGHT
 from trackperm.report.null_distribution import null_parts, why_not_drawn
@@ -53,7 +54,7 @@ def picture(comparison: Comparison) -> str:
     try:
         sections.append((null_parts(comparison, WIDTH), NULL_HEIGHT))
     except CapacityError as error:
-        refusal = text.shorten(f"Null distribution not drawn: {why_not_drawn(comparison.test, error)}", 110)
+        refusal = shorten(f"Null distribution not drawn: {why_not_drawn(comparison.test, error)}", 110)
         sections.append((words_at(0, 14, refusal), 30))
     for section, height in sections:
         top += 14
@@ -71,7 +72,7 @@ def _texts(comparison: Comparison) -> Iterator[tuple[str, int, dict[str, str | i
     yield plain_words(comparison), _WORDS, {"fill": SOFT}
     caveats = text.cautions(comparison)
     for caveat in caveats[:_MOST_CAVEATS]:
-        yield text.shorten(caveat, _IN_CAVEAT), _SMALL, {"fill": TEXT}
+        yield shorten(caveat, _IN_CAVEAT), _SMALL, {"fill": TEXT}
     if len(caveats) > _MOST_CAVEATS:
         yield f"and {len(caveats) - _MOST_CAVEATS} more caveats", _SMALL, {"fill": TEXT}
     yield f"scope: {text.SCOPE}", _SMALL, {"fill": SOFT}

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from trackperm.comparison import Comparison
 from trackperm.errors import CapacityError
 from trackperm.report import description, discordant_examples, page, picture, text
+from trackperm.report.formatting import shorten
 from trackperm.report.null_distribution import pmf_curves
 from trackperm.trackers.publication import Chart, Table
 
@@ -56,7 +57,7 @@ def render_comparison(comparison: Comparison) -> RenderedComparison:
     MissingDependencyError
         If the libraries of ``trackperm[plots]`` are not installed.
     """
-    baseline_name, candidate_name = map(text.shorten, (comparison.baseline_name, comparison.candidate_name))
+    baseline_name, candidate_name = map(shorten, (comparison.baseline_name, comparison.candidate_name))
     tables = shown_tables(comparison)
     n_viewable = len(tables["discordant"].rows)
     files = {
@@ -134,6 +135,6 @@ def _second_opinions(comparison: Comparison) -> Table:
 def _null_distribution(comparison: Comparison) -> Chart:
     points = pmf_curves(comparison)
     table = Table(tuple(points[0]), [tuple(point.values()) for point in points])
-    statistic = text.shorten(comparison.statistic.title, 40)
+    statistic = shorten(comparison.statistic.title, 40)
     title = f"null distribution of {statistic}, {text.pvalue_with_side(comparison)}"
     return Chart(title, table, x="value", y="probability", curve="curve")

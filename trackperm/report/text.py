@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from decimal import ROUND_FLOOR
 
@@ -25,12 +25,10 @@ SCOPE = "these two runs on these examples; not other seeds, prompts or test sets
 RARE = 0.5
 """Power below which equivalence is not shown in most comparisons of equal runs."""
 
-_NAME_LIMIT = 200
 _CAUTION = re.compile(
     "(?:look|dropped|missing predictions(?: counted as wrong)?|paired by position): "
     "|`[^`]*`: the run (?:crashed|failed|was killed|was preempted)"
 )
-_MARKDOWN_SPECIAL = re.compile(r"([\\`*_{}\[\]<>|~&#!$])")
 
 
 def lines(comparison: Comparison) -> list[str]:
@@ -489,29 +487,3 @@ def least_drawn(comparison: Comparison) -> float:
         return 0.0
     # drawing stops early if the p-value is large
     return exact_interval(0, int(comparison.options.get("n_samples", drawn)), stopped=False)[1]
-
-
-def aligned(rows: Sequence[Sequence[str]], right: Collection[int]) -> list[str]:
-    """Format a table as lines; the columns in `right` are aligned to the right."""
-    from rich.cells import cell_len  # imported late: results of two runs have no such table
-
-    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
-    lines = []
-    for row in rows:
-        gaps = [" " * (width - cell_len(cell)) for cell, width in zip(row, widths, strict=True)]
-        cells = (
-            gap + cell if i in right else cell + gap
-            for i, (cell, gap) in enumerate(zip(row, gaps, strict=True))
-        )
-        lines.append("  ".join(cells).rstrip())
-    return lines
-
-
-def escape_markdown(text: str) -> str:
-    """Escape `text` for Markdown, on one line and without control characters."""
-    return _MARKDOWN_SPECIAL.sub(r"\\\1", printable(" ".join(text.split())))
-
-
-def shorten(text: str, limit: int = _NAME_LIMIT) -> str:
-    """Cut `text` to at most `limit` characters, with an ellipsis at the end if it was longer."""
-    return text if len(text) <= limit else text[: limit - 1] + "…"

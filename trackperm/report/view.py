@@ -16,6 +16,7 @@ from trackperm.report import description, text
 from trackperm.report.changed_examples import BETTER, CHANGED, WORSE, changed_examples, n_changed, row_noun
 from trackperm.report.discordant_examples import Cell
 from trackperm.report.effect_bar import effect_bar
+from trackperm.report.formatting import shorten
 from trackperm.report.headline import headline
 from trackperm.report.null_distribution import null_drawing, why_not_drawn
 from trackperm.report.numbers import format_difference
@@ -171,9 +172,9 @@ def _cut(value: Cell | tuple[Cell, Cell]) -> Cell | tuple[Cell, Cell]:
         short = [_rounded(each) for each in value]
         if short[0] == short[1]:
             short = list(value)
-        first, second = (text.shorten(each, 500) if isinstance(each, str) else each for each in short)
+        first, second = (shorten(each, 500) if isinstance(each, str) else each for each in short)
         return first, second
-    return text.shorten(value, 500) if isinstance(value, str) else value
+    return shorten(value, 500) if isinstance(value, str) else value
 
 
 def _rounded(value: Cell) -> Cell:
@@ -269,4 +270,4 @@ def _sum(comparison: Comparison) -> str:
 
 
 def _source(name: str, origin: str) -> str:
-    return text.shorten(name if name == origin else f"{name} ({origin})")
+    return shorten(name if name == origin else f"{name} ({origin})")

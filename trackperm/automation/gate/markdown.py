@@ -16,6 +16,7 @@ from trackperm.messages import amount
 from trackperm.report import text
 from trackperm.report.changed_examples import WORSE, directions
 from trackperm.report.description import explanation
+from trackperm.report.formatting import escape_markdown, shorten
 from trackperm.report.plain_words import plain_words
 from trackperm.report.text_bar import text_bar
 from trackperm.trackers.references import TrackedRun
@@ -52,7 +53,7 @@ def markdown(report: GateReport) -> str:
 
 
 def _heading(report: GateReport) -> str:
-    return f"### {_SIGNS[report.outcome]} {text.escape_markdown(report.summary)}"
+    return f"### {_SIGNS[report.outcome]} {escape_markdown(report.summary)}"
 
 
 def _body(report: GateReport) -> Iterator[str]:
@@ -203,7 +204,7 @@ def _linked(shown: str, url: str | None) -> str:
 
 def _code(name: str) -> str:
     """Write a name as code, where ``@`` and ``#`` neither mention nor link."""
-    return f"<code>{text.escape_markdown(text.shorten(name, _NAME))}</code>"
+    return f"<code>{escape_markdown(shorten(name, _NAME))}</code>"
 
 
 def _quoted(message: str) -> str:
@@ -212,7 +213,7 @@ def _quoted(message: str) -> str:
 
 def _prose(found: str) -> str:
     """Escape text so that it is shown unchanged, and mentions no user and no issue."""
-    return _unlinked(text.escape_markdown(found))
+    return _unlinked(escape_markdown(found))
 
 
 def _unlinked(found: str) -> str:

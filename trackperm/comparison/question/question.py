@@ -35,6 +35,11 @@ from trackperm.comparison.question.default_statistics import (
     require_scores,
     why_no_accuracy,
 )
+from trackperm.comparison.question.example_columns import (
+    attempt_columns,
+    identifying_column,
+    numbers_attempts,
+)
 from trackperm.comparison.question.log_metrics import (
     column_of_metric,
     first_text,
@@ -61,24 +66,18 @@ from trackperm.messages import echoed, listed
 from trackperm.pairing.checks.compared_texts import require_compared_texts
 from trackperm.pairing.checks.label_values import other_spellings, require_label_values
 from trackperm.pairing.columns import require_no_summary
-from trackperm.pairing.shared_values import have_same_values, have_values_of_one
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.class_columns import patterns_of_classes, with_class_columns
 from trackperm.tables.column_names import (
     ATTEMPT,
     IDS,
-    INPUTS,
-    MEDIA,
-    PERHAPS_ATTEMPT,
     SCORE,
     SCORES,
     SHORT_ANSWERS,
-    TEXTS,
     names_categories,
     names_clusters,
     names_id,
 )
-from trackperm.tables.column_types import are_integers, may_be_ids
 from trackperm.tables.decimal_commas import require_decimal_points
 from trackperm.tables.table import ExampleTable, have, id_columns, rows_repeat, shared_columns
 from trackperm.tables.truths import are_numbers_or_truths, with_truths
@@ -323,7 +322,7 @@ class Question:
         id_, repeats = statistic.columns["id"], self.repeats or statistic.repeats
         if not self.by_position:
             if id_ == "id" and not have(tables, ["id"]):
-                id_, why = _identifying(tables)
+                id_, why = identifying_column(tables)
                 found += why
             id_, repeats = self._unit(id_, statistic, tables)
         columns["id"] = id_
@@ -367,10 +366,10 @@ class Question:
         names = id_columns(id_, tables)
         if not have(tables, names):
             return id_, statistic.repeats
-        examples = tuple(name for name in names if not _numbers_attempts(name, tables)) or names
+        examples = tuple(name for name in names if not numbers_attempts(name, tables)) or names
         attempts = tuple(name for name in names if name not in examples)
         if not attempts:
-            attempts = _attempt_columns(tables, names)
+            attempts = attempt_columns(tables, names)
         elif not rows_repeat(tables, examples, if_unknown=False):
             return id_, statistic.repeats
         estimates = statistic.repeats in ("pass_at_k", "pass_hat_k")
@@ -454,63 +453,3 @@ def _only(score: str) -> str:
 
 def _chosen(name: str, why: str) -> Statistic:
     return replace(load_statistic(name), chosen=why)
-
-
-def columns_of_examples(tables: Sequence[ExampleTable]) -> tuple[str, tuple[str, ...]]:
-    """Return the column of ids that is used by default, and those that number the attempts at an example.
-
-    The column of ids is ``id``, even if the runs lack it, where no other is clear.
-    """
-    id_ = "id" if have(tables, ["id"]) else _identifying(tables)[0]
-    return id_, _attempt_columns(tables, [id_]) if have(tables, [id_]) else ()
-
-
-def _identifying(tables: Sequence[ExampleTable]) -> tuple[str, list[str]]:
-    """Return the column that identifies the examples of all runs, with a note; ``id`` if none is clear."""
-    named = [name for name in shared_columns(tables) if names_id(name)]
-    named.sort(key=lambda name: IDS.index(name.lower()) if name.lower() in IDS else len(IDS))
-    inputs = [name for name in (*INPUTS, *MEDIA) if name not in TEXTS] + [*TEXTS]
-    for name in (*named, *(name for name in inputs if name not in named and have(tables, [name]))):
-        is_input, repeats = name in inputs, rows_repeat(tables, [name], if_unknown=False)
-        if (repeats and not _attempt_columns(tables, [name])) or (is_input and not _are_inputs(tables, name)):
-            continue
-        is_different = is_input and not repeats
-        return name, [
-            f"id: column `{name}`" + ", the input, which is different in every example" * is_different
-        ]
-    return "id", []
-
-
-def _are_inputs(tables: Sequence[ExampleTable], name: str) -> bool:
-    """Whether a column with the name of one holds the inputs of the same examples in all runs.
-
-    Inputs may lack in some runs. Texts that do may be what a recogniser read in others, of which those pair
-    that it read alike.
-    """
-    if name in MEDIA or name in TEXTS:
-        return may_be_ids(name, tables) and have_same_values(tables, name)
-    return have_values_of_one(tables, name)
-
-
-def _attempt_columns(tables: Sequence[ExampleTable], ids: Sequence[str]) -> tuple[str, ...]:
-    """Return the columns of all runs that number attempts; the columns `ids` identify examples.
-
-    Return no columns if every id has one row, or if the columns do not distinguish the rows of an id.
-    """
-    shared = [name for name in shared_columns(tables) if name not in ids]
-    named = tuple(name for name in shared if ATTEMPT.fullmatch(name))
-    perhaps = tuple(name for name in shared if PERHAPS_ATTEMPT.fullmatch(name))
-    if not (named or perhaps) or not rows_repeat(tables, ids, if_unknown=False):
-        return ()
-    either = (*named, *(name for name in perhaps if _numbers_attempts(name, tables)))
-    for names in filter(None, dict.fromkeys((named, either))):
-        if not rows_repeat(tables, (*ids, *names), if_unknown=False):
-            return names
-    return ()
-
-
-def _numbers_attempts(name: str, tables: Sequence[ExampleTable]) -> bool:
-    """Whether a column numbers the rows of an id, by its name; a ``run`` has to hold integers."""
-    if ATTEMPT.fullmatch(name):
-        return True
-    return PERHAPS_ATTEMPT.fullmatch(name) is not None and are_integers(name, tables)

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from trackperm.leaderboards import Leaderboard
 from trackperm.report import rasterised
 from trackperm.report.drawing import escaped
+from trackperm.report.formatting import shorten
 from trackperm.report.leaderboard import cells
 from trackperm.report.leaderboard.chart_layout import ChartLayout, DrawnRun, chart_layout
-from trackperm.report.text import shorten
 
 _WIDTH = 1200
 _MARGIN = 28

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from trackperm.leaderboards import Leaderboard
+from trackperm.report.formatting import shorten
 from trackperm.report.leaderboard import cells, text
 from trackperm.report.leaderboard.formats import render
-from trackperm.report.text import shorten
 from trackperm.trackers.publication import Table
 
 MAX_ROWS = 1000

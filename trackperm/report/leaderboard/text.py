@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from trackperm.leaderboards import Leaderboard
 from trackperm.messages import printable
+from trackperm.report.formatting import aligned, escape_markdown, shorten
 from trackperm.report.leaderboard import cells as parts
 from trackperm.report.leaderboard.names import short_names
-from trackperm.report.text import aligned, escape_markdown, shorten
 
 _NAME = 40
 """Characters of a name in a table for a terminal, whose other columns take some 90."""
