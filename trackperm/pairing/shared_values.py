@@ -38,7 +38,7 @@ _MOST_COLUMNS = 30
 """Most columns that are searched."""
 
 _MOST_IN_PAIRS = 8
-"""Most columns of which all pairs are tried."""
+"""Most columns that are tried in pairs."""
 
 _NOT_OF_EXAMPLES = {*PREDICTIONS, *ANSWERS, *LABELS, *SCORES, *VALUES}
 """Names of columns that identify no example, even if their values are different and the same in all runs."""

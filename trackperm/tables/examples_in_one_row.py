@@ -171,7 +171,7 @@ def _code(path: tuple[str | int, ...]) -> str:
 
 
 def _document(origin: str) -> str:
-    """Return the code that reads a file as `d`; empty for other runs, of which `d` is the document."""
+    """Return the code that reads a file as `d`; empty for data in memory, where `d` is the document."""
     if not Path(origin).is_file():
         return ""
     if (table := reading(origin)) is not None:

@@ -1,4 +1,4 @@
-"""Detection of whole numbers that are amounts, of which accuracy counts only the exactly equal ones."""
+"""Detection of amounts in whole numbers: accuracy counts only those that are exactly equal."""
 
 from __future__ import annotations
 

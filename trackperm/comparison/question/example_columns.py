@@ -36,10 +36,10 @@ def identifying_column(tables: Sequence[ExampleTable]) -> tuple[str, list[str]]:
 
 
 def _are_inputs(tables: Sequence[ExampleTable], name: str) -> bool:
-    """Whether a column with the name of one holds the inputs of the same examples in all runs.
+    """Whether a column that has a name of inputs holds the inputs of the same examples in all runs.
 
-    Inputs may lack in some runs. Texts that do may be what a recogniser read in others, of which those pair
-    that it read alike.
+    A run may lack some, but not texts and paths: a text that a run lacks may be what a recogniser read
+    differently.
     """
     if name in MEDIA or name in TEXTS:
         return may_be_ids(name, tables) and have_same_values(tables, name)

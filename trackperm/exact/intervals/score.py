@@ -55,7 +55,7 @@ PSEUDO_COUNT = 0.125
 """Share of an example that is added to each outcome: its one-sided errors are the smallest in simulations."""
 
 MOST_COMBINED = 8
-"""Most counts of single runs of which all pairs are outcomes; pairs of more weigh next to nothing each."""
+"""Most different counts of single runs that are combined to pairs; a pair of more weighs next to nothing."""
 
 MOST_STEPS = 60
 """Most linearisations of one fit; it usually takes 4 to 10."""
@@ -307,7 +307,7 @@ def possible_outcomes(
 
 
 def combined_counts(observed: IntArray, swapped: IntArray) -> IntArray | None:
-    """Return the counts of single runs of which all pairs are outcomes; None if they are too many."""
+    """Return the counts of single runs, which are combined to pairs; None if there are too many."""
     m = observed.shape[1] // 2
     if not np.array_equal(swapped, np.roll(observed, m, axis=1)):  # counts of either run, side by side
         return None

@@ -358,7 +358,7 @@ def without_id(run: RunDifferences, id_: str | None) -> str:
 
 
 def _other_ids(tables: Sequence[ExampleTable], columns: PairedColumns) -> str:
-    """Name the columns whose values agree, instead of ids of which no two do."""
+    """Name columns whose values agree, to replace an id whose values all differ between the runs."""
     names = agreeing_ids(tables, (*columns.ids, *columns.used))
     if not names:
         return f"`--id NAME` names another column than `{columns.id}`."

@@ -49,7 +49,7 @@ def read_npz(file: SourceFile) -> ExampleTable:
 
 
 def left_out(tables: Sequence[ExampleTable]) -> str | None:
-    """Say which arrays of the first archive that left any out are no columns, without a full stop."""
+    """Name the arrays that the first incomplete archive left out, without a full stop; None if none did."""
     notes = ((table, note) for table in tables for note in table.notes if note.startswith(_LEFT_OUT))
     return next((f"`{table.origin}`: {note}" for table, note in notes), None)
 
