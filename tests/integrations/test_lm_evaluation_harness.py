@@ -68,7 +68,7 @@ def test_its_commands(recipe: Recipe):
     assert comparison.data.metrics["acc/difference"] == pytest.approx(-20 / N)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_one_of_several_filters_is_chosen(tmp_path: Path):
     recipe = Recipe("lm-evaluation-harness", tmp_path)
     for name, n_right in (("baseline", 40), ("candidate", 20)):

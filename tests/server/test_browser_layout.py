@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.tracker, pytest.mark.slow]
 WIDTHS = (390, 1280, 1920)
 # colours move nothing, so that those of the dark are checked at one width
 WINDOWS = [*((width, "light") for width in WIDTHS), (1280, "dark")]
-SIZES = (2, 40, 129)
+LARGEST = 129
 N = 80
 
 
@@ -34,7 +34,7 @@ def crowd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
             "prediction": [label if rng.random() < 0.95 - 0.004 * number else "fish" for label in labels],
             "label": labels,
         }
-        for number in range(max(SIZES))
+        for number in range(LARGEST)
     }
     folder = tmp_path_factory.mktemp("crowd")
     store = MlflowStore.local(folder)  # which is quicker than to log them through the server
@@ -61,7 +61,15 @@ def windows(page: Page, height: int) -> Iterator[str]:
         yield f"{width}-{scheme}"
 
 
-@pytest.mark.parametrize(("kind", "size"), [("compare", 129), *(("leaderboard", size) for size in SIZES)])
+@pytest.mark.parametrize(
+    ("kind", "size"),
+    [
+        ("compare", 40),
+        ("leaderboard", 2),
+        ("leaderboard", 40),
+        pytest.param("leaderboard", LARGEST, marks=pytest.mark.nightly),
+    ],
+)
 def test_pages(chrome, crowd, tmp_path, kind, size):
     with watched(chrome, tmp_path, crowd.uri, checks=True) as opened:
         opened.open(address(crowd, kind, size))

@@ -128,7 +128,13 @@ def kill_all(processes: Iterable[int], how: signal.Signals = signal.SIGKILL) -> 
             os.kill(process, how)
 
 
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL], ids=["terminated", "killed"])
+@pytest.mark.parametrize(
+    "how",
+    [
+        pytest.param(signal.SIGTERM, id="terminated"),
+        pytest.param(signal.SIGKILL, id="killed", marks=pytest.mark.nightly),
+    ],
+)
 def test_server_ends(tmp_path: Path, how: signal.Signals) -> None:
     """With it end the processes that run jobs, also in the middle of one; no file with data is left."""
     with MlflowServer.with_pages(tmp_path) as server:
@@ -197,7 +203,10 @@ def test_worker_that_holds_the_interpreter_ends_with_the_server(tmp_path: Path) 
 
 @pytest.mark.parametrize(
     ("limit", "value", "said"),
-    [("TRACKPERM_JOB_SECONDS", "1", "longer than 1 seconds"), ("TRACKPERM_JOB_MB", "60", "limit is 60 MB")],
+    [
+        pytest.param("TRACKPERM_JOB_SECONDS", "1", "longer than 1 seconds", marks=pytest.mark.nightly),
+        ("TRACKPERM_JOB_MB", "60", "limit is 60 MB"),
+    ],
 )
 def test_limits(tmp_path: Path, limit: str, value: str, said: str) -> None:
     """Each is named, with what raises it; the command line has none, and the server goes on."""

@@ -35,7 +35,7 @@ class Guarded:
 
 @pytest.fixture(
     scope="module",
-    params=["true", pytest.param("false", marks=pytest.mark.slow)],
+    params=["true", pytest.param("false", marks=pytest.mark.nightly)],
     ids="fail-closed={}".format,
 )
 def guarded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:

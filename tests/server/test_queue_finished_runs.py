@@ -184,8 +184,8 @@ def test_a_queue_that_is_gone_changes_no_answer(tmp_path: Path):
 @pytest.mark.parametrize(
     ("gunicorn", "workers"),
     [
-        pytest.param(False, 1, id="uvicorn-1", marks=pytest.mark.nightly),
-        pytest.param(True, 3, id="gunicorn-3"),
+        pytest.param(False, 1, id="uvicorn-1"),
+        pytest.param(True, 3, id="gunicorn-3", marks=pytest.mark.nightly),
     ],
 )
 def test_a_policy_that_is_not_valid(tmp_path: Path, gunicorn: bool, workers: int):
