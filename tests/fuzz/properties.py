@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from trackperm.errors import InputError, SpecError, TrackpermError
 from trackperm.statistic import ColumnType
-from trackperm.statistic.compile import compile_statistic
+from trackperm.statistic.compiler.compile import compile_statistic
+from trackperm.statistic.compiler.entries import Entries, collected
 from trackperm.statistic.document import Document
-from trackperm.statistic.entries import Entries, collected
 from trackperm.statistic.expressions.tree import MAX_LENGTH, Expression
 from trackperm.statistic.schema import form
 from trackperm.statistic.written_spec import written_spec

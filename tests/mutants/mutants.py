@@ -58,10 +58,10 @@ LOAD_BEARING = (
     "comparison/verdict.py",
     "ledger/entries.py",
     "ledger/verification",
-    "statistic/compile.py",
-    "statistic/entries.py",
+    "statistic/compiler/compile.py",
+    "statistic/compiler/entries.py",
     "statistic/expressions",
-    "statistic/symmetry.py",
+    "statistic/compiler/symmetry.py",
 )
 """Modules and folders below ``trackperm`` that decide p-values, verdicts and what is paired."""
 

@@ -16,10 +16,10 @@ from support.specs import load, refusal
 
 from trackperm.errors import SpecError
 from trackperm.statistic import ColumnType
-from trackperm.statistic.compile import compile_statistic
+from trackperm.statistic.compiler.compile import compile_statistic
+from trackperm.statistic.compiler.entries import Entries
 from trackperm.statistic.counters import COUNTERS
 from trackperm.statistic.document import Document, dump
-from trackperm.statistic.entries import Entries
 from trackperm.statistic.expressions.tree import FUNCTIONS
 from trackperm.statistic.load import BUILTIN
 from trackperm.statistic.written_spec import written_spec

@@ -24,12 +24,12 @@ from trackperm.pairing.engines.base import Frame, Types
 from trackperm.pairing.engines.in_memory import InMemory
 from trackperm.pairing.joined import COLUMN_OF, KEY, SIDES, SIZE, JoinedRows, count_of, of
 from trackperm.statistic import OUT_OF_RANGE, Statistic, load_statistic
-from trackperm.statistic.declared_parts import class_text
+from trackperm.statistic.compiler.declared_parts import class_text
 from trackperm.statistic.definition import CLASS_COLUMN, ClassValue
 from trackperm.statistic.expressions.types import of_columns
-from trackperm.statistic.pair_columns import example_column, score_column
-from trackperm.statistic.pair_term import SHARE, PairTerm
-from trackperm.statistic.pair_trees import SCORE
+from trackperm.statistic.pairs.columns import example_column, score_column
+from trackperm.statistic.pairs.term import SHARE, PairTerm
+from trackperm.statistic.pairs.trees import SCORE
 from trackperm.tables.column_types import ColumnType
 
 RANKS = (

@@ -15,8 +15,8 @@ from trackperm.pairing.joined import SIDES, JoinedRows, count_of
 from trackperm.pairing.pairwise import in_memory, numbered, values_of
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.expressions.types import of_columns
-from trackperm.statistic.pair_columns import score_column
-from trackperm.statistic.pair_trees import SCORE
+from trackperm.statistic.pairs.columns import score_column
+from trackperm.statistic.pairs.trees import SCORE
 from trackperm.statistic.rank_score import CLUSTER, RANK, STRATUM, TARGET, RankScore
 from trackperm.tables.column_types import ColumnType
 

@@ -42,8 +42,8 @@ from trackperm.statistic.expressions.functions import NARWHALS, FrameExpression,
 from trackperm.statistic.expressions.parts import CLASS, has_totals, in_parts
 from trackperm.statistic.expressions.tree import Expression, Name
 from trackperm.statistic.expressions.types import Checker, computed_names, of_columns
-from trackperm.statistic.pair_term import PairTerm
-from trackperm.statistic.pair_trees import SCORE
+from trackperm.statistic.pairs.term import PairTerm
+from trackperm.statistic.pairs.trees import SCORE
 from trackperm.statistic.rank_score import RankScore
 from trackperm.statistic.schema import Contrast
 from trackperm.statistic.score_of_python import ScoreOfPython
@@ -129,7 +129,7 @@ class Statistic:
         Columns whose values define slices, which are compared separately as well.
     pair_term : PairTerm or None
         What pairs of examples count, if the score is a mean over pairs; the count is then
-        :data:`~trackperm.statistic.pair_term.SHARE`, whose units follow from the data, by part if there are
+        :data:`~trackperm.statistic.pairs.term.SHARE`, whose units follow from the data, by part if there are
         strata.
     rank_score : RankScore or None
         The score, if it is a rank statistic; the counts are then codes, such as

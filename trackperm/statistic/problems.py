@@ -10,10 +10,10 @@ from pathlib import Path
 from trackperm.errors import SpecError, TrackpermError
 from trackperm.messages import did_you_mean, listed, printable
 from trackperm.statistic.class_columns import has_class_columns
-from trackperm.statistic.compile import compile_statistic
+from trackperm.statistic.compiler.compile import compile_statistic
+from trackperm.statistic.compiler.entries import Entries, collected
 from trackperm.statistic.definition import CLASS_COLUMN, Statistic
 from trackperm.statistic.document import Document
-from trackperm.statistic.entries import Entries, collected
 from trackperm.statistic.expressions.types import no_column
 from trackperm.statistic.load import name_of_file
 from trackperm.statistic.schema import form

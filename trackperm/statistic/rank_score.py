@@ -17,8 +17,8 @@ from trackperm.exact.types import IntArray
 from trackperm.statistic.counters import COUNTERS
 from trackperm.statistic.expressions.tree import IRRATIONAL, Call, Expression, Name
 from trackperm.statistic.expressions.types import Checker
-from trackperm.statistic.pair_columns import PairColumns
-from trackperm.statistic.pair_trees import SCORE, nodes
+from trackperm.statistic.pairs.columns import PairColumns
+from trackperm.statistic.pairs.trees import SCORE, nodes
 from trackperm.tables.column_types import ColumnType
 
 RANK, TARGET, STRATUM, CLUSTER = "rank", "target", "stratum", "cluster"

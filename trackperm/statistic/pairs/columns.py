@@ -16,7 +16,7 @@ from trackperm.statistic.expressions.frames import OUT_OF_RANGE, count_expressio
 from trackperm.statistic.expressions.functions import POLARS
 from trackperm.statistic.expressions.tree import Expression, Literal, Name, Node
 from trackperm.statistic.expressions.types import Checker
-from trackperm.statistic.pair_trees import LEFT, SCORE
+from trackperm.statistic.pairs.trees import LEFT, SCORE
 from trackperm.tables.column_types import ColumnType
 
 Array = npt.NDArray[Any]

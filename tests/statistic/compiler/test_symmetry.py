@@ -7,7 +7,7 @@ import pytest
 from support.specs import load, refusal
 
 from trackperm.exact import RationalStatistic
-from trackperm.statistic import symmetry
+from trackperm.statistic.compiler import symmetry
 
 COUNTS = """\
 counts:

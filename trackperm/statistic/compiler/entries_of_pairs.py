@@ -8,13 +8,13 @@ from fractions import Fraction
 
 from trackperm.errors import InputError
 from trackperm.exact.scores.resolution import read_resolution
+from trackperm.statistic.compiler.entries import Entries
 from trackperm.statistic.counter_columns import look_up_labels
 from trackperm.statistic.definition import ParameterValue
-from trackperm.statistic.entries import Entries
 from trackperm.statistic.expressions.tree import EXAMPLES, Expression
 from trackperm.statistic.expressions.types import Checker
-from trackperm.statistic.pair_term import PairTerm, by_order
-from trackperm.statistic.pair_trees import SCORE
+from trackperm.statistic.pairs.term import PairTerm, by_order
+from trackperm.statistic.pairs.trees import SCORE
 from trackperm.statistic.rank_score import RankScore
 from trackperm.statistic.schema import PairSpec, RankSpec
 

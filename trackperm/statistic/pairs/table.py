@@ -20,8 +20,8 @@ import numpy.typing as npt
 from trackperm.errors import InputError
 from trackperm.exact.pairwise import Roles
 from trackperm.statistic.expressions.tree import Node
-from trackperm.statistic.pair_columns import Array, PairColumns
-from trackperm.statistic.pair_trees import (
+from trackperm.statistic.pairs.columns import Array, PairColumns
+from trackperm.statistic.pairs.trees import (
     LEFT,
     RIGHT,
     Axis,

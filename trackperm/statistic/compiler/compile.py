@@ -9,7 +9,7 @@ from fractions import Fraction
 from trackperm.errors import InputError
 from trackperm.exact import RationalStatistic, RealStatistic
 from trackperm.messages import printable
-from trackperm.statistic.declared_parts import (
+from trackperm.statistic.compiler.declared_parts import (
     check_classes,
     check_classes_of_pairs,
     classes_of,
@@ -19,9 +19,10 @@ from trackperm.statistic.declared_parts import (
     require_no_groups,
     weights_of,
 )
+from trackperm.statistic.compiler.entries import Entries
+from trackperm.statistic.compiler.entries_of_pairs import checked_pairs, checked_rank_score
+from trackperm.statistic.compiler.symmetry import require_antisymmetry
 from trackperm.statistic.definition import ClassValue, ParameterValue, Statistic
-from trackperm.statistic.entries import Entries
-from trackperm.statistic.entries_of_pairs import checked_pairs, checked_rank_score
 from trackperm.statistic.expressions.exact_functions import exact_function
 from trackperm.statistic.expressions.parts import (
     CLASS,
@@ -39,11 +40,10 @@ from trackperm.statistic.expressions.tree import (
     Name,
 )
 from trackperm.statistic.expressions.units import in_units, with_units
-from trackperm.statistic.pair_term import SHARE
-from trackperm.statistic.pair_trees import with_side
+from trackperm.statistic.pairs.term import SHARE
+from trackperm.statistic.pairs.trees import with_side
 from trackperm.statistic.rank_score import CLUSTER, RANK, STRATUM, TARGET, no_sum
 from trackperm.statistic.schema import Contrast, LongSpec, PairSpec, RankSpec, ShortSpec, Spec, form
-from trackperm.statistic.symmetry import require_antisymmetry
 
 
 def compile_statistic(

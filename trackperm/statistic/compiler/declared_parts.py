@@ -14,7 +14,7 @@ from trackperm.statistic.document import Document
 from trackperm.statistic.expressions.parts import CLASS, MAX_PARTS, has_totals, outside_totals
 from trackperm.statistic.expressions.tree import Expression, size
 from trackperm.statistic.expressions.types import literal_type
-from trackperm.statistic.pair_term import PairTerm
+from trackperm.statistic.pairs.term import PairTerm
 from trackperm.statistic.schema import LongSpec, PairSpec, ShortSpec, Spec
 
 _MAX_SIZE = 50_000  # nodes of a mean over strata or classes; compiling so many takes seconds

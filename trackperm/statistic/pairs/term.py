@@ -34,9 +34,9 @@ from trackperm.statistic.expressions.parts import CLASS
 from trackperm.statistic.expressions.tree import IRRATIONAL, Binary, Call, Expression, Name, Node, with_names
 from trackperm.statistic.expressions.tree import Literal as LiteralNode
 from trackperm.statistic.expressions.types import Checker, constant_integer
-from trackperm.statistic.pair_columns import Array, PairColumns, score_column
-from trackperm.statistic.pair_table import PairTable, width_of
-from trackperm.statistic.pair_trees import (
+from trackperm.statistic.pairs.columns import Array, PairColumns, score_column
+from trackperm.statistic.pairs.table import PairTable, width_of
+from trackperm.statistic.pairs.trees import (
     LEFT,
     RIGHT,
     SCORE,

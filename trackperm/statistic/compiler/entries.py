@@ -11,7 +11,8 @@ from fractions import Fraction
 from trackperm.errors import InputError, InputTypeError, TrackpermError
 from trackperm.exact.scores.resolution import Resolution, read_resolution
 from trackperm.messages import did_you_mean, listed
-from trackperm.statistic.declared_parts import columns_of_classes, exact_number
+from trackperm.statistic.compiler.declared_parts import columns_of_classes, exact_number
+from trackperm.statistic.compiler.parameters import computed_with, parameter_value
 from trackperm.statistic.definition import ATTEMPTS, ParameterValue
 from trackperm.statistic.direction import direction_word
 from trackperm.statistic.document import Document
@@ -24,7 +25,6 @@ from trackperm.statistic.expressions.tree import (
     Name,
 )
 from trackperm.statistic.expressions.types import Checker, NameType, literal_type
-from trackperm.statistic.parameters import computed_with, parameter_value
 from trackperm.statistic.schema import LongSpec, ShortSpec, Spec, validate
 from trackperm.tables.column_types import ColumnType
 
