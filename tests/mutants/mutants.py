@@ -46,10 +46,10 @@ ROOT = Path(__file__).resolve().parents[2]
 LOAD_BEARING = (
     "exact",
     "pairing/checks",
-    "pairing/counting.py",
+    "pairing/counts/counting.py",
     "pairing/ids.py",
     "pairing/pair.py",
-    "pairing/repeats.py",
+    "pairing/counts/repeats.py",
     "pairing/digests.py",
     "comparison/dependence.py",
     "comparison/evidence.py",

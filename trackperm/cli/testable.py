@@ -165,7 +165,7 @@ def _are_ids_clear(table: ExampleTable) -> bool:
 
 def _with_repeats(words: Sequence[str], table: ExampleTable, ids: Mapping[str, str]) -> list[str]:
     """Name the ids of examples with several rows, or two columns, in place of positions or other ids."""
-    from trackperm.pairing.repeated_rows import joint_id, repeated_rows
+    from trackperm.pairing.columns.repeated_rows import joint_id, repeated_rows
 
     joint, repeated = joint_id([table]), repeated_rows([table])
     if joint is not None:

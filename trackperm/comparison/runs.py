@@ -11,7 +11,7 @@ from typing import Any
 
 from trackperm.errors import DisjointError, InputError, InputTypeError, PairingError, TrackerError
 from trackperm.messages import listed
-from trackperm.pairing.shared_values import have_same_values
+from trackperm.pairing.columns.shared_values import have_same_values
 from trackperm.statistic import Statistic
 from trackperm.tables import References, labelled, split_part
 from trackperm.tables.remote import shown_locator

@@ -27,11 +27,11 @@ from trackperm.pairing.checks.label_values import (
     require_predicted,
     with_positive,
 )
-from trackperm.pairing.columns import PairedColumns
-from trackperm.pairing.decimal_columns import DecimalsOfMany
+from trackperm.pairing.columns.roles import PairedColumns
+from trackperm.pairing.counts.decimal_columns import DecimalsOfMany
+from trackperm.pairing.counts.paired_counts import PairedCounts
 from trackperm.pairing.many_runs import PairedRun, pair_many
 from trackperm.pairing.pair import pair_in_memory
-from trackperm.pairing.paired_counts import PairedCounts
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.expressions.frames import Decimals
 from trackperm.statistic.rank_score import CLUSTER

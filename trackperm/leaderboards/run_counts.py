@@ -23,11 +23,11 @@ from trackperm.exact.types import IntArray
 from trackperm.leaderboards.cross_tables import MOST_CODES, CrossTables
 from trackperm.leaderboards.paired_runs import Entry, PairedRuns, own_values, side_values
 from trackperm.pairing import Pairing
-from trackperm.pairing.counting import STRATUM, count_table
+from trackperm.pairing.counts.counting import STRATUM, count_table
+from trackperm.pairing.counts.paired_counts import PairedCounts
 from trackperm.pairing.engines.in_memory import InMemory
 from trackperm.pairing.joined import SIDES, SIZE, count_of
 from trackperm.pairing.pair import pair_in_memory
-from trackperm.pairing.paired_counts import PairedCounts
 from trackperm.statistic import Statistic, load_statistic
 
 Array = npt.NDArray[Any]

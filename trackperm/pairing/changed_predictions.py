@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from trackperm.errors import InputTypeError
-from trackperm.pairing.columns import PairedColumns
+from trackperm.pairing.columns.roles import PairedColumns
 from trackperm.pairing.joined import KEY, JoinedRows, keys_of
 from trackperm.tables.column_types import typed_columns
 from trackperm.tables.lazy_table import LazyTable

@@ -123,9 +123,8 @@ def cluster_columns(
 ) -> list[ClusterColumn]:
     """Return the columns of two runs that may hold clusters, those with the name of a cluster first.
 
-    Columns that the statistic reads are not considered. `ids` are the ids of the examples, as
-    :attr:`~trackperm.pairing.paired_counts.PairedCounts.frame` has them; `by_position`, they are the numbers
-    of the rows.
+    Columns that the statistic reads are not considered. `ids` are the ids of the examples, as the
+    table of counts has them (``PairedCounts.frame``); `by_position`, they are the numbers of the rows.
     """
     tables = baseline, candidate
     id_names = () if by_position else id_columns(statistic.columns["id"], tables)

@@ -12,7 +12,7 @@ import narwhals as nw
 import polars as pl
 
 from trackperm.choices import Missing
-from trackperm.pairing.columns import PairedColumns, require_group_types, require_id_types
+from trackperm.pairing.columns.roles import PairedColumns, require_group_types, require_id_types
 from trackperm.pairing.engines.base import HALVES, Engine, Frame, Types
 from trackperm.pairing.internal_names import internal
 from trackperm.pairing.report import OUTCOMES

@@ -11,7 +11,6 @@ import numpy as np
 from trackperm.choices import EngineName, Missing
 from trackperm.errors import InputError, PairingError
 from trackperm.exact.options import require_choice
-from trackperm.pairing.by_unit import CountsByUnit, by_unit
 from trackperm.pairing.changed_predictions import unread_changes
 from trackperm.pairing.checks.differences import (
     differences,
@@ -25,9 +24,21 @@ from trackperm.pairing.checks.empty_sets import empty_sets_hint
 from trackperm.pairing.checks.pairing_warnings import Evidence, fold_warnings, other_ids, pairing_warnings
 from trackperm.pairing.checks.splits import training_rows
 from trackperm.pairing.checks.verdicts import note_on_verdicts
-from trackperm.pairing.classes import KIND, ClassCounts, class_types, counted_by_class
-from trackperm.pairing.columns import PairedColumns, rewritten_ids
-from trackperm.pairing.counting import DIFFERS, STRATUM, count_table, counted, differ, discordant_rows
+from trackperm.pairing.columns.numbers import require_numbers, with_computed_truths
+from trackperm.pairing.columns.roles import PairedColumns, rewritten_ids
+from trackperm.pairing.counts.by_unit import CountsByUnit, by_unit
+from trackperm.pairing.counts.classes import KIND, ClassCounts, class_types, counted_by_class
+from trackperm.pairing.counts.counting import DIFFERS, STRATUM, count_table, counted, differ, discordant_rows
+from trackperm.pairing.counts.paired_counts import PairedCounts
+from trackperm.pairing.counts.pairwise import RANKS, PairedShares, shares_of_pairs
+from trackperm.pairing.counts.rank_codes import RANKED_ANEW, codes_of_ranks
+from trackperm.pairing.counts.repeats import (
+    ADDED,
+    RowNumbers,
+    asymptotic,
+    require_equal_rows,
+    unit_note,
+)
 from trackperm.pairing.digests import Digests, digests
 from trackperm.pairing.discordant import few_discordant_rows
 from trackperm.pairing.engines.base import Engine, Frame, Types
@@ -47,17 +58,6 @@ from trackperm.pairing.joined import (
     real_of,
 )
 from trackperm.pairing.notes import design, missing_predictions
-from trackperm.pairing.number_columns import require_numbers, with_computed_truths
-from trackperm.pairing.paired_counts import PairedCounts
-from trackperm.pairing.pairwise import RANKS, PairedShares, shares_of_pairs
-from trackperm.pairing.rank_codes import RANKED_ANEW, codes_of_ranks
-from trackperm.pairing.repeats import (
-    ADDED,
-    RowNumbers,
-    asymptotic,
-    require_equal_rows,
-    unit_note,
-)
 from trackperm.pairing.report import OUTCOMES, ExampleCounts, PairingReport
 from trackperm.pairing.result import Pairing, PairingResult
 from trackperm.statistic import Statistic, load_statistic

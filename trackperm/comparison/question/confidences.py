@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 import polars as pl
 
 from trackperm.errors import InputError, TrackpermError
-from trackperm.pairing.shared_values import have_values_of_one
+from trackperm.pairing.columns.shared_values import have_values_of_one
 from trackperm.tables.column_names import (
     ANSWERS,
     BOXES,

@@ -65,7 +65,7 @@ from trackperm.exact.scores.resolution import Resolution
 from trackperm.messages import echoed, listed
 from trackperm.pairing.checks.compared_texts import require_compared_texts
 from trackperm.pairing.checks.label_values import other_spellings, require_label_values
-from trackperm.pairing.columns import require_no_summary
+from trackperm.pairing.columns.roles import require_no_summary
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.class_columns import patterns_of_classes, with_class_columns
 from trackperm.tables.column_names import (

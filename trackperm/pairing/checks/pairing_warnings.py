@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from trackperm.errors import InputTypeError
-from trackperm.pairing.columns import PairedColumns
+from trackperm.pairing.columns.roles import PairedColumns
 from trackperm.pairing.digests import number_word
 from trackperm.pairing.engines.base import Frame
 from trackperm.pairing.joined import KEY, SIDES, SIZE, JoinedRows, of

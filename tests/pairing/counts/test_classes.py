@@ -22,7 +22,7 @@ import trackperm
 from trackperm.errors import InputError, PairingError, SpecError
 from trackperm.exact import CountTable, structured_test
 from trackperm.ledger.comparison_publication import publication
-from trackperm.pairing import classes
+from trackperm.pairing.counts import classes
 from trackperm.pairing.pair import pair_in_memory as pair
 from trackperm.statistic import load_statistic
 from trackperm.statistic.written_spec import written_spec

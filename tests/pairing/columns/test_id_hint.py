@@ -12,8 +12,8 @@ from support.command_line import invoke
 
 import trackperm
 from trackperm.errors import InputError, PairingError
-from trackperm.pairing.id_hint import id_hint
-from trackperm.pairing.repeated_rows import joint_id, repeated_rows, unnamed_id
+from trackperm.pairing.columns.id_hint import id_hint
+from trackperm.pairing.columns.repeated_rows import joint_id, repeated_rows, unnamed_id
 from trackperm.tables.table import ExampleTable
 
 SUBJECTS = [name for name in ("anatomy", "law", "physics") for _ in range(8)]

@@ -17,7 +17,7 @@ import polars as pl
 from trackperm.choices import Missing
 from trackperm.errors import InputError, InputTypeError
 from trackperm.exact.scores.floats import DecimalForms
-from trackperm.pairing.columns import PairedColumns
+from trackperm.pairing.columns.roles import PairedColumns
 from trackperm.pairing.engines.base import Engine, Frame, Types
 from trackperm.pairing.engines.in_memory import InMemory
 from trackperm.pairing.internal_names import internal

@@ -17,8 +17,8 @@ import polars as pl
 from trackperm.errors import InputError
 from trackperm.exact import CountTable
 from trackperm.pairing.checks.differences import shown
-from trackperm.pairing.columns import PairedColumns
-from trackperm.pairing.counting import DIFFERS, MAX_CELLS, counted, require_small_sums
+from trackperm.pairing.columns.roles import PairedColumns
+from trackperm.pairing.counts.counting import DIFFERS, MAX_CELLS, counted, require_small_sums
 from trackperm.pairing.engines.base import Frame
 from trackperm.pairing.engines.in_memory import InMemory
 from trackperm.pairing.joined import KEY, SIDES, SIZE, JoinedRows, count_of, of
@@ -239,7 +239,7 @@ def _for_every(classes: tuple[ClassValue, ...], kinds: pl.DataFrame) -> pl.DataF
 
 
 def require_few(n: int, what: str, statistic: Statistic, n_classes: int) -> None:
-    """Refuse more counts of classes than :data:`~trackperm.pairing.counting.MAX_CELLS`."""
+    """Refuse more counts of classes than :data:`~trackperm.pairing.counts.counting.MAX_CELLS`."""
     if n * n_classes * 2 * len(statistic.count_names) > MAX_CELLS:
         raise InputError(
             f"{n} {what} are too many for the counts of {n_classes} classes",

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from trackperm.pairing.shared_values import (
+from trackperm.pairing.columns.shared_values import (
     agreeing_ids,
     agreeing_pair,
     have_same_values,

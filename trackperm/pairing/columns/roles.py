@@ -11,11 +11,11 @@ import polars as pl
 from trackperm.choices import Missing, RepeatsInSpec
 from trackperm.errors import InputError, InputTypeError, PairingError
 from trackperm.messages import listed
-from trackperm.pairing.id_hint import id_hint
-from trackperm.pairing.object_columns import require_no_objects
+from trackperm.pairing.columns.id_hint import id_hint
+from trackperm.pairing.columns.numbers_as_text import text_columns
+from trackperm.pairing.columns.objects import require_no_objects
+from trackperm.pairing.columns.shared_values import agreeing_ids, share_values
 from trackperm.pairing.report import OUTCOMES
-from trackperm.pairing.shared_values import agreeing_ids, share_values
-from trackperm.pairing.text_columns import text_columns
 from trackperm.statistic import Statistic
 from trackperm.tables.column_names import INPUTS, LABELS, PREDICTIONS
 from trackperm.tables.column_types import ColumnType, unusable
@@ -58,7 +58,7 @@ class PairedColumns:
         The columns that the statistic reads, including those of clusters, strata and classes.
     texts : tuple of str
         Columns of an untyped table that stay text: counters read them, or
-        :func:`~trackperm.pairing.text_columns.text_columns` found a number that is written in two ways.
+        :mod:`~trackperm.pairing.columns.numbers_as_text` found a number that is written in two ways.
     cluster, strata, classes : str or None
         The columns of clusters, strata and classes.
     of_pairs : tuple of str

@@ -9,7 +9,7 @@ import pytest
 
 import trackperm
 from trackperm.errors import InputError, PairingError
-from trackperm.pairing.repeated_rows import repeated_rows
+from trackperm.pairing.columns.repeated_rows import repeated_rows
 from trackperm.tables.table import ExampleTable
 
 TASKS = [i for _ in range(8) for i in range(15)]

@@ -18,8 +18,8 @@ import polars as pl
 from trackperm.errors import InputError, UntestableError
 from trackperm.exact.pairwise import Influences, PairMean, PairSums, influences_of
 from trackperm.pairing.checks.differences import shown
-from trackperm.pairing.classes import ClassCounts, require_few
-from trackperm.pairing.counting import with_counters
+from trackperm.pairing.counts.classes import ClassCounts, require_few
+from trackperm.pairing.counts.counting import with_counters
 from trackperm.pairing.engines.base import Frame, Types
 from trackperm.pairing.engines.in_memory import InMemory
 from trackperm.pairing.joined import COLUMN_OF, KEY, SIDES, SIZE, JoinedRows, count_of, of
@@ -109,7 +109,7 @@ class _Pairs:
 def shares_of_pairs(rows: JoinedRows, statistic: Statistic, term: PairTerm, types: Types) -> PairedShares:
     """Compute the shares of all examples that are in the test, in pairs that count `term`.
 
-    `types` includes those of :func:`~trackperm.pairing.classes.class_types` where there are classes.
+    `types` includes those of :func:`~trackperm.pairing.counts.classes.class_types` where there are classes.
 
     Raises
     ------

@@ -10,12 +10,12 @@ import numpy.typing as npt
 import polars as pl
 
 from trackperm.errors import InputError
-from trackperm.pairing.classes import KIND, ClassCounts
-from trackperm.pairing.counting import MAX_CELLS, spread, summed
+from trackperm.pairing.counts.classes import KIND, ClassCounts
+from trackperm.pairing.counts.counting import MAX_CELLS, spread, summed
+from trackperm.pairing.counts.paired_counts import PairedCounts
+from trackperm.pairing.counts.repeats import ADDED, combined
 from trackperm.pairing.engines.base import Frame
 from trackperm.pairing.joined import KEY, JoinedRows
-from trackperm.pairing.paired_counts import PairedCounts
-from trackperm.pairing.repeats import ADDED, combined
 from trackperm.statistic import Statistic
 
 _UNIT = "unit"

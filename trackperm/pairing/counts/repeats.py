@@ -14,11 +14,11 @@ from trackperm.choices import RepeatsInSpec
 from trackperm.errors import InputError, PairingError
 from trackperm.messages import side_by_side
 from trackperm.pairing.checks.differences import few
-from trackperm.pairing.columns import PairedColumns
-from trackperm.pairing.counting import STRATUM
+from trackperm.pairing.columns.roles import PairedColumns
+from trackperm.pairing.counts.counting import STRATUM
+from trackperm.pairing.counts.scaling import by_distinct
 from trackperm.pairing.engines.base import Frame
 from trackperm.pairing.joined import KEY, SIDES, SIZE, JoinedRows, count_of
-from trackperm.pairing.scaling import by_distinct
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.definition import ATTEMPTS
 

@@ -10,7 +10,7 @@ import narwhals as nw
 import polars as pl
 
 from trackperm.errors import InputTypeError
-from trackperm.pairing.text_columns import NUMBER
+from trackperm.pairing.columns.numbers_as_text import NUMBER
 from trackperm.statistic import Statistic
 from trackperm.tables.column_types import ColumnType
 from trackperm.tables.table import ExampleTable

@@ -18,7 +18,8 @@ from trackperm.errors import InputError, UncountableError
 from trackperm.exact import CountTable
 from trackperm.messages import listed
 from trackperm.pairing.checks.differences import shown
-from trackperm.pairing.decimal_columns import decimals_of_pair
+from trackperm.pairing.counts.decimal_columns import decimals_of_pair
+from trackperm.pairing.counts.scaling import CountedRows, scaled
 from trackperm.pairing.engines.base import Engine, Frame, Types
 from trackperm.pairing.joined import (
     COLUMN_OF,
@@ -31,7 +32,6 @@ from trackperm.pairing.joined import (
     of,
     real_of,
 )
-from trackperm.pairing.scaling import CountedRows, scaled
 from trackperm.statistic import OUT_OF_RANGE, Outcome, Statistic
 from trackperm.statistic.counters.base import LabelCounts
 from trackperm.statistic.definition import CLASS_COLUMN

@@ -10,9 +10,9 @@ import polars as pl
 
 from trackperm.errors import InputError, UntestableError
 from trackperm.exact.pairwise import coded_scores, ranked_scores
+from trackperm.pairing.counts.pairwise import in_memory, numbered, values_of
 from trackperm.pairing.engines.base import Frame, Types
 from trackperm.pairing.joined import SIDES, JoinedRows, count_of
-from trackperm.pairing.pairwise import in_memory, numbered, values_of
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.expressions.types import of_columns
 from trackperm.statistic.pairs.columns import score_column
