@@ -16,7 +16,7 @@ import trackperm
 from trackperm.errors import InputError, PairingError
 from trackperm.statistic.class_columns import classes_of
 from trackperm.statistic.problems import problems
-from trackperm.tables.column_names import CLASS_PROBABILITIES
+from trackperm.tables.columns.names import CLASS_PROBABILITIES
 
 CLASSES = ["bird", "cat", "dog"]
 STATISTICS = ["multiclass_log_loss", "multiclass_brier"]

@@ -19,13 +19,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from trackperm.errors import InputTypeError, SourceError
-from trackperm.tables import References, SourceFile, is_readable, read_examples, text_parts
-from trackperm.tables.column_types import ColumnType, typed_columns
+from trackperm.tables import References, SourceFile, is_readable, read_examples
+from trackperm.tables.columns.types import ColumnType, typed_columns
 from trackperm.tables.formats import json_lines
 from trackperm.tables.formats.delimited import exact, fast, scan_delimited
 from trackperm.tables.formats.json_lines import json_rows, read_uniform
 from trackperm.tables.json_values import table
-from trackperm.tables.scan import Scan
+from trackperm.tables.lazy import text_parts
+from trackperm.tables.lazy.scan import Scan
 from trackperm.tables.table import ExampleTable
 
 NAMES = [

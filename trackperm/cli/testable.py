@@ -183,8 +183,8 @@ def _has_other_question(data: RunData, candidates: Mapping[str, Sequence[str]]) 
     from trackperm.comparison.question.default_statistics import why_no_accuracy
     from trackperm.comparison.question.own_scores import own_score
     from trackperm.errors import InputError
-    from trackperm.tables.column_names import SCORES
-    from trackperm.tables.column_types import is_number
+    from trackperm.tables.columns.names import SCORES
+    from trackperm.tables.columns.types import is_number
 
     table = data.table
     prediction, label = (

@@ -14,8 +14,8 @@ from trackperm.messages import listed
 from trackperm.pairing.columns.shared_values import have_same_values
 from trackperm.statistic import Statistic
 from trackperm.tables import References, labelled, split_part
+from trackperm.tables.columns.renamed import with_renamed_columns
 from trackperm.tables.remote import shown_locator
-from trackperm.tables.renamed import with_renamed_columns
 from trackperm.tables.table import ExampleTable, holds_values, shared_columns
 from trackperm.trackers.base import Tracker, open_tracker
 from trackperm.trackers.files import read_file

@@ -35,9 +35,9 @@ from trackperm.pairing.pair import pair_in_memory
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.expressions.frames import Decimals
 from trackperm.statistic.rank_score import CLUSTER
-from trackperm.tables.column_types import typed_columns
+from trackperm.tables.columns.truths import with_truths
+from trackperm.tables.columns.types import typed_columns
 from trackperm.tables.table import ExampleTable, id_columns
-from trackperm.tables.truths import with_truths
 
 Progress = Callable[[str], None]
 

@@ -28,7 +28,7 @@ import polars as pl
 from trackperm.errors import InputTypeError
 from trackperm.pairing.joined import KEY, keys_of
 from trackperm.statistic import Statistic
-from trackperm.tables.column_names import (
+from trackperm.tables.columns.names import (
     ATTEMPT,
     CONTEXTS,
     IDS,
@@ -40,8 +40,8 @@ from trackperm.tables.column_names import (
     names_clusters,
     names_examples,
 )
-from trackperm.tables.column_types import typed_columns
-from trackperm.tables.lazy_table import LazyTable
+from trackperm.tables.columns.types import typed_columns
+from trackperm.tables.lazy.table import LazyTable
 from trackperm.tables.table import ExampleTable, id_columns
 
 FEWEST = 5

@@ -17,7 +17,7 @@ from trackperm.pairing.engines.base import HALVES, Engine, Frame, Types
 from trackperm.pairing.internal_names import internal
 from trackperm.pairing.report import OUTCOMES
 from trackperm.statistic.expressions.functions import POLARS, Functions
-from trackperm.tables.column_types import LISTS
+from trackperm.tables.columns.types import LISTS
 from trackperm.tables.table import ExampleTable
 
 KEY = "row_key"

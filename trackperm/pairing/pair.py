@@ -62,8 +62,8 @@ from trackperm.pairing.report import OUTCOMES, ExampleCounts, PairingReport
 from trackperm.pairing.result import Pairing, PairingResult
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.expressions.frames import Decimals
-from trackperm.tables.column_names import SPLITS
-from trackperm.tables.query import Query
+from trackperm.tables.columns.names import SPLITS
+from trackperm.tables.lazy.query import Query
 from trackperm.tables.table import ExampleTable
 
 MANY_ROWS = 500_000

@@ -13,7 +13,7 @@ from trackperm.statistic.counters.base import LabelCounts
 from trackperm.statistic.counters.probabilities import class_names
 from trackperm.statistic.expressions.frames import counter_column
 from trackperm.statistic.expressions.tree import Call, Expression, Literal, Name, children
-from trackperm.tables.column_types import ColumnType
+from trackperm.tables.columns.types import ColumnType
 
 _OF_SETS = ("set_overlap", "set_size")
 

@@ -47,7 +47,7 @@ from trackperm.statistic.pairs.trees import SCORE
 from trackperm.statistic.rank_score import RankScore
 from trackperm.statistic.schema import Contrast
 from trackperm.statistic.score_of_python import ScoreOfPython
-from trackperm.tables.column_types import ColumnType
+from trackperm.tables.columns.types import ColumnType
 
 POSITIVE = "positive"
 """Name of the parameter with the class that is counted."""

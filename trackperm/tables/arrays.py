@@ -10,7 +10,7 @@ import narwhals as nw
 import polars as pl
 
 from trackperm.errors import InputError, InputTypeError, PairingError
-from trackperm.tables.query import first_line
+from trackperm.tables.lazy.query import first_line
 from trackperm.tables.table import holds_values, is_arrow_array, to_polars
 
 

@@ -20,7 +20,7 @@ from trackperm.pairing.pair import pair
 from trackperm.statistic import ColumnType, builtin_names, load_statistic
 from trackperm.statistic.counters import COUNTERS
 from trackperm.statistic.expressions.functions import POLARS
-from trackperm.tables.column_types import typed_columns
+from trackperm.tables.columns.types import typed_columns
 from trackperm.tables.table import ExampleTable
 
 TEXTS, INTEGERS, TEXT = ColumnType.TEXT_LIST, ColumnType.INTEGER_LIST, ColumnType.TEXT

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from trackperm.comparison.question.stated_direction import spec_of_lower, stated_direction
 from trackperm.errors import InputError
 from trackperm.statistic.direction import direction_word, greater_is_better_by_name, lower_is_better_by_name
-from trackperm.tables.column_names import SCORE
-from trackperm.tables.column_types import is_number
+from trackperm.tables.columns.names import SCORE
+from trackperm.tables.columns.types import is_number
 from trackperm.tables.table import ExampleTable
 
 _PREFIX = "score."

@@ -13,10 +13,10 @@ from trackperm.comparison.question.same_in_runs import is_of_data
 from trackperm.errors import InputError, TrackpermError
 from trackperm.messages import amount, listed
 from trackperm.pairing.checks.differences import shown
-from trackperm.tables.column_names import ATTEMPT, IDS, SCORE, names_id, words_of
-from trackperm.tables.column_types import ColumnType, is_number, typed_columns
-from trackperm.tables.label_shares import are_classes, share_of_labels
-from trackperm.tables.nested_fields import fields_of, named_fields
+from trackperm.tables.columns.label_shares import are_classes, share_of_labels
+from trackperm.tables.columns.names import ATTEMPT, IDS, SCORE, names_id, words_of
+from trackperm.tables.columns.nested_fields import fields_of, named_fields
+from trackperm.tables.columns.types import ColumnType, is_number, typed_columns
 from trackperm.tables.table import ExampleTable, have, shared_columns
 
 _BLOCK = 100_000

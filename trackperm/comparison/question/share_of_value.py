@@ -22,10 +22,10 @@ from trackperm.statistic import Statistic, read_statistic
 from trackperm.statistic.direction import direction_word, lower_is_better_by_name, word_of_value
 from trackperm.statistic.document import dump
 from trackperm.statistic.expressions.tree import Literal, written
-from trackperm.tables.column_names import names_categories
-from trackperm.tables.column_types import FIRST_ROWS, LISTS, ColumnType
+from trackperm.tables.columns.names import names_categories
+from trackperm.tables.columns.truths import TRUTHS
+from trackperm.tables.columns.types import FIRST_ROWS, LISTS, ColumnType
 from trackperm.tables.table import ExampleTable, have
-from trackperm.tables.truths import TRUTHS
 
 PLACEHOLDER = "VALUE"
 """Stands in a suggestion where no value says that it is good."""

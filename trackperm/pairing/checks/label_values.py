@@ -21,10 +21,10 @@ from trackperm.pairing.checks.differences import shown, trivial_difference
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.definition import POSITIVE
 from trackperm.statistic.document import scalar
-from trackperm.tables.column_types import LISTS, ColumnType, typed_columns
-from trackperm.tables.lazy_table import COUNT, LazyTable
+from trackperm.tables.columns.types import LISTS, ColumnType, typed_columns
+from trackperm.tables.lazy.query import Query
+from trackperm.tables.lazy.table import COUNT, LazyTable
 from trackperm.tables.named_frame import named_frame
-from trackperm.tables.query import Query
 from trackperm.tables.table import ExampleTable, have, id_columns
 
 MOST_CLASSES = 2**16

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from trackperm.pairing.columns.repeated_rows import joint_id, repeated_rows, unnamed_id
 from trackperm.pairing.columns.shared_values import agreeing_pair, share_values
-from trackperm.tables.column_names import INPUTS, MEDIA, TEXTS
+from trackperm.tables.columns.names import INPUTS, MEDIA, TEXTS
 from trackperm.tables.row_meaning import why_no_examples
 from trackperm.tables.table import ExampleTable, rows_repeat, shared_columns
 

@@ -12,9 +12,9 @@ import polars as pl
 from trackperm.errors import InputTypeError
 from trackperm.pairing.columns.numbers_as_text import NUMBER
 from trackperm.statistic import Statistic
-from trackperm.tables.column_types import ColumnType
+from trackperm.tables.columns.truths import TRUTHS, with_truths
+from trackperm.tables.columns.types import ColumnType
 from trackperm.tables.table import ExampleTable
-from trackperm.tables.truths import TRUTHS, with_truths
 
 _ROWS = 100_000  # rows that are read at once
 

@@ -20,7 +20,7 @@ from trackperm.messages import listed
 from trackperm.statistic import Statistic
 from trackperm.statistic.definition import CLASS_COLUMN
 from trackperm.statistic.expressions.types import literal_type
-from trackperm.tables.column_types import ColumnType, numbers_in_two_ways, typed_columns
+from trackperm.tables.columns.types import ColumnType, numbers_in_two_ways, typed_columns
 from trackperm.tables.table import ExampleTable
 
 NUMBER = r"^\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*$"

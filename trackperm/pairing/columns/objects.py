@@ -12,8 +12,8 @@ import narwhals as nw
 
 from trackperm.errors import InputTypeError
 from trackperm.statistic import Statistic
-from trackperm.tables.column_types import unusable
-from trackperm.tables.nested_fields import fields_of, named_fields
+from trackperm.tables.columns.nested_fields import fields_of, named_fields
+from trackperm.tables.columns.types import unusable
 from trackperm.tables.table import ExampleTable
 
 

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 import polars as pl
 
 from trackperm.errors import InputTypeError
-from trackperm.tables.column_names import (
+from trackperm.tables.columns.names import (
     INPUTS,
     LABELS,
     PERHAPS_ATTEMPT,
@@ -17,8 +17,8 @@ from trackperm.tables.column_names import (
     names_examples,
     names_parts,
 )
-from trackperm.tables.column_types import is_number
-from trackperm.tables.lazy_table import COUNT
+from trackperm.tables.columns.types import is_number
+from trackperm.tables.lazy.table import COUNT
 from trackperm.tables.named_frame import named_frame
 from trackperm.tables.table import ExampleTable, have, shared_columns
 

@@ -17,10 +17,10 @@ from trackperm.pairing.columns.objects import require_no_objects
 from trackperm.pairing.columns.shared_values import agreeing_ids, share_values
 from trackperm.pairing.report import OUTCOMES
 from trackperm.statistic import Statistic
-from trackperm.tables.column_names import INPUTS, LABELS, PREDICTIONS
-from trackperm.tables.column_types import ColumnType, unusable
+from trackperm.tables.columns.names import INPUTS, LABELS, PREDICTIONS
+from trackperm.tables.columns.nested_fields import named_fields
+from trackperm.tables.columns.types import ColumnType, unusable
 from trackperm.tables.formats.npz import left_out
-from trackperm.tables.nested_fields import named_fields
 from trackperm.tables.table import ExampleTable, id_columns, rows_repeat
 
 _OPTIONS = {"prediction": "--prediction", "label": "--label"}

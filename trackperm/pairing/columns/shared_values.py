@@ -8,7 +8,7 @@ from itertools import combinations
 import narwhals as nw
 import polars as pl
 
-from trackperm.tables.column_names import (
+from trackperm.tables.columns.names import (
     ANSWERS,
     INPUTS,
     LABELS,
@@ -20,8 +20,8 @@ from trackperm.tables.column_names import (
     names_id,
     words_of,
 )
-from trackperm.tables.column_types import are_integers, may_be_ids
-from trackperm.tables.lazy_table import LazyTable
+from trackperm.tables.columns.types import are_integers, may_be_ids
+from trackperm.tables.lazy.table import LazyTable
 from trackperm.tables.named_frame import named_frame
 from trackperm.tables.table import ExampleTable, rows_repeat, shared_columns
 

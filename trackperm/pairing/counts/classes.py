@@ -26,7 +26,7 @@ from trackperm.statistic import Outcome, Statistic, load_statistic
 from trackperm.statistic.definition import CLASS_COLUMN, ClassValue
 from trackperm.statistic.expressions.frames import Decimals
 from trackperm.statistic.expressions.types import literal_type
-from trackperm.tables.column_types import LISTS, ColumnType
+from trackperm.tables.columns.types import LISTS, ColumnType
 
 KIND = "kind"
 """Column with the number of a row's kind."""

@@ -37,7 +37,7 @@ from trackperm.statistic.counters.base import LabelCounts
 from trackperm.statistic.definition import CLASS_COLUMN
 from trackperm.statistic.expressions.frames import Decimals
 from trackperm.statistic.expressions.functions import Functions
-from trackperm.tables.column_types import ColumnType
+from trackperm.tables.columns.types import ColumnType
 
 STRATUM = "stratum"
 

@@ -24,7 +24,7 @@ from trackperm.pairing.internal_names import internal
 from trackperm.pairing.joined import SIDES, of
 from trackperm.statistic import Statistic
 from trackperm.statistic.expressions.frames import Decimals
-from trackperm.tables.column_types import ColumnType
+from trackperm.tables.columns.types import ColumnType
 from trackperm.tables.table import ExampleTable
 
 Forms = Mapping[str, DecimalForms]

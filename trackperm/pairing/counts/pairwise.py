@@ -30,7 +30,7 @@ from trackperm.statistic.expressions.types import of_columns
 from trackperm.statistic.pairs.columns import example_column, score_column
 from trackperm.statistic.pairs.term import SHARE, PairTerm
 from trackperm.statistic.pairs.trees import SCORE
-from trackperm.tables.column_types import ColumnType
+from trackperm.tables.columns.types import ColumnType
 
 RANKS = (
     "scores are replaced by their mid-ranks within each run, which are exchanged: the level of p holds only"

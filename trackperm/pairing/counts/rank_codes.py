@@ -18,7 +18,7 @@ from trackperm.statistic.expressions.types import of_columns
 from trackperm.statistic.pairs.columns import score_column
 from trackperm.statistic.pairs.trees import SCORE
 from trackperm.statistic.rank_score import CLUSTER, RANK, STRATUM, TARGET, RankScore
-from trackperm.tables.column_types import ColumnType
+from trackperm.tables.columns.types import ColumnType
 
 RANKED_ANEW = (
     "scores are replaced by their mid-ranks within each run, which are exchanged and ranked again: the level"

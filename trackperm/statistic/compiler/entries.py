@@ -26,7 +26,7 @@ from trackperm.statistic.expressions.tree import (
 )
 from trackperm.statistic.expressions.types import Checker, NameType, literal_type
 from trackperm.statistic.schema import LongSpec, ShortSpec, Spec, validate
-from trackperm.tables.column_types import ColumnType
+from trackperm.tables.columns.types import ColumnType
 
 _ROLES = ("id", "prediction", "label")
 _NAMED_BY = ("name", "score", "h", "counts", "pairs", "rank_statistic")  # keys that show what is named

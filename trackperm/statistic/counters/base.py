@@ -11,8 +11,8 @@ import numpy.typing as npt
 import polars as pl
 
 from trackperm.errors import UncountableError
-from trackperm.tables.column_types import ColumnType
-from trackperm.tables.written_lists import written_list
+from trackperm.tables.columns.types import ColumnType
+from trackperm.tables.columns.written_lists import written_list
 
 Integers = npt.NDArray[np.int64]
 

@@ -17,7 +17,7 @@ from trackperm.statistic.expressions.functions import POLARS
 from trackperm.statistic.expressions.tree import Expression, Literal, Name, Node
 from trackperm.statistic.expressions.types import Checker
 from trackperm.statistic.pairs.trees import LEFT, SCORE
-from trackperm.tables.column_types import ColumnType
+from trackperm.tables.columns.types import ColumnType
 
 Array = npt.NDArray[Any]
 

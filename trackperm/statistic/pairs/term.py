@@ -48,7 +48,7 @@ from trackperm.statistic.pairs.trees import (
     steps_of,
     with_side,
 )
-from trackperm.tables.column_types import ColumnType
+from trackperm.tables.columns.types import ColumnType
 
 SHARE = "share"
 """Name of the count of a statistic of pairs: the share of an example in the score of a run.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trackperm.tables.column_names import names_categories, names_clusters, names_examples
+from trackperm.tables.columns.names import names_categories, names_clusters, names_examples
 
 
 @pytest.mark.parametrize(

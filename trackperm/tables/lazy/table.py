@@ -9,7 +9,7 @@ from typing import Any
 import narwhals as nw
 import polars as pl
 
-from trackperm.tables.type_representatives import has_representatives
+from trackperm.tables.lazy.type_representatives import has_representatives
 
 COUNT = "trackperm.count"
 """Column of :meth:`LazyTable.value_counts` with the number of rows that have a value."""

@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from trackperm.errors import InputTypeError, TrackpermError
-from trackperm.tables.lazy_table import LazyTable
+from trackperm.tables.lazy.table import LazyTable
 from trackperm.tables.table import ExampleTable, have, to_polars
 
 _INTEGER_TEXT = r"^(?:0|-?[1-9][0-9]*)$"
@@ -241,7 +241,7 @@ class _Column:
         )
 
     def example(self) -> object:
-        """Return the least value; :mod:`~trackperm.tables.type_representatives` contain it too."""
+        """Return the least value; :mod:`~trackperm.tables.lazy.type_representatives` contain it too."""
         values = self.values.drop_nulls()
         return values.head(1).to_list()[0] if self.type in LISTS else values.min()
 

@@ -13,9 +13,9 @@ import polars as pl
 
 from trackperm.errors import TrackpermError
 from trackperm.tables.expansion import Expansion
-from trackperm.tables.lazy_table import COUNT, LazyTable
+from trackperm.tables.lazy.table import COUNT, LazyTable
+from trackperm.tables.lazy.type_representatives import type_representatives
 from trackperm.tables.panics import panics_unprinted
-from trackperm.tables.type_representatives import type_representatives
 
 UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError)
 """Exceptions that polars raises for a broken file."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trackperm.tables.column_names import EVALUATORS, METRICS, words_of
+from trackperm.tables.columns.names import EVALUATORS, METRICS, words_of
 
 # fmt: off
 _OF_JUDGES = frozenset((

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from trackperm.errors import MissingDependencyError
-from trackperm.tables.spark_failures import spark_failure
+from trackperm.tables.lazy.spark_failures import spark_failure
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -13,10 +13,10 @@ import trackperm
 from trackperm.errors import InputTypeError
 from trackperm.statistic import read_statistic
 from trackperm.tables import read_examples
+from trackperm.tables.columns.truths import with_truths
 from trackperm.tables.formats import delimited
 from trackperm.tables.labels import with_labels
 from trackperm.tables.table import ExampleTable
-from trackperm.tables.truths import with_truths
 
 WORDS = ["True", None, "FALSE", "true"]
 

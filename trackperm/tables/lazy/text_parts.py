@@ -13,7 +13,7 @@ import polars as pl
 
 from trackperm.errors import SourceError
 from trackperm.storage import temporary_files
-from trackperm.tables.scan import Scan
+from trackperm.tables.lazy.scan import Scan
 
 LARGE = 2**25
 """Bytes of a text file above which it is copied: reading it at once takes about ten times as much memory."""

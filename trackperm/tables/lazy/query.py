@@ -14,13 +14,13 @@ import polars as pl
 
 from trackperm.errors import SourceError, TrackpermError
 from trackperm.storage import is_full, no_room_for_temporary_files
-from trackperm.tables.lazy_table import COUNT, LazyTable
+from trackperm.tables.lazy.scan import Scan
+from trackperm.tables.lazy.spark_failures import spark_failure
+from trackperm.tables.lazy.spark_session import stack_traces_unlogged
+from trackperm.tables.lazy.table import COUNT, LazyTable
+from trackperm.tables.lazy.type_representatives import type_representatives
 from trackperm.tables.named_frame import named_frame
 from trackperm.tables.panics import panics_unprinted
-from trackperm.tables.scan import Scan
-from trackperm.tables.spark_failures import spark_failure
-from trackperm.tables.spark_session import stack_traces_unlogged
-from trackperm.tables.type_representatives import type_representatives
 
 if TYPE_CHECKING:
     import duckdb
@@ -104,7 +104,7 @@ class Query(LazyTable):
         """Read the columns `names` into memory, all at once.
 
         Raise SourceError if the engine cannot compute them, and EngineError, MissingDependencyError,
-        CapacityError if Spark fails: see :func:`~trackperm.tables.spark_failures.spark_failure`.
+        CapacityError if Spark fails: see :func:`~trackperm.tables.lazy.spark_failures.spark_failure`.
         """
         return nw.from_native(self._read(self._anonymous, list(names)), eager_only=True)
 

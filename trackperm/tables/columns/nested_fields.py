@@ -11,7 +11,7 @@ from typing import Any
 import narwhals as nw
 
 from trackperm.messages import listed
-from trackperm.tables.column_names import IDS, LABELS, PREDICTIONS, SCORES
+from trackperm.tables.columns.names import IDS, LABELS, PREDICTIONS, SCORES
 from trackperm.tables.polars_code import rewriting, text_of
 from trackperm.tables.table import ExampleTable
 

@@ -18,10 +18,10 @@ from support.engines import SPARK, native
 
 import trackperm
 from trackperm.errors import InputTypeError, SourceError, StorageError, TrackpermError
-from trackperm.tables.column_types import typed_columns
+from trackperm.tables.columns.types import typed_columns
 from trackperm.tables.labels import with_labels
-from trackperm.tables.lazy_table import COUNT
-from trackperm.tables.query import Query
+from trackperm.tables.lazy.query import Query
+from trackperm.tables.lazy.table import COUNT
 from trackperm.tables.table import ExampleTable
 
 N = 600

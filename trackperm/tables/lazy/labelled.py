@@ -8,8 +8,8 @@ from typing import Any
 import narwhals as nw
 import polars as pl
 
-from trackperm.tables.lazy_table import COUNT, LazyTable
-from trackperm.tables.type_representatives import type_representatives
+from trackperm.tables.lazy.table import COUNT, LazyTable
+from trackperm.tables.lazy.type_representatives import type_representatives
 
 
 class Labelled(LazyTable):

@@ -8,8 +8,8 @@ from pathlib import Path
 import polars as pl
 
 from trackperm.errors import InputError, TrackpermError
-from trackperm.tables.column_types import FIRST_ROWS
-from trackperm.tables.label_shares import are_classes
+from trackperm.tables.columns.label_shares import are_classes
+from trackperm.tables.columns.types import FIRST_ROWS
 from trackperm.tables.polars_code import text_of
 from trackperm.tables.table import ExampleTable
 

@@ -14,9 +14,10 @@ from support.cli_comparison import compared
 from trackperm.errors import SourceError
 from trackperm.pairing.pair import pair_in_memory as pair
 from trackperm.statistic import load_statistic
-from trackperm.tables import read_examples, scan, text_parts
+from trackperm.tables import read_examples
 from trackperm.tables.formats import delimited, json_lines
-from trackperm.tables.scan import Scan
+from trackperm.tables.lazy import scan, text_parts
+from trackperm.tables.lazy.scan import Scan
 
 
 def runs(n: int = 2000) -> Iterator[pl.DataFrame]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from trackperm.errors import InputError
 from trackperm.messages import did_you_mean, listed
-from trackperm.tables.lazy_table import LazyTable
+from trackperm.tables.lazy.table import LazyTable
 from trackperm.tables.table import ExampleTable
 
 

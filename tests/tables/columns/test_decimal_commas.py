@@ -10,7 +10,7 @@ import pytest
 import trackperm
 from trackperm.errors import InputError
 from trackperm.tables import read_examples
-from trackperm.tables.decimal_commas import decimal_comma
+from trackperm.tables.columns.decimal_commas import decimal_comma
 from trackperm.tables.table import ExampleTable
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import narwhals as nw
 
-from trackperm.tables.column_types import FIRST_ROWS, is_number
-from trackperm.tables.lazy_table import COUNT, LazyTable
+from trackperm.tables.columns.types import FIRST_ROWS, is_number
+from trackperm.tables.lazy.table import COUNT, LazyTable
 from trackperm.tables.table import ExampleTable
 
 TRUTHS = ({"true", "false"}, {"yes", "no"})

@@ -14,7 +14,7 @@ from support.questions import asked, the_one
 import trackperm
 from trackperm.errors import InputError
 from trackperm.tables import read_examples
-from trackperm.tables.nested_fields import fields_of, known_fields, named_fields
+from trackperm.tables.columns.nested_fields import fields_of, known_fields, named_fields
 from trackperm.tables.table import ExampleTable
 
 RESULTS = [{"prediction": "A", "label": "A" if i % 3 else "B", "score": i % 3 / 2} for i in range(12)]
