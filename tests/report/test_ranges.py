@@ -11,10 +11,10 @@ from support.comparisons import accuracy
 import trackperm
 from trackperm.comparison import Comparison
 from trackperm.report import description, text, view
-from trackperm.report.effect_bar import effect_bar
+from trackperm.report.drawings.effect_bar import effect_bar
+from trackperm.report.drawings.text_bar import text_bar
 from trackperm.report.page import html
 from trackperm.report.plain_words import plain_words
-from trackperm.report.text_bar import text_bar
 from trackperm.server.jobs.views import comparison_view
 
 

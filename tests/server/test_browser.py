@@ -16,7 +16,7 @@ from support.pages import FIRST, SECOND, THIRD, Site, Watched, number, watched
 from support.server_client import Client
 
 import trackperm
-from trackperm.report.effect_bar import label
+from trackperm.report.drawings.effect_bar import label
 from trackperm.report.leaderboard.cells import finding
 from trackperm.report.plain_words import plain_words
 

@@ -158,7 +158,8 @@ def _require_evalb(question: Question, tables: Sequence[ExampleTable]) -> None:
 def _renderers(comparisons: Sequence[Comparison], reproductions: Sequence[Reproduction | None]) -> Renderers:
     """Return renderers of the comparisons, each with the result of an older program if there is one."""
     from trackperm import report
-    from trackperm.report import description, picture, text
+    from trackperm.report import description, text
+    from trackperm.report.drawings import picture
 
     rows = list(zip(comparisons, reproductions, strict=True))
     return {

@@ -9,10 +9,10 @@ from trackperm.comparison import Comparison
 from trackperm.exact import PermutationTest
 from trackperm.exact.intervals import Interval
 from trackperm.report import text
+from trackperm.report.drawings.text_bar import text_bar
 from trackperm.report.formatting import escape_markdown, shorten
 from trackperm.report.headline import headline
 from trackperm.report.plain_words import plain_words
-from trackperm.report.text_bar import text_bar
 
 _DESCRIPTION_LIMIT = 8_000  # MLflow cuts longer tags without notice
 _PROSE_LIMIT = 1_000

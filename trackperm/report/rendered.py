@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from trackperm.comparison import Comparison
 from trackperm.errors import CapacityError
-from trackperm.report import description, discordant_examples, page, picture, text
+from trackperm.report import description, discordant_examples, page, text
+from trackperm.report.drawings import picture
+from trackperm.report.drawings.null_distribution import pmf_curves
 from trackperm.report.formatting import shorten
-from trackperm.report.null_distribution import pmf_curves
 from trackperm.trackers.publication import Chart, Table
 
 

@@ -15,10 +15,10 @@ from trackperm.exact.power.equivalence import percent
 from trackperm.report import description, text
 from trackperm.report.changed_examples import BETTER, CHANGED, WORSE, changed_examples, n_changed, row_noun
 from trackperm.report.discordant_examples import Cell
-from trackperm.report.effect_bar import effect_bar
+from trackperm.report.drawings.effect_bar import effect_bar
+from trackperm.report.drawings.null_distribution import null_drawing, why_not_drawn
 from trackperm.report.formatting import shorten
 from trackperm.report.headline import headline
-from trackperm.report.null_distribution import null_drawing, why_not_drawn
 from trackperm.report.numbers import format_difference
 from trackperm.report.plain_words import plain_words
 

@@ -15,7 +15,7 @@ from support.comparisons import accuracy, answers
 import trackperm
 from trackperm.errors import CapacityError
 from trackperm.report.changed_examples import changed_examples
-from trackperm.report.null_distribution import Bars
+from trackperm.report.drawings.null_distribution import Bars
 from trackperm.report.plain_words import plain_words
 from trackperm.server.jobs import views
 

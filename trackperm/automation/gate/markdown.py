@@ -16,9 +16,9 @@ from trackperm.messages import amount
 from trackperm.report import text
 from trackperm.report.changed_examples import WORSE, directions
 from trackperm.report.description import explanation
+from trackperm.report.drawings.text_bar import text_bar
 from trackperm.report.formatting import escape_markdown, shorten
 from trackperm.report.plain_words import plain_words
-from trackperm.report.text_bar import text_bar
 from trackperm.trackers.references import TrackedRun
 
 _SIGNS = {"pass": "✅", "fail": "❌", "undecided": "⚠️", "no baseline": "✅", "error": "❌"}

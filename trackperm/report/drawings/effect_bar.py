@@ -7,8 +7,9 @@ import re
 from itertools import takewhile
 
 from trackperm.comparison import Comparison
-from trackperm.report import drawing, text
-from trackperm.report.drawing import LINE, SOFT, TEXT, words_at
+from trackperm.report import text
+from trackperm.report.drawings import drawing
+from trackperm.report.drawings.drawing import LINE, SOFT, TEXT, words_at
 from trackperm.report.formatting import shorten
 
 WIDTH, NARROW, HEIGHT = 880, 340, 120

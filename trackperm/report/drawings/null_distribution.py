@@ -13,8 +13,9 @@ from trackperm.comparison import Comparison
 from trackperm.errors import CapacityError
 from trackperm.exact import NullDistribution, PermutationTest
 from trackperm.exact.null_distribution import DIGITS
-from trackperm.report import drawing, text
-from trackperm.report.drawing import EXTREME, SOFT, TEXT, USUAL, words_at
+from trackperm.report import text
+from trackperm.report.drawings import drawing
+from trackperm.report.drawings.drawing import EXTREME, SOFT, TEXT, USUAL, words_at
 from trackperm.report.formatting import shorten
 from trackperm.report.numbers import format_difference
 

@@ -8,14 +8,15 @@ from collections.abc import Iterator
 
 from trackperm.comparison import Comparison
 from trackperm.errors import CapacityError
-from trackperm.report import drawing, rasterised, text
-from trackperm.report.drawing import SOFT, TEXT, words_at
-from trackperm.report.effect_bar import HEIGHT as BAR_HEIGHT
-from trackperm.report.effect_bar import WIDTH, bar_parts, label
+from trackperm.report import text
+from trackperm.report.drawings import drawing, rasterised
+from trackperm.report.drawings.drawing import SOFT, TEXT, words_at
+from trackperm.report.drawings.effect_bar import HEIGHT as BAR_HEIGHT
+from trackperm.report.drawings.effect_bar import WIDTH, bar_parts, label
+from trackperm.report.drawings.null_distribution import HEIGHT as NULL_HEIGHT
+from trackperm.report.drawings.null_distribution import null_parts, why_not_drawn
 from trackperm.report.formatting import shorten
 from trackperm.report.headline import headline
-from trackperm.report.null_distribution import HEIGHT as NULL_HEIGHT
-from trackperm.report.null_distribution import null_parts, why_not_drawn
 from trackperm.report.plain_words import plain_words
 
 _MARGIN, _HEADLINE, _WORDS, _SMALL = 24, 20, 14, 12  # units; sizes of texts

@@ -9,10 +9,10 @@ from support.comparisons import accuracy, named
 
 import trackperm
 from trackperm.comparison import Comparison, Slice
-from trackperm.report.drawing import tick_label
-from trackperm.report.effect_bar import effect_bar, sides
+from trackperm.report.drawings.drawing import tick_label
+from trackperm.report.drawings.effect_bar import effect_bar, sides
+from trackperm.report.drawings.text_bar import text_bar
 from trackperm.report.plain_words import how_often, plain_words
-from trackperm.report.text_bar import text_bar
 
 CASES = {
     "better": accuracy(20, 4, both=76),

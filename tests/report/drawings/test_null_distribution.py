@@ -12,7 +12,7 @@ from support.comparisons import accuracy
 
 import trackperm
 from trackperm.exact import NullDistribution
-from trackperm.report.null_distribution import Bars, null_drawing, pmf_curves
+from trackperm.report.drawings.null_distribution import Bars, null_drawing, pmf_curves
 from trackperm.trackers.wandb.charts import CURVES
 
 

@@ -10,8 +10,8 @@ from support.comparisons import accuracy, named
 
 import trackperm
 from trackperm.comparison import Comparison
+from trackperm.report.drawings.picture import picture
 from trackperm.report.headline import headline
-from trackperm.report.picture import picture
 
 N = 400
 

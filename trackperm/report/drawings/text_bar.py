@@ -6,7 +6,7 @@ import math
 
 from trackperm.comparison import Comparison
 from trackperm.report import text
-from trackperm.report.effect_bar import axis_range, drawn_interval, sides
+from trackperm.report.drawings.effect_bar import axis_range, drawn_interval, sides
 
 WIDTH = 60
 """Columns: the description of a run in MLflow, and a comment on a phone, show as many."""
