@@ -49,6 +49,7 @@ LOAD_BEARING = (
     "pairing/counts/counting.py",
     "pairing/ids.py",
     "pairing/pair.py",
+    "pairing/checked_join.py",
     "pairing/counts/repeats.py",
     "pairing/digests.py",
     "comparison/dependence.py",

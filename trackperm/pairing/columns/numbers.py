@@ -30,8 +30,6 @@ def with_computed_truths(tables: Tables, statistic: Statistic) -> Tables:
         If one run has booleans in such a column, and the other one another text; the message shows it.
     """
     names = statistic.truth_columns
-    if not names:
-        return tables
     first, second = (with_truths(table, names) for table in tables)
     for name in names:
         dtypes = {table.schema.get(name): table for table in (first, second)}
