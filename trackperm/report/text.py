@@ -311,8 +311,28 @@ def in_one_case(comparison: Comparison) -> str:
 
 def notes(comparison: Comparison) -> list[str]:
     """Return what a reader has to know beyond the numbers, as sentences; empty for most comparisons."""
-    report, test = comparison.pairing, comparison.test
-    found = []
+    seen = comparison.dependence
+    repeated = {f"look: {shared_input(each.n_shared, each.n_examples, each.column)}" for each in seen}
+    others = (note for note in comparison.pairing.notes if note not in repeated)
+    name = pvalue_name(comparison.test)
+    return [
+        *_notes_on_examples(comparison),
+        *_notes_on_test(comparison),
+        *_notes_on_power(comparison),
+        *_notes_on_equivalence(comparison),
+        *_notes_on_slice(comparison),
+        *with_names(comparison, comparison.remarks),
+        *with_names(comparison, others),
+        *(
+            f"look: {each.sentence(name, comparison.alpha)}; `--cluster {each.column}` tests whole clusters"
+            for each in seen
+        ),
+    ]
+
+
+def _notes_on_examples(comparison: Comparison) -> list[str]:
+    """Return which examples are equal, changed, dropped or without a prediction."""
+    report, found = comparison.pairing, []
     if comparison.n_discordant == 0:
         where = f"on every {unit(comparison)}"
         found.append(f"identical{in_one_case(comparison)}: both runs have the same counts {where}")
@@ -325,6 +345,12 @@ def notes(comparison: Comparison) -> list[str]:
         )
     if is_range(comparison):
         found.append(f"missing predictions: {_cases(comparison)}")
+    return found
+
+
+def _notes_on_test(comparison: Comparison) -> list[str]:
+    """Return what the p-value assumes, and how it was computed if it is not exact."""
+    report, test, found = comparison.pairing, comparison.test, []
     if report.asymptotic is not None:
         found.append(f"asymptotic: {report.asymptotic}")
     if report.by == "position":
@@ -352,20 +378,33 @@ def notes(comparison: Comparison) -> list[str]:
         found.append(f"tilted sampling: {test.why}")
     if test.method == "bracket" and test.rank > 1:
         found.append(f"certified ends: {test.why}")
+    return found
+
+
+def _notes_on_power(comparison: Comparison) -> list[str]:
+    """Return why there is no interval, and which differences these examples can show."""
+    found = []
     if comparison.interval_unavailable is not None:
         found.append(f"no interval: {comparison.interval_unavailable}")
-    if comparison.n_discordant > 0 and (comparison.n_better, comparison.n_worse) == (0, 0):
+    is_unchangeable = (comparison.n_better, comparison.n_worse) == (0, 0)
+    if comparison.n_discordant > 0 and is_unchangeable:
         found.append(unchangeable(comparison))
     elif comparison.n_discordant > 0 and not is_within_reach(comparison):
         found.append(f"no difference can be shown: {smallest_p_sentence(comparison)}")
     if (
         comparison.verdict == "undecided"
         and not is_range(comparison)
-        and (comparison.n_better, comparison.n_worse) != (0, 0)
+        and not is_unchangeable
         and comparison.detectable is not None
         and is_within_reach(comparison)
     ):
         found.append(str(comparison.detectable))
+    return found
+
+
+def _notes_on_equivalence(comparison: Comparison) -> list[str]:
+    """Return the power of equivalence, and by what it is shown or not, if there is a margin."""
+    found = []
     if comparison.equivalence_power is not None:
         found.append(equivalence_power(comparison, comparison.equivalence_power))
     if comparison.decision.equivalent is not None:
@@ -376,22 +415,16 @@ def notes(comparison: Comparison) -> list[str]:
             found.append(f"{shown} shown by {bound}")
         elif basis.method != "paired proportions":
             found.append(f"{shown} shown by the {basis.method} interval: {basis.note}")
-    if comparison.slice is not None and not comparison.slice.declared:
-        found.append(
-            "exploratory: the spec does not declare this slice, so slices that were looked at before are not"
-            " corrected for"
-        )
-    seen = comparison.dependence
-    repeated = {f"look: {shared_input(each.n_shared, each.n_examples, each.column)}" for each in seen}
-    name = pvalue_name(test)
+    return found
+
+
+def _notes_on_slice(comparison: Comparison) -> list[str]:
+    """Return that a slice was not declared before the results were seen, if it was not."""
+    if comparison.slice is None or comparison.slice.declared:
+        return []
     return [
-        *found,
-        *with_names(comparison, comparison.remarks),
-        *with_names(comparison, (note for note in report.notes if note not in repeated)),
-        *(
-            f"look: {each.sentence(name, comparison.alpha)}; `--cluster {each.column}` tests whole clusters"
-            for each in seen
-        ),
+        "exploratory: the spec does not declare this slice, so slices that were looked at before are not"
+        " corrected for"
     ]
 
 
