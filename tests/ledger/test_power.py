@@ -20,7 +20,7 @@ from trackperm.cli import commands
 from trackperm.comparison.planning.sample_size import Plan, plan_from_pilot, plan_paired
 from trackperm.errors import InputError, InputTypeError
 from trackperm.ledger.past_comparisons import PastPlan, plan_from_past
-from trackperm.report.text import cautions
+from trackperm.report.notes import cautions
 
 OLD, NEW = [True] * 24 + [False] * 16, [True] * 30 + [False] * 10
 

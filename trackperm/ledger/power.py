@@ -19,7 +19,8 @@ from trackperm.exact.options import checked_integer, checked_level, plain_number
 from trackperm.exact.power.simulated import N_RESAMPLES
 from trackperm.ledger.past_comparisons import PastPlan, plan_from_past
 from trackperm.messages import echoed
-from trackperm.report.text import cautions, statistic_title
+from trackperm.report.notes import cautions
+from trackperm.report.phrases import statistic_title
 from trackperm.statistic import Statistic
 from trackperm.trackers.opened import opened
 

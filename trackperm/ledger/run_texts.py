@@ -12,7 +12,7 @@ from trackperm.leaderboards import Leaderboard, Pair
 from trackperm.report.fitting_names import fitting_names, shorten_in_the_middle
 from trackperm.report.leaderboard import cells
 from trackperm.report.numbers import format_difference, format_number
-from trackperm.report.text import equivalence, one_sided_claim, one_sided_word, pvalue_name, score_digits
+from trackperm.report.phrases import equivalence, one_sided_claim, one_sided_word, pvalue_name, score_digits
 
 _LONGEST = 128
 """Characters of a name that W&B stores; MLflow stores 250."""

@@ -15,7 +15,7 @@ import trackperm
 from trackperm.comparison import Question
 from trackperm.comparison.question.log_metrics import lost_metrics, own_metrics
 from trackperm.errors import InputError
-from trackperm.report.text import cautions
+from trackperm.report.notes import cautions
 from trackperm.statistic import Statistic, read_statistic
 from trackperm.tables.table import ExampleTable
 

@@ -7,7 +7,7 @@ import re
 from itertools import takewhile
 
 from trackperm.comparison import Comparison
-from trackperm.report import text
+from trackperm.report import phrases
 from trackperm.report.drawings import drawing
 from trackperm.report.drawings.drawing import LINE, SOFT, TEXT, words_at
 from trackperm.report.formatting import shorten
@@ -64,8 +64,8 @@ def bar_parts(comparison: Comparison, width: int) -> str:
         parts.append(f'<rect x="{left}" y="{_TOP}" {size} fill="{LINE}"/>')
         middle = drawing.kept_inside((left + right) / 2, words, 0, width)
         parts.append(words_at(middle, 13, words, text_anchor="middle"))
-    shown = text.difference(comparison)
-    first, last = map(x, text.differences(comparison))
+    shown = phrases.difference(comparison)
+    first, last = map(x, phrases.differences(comparison))
     at, zero = (first + last) / 2, x(0.0)
     middle = drawing.kept_inside(at, shown, edge / 2, width - edge / 2, _BOLD * _NUMBER)
     is_covered = abs(zero - middle) < drawing.width_of(shown, _BOLD * _NUMBER) / 2 + 2
@@ -79,7 +79,7 @@ def bar_parts(comparison: Comparison, width: int) -> str:
     else:
         ends = x(interval[0]), x(interval[1])
         strokes = [(ends, 8)]
-        if (deciding := text.deciding_interval(comparison)) is not None:
+        if (deciding := phrases.deciding_interval(comparison)) is not None:
             strokes = [(ends, 3), ((x(deciding.low), x(deciding.high)), 8)]
         parts += [
             f'<line x1="{left}" x2="{right}" y1="{_MIDDLE}" y2="{_MIDDLE}" stroke="{colour}"'
@@ -143,7 +143,7 @@ def drawn_interval(comparison: Comparison) -> tuple[float, float] | None:
 
 def axis_range(comparison: Comparison) -> tuple[float, float]:
     """Return a range with 0, the difference, the finite ends of its interval, the margin, and some room."""
-    values = [0.0, *text.differences(comparison)]
+    values = [0.0, *phrases.differences(comparison)]
     values += filter(math.isfinite, drawn_interval(comparison) or ())
     if comparison.margin is not None:
         values += [-comparison.margin, comparison.margin]
@@ -156,6 +156,6 @@ def axis_range(comparison: Comparison) -> tuple[float, float]:
 
 def label(comparison: Comparison) -> str:
     """Return what the bar shows, in words."""
-    intervals = [f", {name} {ends}" for name, ends in text.intervals(comparison)]
-    found = f"difference {text.difference(comparison)}{''.join(intervals)}"
+    intervals = [f", {name} {ends}" for name, ends in phrases.intervals(comparison)]
+    found = f"difference {phrases.difference(comparison)}{''.join(intervals)}"
     return found if comparison.margin is None else f"{found}, margin {comparison.margin:g}"

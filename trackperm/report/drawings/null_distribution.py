@@ -13,7 +13,7 @@ from trackperm.comparison import Comparison
 from trackperm.errors import CapacityError
 from trackperm.exact import NullDistribution, PermutationTest
 from trackperm.exact.null_distribution import DIGITS
-from trackperm.report import text
+from trackperm.report import phrases
 from trackperm.report.drawings import drawing
 from trackperm.report.drawings.drawing import EXTREME, SOFT, TEXT, USUAL, words_at
 from trackperm.report.formatting import shorten
@@ -49,7 +49,7 @@ def null_drawing(comparison: Comparison, *, narrow: bool = False) -> str:
     width = NARROW if narrow else WIDTH
     label = (
         f"Null distribution of the statistic {shorten(comparison.statistic.title, 40)}, observed"
-        f" {format_difference(comparison.test.observed)}, {text.pvalue_with_side(comparison)}"
+        f" {format_difference(comparison.test.observed)}, {phrases.pvalue_with_side(comparison)}"
     )
     return drawing.svg(width, HEIGHT, label, null_parts(comparison, width))
 

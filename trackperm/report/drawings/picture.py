@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from trackperm.comparison import Comparison
 from trackperm.errors import CapacityError
-from trackperm.report import text
+from trackperm.report import phrases
 from trackperm.report.drawings import drawing, rasterised
 from trackperm.report.drawings.drawing import SOFT, TEXT, words_at
 from trackperm.report.drawings.effect_bar import HEIGHT as BAR_HEIGHT
@@ -17,6 +17,7 @@ from trackperm.report.drawings.null_distribution import HEIGHT as NULL_HEIGHT
 from trackperm.report.drawings.null_distribution import null_parts, why_not_drawn
 from trackperm.report.formatting import shorten
 from trackperm.report.headline import headline
+from trackperm.report.notes import cautions
 from trackperm.report.plain_words import plain_words
 
 _MARGIN, _HEADLINE, _WORDS, _SMALL = 24, 20, 14, 12  # units; sizes of texts
@@ -71,12 +72,12 @@ def _texts(comparison: Comparison) -> Iterator[tuple[str, int, dict[str, str | i
     """Yield texts with their sizes and styles: a picture is passed on without the page that it is from."""
     yield headline(comparison, _IN_HEADLINE), _HEADLINE, {"fill": TEXT, "font_weight": 700}
     yield plain_words(comparison), _WORDS, {"fill": SOFT}
-    caveats = text.cautions(comparison)
+    caveats = cautions(comparison)
     for caveat in caveats[:_MOST_CAVEATS]:
         yield shorten(caveat, _IN_CAVEAT), _SMALL, {"fill": TEXT}
     if len(caveats) > _MOST_CAVEATS:
         yield f"and {len(caveats) - _MOST_CAVEATS} more caveats", _SMALL, {"fill": TEXT}
-    yield f"scope: {text.SCOPE}", _SMALL, {"fill": SOFT}
+    yield f"scope: {phrases.SCOPE}", _SMALL, {"fill": SOFT}
 
 
 def _raised(element: str, size: float) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from trackperm.comparison import Comparison
-from trackperm.report import text
+from trackperm.report import phrases
 from trackperm.report.drawings.effect_bar import axis_range, drawn_interval, sides
 
 WIDTH = 60
@@ -31,7 +31,7 @@ def text_bar(comparison: Comparison) -> list[str]:
         for i in range(column(-comparison.margin), column(comparison.margin) + 1):
             axis[i] = "░"
     axis[column(0.0)] = "┼"
-    interval, deciding = drawn_interval(comparison), text.deciding_interval(comparison)
+    interval, deciding = drawn_interval(comparison), phrases.deciding_interval(comparison)
     if interval is not None:
         for i in range(column(interval[0]), column(interval[1]) + 1):
             axis[i] = "━" if deciding is None else "╌"
@@ -44,12 +44,12 @@ def text_bar(comparison: Comparison) -> list[str]:
             axis[0] = "◄"
         if math.isinf(interval[1]):
             axis[-1] = "►"
-    first, last = map(column, text.differences(comparison))
+    first, last = map(column, phrases.differences(comparison))
     axis[first : last + 1] = "●" * (last + 1 - first)
 
     numbers = [" "] * WIDTH
     _put(numbers, column(0.0), "0")
-    _put(numbers, (first + last) // 2, text.difference(comparison))
+    _put(numbers, (first + last) // 2, phrases.difference(comparison))
     left, right = (f"{name} better" for name in sides(comparison, _ROOM))
     between = WIDTH - len(left) - len(right) - 4
     return ["".join(numbers).rstrip(), "".join(axis), f"← {left}{' ' * between}{right} →"]

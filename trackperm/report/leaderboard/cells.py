@@ -14,7 +14,7 @@ from trackperm.leaderboards import Leaderboard, Pair, Row
 from trackperm.messages import amount
 from trackperm.report.fitting_names import shorten_in_the_middle
 from trackperm.report.numbers import extra_digits, format_difference, format_number
-from trackperm.report.text import direction, ends, one_sided, one_sided_word, sides
+from trackperm.report.phrases import direction, ends, one_sided, one_sided_word, sides
 
 STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 """Stars of adjusted p-values below each level."""
