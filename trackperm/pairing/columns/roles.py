@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import polars as pl
 
 from trackperm.choices import Missing, RepeatsInSpec
 from trackperm.errors import InputError, InputTypeError, PairingError
-from trackperm.messages import listed
-from trackperm.pairing.columns.id_hint import id_hint
+from trackperm.pairing.columns.lacking import lacking_columns
 from trackperm.pairing.columns.numbers_as_text import text_columns
 from trackperm.pairing.columns.objects import require_no_objects
-from trackperm.pairing.columns.shared_values import agreeing_ids, share_values
 from trackperm.pairing.report import OUTCOMES
 from trackperm.statistic import Statistic
-from trackperm.tables.columns.names import INPUTS, LABELS, PREDICTIONS
-from trackperm.tables.columns.nested_fields import named_fields
+from trackperm.tables.columns.names import LABELS
 from trackperm.tables.columns.types import ColumnType, unusable
-from trackperm.tables.formats.npz import left_out
-from trackperm.tables.table import ExampleTable, id_columns, rows_repeat
-
-_OPTIONS = {"prediction": "--prediction", "label": "--label"}
-_USUAL = {"prediction": PREDICTIONS, "label": LABELS}
-_NOT_COUNTED = {*PREDICTIONS, *LABELS, *INPUTS}
+from trackperm.tables.table import ExampleTable, id_columns
 
 # fmt: off
 _SUMMARIES = (
@@ -170,7 +161,7 @@ class PairedColumns:
         used = tuple(dict.fromkeys(name for name in names if name is not None))
         needed = used if by_position else (*ids, *used)
         if any(name not in table.columns for table in tables for name in needed):
-            raise _lacking(dict.fromkeys(needed), tables, statistic, ids)
+            raise lacking_columns(tuple(dict.fromkeys(needed)), tables, statistic, ids)
         columns_read = [(table, name) for table in tables for name in dict.fromkeys(needed)]
         if any(name in table.unusable or table.schema[name].is_nested() for table, name in columns_read):
             require_no_objects(columns_read, statistic)
@@ -285,72 +276,6 @@ def _column(statistic: Statistic, name: str | None) -> str | None:
     return None if name is None else statistic.columns[name]
 
 
-def _lacking(
-    needed: Iterable[str], tables: tuple[ExampleTable, ...], statistic: Statistic, ids: tuple[str, ...]
-) -> InputError:
-    roles = {column: role for role, column in statistic.columns.items()} | dict.fromkeys(ids, "id")
-    roles |= {column: role for role, own in statistic.class_columns.items() for column in own.values()}
-    lines, lacking = [], dict[str, list[ExampleTable]]()
-    for table in tables:
-        absent = [name for name in needed if name not in table.columns]
-        for name in absent:
-            lacking.setdefault(name, []).append(table)
-        lines.append(f"`{table.origin}`" + (f" lacks {listed(absent)} and" if absent else ""))
-    found = "\n".join(
-        f"    {line} has {listed(table.columns)}" for line, table in zip(lines, tables, strict=True)
-    )
-    options = []
-    guesses = {
-        name: "NAME"
-        if roles[name] in statistic.names_by_class
-        else _guess(name, roles[name], lackers, taken=needed)
-        for name, lackers in lacking.items()
-    }
-    is_one_id = len(ids) == 1 and len(lacking.get(ids[0], tables)) == 1
-    lacks_id = any(name in lacking for name in ids)
-    of_id = id_hint(tables) if lacks_id else None
-    if lacks_id and not is_one_id and of_id is None:
-        options.append(f"`--id {','.join(guesses.get(name, name) for name in ids)}`")
-    is_in_none = [name for name in lacking if roles[name] == "label" and len(lacking[name]) == len(tables)]
-    label = next((name for name in is_in_none if guesses[name] == "NAME"), None)
-    others = {name for table in tables for name in table.columns if name not in (*needed, *table.identity)}
-    for name, guess in guesses.items():
-        role = roles[name]
-        if role == "id" and (not is_one_id or of_id is not None):
-            continue
-        lackers = lacking[name]
-        if name == label and not others:
-            continue
-        if len(lackers) == 1 and role not in statistic.names_by_class:
-            side = "baseline" if lackers[0] is tables[0] else "candidate"
-            options.append(f"`--{side}-column {role}={guess}`")
-        else:
-            options.append(
-                f"`{_OPTIONS[role]} {guess}`" if role in _OPTIONS else f"`--column {role}={guess}`"
-            )
-    named = ", ".join(options) + (" names the column" if len(options) == 1 else " name the columns")
-    parts = [named] if options else []
-    if of_id is not None:
-        parts.append(of_id)
-    elif lacks_id:
-        parts.append("`--by-position` pairs rows in their order")
-    if label is not None:
-        such_as = ", such as SQuAD's `dev-v2.0.json`" if "squad_em" in tables[0].statistics else ""
-        parts.append(f"`--labels FILE` reads the reference answers from a file of their own{such_as}")
-    nested = [said for lackers in lacking.values() if (said := named_fields(lackers[0], lacking))]
-    nested += [arrays] if any(name not in ids for name in lacking) and (arrays := left_out(tables)) else []
-    hint = "; ".join((*nested[:1], *parts))
-    for name in lacking:
-        if roles[name] in statistic.names_by_class and roles[name] not in statistic.class_columns:
-            hint += (
-                f"; `{name}` has a list with the probability of every class on each example, or there is a"
-                " column for each class, such as `probability_cat`"
-            )
-    return InputError(
-        f"the statistic `{statistic.name}` needs columns {listed(needed)}\n\n{found}", hint=hint + "."
-    )
-
-
 def _label_reason(label: str, tables: tuple[ExampleTable, ...]) -> str | None:
     lacking = [table for table in tables if label not in table.columns]
     if len(lacking) == len(tables):
@@ -360,30 +285,3 @@ def _label_reason(label: str, tables: tuple[ExampleTable, ...]) -> str | None:
     if lacking:
         return f"`{lacking[0].origin}` has no column `{label}`"
     return next((reason for table in tables if (reason := unusable(table, label))), None)
-
-
-def _guess(name: str, role: str, tables: list[ExampleTable], taken: Iterable[str]) -> str:
-    """Return a column of all `tables` that `name` may have meant, or else the placeholder `NAME`.
-
-    For predictions and labels only their usual names are tried: a merely similar name may be that of another
-    run's predictions, or of the prompt. The runs share values of an id, unlike those of ``uuid``. If the user
-    named no column of ids, the values are also different in every row.
-    """
-    free = {
-        column.lower(): column
-        for column in tables[0].columns
-        if column not in taken and all(column in table.columns for table in tables)
-    }
-    if role in _USUAL:
-        usual = [column for column in free if column in _USUAL[role]]
-        return free[usual[0]] if len(usual) == 1 else "NAME"
-    others = [column for column in free if column not in _NOT_COUNTED]
-    is_default = role == "id" and name == "id"
-    if role == "id" and len(tables) > 1:
-        others = [column for column in others if share_values(tables, free[column])]
-    if is_default:
-        others = [column for column in others if not rows_repeat(tables, [free[column]], if_unknown=True)]
-    found = difflib.get_close_matches(name.lower(), others, n=1, cutoff=0.5)
-    if is_default and not found:
-        return next(iter(agreeing_ids(tables, [*taken])), "NAME")
-    return free[found[0]] if found else "NAME"
