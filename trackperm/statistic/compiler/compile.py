@@ -19,7 +19,7 @@ from trackperm.statistic.compiler.declared_parts import (
     require_no_groups,
     weights_of,
 )
-from trackperm.statistic.compiler.entries import Entries
+from trackperm.statistic.compiler.entries import CheckedEntries, Entries
 from trackperm.statistic.compiler.entries_of_pairs import checked_pairs, checked_rank_score
 from trackperm.statistic.compiler.symmetry import require_antisymmetry
 from trackperm.statistic.definition import ClassValue, ParameterValue, Statistic
@@ -71,6 +71,16 @@ def compile_statistic(
         return _compile_pairs(entries, name, known_strata, known_classes, known_weights)
     if form(entries.document) is RankSpec:
         return _compile_ranks(entries, name, known_strata)
+    return _compile_sums(entries, name, known_strata, known_classes)
+
+
+def _compile_sums(
+    entries: Entries,
+    name: str,
+    known_strata: Collection[str] | None,
+    known_classes: Collection[ClassValue] | None,
+) -> Statistic:
+    """Compile a spec of counts: its score, or its h, is a function of their sums over the examples."""
     document, checked = entries.document, entries.checked(name)
     name, spec, counts = checked.name, checked.spec, checked.counts
     parameters, undefined, resolution = checked.parameters, checked.undefined, checked.resolution
@@ -90,17 +100,7 @@ def compile_statistic(
         units |= resolution
     scaled_g, compiled = _compiled(g, h, units, undefined)
     if isinstance(spec, LongSpec) and spec.alternative == "two-sided":
-        of_any: dict[str, ParameterValue] = {CLASS: 1} if entries.has_classes else {}
-        require_antisymmetry(
-            {key: expression.bind(of_any) for key, expression in counts.items()},
-            [
-                {key: expression.bind(of_any) for key, expression in substitute.items()}
-                for substitute in (missing, worst, best)
-            ],
-            scaled_g,
-            compiled,
-            h,
-        )
+        _require_antisymmetry(checked, scaled_g, compiled, has_classes=entries.has_classes)
     classes = classes_of(document, spec, known_classes)
     weights = weights_of(document, spec, name, known_strata, classes)
     require_moderate_size(h if score is None else score, len(weights))
@@ -112,13 +112,13 @@ def compile_statistic(
     if weights:
         names = in_parts(counts, weights)
         units = dict(zip(names, [*units.values()] * len(weights), strict=True))
-        if isinstance(spec, LongSpec):
+        if score is None:
             of_parts = [in_part(expression, part) for part in weights for expression in g.values()]
             parted = dict(zip(in_parts(g, weights), of_parts, strict=True))
             scaled_g, compiled = _compiled(parted, weighted_mean(h, weights), units, undefined)
-        elif score is not None:
+        else:
             total = over_classes(score, weights) if adds_classes else weighted_mean(score, weights)
-            parted, contrast = _contrast_of(total, dict.fromkeys(names, total), spec.contrast)
+            parted, contrast = _contrast_of(total, dict.fromkeys(names, total), _contrast(spec))
             scaled_g, compiled = _compiled(parted, contrast, units, undefined)
     return replace(
         declared,
@@ -127,7 +127,7 @@ def compile_statistic(
         h=compiled,
         score=None if total is None else exact_function(with_units(total, units), names, undefined),
         part_score=part_score,
-        contrast=spec.contrast if isinstance(spec, ShortSpec) else "difference",
+        contrast=_contrast(spec),
         class_column=columns_of_classes(spec.classes)[0],
         predicts_classes=columns_of_classes(spec.classes)[1],
         classes=classes,
@@ -142,6 +142,27 @@ def compile_statistic(
         _worst=worst,
         _best=best,
     )
+
+
+def _contrast(spec: ShortSpec | LongSpec) -> Contrast:
+    """Return how h compares the scores of two runs; the long form has no scores."""
+    return spec.contrast if isinstance(spec, ShortSpec) else "difference"
+
+
+def _require_antisymmetry(
+    checked: CheckedEntries,
+    g: Mapping[str, Expression],
+    h: RationalStatistic | RealStatistic,
+    *,
+    has_classes: bool,
+) -> None:
+    """Refuse a two-sided h that does not change its sign if the runs are exchanged."""
+    of_any: dict[str, ParameterValue] = {CLASS: 1} if has_classes else {}
+    counts, *substitutes = (
+        {key: expression.bind(of_any) for key, expression in expressions.items()}
+        for expressions in (checked.counts, checked.missing, checked.worst, checked.best)
+    )
+    require_antisymmetry(counts, substitutes, g, h, checked.value)
 
 
 def _compile_pairs(
