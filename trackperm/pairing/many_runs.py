@@ -57,6 +57,7 @@ from trackperm.pairing.notes import design
 from trackperm.pairing.pair import n_changed, reported
 from trackperm.pairing.report import OUTCOMES, ExampleCounts, PairingReport
 from trackperm.statistic import Statistic
+from trackperm.statistic.count_expressions import computed_decimals
 from trackperm.statistic.expressions.frames import Decimals
 from trackperm.tables.table import ExampleTable
 
@@ -135,7 +136,7 @@ def pair_many(
         except (InputError, InputTypeError):
             continue
         own, frame = map(engine.collected, typed)
-        if decimals is None and statistic.computed_decimals(types):
+        if decimals is None and computed_decimals(statistic, types):
             continue
         group = next((group for group in groups if group.takes(columns, types, own)), None)
         if group is None:

@@ -46,6 +46,7 @@ from trackperm.pairing.notes import design, missing_predictions
 from trackperm.pairing.report import OUTCOMES, ExampleCounts, PairingReport
 from trackperm.pairing.result import Pairing, PairingResult
 from trackperm.statistic import Statistic
+from trackperm.statistic.count_expressions import missing_count_expressions
 from trackperm.statistic.expressions.frames import Decimals
 from trackperm.tables.columns.names import SPLITS
 from trackperm.tables.lazy.query import Query
@@ -172,7 +173,7 @@ def _paired(
     if statistic.has_classes:
         read_types = {**types, **class_types(statistic, columns, types)}
     for outcome in outcomes or ():
-        statistic.missing_counts(read_types, outcome)
+        missing_count_expressions(statistic, read_types, outcome)
     rows = joined_runs(engine, runs, columns, types, missing)
     examples = _example_counts(rows)
     if (note := _verdicts_not_labels(tables, statistic, columns, examples)) is not None:

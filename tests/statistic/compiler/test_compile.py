@@ -12,6 +12,7 @@ from support.specs import F1, LONG, load, rational, refusal, underlined
 from trackperm.errors import InputError, InputTypeError, SpecError
 from trackperm.exact import RationalStatistic
 from trackperm.statistic import OUT_OF_RANGE, ColumnType, load_statistic
+from trackperm.statistic.count_expressions import count_expressions
 from trackperm.statistic.library_names import LIBRARY_NAMES
 from trackperm.statistic.load import builtin_names
 from trackperm.statistic.problems import problems
@@ -40,7 +41,7 @@ def test_long_form_takes_integer_columns(tmp_path: Path) -> None:
     assert statistic.score is None
     assert rational(statistic.h)([3, 2, 1, 2]) == Fraction(1, 4)
     with pytest.raises(SpecError) as caught:
-        statistic.counts({"tp": ColumnType.INTEGER, "incorrect": ColumnType.TEXT})
+        count_expressions(statistic, {"tp": ColumnType.INTEGER, "incorrect": ColumnType.TEXT})
     assert "spec.yaml:3:7: the count `incorrect` is text, not a number at `$.g.x2`" in str(caught.value)
     assert underlined(str(caught.value)) == "u.incorrect"
 
@@ -140,7 +141,7 @@ def test_columns(tmp_path: Path) -> None:
     assert statistic.used_columns == ("y hat", "gold")
     types = dict.fromkeys(statistic.used_columns, ColumnType.INTEGER)
     table = nw.from_native(pl.DataFrame({"y hat": [1, 1, 0], "gold": [1, 0, 2]}))
-    counts = table.select(**statistic.counts(types))
+    counts = table.select(**count_expressions(statistic, types))
     assert counts.to_dict(as_series=False) == {"tp": [1, 0, 0], "incorrect": [0, 1, 1]}
     # Roles that every comparison has may be named though the counts do not use them.
     assert "prediction" not in load_statistic("mean", columns={"prediction": "x"}).columns
@@ -154,7 +155,7 @@ def test_columns_refused(tmp_path: Path) -> None:
         load(tmp_path, F1, columns={"label": 3})
     statistic = load(tmp_path, F1)
     with pytest.raises(SpecError, match="the data has no column `prediction`") as missing:
-        statistic.counts({"predictions": ColumnType.INTEGER, "label": ColumnType.INTEGER})
+        count_expressions(statistic, {"predictions": ColumnType.INTEGER, "label": ColumnType.INTEGER})
     assert missing.value.hint == "the columns are `predictions`, `label`. Did you mean `predictions`?"
 
 
@@ -320,7 +321,7 @@ def test_pairs_that_divide_by_zero_are_refused(tmp_path: Path) -> None:
 def test_counts_out_of_range(tmp_path: Path) -> None:
     statistic = load(tmp_path, "counts: {a: x // y}\nscore: a\n")
     table = nw.from_native(pl.DataFrame({"x": [7, 1], "y": [-2, 0]}))
-    counts = table.select(**statistic.counts(dict.fromkeys("xy", ColumnType.INTEGER)))
+    counts = table.select(**count_expressions(statistic, dict.fromkeys("xy", ColumnType.INTEGER)))
     assert counts["a"].to_list() == [-4, OUT_OF_RANGE]
 
 

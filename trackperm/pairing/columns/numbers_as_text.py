@@ -18,6 +18,7 @@ from itertools import combinations
 from trackperm.errors import InputError, InputTypeError
 from trackperm.messages import listed
 from trackperm.statistic import Statistic
+from trackperm.statistic.count_expressions import count_expressions
 from trackperm.statistic.definition import CLASS_COLUMN
 from trackperm.statistic.expressions.types import literal_type
 from trackperm.tables.columns.types import ColumnType, numbers_in_two_ways, typed_columns
@@ -124,7 +125,7 @@ def _counts_with(statistic: Statistic, types: Mapping[str, ColumnType]) -> bool:
     elif statistic.classes:
         of_classes[CLASS_COLUMN] = literal_type(statistic.classes[0])
     try:
-        statistic.counts({**types, **of_classes})
+        count_expressions(statistic, {**types, **of_classes})
     except InputError:
         return False
     return True

@@ -33,6 +33,12 @@ from trackperm.pairing.joined import (
     real_of,
 )
 from trackperm.statistic import OUT_OF_RANGE, Outcome, Statistic
+from trackperm.statistic.count_expressions import (
+    computed_decimals,
+    count_expressions,
+    missing_count_expressions,
+    with_counters_of,
+)
 from trackperm.statistic.counters.base import LabelCounts
 from trackperm.statistic.definition import CLASS_COLUMN
 from trackperm.statistic.expressions.frames import Decimals
@@ -97,7 +103,7 @@ def with_decimals(
     """Return the columns of both runs whose values are decimals, if they are not known, beside `frame`."""
     if decimals is not None:
         return frame, decimals
-    computed = statistic.computed_decimals(types)
+    computed = computed_decimals(statistic, types)
     if not computed:
         return frame, {}
     frame = rows.engine.kept(frame)
@@ -153,9 +159,9 @@ def _expressions(
 ) -> dict[str, nw.Expr]:
     """Return the expressions of the counts of one run; padding counts 0."""
     f = rows.functions
-    expressions = statistic.counts(types, COLUMN_OF[side], f, decimals)
+    expressions = count_expressions(statistic, types, COLUMN_OF[side], f, decimals)
     if outcome is not None:
-        instead = statistic.missing_counts(types, outcome, COLUMN_OF[side], f, decimals)
+        instead = missing_count_expressions(statistic, types, outcome, COLUMN_OF[side], f, decimals)
         expressions = {
             name: f.when(rows.present(side, rows.columns.of_runs)).then(expression).otherwise(instead[name])
             for name, expression in expressions.items()
@@ -256,7 +262,7 @@ class _Counters:
 
     def _of_part(self, part: pl.DataFrame, missing: Outcome | None, keys: pl.Series) -> list[pl.Series]:
         try:
-            counted = self.statistic.with_counters(part, missing=missing, labels=self.labels)
+            counted = with_counters_of(part, self.statistic, missing=missing, labels=self.labels)
         except UncountableError as error:
             raise InputError(
                 f"`{self.statistic.name}` cannot be counted on example {shown(keys[error.row])} of"

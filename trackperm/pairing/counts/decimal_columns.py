@@ -23,6 +23,7 @@ from trackperm.pairing.engines.in_memory import InMemory
 from trackperm.pairing.internal_names import internal
 from trackperm.pairing.joined import SIDES, of
 from trackperm.statistic import Statistic
+from trackperm.statistic.count_expressions import computed_decimals, computed_in_floats
 from trackperm.statistic.expressions.frames import Decimals
 from trackperm.tables.columns.types import ColumnType
 from trackperm.tables.table import ExampleTable
@@ -95,15 +96,15 @@ class DecimalsOfMany:
                 continue
             read[number] = typed[1], types
         common = _common_types(types for _, types in read.values())
-        names = statistic.computed_decimals(common)
+        names = computed_decimals(statistic, common)
         if not names:
             return None
         own = [{name: _forms(engine, frame, internal(name)) for name in names} for frame, _ in read.values()]
         decimals = _decimals({name: _common(forms[name] for forms in own) for name in names})
         if statistic.has_classes:
             return cls(frozenset(read), decimals, False)
-        in_floats = statistic.computed_in_floats(common, decimals)
-        alone = [statistic.computed_in_floats(common, _decimals(forms)) for forms in own]
+        in_floats = computed_in_floats(statistic, common, decimals)
+        alone = [computed_in_floats(statistic, common, _decimals(forms)) for forms in own]
         # A pair is in floats if one of its runs is: a single run in integers is in floats in all its pairs.
         is_of_pairs = all(sum(name not in each for each in alone) <= 1 for name in in_floats)
         return cls(frozenset(read), decimals, is_of_pairs)

@@ -25,6 +25,7 @@ from trackperm.pairing.engines.in_memory import InMemory
 from trackperm.pairing.joined import COLUMN_OF, KEY, SIDES, SIZE, JoinedRows, count_of, of
 from trackperm.statistic import OUT_OF_RANGE, Statistic, load_statistic
 from trackperm.statistic.compiler.declared_parts import class_text
+from trackperm.statistic.count_expressions import pair_score_expression
 from trackperm.statistic.definition import CLASS_COLUMN, ClassValue
 from trackperm.statistic.expressions.types import of_columns
 from trackperm.statistic.pairs.columns import example_column, score_column
@@ -242,7 +243,10 @@ def values_of(
     names = dict.fromkeys(statistic.columns[name] for name in read)
     return rows.engine.collected(
         frame.select(
-            *(statistic.pair_score(types, COLUMN_OF[side], f).alias(score_column(side)) for side in SIDES),
+            *(
+                pair_score_expression(statistic, types, COLUMN_OF[side], f).alias(score_column(side))
+                for side in SIDES
+            ),
             *(rows.example(name).alias(example_column(name)) for name in names),
         )
     )
