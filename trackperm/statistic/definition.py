@@ -414,3 +414,8 @@ def joint_values(names: tuple[str, ...], u: Integers, v: Integers) -> dict[str, 
     """Return the arrays of the names ``u.<count>`` and ``v.<count>``, from counts of shape (K, p)."""
     sides = {"u": np.asarray(u), "v": np.asarray(v)}
     return {f"{side}.{name}": array[:, i] for side, array in sides.items() for i, name in enumerate(names)}
+
+
+def class_text(value: object) -> str:
+    """Return a class as specs write it, also in names of counts: booleans are ``true`` and ``false``."""
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -9,22 +9,18 @@ from typing import Any
 import polars as pl
 import pytest
 from support.command_line import invoke
+from support.example_tables import table
 
 import trackperm
 from trackperm.errors import InputError, PairingError
 from trackperm.pairing.columns.id_hint import id_hint
 from trackperm.pairing.columns.repeated_rows import joint_id, repeated_rows, unnamed_id
-from trackperm.tables.table import ExampleTable
 
 SUBJECTS = [name for name in ("anatomy", "law", "physics") for _ in range(8)]
 ANEW = [i % 8 for i in range(24)]
 RIGHT = [int(i % 3 > 0) for i in range(24)]
 LABELS = ["ABCD"[(i * 7 // 3) % 4] for i in range(24)]
 SAME = ["ABCD"[i % 4] for i in ANEW]
-
-
-def table(**columns: list[Any]) -> ExampleTable:
-    return ExampleTable.from_native(pl.DataFrame(columns), "run")
 
 
 @pytest.mark.parametrize("id_", ["question_id", "id"])

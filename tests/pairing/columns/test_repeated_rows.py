@@ -6,11 +6,11 @@ from typing import Any
 
 import polars as pl
 import pytest
+from support.example_tables import table
 
 import trackperm
 from trackperm.errors import InputError, PairingError
 from trackperm.pairing.columns.repeated_rows import repeated_rows
-from trackperm.tables.table import ExampleTable
 
 TASKS = [i for _ in range(8) for i in range(15)]
 TAKEN_TOGETHER = (
@@ -25,10 +25,6 @@ def attempts(right: set[int], **columns: list[Any]) -> pl.DataFrame:
 
 
 OLD, NEW = {*range(6)}, {*range(5), *range(6, 11)}
-
-
-def table(**columns: list[Any]) -> ExampleTable:
-    return ExampleTable.from_native(pl.DataFrame(columns), "run")
 
 
 def test_without_an_id() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import polars as pl
 import pytest
+from support.example_tables import table
 
 from trackperm.pairing.columns.shared_values import (
     agreeing_ids,
@@ -15,10 +15,6 @@ from trackperm.pairing.columns.shared_values import (
     share_values,
 )
 from trackperm.tables.table import ExampleTable
-
-
-def table(**columns: list[Any]) -> ExampleTable:
-    return ExampleTable.from_native(pl.DataFrame(columns), "run")
 
 
 @pytest.mark.parametrize(

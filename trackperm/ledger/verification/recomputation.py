@@ -24,6 +24,7 @@ from trackperm.ledger.verification.files import (
     RESULT,
     SPEC,
     UNREADABLE,
+    is_same_version,
     logged_function,
     of_family,
     options_of_test,
@@ -127,7 +128,7 @@ def verify_files(
     try:
         again = _with_discordant(_with_opinions(data, rebuilt(data, statistic, table)), files)
         checks = [spec, *_of_result(data, again), *_of_discordant(files, again)]
-        if DISCORDANT not in files and logged is not None and _is_of_this_version(data, again):
+        if DISCORDANT not in files and logged is not None and is_same_version(data, again):
             checks.append(Check.failed(DISCORDANT, "the file is missing"))
         shown = Shown(logged, tables)
         checks += shown.checks(data, again)
@@ -258,7 +259,7 @@ def _with_discordant(again: Comparison, files: Mapping[str, bytes]) -> Compariso
 def _of_result(data: Mapping[str, Any], again: Comparison) -> Iterator[Check]:
     """Check every number of a result."""
     fresh, test = again.to_dict(), again.test
-    yield from _of_fields(data, fresh, is_same=_is_of_this_version(data, again))
+    yield from _of_fields(data, fresh, is_same=is_same_version(data, again))
     claimed = data.get("error_bound")
     tolerance = CLOSE + sum(
         bound
@@ -280,7 +281,7 @@ def _of_result(data: Mapping[str, Any], again: Comparison) -> Iterator[Check]:
     yield from _of_estimate(data.get("estimate"), fresh["estimate"])
     has_all_counts = not again.cases or bool(again.bounds)
     for name in (*_DERIVED, *(_OF_BOTH_CASES if has_all_counts else ())):
-        is_comparable = name != _REVISED or _is_of_this_version(data, again)
+        is_comparable = name != _REVISED or is_same_version(data, again)
         if name in data and is_comparable:  # `_of_fields` reports what is missing
             yield from _of_parts(name, data[name], fresh[name])
     yield from _of_correction(data, again)
@@ -353,7 +354,7 @@ def _of_opinions(data: Mapping[str, Any], again: Comparison) -> Iterator[Check]:
     logged = data["second_opinions"]
     names = [each["name"] for each in logged]
     fresh = {each.name: asdict(each) for each in again.second_opinions}
-    parts = ("differs", "overturns", *(("sentence",) if _is_of_this_version(data, again) else ()))
+    parts = ("differs", "overturns", *(("sentence",) if is_same_version(data, again) else ()))
     yield Check.equal("second opinions", names, list(fresh))
     for each in logged:
         what, found = f"second opinion, {each['name']}", fresh.get(each["name"], {})
@@ -451,10 +452,6 @@ def _of_versions(data: Mapping[str, Any], again: Comparison) -> Iterator[str]:
         yield "not verified: the minimum detectable effect"
     if again.second_opinions:
         yield "not verified: the sentences of the second opinions"
-
-
-def _is_of_this_version(data: Mapping[str, Any], again: Comparison) -> bool:
-    return version_of(data.get("signature")) == version_of(again.signature)
 
 
 def _unversioned(signature: object) -> str:

@@ -24,9 +24,8 @@ from trackperm.pairing.engines.base import Frame, Types
 from trackperm.pairing.engines.in_memory import InMemory
 from trackperm.pairing.joined import COLUMN_OF, KEY, SIDES, SIZE, JoinedRows, count_of, of
 from trackperm.statistic import OUT_OF_RANGE, Statistic, load_statistic
-from trackperm.statistic.compiler.declared_parts import class_text
 from trackperm.statistic.count_expressions import pair_score_expression
-from trackperm.statistic.definition import CLASS_COLUMN, ClassValue
+from trackperm.statistic.definition import CLASS_COLUMN, ClassValue, class_text
 from trackperm.statistic.expressions.types import of_columns
 from trackperm.statistic.pairs.columns import example_column, score_column
 from trackperm.statistic.pairs.term import SHARE, PairTerm

@@ -9,7 +9,7 @@ from fractions import Fraction
 from trackperm.errors import InputError
 from trackperm.messages import did_you_mean, kind, listed
 from trackperm.statistic.counter_columns import look_up_labels
-from trackperm.statistic.definition import ClassValue
+from trackperm.statistic.definition import ClassValue, class_text
 from trackperm.statistic.document import Document
 from trackperm.statistic.expressions.parts import CLASS, MAX_PARTS, has_totals, outside_totals
 from trackperm.statistic.expressions.tree import Expression, size
@@ -18,11 +18,6 @@ from trackperm.statistic.pairs.term import PairTerm
 from trackperm.statistic.schema import LongSpec, PairSpec, ShortSpec, Spec
 
 _MAX_SIZE = 50_000  # nodes of a mean over strata or classes; compiling so many takes seconds
-
-
-def class_text(value: ClassValue) -> str:
-    """Return a class as it is written in names of counts and weights."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def classes_of(
