@@ -151,7 +151,7 @@ def with_names(comparison: Comparison, notes: Iterable[str]) -> list[str]:
     return [called.sub(lambda found: f"`{names[found[1]]}`", note) for note in notes]
 
 
-def cautions(comparison: Comparison) -> list[str]:
+def cautions_of(comparison: Comparison) -> list[str]:
     """Return the notes without which the result may mislead."""
     return [note for note in notes_of(comparison) if _CAUTION.match(note)]
 

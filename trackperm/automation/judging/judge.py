@@ -44,7 +44,7 @@ from trackperm.exact.engines.monte_carlo import CONFIDENCE
 from trackperm.exact.multiplicity import ADJUSTMENTS, TARONE_HOLM, adjust_log10, tarone_holm_log10
 from trackperm.messages import amount
 from trackperm.report import phrases
-from trackperm.report.notes import cautions
+from trackperm.report.notes import cautions_of
 from trackperm.report.numbers import format_difference
 
 Outcome = Literal["pass", "fail", "undecided"]
@@ -152,7 +152,7 @@ def _notes(comparisons: Sequence[Comparison]) -> list[tuple[str, ...]]:
     A caution of a slice is left out if it differs only in numbers from one of all examples by the same
     statistic. A caution that not all comparisons of all examples have begins with the title of its own.
     """
-    cautions = [[in_policies(note) for note in cautions(comparison)] for comparison in comparisons]
+    cautions = [[in_policies(note) for note in cautions_of(comparison)] for comparison in comparisons]
     wholes = [place for place, comparison in enumerate(comparisons) if comparison.slice is None]
     of_all = set.intersection(*(set(cautions[place]) for place in wholes)) if wholes else set()
     known = {

@@ -17,7 +17,7 @@ from trackperm.report.drawings.null_distribution import HEIGHT as NULL_HEIGHT
 from trackperm.report.drawings.null_distribution import null_parts, why_not_drawn
 from trackperm.report.formatting import shorten
 from trackperm.report.headline import headline
-from trackperm.report.notes import cautions
+from trackperm.report.notes import cautions_of
 from trackperm.report.plain_words import plain_words
 
 _MARGIN, _HEADLINE, _WORDS, _SMALL = 24, 20, 14, 12  # units; sizes of texts
@@ -72,7 +72,7 @@ def _texts(comparison: Comparison) -> Iterator[tuple[str, int, dict[str, str | i
     """Yield texts with their sizes and styles: a picture is passed on without the page that it is from."""
     yield headline(comparison, _IN_HEADLINE), _HEADLINE, {"fill": TEXT, "font_weight": 700}
     yield plain_words(comparison), _WORDS, {"fill": SOFT}
-    caveats = cautions(comparison)
+    caveats = cautions_of(comparison)
     for caveat in caveats[:_MOST_CAVEATS]:
         yield shorten(caveat, _IN_CAVEAT), _SMALL, {"fill": TEXT}
     if len(caveats) > _MOST_CAVEATS:
