@@ -68,7 +68,7 @@ class TestMissingBounds:
             description.explanation(comparison)
         )
         assert "differ in the worst case; cells" in html(comparison)
-        assert comparison_view(comparison)["flips"]["case"] == " in the worst case"
+        assert comparison_view(comparison)["changed"]["case"] == " in the worst case"
 
     def test_missing_predictions_are_noted_for_both_cases(self) -> None:
         noted = [note for note in notes_of(self.compared()) if note.startswith("missing predictions: ")]

@@ -50,7 +50,7 @@ def comparison_view(comparison: Comparison, logged: Published | None = None) -> 
         "explanation": view.explanation,
         "pairing": list(map(on_pages, view.pairing)),
         "signature": view.signature,
-        "flips": {
+        "changed": {
             "total": n_changed(comparison),
             "unit": row_noun(comparison),
             "better": comparison.n_better,

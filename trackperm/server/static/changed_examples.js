@@ -6,25 +6,25 @@ import { changed, Refusal } from "./server.js";
 const AGAIN = 500; // milliseconds
 const PAGE = 50, TYPING = 250, WIDE = 40, LONG = 240; // rows, milliseconds, characters
 const WHOLE = 16; // characters of a cell that stays on one line on paper
-const table = part("flip-scroll");
+const table = part("changed-scroll");
 const [head] = table.getElementsByTagName("thead"), [body] = table.getElementsByTagName("tbody");
 let job = null, offset = 0, asked = null, typing = 0;
 
 /** Show the examples of a finished job. */
-export function show(id, flips) {
+export function show(id, counts) {
   job = id;
-  part("flips").hidden = flips.total === 0;
-  const unit = flips.unit ?? "example";
-  const sides = flips.better === null ? "" : `: the candidate is better on ${number(flips.better)}, worse on ${number(flips.worse)}`;
-  part("flips-summary").textContent = flips.total === 0
+  part("changed").hidden = counts.total === 0;
+  const unit = counts.unit ?? "example";
+  const sides = counts.better === null ? "" : `: the candidate is better on ${number(counts.better)}, worse on ${number(counts.worse)}`;
+  part("changed-summary").textContent = counts.total === 0
     ? `The counts of the two runs are the same on every ${unit}.`
-    : `The counts of the two runs differ on ${number(flips.total)} ${unit}${flips.total === 1 ? "" : "s"}${flips.case ?? ""}${sides}. Cells with an arrow show baseline → candidate.`;
-  part("flips-title").textContent = `${unit[0].toUpperCase()}${unit.slice(1)}s that changed`;
-  part("directions").hidden = flips.better === null;
-  part("flip-filter").reset();
+    : `The counts of the two runs differ on ${number(counts.total)} ${unit}${counts.total === 1 ? "" : "s"}${counts.case ?? ""}${sides}. Cells with an arrow show baseline → candidate.`;
+  part("changed-title").textContent = `${unit[0].toUpperCase()}${unit.slice(1)}s that changed`;
+  part("directions").hidden = counts.better === null;
+  part("changed-filter").reset();
   head.replaceChildren();
   body.replaceChildren();
-  if (flips.total > 0) load(0);
+  if (counts.total > 0) load(0);
 }
 
 const number = (n) => n.toLocaleString("en");
@@ -34,8 +34,8 @@ async function load(start) {
   const own = asked = new AbortController();
   table.classList.add("refreshing");
   try {
-    const direction = part("flip-filter").elements.direction.value;
-    const search = part("flip-search").value;
+    const direction = part("changed-filter").elements.direction.value;
+    const search = part("changed-search").value;
     const found = await changed({ id: job, offset: start, limit: PAGE, search, direction }, own.signal);
     if (found.ready === false) { // it is written after the result
       place("The table is being written…", false, false);
@@ -65,9 +65,9 @@ function render({ columns, rows, matching }) {
 }
 
 function place(words, back, on) {
-  part("flip-place").textContent = words;
-  part("flip-previous").disabled = !back;
-  part("flip-next").disabled = !on;
+  part("changed-place").textContent = words;
+  part("changed-previous").disabled = !back;
+  part("changed-next").disabled = !on;
 }
 
 const MARKERS = { better: "▲", worse: "▼" };
@@ -94,11 +94,11 @@ function folded(text) {
   return element("details", {}, start, text);
 }
 
-part("flip-filter").addEventListener("submit", (event) => { event.preventDefault(); load(0); });
+part("changed-filter").addEventListener("submit", (event) => { event.preventDefault(); load(0); });
 part("directions").addEventListener("change", () => load(0));
-part("flip-search").addEventListener("input", () => {
+part("changed-search").addEventListener("input", () => {
   clearTimeout(typing);
   typing = setTimeout(() => load(0), TYPING);
 });
-part("flip-previous").addEventListener("click", () => load(Math.max(0, offset - PAGE)));
-part("flip-next").addEventListener("click", () => load(offset + PAGE));
+part("changed-previous").addEventListener("click", () => load(Math.max(0, offset - PAGE)));
+part("changed-next").addEventListener("click", () => load(offset + PAGE));
