@@ -378,7 +378,7 @@ def _place(data: RunData) -> str | None:
 
 
 def is_tracked(source: object) -> bool:
-    """Return whether `source` is a run of a tracker: a reference or a :class:`TrackedRun`."""
+    """Whether `source` is a run of a tracker: a reference or a :class:`TrackedRun`."""
     if isinstance(source, TrackedRun):
         return source.reference.scheme != "file"
     return isinstance(source, str) and RunReference.parse(source).scheme != "file"

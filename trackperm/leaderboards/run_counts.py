@@ -122,11 +122,11 @@ class RunCounts:
         return [score_of(statistic, totals) for statistic, totals in self.totals]
 
     def is_empty(self, i: int) -> bool:
-        """Return whether every division in the score of run `i` is 0/0, in every stratum or class."""
+        """Whether every division in the score of run `i` is 0/0, in every stratum or class."""
         return is_empty(*self.totals[i])
 
     def is_rounded_away(self, i: int) -> bool:
-        """Return whether the rounding of counts leaves fewer than three digits of a divisor of run `i`."""
+        """Whether the rounding of counts leaves fewer than three digits of a divisor of run `i`."""
         return is_rounded_away(*self.totals[i], self.entries[i].pairing.report.n_paired)
 
     @cached_property

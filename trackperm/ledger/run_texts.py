@@ -85,7 +85,7 @@ def comparison_name(comparison: Comparison) -> str:
 
 
 def tells_another_verdict(name: str, comparison: Comparison) -> bool:
-    """Return whether a name has the verb of another verdict, and none of this comparison's verdict."""
+    """Whether a name has the verb of another verdict, and none of this comparison's verdict."""
     verbs = {(verb, word) for word, verb in _VERBS.items()} | {(_NOT_SHOWN, "undecided")}
     told = {word for verb, word in verbs if f" {verb} " in name}
     return bool(told) and comparison.decision.word not in told

@@ -103,7 +103,7 @@ def _pair(baseline: object, candidate: object) -> Cell | tuple[Cell, Cell]:
 
 
 def directions(comparison: Comparison) -> list[str] | None:
-    """Return whether the candidate is better or worse on each example of `comparison.discordant`.
+    """Whether the candidate is better or worse on each example of `comparison.discordant`.
 
     The candidate is better if exchanging this example's outputs alone makes the statistic less favourable to
     it. For a sum, that is the sign of the example's own difference. None if the effect of one exchange

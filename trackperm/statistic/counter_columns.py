@@ -66,12 +66,12 @@ def names_by_class(expressions: Iterable[Expression]) -> dict[str, tuple[str, ..
 
 
 def look_up_labels(expressions: Iterable[Expression]) -> bool:
-    """Return whether counters look up the labels of all examples."""
+    """Whether counters look up the labels of all examples."""
     return any(COUNTERS[call.function].looks_up for expression in expressions for call in _calls(expression))
 
 
 def has_counters(expressions: Iterable[Expression]) -> bool:
-    """Return whether expressions call counters."""
+    """Whether expressions call counters."""
     return any(True for expression in expressions for _ in _calls(expression))
 
 

@@ -178,7 +178,7 @@ def _first(table: ExampleTable, name: str) -> str:
 
 
 def _any_equal(table: ExampleTable, prediction: str, label: str) -> bool:
-    """Return whether any prediction equals its label; True as well where no row has both values."""
+    """Whether any prediction equals its label; True as well where no row has both values."""
     if prediction == label:
         return True
     n, whole = 0, table

@@ -196,7 +196,7 @@ class _Side:
     n_places: int
 
     def equals(self, other: _Side) -> bool:
-        """Return whether the other side has the same kinds, places, groups and edges."""
+        """Whether the other side has the same kinds, places, groups and edges."""
         sides = [(side.kinds, side.places, side.groups, *side.edges) for side in (self, other)]
         return all(a is b or np.array_equal(a, b) for a, b in zip(*sides, strict=True))
 

@@ -130,7 +130,7 @@ def role(board: Leaderboard, place: int) -> str:
 
 
 def shows_groups(board: Leaderboard) -> bool:
-    """Return whether letters show the groups: at most :data:`MOST_GROUPS`, or nothing else shows them."""
+    """Whether letters show the groups: at most :data:`MOST_GROUPS`, or nothing else shows them."""
     letters = set("".join(row.letters or "" for row in board.rows)) - {" "}
     return len(letters) <= MOST_GROUPS or all(row.ranks is None for row in board.rows)
 

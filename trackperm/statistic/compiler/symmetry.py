@@ -67,7 +67,7 @@ def require_antisymmetry(
 
 
 def _is_shared(expression: Expression) -> bool:
-    """Return whether a count is the same in both runs, as it reads only ids and labels."""
+    """Whether a count is the same in both runs, as it reads only ids and labels."""
     return all(name.full in ("id", "label") for name in expression.names)
 
 
@@ -89,7 +89,7 @@ def _permutation(trees: Sequence[Node], shared: frozenset[str]) -> list[int] | N
 
 
 def _is_difference(h: RationalStatistic | RealStatistic, permutation: Sequence[int]) -> bool:
-    """Return whether h is one function minus the same function of exchanged runs."""
+    """Whether h is one function minus the same function of exchanged runs."""
     if h.operation != "+":
         return False
     first, second = h.operands

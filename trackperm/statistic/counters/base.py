@@ -261,7 +261,7 @@ def numbered(*columns: Items) -> tuple[list[Integers], int]:
 
 
 def same_rows(first: Items, numbers: Integers, second: Items, others: Integers) -> npt.NDArray[np.bool_]:
-    """Return whether rows of two columns, whose items have common numbers, are equal lists."""
+    """Whether rows of two columns, whose items have common numbers, are equal lists."""
     same: npt.NDArray[np.bool_] = first.lengths == second.lengths
     rows = np.flatnonzero(same)
     lengths = first.lengths[rows]

@@ -38,7 +38,7 @@ def read_json_object(file: SourceFile) -> ExampleTable:
 
 
 def _recognises(file: SourceFile) -> bool:
-    """Return whether all members are columns, or objects with the same members and ids as names of rows.
+    """Whether all members are columns, or objects with the same members and ids as names of rows.
 
     In an object of columns, rows are named by integers, as pandas does. Training steps and models are not
     examples.
