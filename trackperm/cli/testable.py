@@ -143,7 +143,7 @@ def testable(run: str, data: RunData, columns: Sequence[Column], options: Sequen
 
 
 def _open_classes(words: Sequence[str], table: ExampleTable, labels: Sequence[str]) -> tuple[object, ...]:
-    """Return the classes if the positive one was guessed for scores, whose verdict the other one reverses."""
+    """Return both classes of scores if the positive one was guessed: the other one reverses the verdict."""
     from trackperm.statistic import load_statistic
 
     if not any(word.startswith("positive=") for word in words) or load_statistic(words[1]).tells_classes:

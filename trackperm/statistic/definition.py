@@ -386,7 +386,7 @@ class Statistic:
 
     @cached_property
     def _plain_g(self) -> Mapping[str, str]:
-        """Counts by the names of those g that only read this count of one run."""
+        """Count that a g reads, by the names of the g that consist of one count of one run."""
         return {name: g.tree.full for name, g in self._scaled_g.items() if isinstance(g.tree, Name)}
 
     def tested(self, observed: Integers, swapped: Integers, multiplicities: Integers) -> ExactStatistic:

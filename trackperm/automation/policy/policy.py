@@ -178,7 +178,7 @@ class Policy(PolicyKeys):
 
 
 class PolicyDocument(Part):
-    """Policies of one file, as the file has them."""
+    """Content of one policy file: the format's version and the keys of its policies."""
 
     version: Literal[1] = 1
     """Version of the format."""

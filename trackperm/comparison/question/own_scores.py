@@ -198,7 +198,7 @@ def _has_metrics(table: ExampleTable, column: str) -> bool:
 
 
 def _distinct(scores: Sequence[_Score], usual: Collection[str]) -> list[_Score]:
-    """Return one score of each set of equal ones, preferring usual names, in the order of the columns."""
+    """Keep one of several equal scores, the one with a usual name, in the order of the columns."""
     found: list[_Score] = []
     for each in sorted(scores, key=lambda score: (score.name not in usual, score.name in _OF_CALLS)):
         if not any(each.equals(other) for other in found):

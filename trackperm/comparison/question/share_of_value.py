@@ -42,7 +42,7 @@ _ANSWERS = re.compile("answer|output|response|solution|completion|prediction", r
 
 
 class ShareOfValue(NamedTuple):
-    """Examples to be counted: those whose `column` is `value`, or is not, as the user wrote it."""
+    """Condition on examples: `column` is `value`, or is not, as the user wrote it."""
 
     column: str
     is_equal: bool

@@ -183,7 +183,7 @@ def _with_fewer_kinds(
 
 @dataclass(frozen=True)
 class _Side:
-    """Left or right examples of pairs, as those that ask and as those that are counted.
+    """Examples on the left or the right of pairs, as integer codes of what is compared.
 
     Places and groups are those of :class:`Roles`, and edges those of :class:`PairScores`.
     """

@@ -207,7 +207,7 @@ def _exact(value: Any) -> Any:
 
 
 def _coded(data: PairColumns, axis: tuple[Node, Node]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return codes, in one order, of a value of the left and of the right examples."""
+    """Return integer codes of a value of the left and right examples, in ascending order of both together."""
     if axis[0] == with_side(axis[1], LEFT):
         codes = _distinct(data.of_example(axis[0]))[1]
         return codes, codes
@@ -217,7 +217,7 @@ def _coded(data: PairColumns, axis: tuple[Node, Node]) -> tuple[npt.NDArray[np.i
 
 
 def _numbered(codes: list[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
-    """Return numbers from 0 of the distinct combinations of codes."""
+    """Assign numbers from 0 to the distinct combinations of codes."""
     found = codes[0]
     for other in codes[1:]:
         found = _distinct(found * (int(other.max(initial=0)) + 1) + other)[1]

@@ -38,7 +38,7 @@ def decimal_comma(table: ExampleTable, name: str) -> str | None:
 
 
 def are_choices(table: ExampleTable, prediction: str, label: str) -> bool:
-    """Whether texts such as ``1,3`` are rather choices of several options, or positions, than decimals.
+    """Whether texts such as ``1,3`` list choices or positions, rather than decimals.
 
     Labels repeat, most predictions are labels, and all commas stand between different whole numbers from 1
     on: in ascending order, or in every text. Ratings such as ``4,0`` or of half steps are decimals.

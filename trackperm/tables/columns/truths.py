@@ -21,7 +21,7 @@ _MOST = 16
 
 
 def with_truths(table: ExampleTable, names: Iterable[str]) -> ExampleTable:
-    """Read those of the columns `names` as booleans that say true or false, or yes or no, in every row."""
+    """Read columns as booleans if every row says true or false, or yes or no; leave others as they are."""
     found = [name for name in names if _says_truths(table, name)]
     if not found:
         return table

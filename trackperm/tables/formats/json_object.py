@@ -57,7 +57,7 @@ def _recognises(file: SourceFile) -> bool:
 
 
 def _are_lists(file: SourceFile) -> bool:
-    """Whether all members are lists with a value for each row; a line of JSON Lines is one example."""
+    """Whether the file is one object of columns: lists of a value per row, not a line of JSON Lines."""
     members = file.document
     if not isinstance(members, dict) or not all(isinstance(each, list) for each in members.values()):
         return False

@@ -58,7 +58,7 @@ class Labelled(LazyTable):
         return self._changed(kept)
 
     def replaced(self, names: Collection[str], change: Callable[[str], nw.Expr]) -> Labelled:
-        """Replace the values of columns by those that `change` returns for a column, by its name."""
+        """Replace columns by the expressions that `change` returns for their names."""
 
         def changed(wanted: Collection[str]) -> pl.DataFrame:
             rows = nw.from_native(self._with(wanted))

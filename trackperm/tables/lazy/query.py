@@ -91,7 +91,7 @@ class Query(LazyTable):
         return replace(self, lazy=_called(kept, list(self.schema)))
 
     def replaced(self, names: Collection[str], change: Callable[[str], nw.Expr]) -> Query:
-        """Replace the values of columns by those that `change` returns for a column, by its name."""
+        """Replace columns by the expressions that `change` returns for their names."""
         changed = self._anonymous.with_columns(change(self._place(name)) for name in names)
         return Query(_called(changed, list(self.schema)), self.origin)
 

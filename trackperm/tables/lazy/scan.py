@@ -89,7 +89,7 @@ class Scan(LazyTable):
         return replace(self, lazy=self.lazy.filter(pl.col(name).is_in(values.implode())), parquet=())
 
     def replaced(self, names: Collection[str], change: Callable[[str], nw.Expr]) -> Scan:
-        """Replace the values of columns by those that `change` returns for a column, by its name."""
+        """Replace columns by the expressions that `change` returns for their names."""
         lazy = nw.from_native(self.lazy).with_columns(change(name) for name in names)
         return replace(self, lazy=lazy.to_native(), parquet=())
 

@@ -56,7 +56,7 @@ class LazyTable(ABC):
 
     @abstractmethod
     def replaced(self, names: Collection[str], change: Callable[[str], nw.Expr]) -> LazyTable:
-        """Replace the values of columns by those that `change` returns for a column, by its name."""
+        """Replace columns by the expressions that `change` returns for their names."""
 
     def renamed(self, names: Mapping[str, str]) -> LazyTable | nw.DataFrame[Any]:
         """Keep the columns that are keys of `names`, under new names; by default they are read."""

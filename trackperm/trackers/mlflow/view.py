@@ -155,7 +155,7 @@ def _filter(held: str, *, hides_comparisons: bool) -> str:
 def _wanted(
     state: Mapping[str, Any], chosen: Sequence[str], logged: _Logged, ascending: Mapping[str, bool]
 ) -> dict[str, Any]:
-    """Return columns, widths and order: those of trackperm first, then those that people added."""
+    """Return columns, widths and order of a table: trackperm's first, then those that people added."""
     scores = {name: _score(name, logged) for name in chosen}
     widths = {f"tags.`{_VERDICT}{name}`": _VERDICT_WIDTH for name in chosen}
     widths |= {f"metrics.`{score}`": _SCORE_WIDTH for score in scores.values() if score is not None}
