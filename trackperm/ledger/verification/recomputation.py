@@ -36,6 +36,7 @@ from trackperm.ledger.verification.files import (
 )
 from trackperm.ledger.verification.shown_values import Shown
 from trackperm.messages import listed
+from trackperm.statistic import Statistic
 from trackperm.statistic.written_spec import written_spec
 from trackperm.trackers.publication import LoggedComparison
 
@@ -186,27 +187,7 @@ def verify_from_runs(
     try:
         data = read_result(files)
         statistic = read_spec(files[SPEC], data)
-        baseline = replace(baseline, name=data["baseline_name"])
-        candidate = replace(candidate, name=data["candidate_name"])
-        options, of_logged = data["options"], of_family(data)
-        by_position = data["pairing"]["by"] == "position"
-        if (part := of_logged["slice"]) is not None:
-            baseline, candidate = runs_of_slice(baseline, candidate, statistic, part, by_position=by_position)
-        again = compare_runs(
-            baseline,
-            candidate,
-            statistic,
-            options_of_test(options),
-            margin=of_logged["margin"],
-            missing=options["missing"],
-            by_position=by_position,
-            look_for_clusters=part is None,
-        )
-        further = {
-            name: options[name] for name in ("slice", "correction", "family", "n_tests") if name in options
-        }
-        again = replace(again, **of_logged, options={**again.options, **further})
-        again = _with_opinions(data, again)
+        again = _with_opinions(data, _compared_again(data, statistic, baseline, candidate))
     except TrackpermError:
         raise
     except UNREADABLE as error:
@@ -238,6 +219,32 @@ def verify_from_runs(
         *_of_versions(data, again),
     )
     return Verification(tuple(replace(check, what=f"{check.what}, from the runs") for check in checks), notes)
+
+
+def _compared_again(
+    data: Mapping[str, Any], statistic: Statistic, baseline: RunData, candidate: RunData
+) -> Comparison:
+    """Compare the runs under their logged names, with the logged options and as part of the logged family."""
+    baseline = replace(baseline, name=data["baseline_name"])
+    candidate = replace(candidate, name=data["candidate_name"])
+    options, of_logged = data["options"], of_family(data)
+    by_position = data["pairing"]["by"] == "position"
+    if (part := of_logged["slice"]) is not None:
+        baseline, candidate = runs_of_slice(baseline, candidate, statistic, part, by_position=by_position)
+    again = compare_runs(
+        baseline,
+        candidate,
+        statistic,
+        options_of_test(options),
+        margin=of_logged["margin"],
+        missing=options["missing"],
+        by_position=by_position,
+        look_for_clusters=part is None,
+    )
+    further = {
+        name: options[name] for name in ("slice", "correction", "family", "n_tests") if name in options
+    }
+    return replace(again, **of_logged, options={**again.options, **further})
 
 
 def _with_opinions(data: Mapping[str, Any], again: Comparison) -> Comparison:
