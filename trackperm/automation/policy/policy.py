@@ -178,7 +178,7 @@ class Policy(PolicyKeys):
 
 
 class PolicyDocument(Part):
-    """Content of one policy file: the format's version and the keys of its policies."""
+    """Policy file: the version of its format, and its policies."""
 
     version: Literal[1] = 1
     """Version of the format."""
