@@ -26,7 +26,7 @@ from trackperm.statistic.counters.base import Counter
 from trackperm.statistic.counters.registry import COUNTERS
 from trackperm.statistic.schema import json_schema as statistic_schema
 from trackperm.statistic.written_spec import written_spec
-from trackperm.tables.column_types import ColumnType
+from trackperm.tables.columns.types import ColumnType
 
 WRITTEN = re.compile(r"(?<=^<!-- generated: )([a-z-]+) -->\n.*?^<!-- end -->$", re.MULTILINE | re.DOTALL)
 BUILT = re.compile(r"^<!-- built: ([a-z-]+) -->$", re.MULTILINE)

@@ -17,7 +17,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def is_full(error: BaseException) -> bool:
-    """Return whether an error is a full disk, an exhausted quota or a limit on the size of a file."""
+    """Whether an error is a full disk, an exhausted quota or a limit on the size of a file."""
     return isinstance(error, OSError) and error.errno in _FULL
 
 

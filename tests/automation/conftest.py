@@ -8,7 +8,7 @@ import pytest
 from support.hooked_runs import HookedStore
 from support.mlflow_stores import MlflowStore
 
-from trackperm.report import rasterised
+from trackperm.report.drawings import rasterised
 
 
 @pytest.fixture(scope="module")

@@ -10,11 +10,10 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from support.yes_no_runs import LABELS, NEW, OLD
 
 import trackperm
 from trackperm.errors import InputError, InputTypeError, TrackpermError
-
-LABELS = ["yes", "no"] * 20
 
 
 class Long:
@@ -22,12 +21,6 @@ class Long:
         return "x" * 5000
 
 
-def run(wrong: range) -> pl.DataFrame:
-    prediction = ["?" if i in wrong else LABELS[i] for i in range(40)]
-    return pl.DataFrame({"id": range(40), "prediction": prediction, "label": LABELS})
-
-
-OLD, NEW = run(range(14)), run(range(10, 16))
 NOT_A_MAPPING = (0, "", [], set(), ["answer"], "prediction=answer", np.array([1, 2]), pl.Series([1]))
 OF_COLUMNS = (*NOT_A_MAPPING, {"id": None}, {1: "id"}, {"id": 1})
 

@@ -22,6 +22,7 @@ from trackperm.pairing.cluster_columns import ClusterColumn
 from trackperm.pairing.pair import pair_in_memory as pair
 from trackperm.report import html, text
 from trackperm.report.description import markdown
+from trackperm.report.notes import notes_of
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.tables.table import ExampleTable
 
@@ -44,7 +45,7 @@ def both(frames: list[pl.DataFrame], *columns: pl.Series) -> list[pl.DataFrame]:
 
 
 def looks(comparison: Comparison) -> list[str]:
-    return [note for note in text.notes(comparison) if "design effect" in note]
+    return [note for note in notes_of(comparison) if "design effect" in note]
 
 
 class TestWhatIsSaid:
@@ -269,11 +270,11 @@ class TestInputs:
             for frame, name in zip(self.twins(1, 200), ("a", "b"), strict=True)
         ]
         found = compare_runs(runs[0], runs[1], load_statistic("accuracy"))
-        notes = [note for note in text.notes(found) if "share their" in note]
+        notes = [note for note in notes_of(found) if "share their" in note]
         assert len(notes) == 1
         assert "design effect 2.0" in notes[0]
         by_hash = compare_runs(runs[0], runs[1], load_statistic("accuracy", cluster="input_hash"))
-        assert not any("count as independent" in note for note in text.notes(by_hash)), "they do not"
+        assert not any("count as independent" in note for note in notes_of(by_hash)), "they do not"
 
 
 class TestStatistics:

@@ -4,19 +4,9 @@ from __future__ import annotations
 
 import copy
 
-import polars as pl
+from support.yes_no_runs import NEW, OLD, run
 
 import trackperm
-
-LABELS = ["yes", "no"] * 20
-
-
-def run(wrong: range) -> pl.DataFrame:
-    prediction = ["?" if i in wrong else LABELS[i] for i in range(40)]
-    return pl.DataFrame({"id": range(40), "prediction": prediction, "label": LABELS})
-
-
-OLD, NEW = run(range(14)), run(range(10, 16))
 
 
 def test_comparisons() -> None:

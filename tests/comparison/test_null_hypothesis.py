@@ -15,7 +15,7 @@ from support.specs import load
 import trackperm
 from trackperm import report
 from trackperm.comparison import Comparison
-from trackperm.report import description, text
+from trackperm.report import description, phrases, text
 from trackperm.report.formatting import escape_markdown
 
 SHARE = "counts: {correct: prediction == label, n: 1}\nscore: correct / n\n"
@@ -52,10 +52,10 @@ def test_every_output_states_it_in_one_sentence(tmp_path: Path, line: str, null:
     rows |= {"passage": [f"p{i // 3}" for i in range(12)], "label": [1] * 12}
     comparison = trackperm.compare(*(pl.DataFrame({**rows, "prediction": [x] * 12}) for x in (0, 1)), spec)
     assert comparison.null_hypothesis == null
-    assert text.lines(comparison)[2] == f"scope: {text.SCOPE}; null: {null}"
+    assert text.lines(comparison)[2] == f"scope: {phrases.SCOPE}; null: {null}"
     assert json.loads(comparison.to_json())["null_hypothesis"] == null
     page = report.html(comparison)
-    assert f"Scope: {text.SCOPE}; null: {null}." in page
+    assert f"Scope: {phrases.SCOPE}; null: {null}." in page
     assert f"The null hypothesis is that {null}: " in page
     assert escape_markdown(f"The null hypothesis is that {null}: ") in description.markdown(comparison)
 

@@ -36,7 +36,7 @@ from trackperm.automation.webhooks.receive import _reference
 from trackperm.errors import RefusedRequestError, TrackpermError
 from trackperm.statistic.problems import problems
 from trackperm.tables import read_examples
-from trackperm.tables.column_types import typed_columns, unusable
+from trackperm.tables.columns.types import typed_columns, unusable
 from trackperm.tables.registry import detect_format
 from trackperm.tables.wandb.run_folder import RunFolder
 from trackperm.tables.wandb.run_log import LoggedArtifact, RunLog

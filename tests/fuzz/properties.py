@@ -6,9 +6,10 @@ from dataclasses import replace
 
 from trackperm.errors import InputError, SpecError, TrackpermError
 from trackperm.statistic import ColumnType
-from trackperm.statistic.compile import compile_statistic
+from trackperm.statistic.compiler.compile import compile_statistic
+from trackperm.statistic.compiler.entries import Entries, collected
+from trackperm.statistic.count_expressions import count_expressions
 from trackperm.statistic.document import Document
-from trackperm.statistic.entries import Entries, collected
 from trackperm.statistic.expressions.tree import MAX_LENGTH, Expression
 from trackperm.statistic.schema import form
 from trackperm.statistic.written_spec import written_spec
@@ -48,7 +49,7 @@ def spec_or_one_error(content: bytes) -> None:
     assert written_spec(again) == text
     for types in (ColumnType.INTEGER, ColumnType.TEXT, ColumnType.DECIMAL, ColumnType.BOOLEAN):
         try:
-            statistic.counts(dict.fromkeys(statistic.used_columns, types))
+            count_expressions(statistic, dict.fromkeys(statistic.used_columns, types))
         except SpecError as error:
             assert error.message.startswith("f.yaml:")
 

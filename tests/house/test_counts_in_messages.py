@@ -16,7 +16,7 @@ FORMATTED = {
     "trackperm/automation/training/lightning.py": {"size"},
     "trackperm/exact/rank_statistics/permutation.py": {"n_coins"},
     "trackperm/pairing/checks/label_values.py": {"number"},
-    "trackperm/pairing/repeats.py": {"sides[0]"},
+    "trackperm/pairing/counts/repeats.py": {"sides[0]"},
 }
 """Counts that are formatted before, or small."""
 

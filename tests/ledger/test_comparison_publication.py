@@ -15,7 +15,7 @@ from trackperm.comparison import corrected
 from trackperm.errors import CapacityError
 from trackperm.ledger import comparison_publication
 from trackperm.ledger.comparison_publication import publication
-from trackperm.report.null_distribution import Bars
+from trackperm.report.drawings.null_distribution import Bars
 from trackperm.statistic.written_spec import written_spec
 
 

@@ -20,7 +20,7 @@ from trackperm.cli import commands
 from trackperm.comparison.planning.sample_size import Plan, plan_from_pilot, plan_paired
 from trackperm.errors import InputError, InputTypeError
 from trackperm.ledger.past_comparisons import PastPlan, plan_from_past
-from trackperm.report.text import cautions
+from trackperm.report.notes import cautions_of
 
 OLD, NEW = [True] * 24 + [False] * 16, [True] * 30 + [False] * 10
 
@@ -266,7 +266,7 @@ def test_a_pilot_says_what_its_comparison_says() -> None:
     compared = trackperm.compare(*runs, missing="drop")
     said = plan.lines()
     assert said[0] == "pilot: accuracy, by default; 390 examples"
-    assert list(plan.pilot.notes) == said[1 : 1 + len(plan.pilot.notes)] == cautions(compared)
+    assert list(plan.pilot.notes) == said[1 : 1 + len(plan.pilot.notes)] == cautions_of(compared)
     assert any(note.startswith("dropped: 10 examples") for note in said)
     assert any("correlated within each `document_id`" in note for note in said)
     assert plan.to_dict()["pilot"]["statistic"] == "accuracy, by default"

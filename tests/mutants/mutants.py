@@ -46,10 +46,11 @@ ROOT = Path(__file__).resolve().parents[2]
 LOAD_BEARING = (
     "exact",
     "pairing/checks",
-    "pairing/counting.py",
+    "pairing/counts/counting.py",
     "pairing/ids.py",
     "pairing/pair.py",
-    "pairing/repeats.py",
+    "pairing/checked_join.py",
+    "pairing/counts/repeats.py",
     "pairing/digests.py",
     "comparison/dependence.py",
     "comparison/evidence.py",
@@ -58,10 +59,10 @@ LOAD_BEARING = (
     "comparison/verdict.py",
     "ledger/entries.py",
     "ledger/verification",
-    "statistic/compile.py",
-    "statistic/entries.py",
+    "statistic/compiler/compile.py",
+    "statistic/compiler/entries.py",
     "statistic/expressions",
-    "statistic/symmetry.py",
+    "statistic/compiler/symmetry.py",
 )
 """Modules and folders below ``trackperm`` that decide p-values, verdicts and what is paired."""
 

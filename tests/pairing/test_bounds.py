@@ -163,7 +163,7 @@ UNBOUNDED = {
 
 def test_statistics_that_one_output_can_make_arbitrarily_bad_have_no_bounds() -> None:
     known = [statistic for statistic in map(load_statistic, builtin_names()) if statistic.counts_missing]
-    assert {each.name for each in known if not (each._worst and each._substitute("best"))} == UNBOUNDED
+    assert {each.name for each in known if not (each._worst and each.substitute("best"))} == UNBOUNDED
 
 
 @pytest.mark.parametrize("name", ["token_accuracy", "squad_em", "uas"])

@@ -14,6 +14,7 @@ from trackperm.pairing import changed_predictions
 from trackperm.pairing.many_runs import pair_many
 from trackperm.pairing.pair import pair_in_memory as pair
 from trackperm.report import description, page, text
+from trackperm.report.notes import notes_of
 from trackperm.statistic import load_statistic
 from trackperm.tables.table import ExampleTable
 
@@ -37,7 +38,7 @@ def changed_in(
 class TestSaid:
     def test_where_the_counts_are_the_same(self) -> None:
         found = trackperm.compare(BASELINE, CANDIDATE, "accuracy")
-        identical, said, *_ = text.notes(found)
+        identical, said, *_ = notes_of(found)
         assert identical.startswith("identical: both runs have the same counts")
         assert said == SAID
         assert json.loads(found.to_json())["pairing"]["n_changed"] == 100
@@ -52,26 +53,26 @@ class TestSaid:
     def test_more_changed_than_the_score_shows(self) -> None:
         better = CANDIDATE.with_columns(prediction=pl.Series(["a"] * 20 + ["y"] * 80 + ["x"] * 100))
         found = trackperm.compare(BASELINE, better, "accuracy")
-        assert "100 of 200 predictions changed; 20 change the score" in text.notes(found)
+        assert "100 of 200 predictions changed; 20 change the score" in notes_of(found)
 
     def test_no_note_if_every_change_changes_the_score(self) -> None:
         right = CANDIDATE.with_columns(prediction=pl.Series(["a"] * 100 + ["x"] * 100))
         for candidate, n_changed in ((right, 100), (BASELINE, 0)):
             found = trackperm.compare(BASELINE, candidate, "accuracy")
             assert found.pairing.n_changed == n_changed
-            assert not [note for note in text.notes(found) if "predictions changed" in note]
+            assert not [note for note in notes_of(found) if "predictions changed" in note]
 
     def test_of_those_that_only_one_run_has(self) -> None:
         """Regression: a missing prediction was said to have changed."""
         fewer = trackperm.compare(BASELINE, CANDIDATE.head(150), "exact_match", missing="wrong")
         said = "150 of 200 predictions changed or are missing in one run"
         assert said in fewer.pairing.lines()
-        assert f"{said}; 0 change the score" in text.notes(fewer)
+        assert f"{said}; 0 change the score" in notes_of(fewer)
 
     def test_of_clusters(self) -> None:
         documents = pl.Series([f"d{i // 10}" for i in range(N)])
         runs = [frame.with_columns(document=documents) for frame in (BASELINE, CANDIDATE)]
-        notes = text.notes(trackperm.compare(*runs, "accuracy", cluster="document"))
+        notes = notes_of(trackperm.compare(*runs, "accuracy", cluster="document"))
         assert "100 of 200 predictions changed; 0 of 20 clusters differ in score" in notes
 
 

@@ -15,7 +15,7 @@ from trackperm.pairing.digests import number_word
 from trackperm.pairing.engines.base import HALVES, NULL_WORD, Engine
 from trackperm.pairing.engines.in_memory import InMemory, row_hashes
 from trackperm.statistic.expressions.functions import NARWHALS
-from trackperm.tables.column_types import ColumnType
+from trackperm.tables.columns.types import ColumnType
 
 INTEGERS = [1, -2, 0, 2**63 - 1, -(2**63), None]
 DECIMALS = [1.5, -0.0, 1e300, 5e-324, -3.25e-10, None]

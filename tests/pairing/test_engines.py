@@ -115,7 +115,7 @@ def test_rows_without_an_order_are_not_paired_by_position(engine: str) -> None:
 def test_ids_that_repeat_in_both_runs_where_a_sample_does_not_show_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("trackperm.pairing.pair._SAMPLED", 1)
+    monkeypatch.setattr("trackperm.pairing.checked_join._SAMPLED", 1)
     run = pa.table({"id": [*range(9), 0], "prediction": [0] * 10, "label": [0, 1] * 5})
     with pytest.raises(PairingError) as caught:
         trackperm.compare(run, run, engine="duckdb")

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import trackperm
-from trackperm.report import text
+from trackperm.report import phrases
 from trackperm.report.leaderboard import cells, chart_layout, pairs
 from trackperm.report.numbers import extra_digits, format_difference, format_number
 
@@ -74,7 +74,7 @@ class TestSeveralScores:
 def test_scores_of_a_comparison_agree_with_their_difference():
     """Regression: 0.9999, 1.0000 and +8e-05 were those of 0.99988 and 0.99996."""
     comparison = trackperm.compare(run(12), run(4))
-    assert text.scores(comparison) == [
+    assert phrases.scores(comparison) == [
         ("baseline", "0.99988"),
         ("candidate", "0.99996"),
         ("difference", "+8e-05"),
@@ -83,7 +83,7 @@ def test_scores_of_a_comparison_agree_with_their_difference():
 
 def test_the_difference_has_the_digits_of_the_scores():
     comparison = trackperm.compare(run(400), run(4))
-    assert text.scores(comparison) == [
+    assert phrases.scores(comparison) == [
         ("baseline", "0.99600"),
         ("candidate", "0.99996"),
         ("difference", "+0.00396"),

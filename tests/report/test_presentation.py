@@ -17,7 +17,8 @@ from support.processes import python
 import trackperm
 from trackperm.errors import MissingDependencyError
 from trackperm.presentation import Presented
-from trackperm.report import description, picture, text
+from trackperm.report import description, text
+from trackperm.report.drawings import picture
 from trackperm.report.leaderboard import text as leaderboard_text
 
 ATTACK = "</style></div><script>window.hacked = 1</script>"

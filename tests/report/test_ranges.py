@@ -10,11 +10,12 @@ from support.comparisons import accuracy
 
 import trackperm
 from trackperm.comparison import Comparison
-from trackperm.report import description, text, view
-from trackperm.report.effect_bar import effect_bar
+from trackperm.report import description, phrases, text, view
+from trackperm.report.drawings.effect_bar import effect_bar
+from trackperm.report.drawings.text_bar import text_bar
+from trackperm.report.notes import notes_of
 from trackperm.report.page import html
 from trackperm.report.plain_words import plain_words
-from trackperm.report.text_bar import text_bar
 from trackperm.server.jobs.views import comparison_view
 
 
@@ -36,7 +37,7 @@ class TestMissingBounds:
 
     def test_scores_and_differences_are_ranges(self) -> None:
         comparison = self.compared()
-        assert text.scores(comparison) == [
+        assert phrases.scores(comparison) == [
             ("baseline", "0.8000"),
             ("candidate", "0.7000 to 0.9000"),
             ("difference", "-0.1000 to +0.1000"),
@@ -45,7 +46,7 @@ class TestMissingBounds:
             "Depending on the missing predictions, the candidate gets between 10 fewer and 10 more of every"
             " 100 examples right. If the two runs were interchangeable, in the less extreme case, a"
         )
-        assert not any("minimum detectable" in note for note in text.notes(comparison))
+        assert not any("minimum detectable" in note for note in notes_of(comparison))
         assert "odds" not in " ".join(description.explanation(comparison))
 
     def test_the_bars_go_from_the_worst_to_the_best_case(self) -> None:
@@ -57,9 +58,9 @@ class TestMissingBounds:
 
     def test_counts_are_ranges_or_those_of_a_named_case(self) -> None:
         comparison = self.compared()
-        assert text.discordance(comparison) == "10 to 30 discordant: 10 better, 0 to 20 worse"
+        assert phrases.discordance(comparison) == "10 to 30 discordant: 10 better, 0 to 20 worse"
         more_changed = replace(comparison, pairing=replace(comparison.pairing, n_changed=45))
-        changes = [note for note in text.notes(more_changed) if "changed" in note]
+        changes = [note for note in notes_of(more_changed) if "changed" in note]
         assert changes == [
             "45 of 100 predictions changed or are missing in one run; 30 change the score in the worst case"
         ]
@@ -67,19 +68,19 @@ class TestMissingBounds:
             description.explanation(comparison)
         )
         assert "differ in the worst case; cells" in html(comparison)
-        assert comparison_view(comparison)["flips"]["case"] == " in the worst case"
+        assert comparison_view(comparison)["changed"]["case"] == " in the worst case"
 
     def test_missing_predictions_are_noted_for_both_cases(self) -> None:
-        noted = [note for note in text.notes(self.compared()) if note.startswith("missing predictions: ")]
+        noted = [note for note in notes_of(self.compared()) if note.startswith("missing predictions: ")]
         assert noted[1:] == ["missing predictions: 0 of the baseline, 20 of the candidate"]
         (case, _) = self.compared().bounds
         assert "missing predictions: 0 of the baseline at their best, 20 of the candidate at their worst" in (
-            text.notes(case)
+            notes_of(case)
         )
 
     def test_a_logged_comparison_names_the_case_of_its_counts(self) -> None:
         logged = replace(self.compared(), bounds=())
-        assert text.discordance(logged) == "30 discordant: 10 better, 20 worse in the worst case"
+        assert phrases.discordance(logged) == "30 discordant: 10 better, 20 worse in the worst case"
 
     def test_each_case_has_its_own_sign_and_no_p_is_0(self) -> None:
         label = ["a"] * 1400
@@ -87,7 +88,7 @@ class TestMissingBounds:
         second = first.with_columns(prediction=pl.when(pl.col("id") > 0).then(pl.lit("a")))
         (note,) = (
             note
-            for note in text.notes(trackperm.compare(first, second, "accuracy", missing="bounds"))
+            for note in notes_of(trackperm.compare(first, second, "accuracy", missing="bounds"))
             if note.startswith("missing predictions: worst")
         )
         assert "p = 0," not in note
@@ -96,7 +97,7 @@ class TestMissingBounds:
 
 def test_the_interval_that_decides_equivalence_is_shown() -> None:
     comparison = accuracy(8, 7, both=385, margin=0.03)
-    assert [name for name, _ in text.intervals(comparison)] == ["95% CI", "90% CI"]
+    assert [name for name, _ in phrases.intervals(comparison)] == ["95% CI", "90% CI"]
     assert "   90% CI [-0.0163, +0.0215]" in text.lines(comparison)[0]
     assert "| 90% CI |" in description.markdown(comparison)
     assert re.search("╌━+╂━●━+╌", text_bar(comparison)[1])

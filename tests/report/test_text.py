@@ -16,9 +16,10 @@ from trackperm.comparison import Comparison
 from trackperm.comparison.corrections import corrected
 from trackperm.exact.result import format_log10_pvalue
 from trackperm.ledger.run_texts import comparison_cell, comparison_name
-from trackperm.report import description, text, view
+from trackperm.report import description, phrases, text, view
 from trackperm.report.formatting import escape_markdown
 from trackperm.report.headline import headline
+from trackperm.report.notes import notes_of
 from trackperm.report.numbers import format_number
 from trackperm.report.plain_words import plain_words
 
@@ -151,10 +152,10 @@ def test_the_power_of_equivalence_stands_beside_every_margin():
     said = "power of equivalence within 0.03: 10 % if the true difference is 0, 7 % if it is half the margin"
     for comparison in (few, even):
         cautious = f"{said}; even equal runs would rarely be shown equivalent with so few examples"
-        assert cautious in text.notes(comparison)
+        assert cautious in notes_of(comparison)
         assert cautious in view.ComparisonView.of(comparison).notes
     assert said[1:] in description.markdown(few).replace("\\", "")
-    assert any("above 99 %" in note and "rarely" not in note for note in text.notes(many))
+    assert any("above 99 %" in note and "rarely" not in note for note in notes_of(many))
     assert [fact for fact in view.facts(few) if fact[0] == "power of equivalence"] == [
         (
             "power of equivalence",
@@ -168,7 +169,7 @@ def test_the_power_of_equivalence_stands_beside_every_margin():
 
 def test_the_power_of_equivalence_is_a_caveat_only_if_it_is_low():
     enough = accuracy(20, 19, both=4000, margin=0.03)
-    assert str(enough.equivalence_power) in text.notes(enough)
+    assert str(enough.equivalence_power) in notes_of(enough)
     assert str(enough.equivalence_power) not in view.ComparisonView.of(enough).notes
 
 
@@ -294,7 +295,7 @@ def test_certified_ends_are_labelled_everywhere():
 def test_certified_ends_that_nobody_could_tell_apart_are_exact():
     comparison = accuracy(20, 4, both=10)
     near = replace(comparison.test, method="bracket", error_bound=1e-8)
-    assert (near.relation, text.certainty(near), text.certainty_word(near)) == ("=", "exact", "")
+    assert (near.relation, phrases.certainty(near), phrases.certainty_word(near)) == ("=", "exact", "")
 
 
 def test_too_few_random_swaps_are_reported():
@@ -387,8 +388,10 @@ def test_explanation_names_the_statistic_and_the_floor():
     assert description.explanation(accuracy(5, 0))[-2] == (
         "With 5 discordant examples, p is at least 0.0625, so it cannot be below 0.05."
     )
-    assert "with 1 discordant example, p is at least 1" in text.smallest_p_sentence(accuracy(1, 0))
-    assert text.smallest_p_sentence(accuracy(1100, 0)).endswith("p is at least 1e-331")  # 2^-1099 = 10^-330.8
+    assert "with 1 discordant example, p is at least 1" in phrases.smallest_p_sentence(accuracy(1, 0))
+    assert phrases.smallest_p_sentence(accuracy(1100, 0)).endswith(
+        "p is at least 1e-331"
+    )  # 2^-1099 = 10^-330.8
     assert not any("discordant" in sentence for sentence in description.explanation(accuracy(0, 0, both=3)))
 
 
@@ -432,10 +435,10 @@ def test_printed_ends_contain_the_certified_ones():
     """Regression: a lower end was "equal to three digits" to an upper end that is printed rounded up."""
     test = accuracy(12, 4, both=10).test
     close = replace(test, method="bracket", error_bound=1e-4)
-    shown = text.certainty(close).removeprefix("certified upper end, lower end ")
+    shown = phrases.certainty(close).removeprefix("certified upper end, lower end ")
     assert float(shown) <= test.interval[0] <= test.pvalue <= float(close.format_pvalue())
     apart = replace(close, interval=(0.012, test.pvalue))
-    assert text.certainty(apart) == "certified upper end, lower end 0.012"
+    assert phrases.certainty(apart) == "certified upper end, lower end 0.012"
 
 
 def test_upper_ends_are_rounded_up_and_lower_ends_down() -> None:
@@ -445,9 +448,9 @@ def test_upper_ends_are_rounded_up_and_lower_ends_down() -> None:
         comparison.test, method="bracket", pvalue=0.131178, error_bound=0.01, interval=(0.11989, 0.131178)
     )
     comparison = replace(comparison, test=test)
-    assert (text.pvalue(comparison), comparison.format_pvalue(2)) == ("p ≤ 0.132", "0.14")
-    assert text.certainty(test) == "certified upper end, lower end 0.119"
-    assert "p is at least 0.000976" in text.smallest_p_sentence(accuracy(9, 2))
+    assert (phrases.pvalue(comparison), comparison.format_pvalue(2)) == ("p ≤ 0.132", "0.14")
+    assert phrases.certainty(test) == "certified upper end, lower end 0.119"
+    assert "p is at least 0.000976" in phrases.smallest_p_sentence(accuracy(9, 2))
     assert format_log10_pvalue(-400.5, rounding=ROUND_CEILING) == "3.17e-401"
 
 
@@ -467,7 +470,7 @@ def test_an_interval_beside_a_correction_says_to_which_p_value_it_belongs() -> N
     facts = {name: detail for name, _, detail in view.facts(found)}
     assert facts["95% CI"].endswith("agrees with the uncorrected p-value, not with the correction")
     assert plain_words(found).endswith(", before the correction for 2 tests.")
-    shown = text.ends(found.interval)
+    shown = phrases.ends(found.interval)
     assert f"uncorrected 95% CI {shown}" in text.lines(found)[0]
     assert f"| uncorrected 95% CI | {escape_markdown(shown)} |" in description.markdown(found)
     assert "uncorrected" not in text.lines(accuracy(20, 8))[0]
@@ -480,6 +483,6 @@ def test_a_score_that_no_exchange_changes_has_no_detectable_effect() -> None:
         pl.DataFrame({"id": range(40), "prediction": [0] * n + [1] * (40 - n), "label": label})
         for n in (40, 30)
     ]
-    notes = text.notes(trackperm.compare(*runs, "cohen_kappa", allow_unseen=True))
+    notes = notes_of(trackperm.compare(*runs, "cohen_kappa", allow_unseen=True))
     assert "the exchange of no single example changes the score" in notes
     assert not any("detectable" in note for note in notes)

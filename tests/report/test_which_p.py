@@ -14,7 +14,7 @@ from trackperm import report
 from trackperm.comparison import Comparison
 from trackperm.errors import InputError
 from trackperm.exact.functions.rational import RationalStatistic
-from trackperm.report import description, text
+from trackperm.report import description, phrases, text
 
 QUOTIENT = "counts: {right: prediction == label, wrong: prediction != label}\nscore: right / wrong\n"
 
@@ -48,7 +48,7 @@ def test_a_mid_p_value_is_never_called_p_nor_exact(alternative: Any):
 
 def test_the_smallest_mid_p_value_is_attained():
     assert (
-        text.smallest_p_sentence(accuracy(5, 0, mid_p=True))
+        phrases.smallest_p_sentence(accuracy(5, 0, mid_p=True))
         == "with 5 discordant examples, mid-p is at least 0.0312"
     )
     assert accuracy(5, 0, mid_p=True).pvalue == 2.0**-5

@@ -16,7 +16,7 @@ from support.pages import FIRST, SECOND, THIRD, Site, Watched, number, watched
 from support.server_client import Client
 
 import trackperm
-from trackperm.report.effect_bar import label
+from trackperm.report.drawings.effect_bar import label
 from trackperm.report.leaderboard.cells import finding
 from trackperm.report.plain_words import plain_words
 
@@ -162,7 +162,7 @@ def test_statistics_with_parameters(site, opened):
 def test_examples_that_changed_are_filtered_searched_and_paged(site, opened):
     page = opened.open(site.compare())
     expected = compared(site)
-    rows, place = page.locator("#flip-scroll tbody tr"), page.locator("#flip-place")
+    rows, place = page.locator("#changed-scroll tbody tr"), page.locator("#changed-place")
     expect(place).to_have_text(f"1–50 of {expected.n_discordant}")
     page.get_by_role("button", name="Next").click()
     expect(place).to_have_text(re.compile("^51–"))

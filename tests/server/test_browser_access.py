@@ -26,13 +26,13 @@ def test_axe_finds_nothing_on_the_compare_page(chrome, site, tmp_path):
         page.goto(f"{site.uri}/trackperm/compare")
         assert violations(opened) == []
         opened.open(site.compare())
-        page.locator("#flip-scroll tbody tr").first.wait_for()
+        page.locator("#changed-scroll tbody tr").first.wait_for()
         assert violations(opened, "compare") == []
         page.locator("#more summary").click()
         page.get_by_role("button", name="Log this comparison").click()
         page.locator("#logged a").wait_for()
         page.get_by_role("searchbox").fill("no such text")
-        expect(page.locator("#flip-place")).to_have_text("No example matches")
+        expect(page.locator("#changed-place")).to_have_text("No example matches")
         assert violations(opened) == []
         page.goto(site.compare(more="&column.id=nosuch"))
         expect(page.get_by_role("alert")).to_contain_text("nosuch")
@@ -95,8 +95,8 @@ def test_keyboard_suffices_to_compare_and_to_log(site, opened):
     page.locator("#logged a").wait_for()
     until("#directions input")
     press("ArrowRight")
-    expect(page.locator("#flip-scroll tbody td.change").first).to_have_text("▲ better")
-    until("#flip-scroll")
+    expect(page.locator("#changed-scroll tbody td.change").first).to_have_text("▲ better")
+    until("#changed-scroll")
 
 
 def test_arrow_keys_move_in_the_matrix(site, opened):
@@ -134,4 +134,4 @@ def test_progress_is_said_while_a_large_artifact_is_read(large, opened):
     opened.settled()
     expect(page.locator("#progress")).to_be_hidden()
     assert [step for step in page.evaluate("window.said") if "reading" in step or "pairing" in step]
-    expect(page.locator("#flip-place")).to_contain_text("1–50 of")
+    expect(page.locator("#changed-place")).to_contain_text("1–50 of")

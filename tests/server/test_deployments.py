@@ -61,7 +61,7 @@ def test_deployment(tmp_path: Path, workers: int, gunicorn: bool, prefix: str) -
         result = state["result"]
         for _ in range(6 * workers):  # any process answers
             assert client.state(job)["result"] == result
-            assert client.flips(job)["total"] == result["flips"]["total"]
+            assert client.changed(job)["total"] == result["changed"]["total"]
         store = MlflowStore(server.uri)
         logged = store.get(result["logged"]["id"])
         assert logged.data.tags["trackperm.state"] == "done"

@@ -75,7 +75,7 @@ def test_user_without_access_gets_403_on_every_byte(guarded: Guarded) -> None:
         for secret in ("candidate", "baseline", "Dev-0"):
             assert secret not in answer.text
     for other in (nobody, guarded.user("admin")):  # of no use to anybody else, not even to an admin
-        for path in ("jobs", "flips"):
+        for path in ("jobs", "changed"):
             assert other.get(f"{API}/{path}", id=job).status_code == 404
 
 
@@ -95,7 +95,7 @@ def test_without_a_password(guarded: Guarded) -> None:
     wrong = Client(guarded.server.uri, ("reader", "a wrong password"))
     for who in (anonymous, wrong):
         assert who.post(guarded.order).status_code == 401
-        for path in (f"{API}/jobs", f"{API}/flips", "/trackperm/compare", "/trackperm/leaderboard"):
+        for path in (f"{API}/jobs", f"{API}/changed", "/trackperm/compare", "/trackperm/leaderboard"):
             assert who.get(path, id="0" * 32).status_code == 401
 
 
@@ -105,7 +105,7 @@ def test_reader_compares_and_does_not_log_but_the_admin_does(guarded: Guarded) -
     job = reader.begin(guarded.order)
     result = reader.wait(job)["result"]
     assert result["verdict"] == "better"
-    assert reader.flips(job)["total"] == result["flips"]["total"] > 0
+    assert reader.changed(job)["total"] == result["changed"]["total"] > 0
     assert reader.result({"kind": "leaderboard", "experiment": guarded.experiment_id})["rows"]
     before = len(guarded.store.comparisons("secret"))
     tried = reader.result({**guarded.order, "log": True, "alpha": 0.025})
@@ -156,10 +156,10 @@ def test_results_are_withdrawn_with_the_right_to_read(guarded: Guarded) -> None:
     jobs = [former.begin(order) for order in orders]
     for job in jobs:
         assert former.wait(job)["state"] == "done"
-    assert former.flips(jobs[0])["total"] > 0
+    assert former.changed(jobs[0])["total"] > 0
     forbid(guarded.server, experiment_id, "former")
     for job in jobs:
-        for path in ("jobs", "flips"):
+        for path in ("jobs", "changed"):
             answer = former.get(f"{API}/{path}", id=job)
             assert answer.status_code == 403, answer.text
             assert "MLflow refuses" in answer.json()["error"]["message"]

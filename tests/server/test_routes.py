@@ -94,13 +94,13 @@ class Site:
         job = self.store.begin(visitor, [("runs/get", "run_id", "secret")])
         (job.folder / RESULT_FILE).write_text('{"verdict": "better"}')
         write_changed_examples(job.folder / CHANGED_FILE, ["id"], [["dev-0"]], None)
-        job.update(state="done", flips="ready")
+        job.update(state="done", changed_table="ready")
         return job
 
     def answers(self, job: Job, **headers: str) -> list[TestResponse]:
         """Read a job and its changed examples, as the sender of these headers."""
         client: FlaskClient = self.app.test_client()
-        return [client.get(f"{API}/{path}?id={job.id}", headers=headers) for path in ("jobs", "flips")]
+        return [client.get(f"{API}/{path}?id={job.id}", headers=headers) for path in ("jobs", "changed")]
 
 
 ONE_PAGE, OTHER_PAGE = {PAGE_HEADER: "a" * 32}, {PAGE_HEADER: "b" * 32}

@@ -88,28 +88,28 @@ def test_comparison_is_that_of_the_library(client: Client, server: MlflowServer,
     assert state["result"]["logged"] is None
 
 
-def test_flips_are_paged_searched_and_filtered(
+def test_changed_examples_are_paged_searched_and_filtered(
     client: Client, server: MlflowServer, shared: list[str]
 ) -> None:
     job = client.begin(compare(shared))
     client.wait(job)
     found = trackperm.compare(f"mlflow:{shared[0]}", f"mlflow:{shared[1]}", tracking_uri=server.uri)
     ids = found.discordant.get_column("id").to_list()
-    everything = client.flips(job, limit=500)
+    everything = client.changed(job, limit=500)
     place = everything["columns"].index("id")
     assert [row[place] for row in everything["rows"]] == ids
     assert everything["total"] == everything["matching"] == len(ids)
-    pages = [client.flips(job, offset=offset, limit=7)["rows"] for offset in range(0, len(ids), 7)]
+    pages = [client.changed(job, offset=offset, limit=7)["rows"] for offset in range(0, len(ids), 7)]
     assert list(chain.from_iterable(pages)) == everything["rows"]
     for direction, number in (("better", found.n_better), ("worse", found.n_worse)):
-        page = client.flips(job, direction=direction, limit=500)
+        page = client.changed(job, direction=direction, limit=500)
         assert page["matching"] == number
         assert {row[0] for row in page["rows"]} == {direction}
-    searched = client.flips(job, search=ids[3].upper())
+    searched = client.changed(job, search=ids[3].upper())
     assert [row[place] for row in searched["rows"]] == [ids[3]]
-    assert client.flips(job, search="%")["matching"] == 0
-    assert client.get(f"{API}/flips", id=job, limit=501).status_code == 400
-    assert client.get(f"{API}/flips", id=job, offset=-1).status_code == 400
+    assert client.changed(job, search="%")["matching"] == 0
+    assert client.get(f"{API}/changed", id=job, limit=501).status_code == 400
+    assert client.get(f"{API}/changed", id=job, offset=-1).status_code == 400
 
 
 def test_choices(client: Client, store: MlflowStore, experiment: str, runs: list[str]) -> None:
@@ -247,7 +247,7 @@ def test_jobs_that_are_not_there(client: Client, server: MlflowServer, shared: l
     for job in ("", "0" * 32, "../../etc", "x", theirs):
         other = Client(server.uri, page=f"made-up-{uuid4().hex}")
         assert other.get(f"{API}/jobs", id=job).status_code == 404
-        assert other.get(f"{API}/flips", id=job).status_code == 404
+        assert other.get(f"{API}/changed", id=job).status_code == 404
         assert other.cancel(job).status_code == 404
     assert len(list(server.folder.glob("trackperm-server-*/pages/*"))) == 1
 

@@ -10,6 +10,7 @@ from support.builtin_definitions import DEFINITIONS, random_runs
 
 from trackperm.errors import InputError, SpecError
 from trackperm.statistic import ColumnType, builtin_names, load_statistic
+from trackperm.statistic.count_expressions import count_expressions, missing_count_expressions
 from trackperm.statistic.definition import CLASS_COLUMN
 from trackperm.statistic.direction import lower_is_better_by_name
 from trackperm.statistic.expressions.types import literal_type
@@ -42,7 +43,7 @@ def test_counts_of_a_missing_prediction(name: str) -> None:
     statistic = load_statistic(name, parameters=definition.parameters)
     if definition.missing is None:
         with pytest.raises(InputError, match="does not define the counts of a missing prediction"):
-            statistic.missing_counts({})
+            missing_count_expressions(statistic, {})
         return
     rows, _ = random_runs(definition, np.random.default_rng(3), 20)
     rows = [row | definition.missing(row) for row in rows]
@@ -52,15 +53,15 @@ def test_counts_of_a_missing_prediction(name: str) -> None:
         names.append(CLASS_COLUMN)
     table = nw.from_native(pl.DataFrame(rows), eager_only=True)
     types = {column: literal_type(rows[0][column]) for column in names}
-    counted = table.select(nw.col("id"), **statistic.counts(types))
-    missing = table.select(nw.col("id"), **statistic.missing_counts(types))
+    counted = table.select(nw.col("id"), **count_expressions(statistic, types))
+    missing = table.select(nw.col("id"), **missing_count_expressions(statistic, types))
     assert missing.to_native().equals(counted.to_native())
 
 
 def test_positive_against_text() -> None:
     types = dict.fromkeys(("prediction", "label"), ColumnType.TEXT)
     with pytest.raises(SpecError) as caught:
-        load_statistic("f1").counts(types)
+        count_expressions(load_statistic("f1"), types)
     problem = "text column `prediction` is compared with integer parameter `positive` (1) at `$.counts.tp`"
     assert problem in caught.value.message
     assert caught.value.hint == (

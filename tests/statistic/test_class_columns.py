@@ -15,8 +15,9 @@ from support.engines import each_with_engines
 import trackperm
 from trackperm.errors import InputError, PairingError
 from trackperm.statistic.class_columns import classes_of
+from trackperm.statistic.count_expressions import with_counters_of
 from trackperm.statistic.problems import problems
-from trackperm.tables.column_names import CLASS_PROBABILITIES
+from trackperm.tables.columns.names import CLASS_PROBABILITIES
 
 CLASSES = ["bird", "cat", "dog"]
 STATISTICS = ["multiclass_log_loss", "multiclass_brier"]
@@ -127,7 +128,7 @@ def test_missing_probabilities() -> None:
 def test_a_count_is_null_where_a_class_is() -> None:
     statistic = trackperm.compare(columns(1), columns(2), "multiclass_brier").statistic
     frame = columns(1).with_columns(probability_cat=pl.when(pl.col("id") != 3).then("probability_cat"))
-    counted = statistic.with_counters(frame)[:, -1]
+    counted = with_counters_of(frame, statistic)[:, -1]
     assert counted.is_null().arg_true().to_list() == [3]
 
 

@@ -16,6 +16,7 @@ import trackperm
 import trackperm.statistic
 from trackperm.errors import InputError, InputTypeError
 from trackperm.statistic import ColumnType, builtin_names, json_schema, load_statistic
+from trackperm.statistic.count_expressions import missing_count_expressions
 from trackperm.statistic.written_spec import written_spec
 
 SHARE = "counts: {correct: prediction == label, n: 1}\nscore: correct / n\n"
@@ -134,7 +135,7 @@ class TestMissing:
             parameters={"p": 2},
             columns={"label": "gold"},
         )
-        expressions = statistic.missing_counts({"gold": ColumnType.INTEGER})
+        expressions = missing_count_expressions(statistic, {"gold": ColumnType.INTEGER})
         frame = trackperm.tables.table.ExampleTable.from_native(pl.DataFrame({"gold": [1, 2]}), "x").frame
         found = frame.select(**expressions)
         assert found.rows() == [(0, 0), (0, 1)]

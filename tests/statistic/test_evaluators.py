@@ -25,6 +25,7 @@ from trackperm import report
 from trackperm.errors import InputError, SpecError
 from trackperm.ledger.comparison_publication import evidence
 from trackperm.statistic import load_statistic, read_statistic
+from trackperm.statistic.count_expressions import with_counters_of
 
 Example = dict[str, Any]
 WORDS = ["the", "cat", "sat", "on", "a", "mat", "Éa", "日本", "x"]
@@ -220,7 +221,7 @@ def values(text: str, prediction: list[Any], label: list[Any]) -> list[float]:
     """A counter on one example after the other."""
     spec = read_statistic(f"counts: {{a: '{text}'}}\nscore: a", "spec")
     data = pl.DataFrame({"prediction": prediction, "label": label})
-    return spec.with_counters(data)[:, -1].to_list()
+    return with_counters_of(data, spec)[:, -1].to_list()
 
 
 def test_ranking_counters() -> None:

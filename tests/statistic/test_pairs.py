@@ -15,7 +15,7 @@ from support.pair_scores import concordance_index, pairwise_accuracy
 import trackperm
 from trackperm.errors import InputError, SpecError
 from trackperm.statistic import load_statistic, read_statistic
-from trackperm.statistic.pair_term import by_order
+from trackperm.statistic.pairs.term import by_order
 from trackperm.statistic.problems import problems
 from trackperm.statistic.written_spec import written_spec
 

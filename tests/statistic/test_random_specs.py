@@ -16,10 +16,11 @@ from support.specs import load, refusal
 
 from trackperm.errors import SpecError
 from trackperm.statistic import ColumnType
-from trackperm.statistic.compile import compile_statistic
+from trackperm.statistic.compiler.compile import compile_statistic
+from trackperm.statistic.compiler.entries import Entries
+from trackperm.statistic.count_expressions import count_expressions
 from trackperm.statistic.counters import COUNTERS
 from trackperm.statistic.document import Document, dump
-from trackperm.statistic.entries import Entries
 from trackperm.statistic.expressions.tree import FUNCTIONS
 from trackperm.statistic.load import BUILTIN
 from trackperm.statistic.written_spec import written_spec
@@ -72,7 +73,7 @@ def test_random_specs_are_statistics_or_one_error(random: dict[str, Any], valid:
         document = Document.parse(dump(valid | random), "spec.yaml")
         statistic = compile_statistic(Entries(document, {}, {}), "spec")
         types = dict.fromkeys(statistic.used_columns, ColumnType.INTEGER)
-        statistic.counts(types)
+        count_expressions(statistic, types)
         text = written_spec(statistic)
         again = compile_statistic(Entries(Document.parse(text, "again.yaml"), {}, {}), "spec")
         assert written_spec(again) == text

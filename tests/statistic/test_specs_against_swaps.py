@@ -18,6 +18,7 @@ from support.written_expressions import UNDEFINED, Over, Written, python, quotie
 from trackperm.errors import CapacityError, InputError, SpecError
 from trackperm.exact import structured_test
 from trackperm.statistic import OUT_OF_RANGE, ColumnType, read_statistic
+from trackperm.statistic.count_expressions import count_expressions
 
 COUNTS = whole(["prediction", "label"], columns=False)
 SPECS = st.sampled_from([("a",), ("a", "b"), ("a", "b", "c")]).flatmap(
@@ -60,7 +61,7 @@ def test_against_all_swaps(
     lines += [] if undefined is None else [f"undefined: {undefined}"]
     try:
         statistic = read_statistic("\n".join(lines), "x.yaml")
-        counts = statistic.counts(dict.fromkeys(statistic.used_columns, ColumnType.INTEGER))
+        counts = count_expressions(statistic, dict.fromkeys(statistic.used_columns, ColumnType.INTEGER))
     except SpecError:
         return
     sides: list[Any] = []

@@ -17,7 +17,7 @@ from trackperm.cli.arguments import assignments
 from trackperm.errors import InputError, PairingError, SpecError
 from trackperm.pairing.checks.label_values import require_label_values
 from trackperm.statistic import Statistic, builtin_names, load_statistic
-from trackperm.tables.scan import Scan
+from trackperm.tables.lazy.scan import Scan
 from trackperm.tables.table import ExampleTable
 
 OF_ONE_CLASS = tuple(

@@ -79,12 +79,12 @@ class Client:
         error: dict[str, Any] = state["error"]
         return error
 
-    def flips(self, job: str, **query: Any) -> dict[str, Any]:
+    def changed(self, job: str, **query: Any) -> dict[str, Any]:
         """Read a page of the examples that changed, as soon as they are there."""
         page: dict[str, Any] = {}
 
         def is_ready() -> object:
-            answer = self.get(f"{API}/flips", id=job, **query)
+            answer = self.get(f"{API}/changed", id=job, **query)
             assert answer.status_code == 200, answer.text
             page.update(answer.json())
             return page["ready"]

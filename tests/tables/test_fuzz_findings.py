@@ -18,7 +18,7 @@ import trackperm
 from trackperm import tables
 from trackperm.errors import SourceError
 from trackperm.tables import read_examples
-from trackperm.tables.column_types import typed_columns, unusable
+from trackperm.tables.columns.types import typed_columns, unusable
 from trackperm.tables.table import ExampleTable
 
 LONG = "1" * 5000

@@ -17,16 +17,17 @@ import polars as pl
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from support.example_tables import columns
 
 from trackperm.errors import InputTypeError, SourceError
-from trackperm.tables import References, SourceFile, is_readable, read_examples, text_parts
-from trackperm.tables.column_types import ColumnType, typed_columns
+from trackperm.tables import References, SourceFile, is_readable, read_examples
+from trackperm.tables.columns.types import ColumnType, typed_columns
 from trackperm.tables.formats import json_lines
 from trackperm.tables.formats.delimited import exact, fast, scan_delimited
 from trackperm.tables.formats.json_lines import json_rows, read_uniform
 from trackperm.tables.json_values import table
-from trackperm.tables.scan import Scan
-from trackperm.tables.table import ExampleTable
+from trackperm.tables.lazy import text_parts
+from trackperm.tables.lazy.scan import Scan
 
 NAMES = [
     "a.csv",
@@ -49,10 +50,6 @@ def write(tmp_path: Path) -> Any:
         return path
 
     return write
-
-
-def columns(table: ExampleTable) -> dict[str, list[Any]]:
-    return {name: table.frame[name].to_list() for name in table.columns}
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -14,11 +14,11 @@ import numpy as np
 import polars as pl
 import pytest
 from support import eval_logs
+from support.example_tables import columns
 
 from trackperm.errors import SourceError
 from trackperm.tables import SourceFile, read_examples
 from trackperm.tables.registry import detect_format, sources
-from trackperm.tables.table import ExampleTable
 
 Maker = Callable[[Path], object]
 
@@ -178,10 +178,6 @@ def test_compressed_it_reads_the_same(case: tuple[Maker, str], tmp_path: Path) -
     assert source.name == name
     if not source.needs_references:
         assert columns(read_examples(compressed)) == columns(read_examples(path))
-
-
-def columns(table: ExampleTable) -> dict[str, list[Any]]:
-    return {name: table.frame[name].to_list() for name in table.columns}
 
 
 @pytest.mark.parametrize("case", SAMPLES.values(), ids=SAMPLES)

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trackperm.errors import InputError, InputTypeError
-from trackperm.tables.column_types import ColumnType, typed_columns, unusable
+from trackperm.tables.columns.types import ColumnType, typed_columns, unusable
 from trackperm.tables.table import ExampleTable
 
 INTEGER, DECIMAL, BOOLEAN, TEXT, TEXT_LIST, INTEGER_LIST, DECIMAL_LIST = ColumnType

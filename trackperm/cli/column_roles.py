@@ -42,7 +42,7 @@ class Column:
 
 def described(table: ExampleTable, name: str) -> Column:
     """Describe the only column of a table."""
-    from trackperm.tables.column_types import typed_columns
+    from trackperm.tables.columns.types import typed_columns
 
     raw = table.frame.get_column(name)
     n_null = raw.null_count()
@@ -76,7 +76,7 @@ def candidates_of(
 
     `repeated_id` is the id of examples with several rows. Columns that number these rows are not scores.
     """
-    from trackperm.tables.column_names import ATTEMPT
+    from trackperm.tables.columns.names import ATTEMPT
 
     usable = [column for column in columns if column.usable]
     ids = [
@@ -117,7 +117,7 @@ def candidates_of(
 def classes_of_columns(columns: Sequence[Column]) -> dict[str, list[str]]:
     """Return the classes of columns of probabilities, by the pattern of their names."""
     from trackperm.statistic.class_columns import classes_of
-    from trackperm.tables.column_names import CLASS_PROBABILITIES
+    from trackperm.tables.columns.names import CLASS_PROBABILITIES
 
     numbers = [column.name for column in columns if column.usable and column.is_number]
     found = {pattern: list(classes_of(pattern, numbers)) for pattern in CLASS_PROBABILITIES}
@@ -132,7 +132,7 @@ def is_called(name: str, role: str) -> bool:
 
 def _names(role: str) -> Sequence[str]:
     """Return common column names of a role, the most common first; ``answer`` has two roles."""
-    from trackperm.tables.column_names import IDS, LABELS, PREDICTIONS, SCORES
+    from trackperm.tables.columns.names import IDS, LABELS, PREDICTIONS, SCORES
 
     return {
         "id": IDS,

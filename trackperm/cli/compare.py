@@ -130,15 +130,23 @@ def compare(
         how["begin"] = steps.begin
         found = compare_statistics(*runs, specs, options, slices=slices or (), correction=correction, **how)
         steps.begin("other tests and intervals")
-        if second_opinions:
-            found = [comparison.with_second_opinions() for comparison in found]
-        if studentized:
-            found = [comparison.with_studentized() for comparison in found]
+        found = [
+            _with_other_tests(each, second_opinions=second_opinions, studentized=studentized)
+            for each in found
+        ]
         older = a.reproductions(compat, found, n_samples, seed)
-        for each in found:
-            _ = each.interval  # which may be resampled
     emit(_renderers(found, older), format_, output, is_prose=True)
     destination.log(found)
+
+
+def _with_other_tests(comparison: Comparison, *, second_opinions: bool, studentized: bool) -> Comparison:
+    """Add the other tests that the user named, and compute the interval now, as it may be resampled."""
+    if second_opinions:
+        comparison = comparison.with_second_opinions()
+    if studentized:
+        comparison = comparison.with_studentized()
+    _ = comparison.interval
+    return comparison
 
 
 def _require_evalb(question: Question, tables: Sequence[ExampleTable]) -> None:
@@ -158,7 +166,8 @@ def _require_evalb(question: Question, tables: Sequence[ExampleTable]) -> None:
 def _renderers(comparisons: Sequence[Comparison], reproductions: Sequence[Reproduction | None]) -> Renderers:
     """Return renderers of the comparisons, each with the result of an older program if there is one."""
     from trackperm import report
-    from trackperm.report import description, picture, text
+    from trackperm.report import description, text
+    from trackperm.report.drawings import picture
 
     rows = list(zip(comparisons, reproductions, strict=True))
     return {

@@ -88,7 +88,7 @@ class _Inspection:
     @classmethod
     def of(cls, run: str, data: RunData, options: Sequence[str]) -> _Inspection:
         from trackperm.comparison.question.example_columns import columns_of_examples
-        from trackperm.tables.query import Query
+        from trackperm.tables.lazy.query import Query
 
         n_rows = len(data.table)
         if isinstance(data.table.data, Query):

@@ -122,7 +122,7 @@ def new(
 
 
 def _needs(statistic: Statistic) -> str:
-    from trackperm.statistic.declared_parts import class_text
+    from trackperm.statistic.definition import class_text
 
     groups = [
         f"{use} {statistic.columns[column]}"

@@ -143,7 +143,7 @@ def testable(run: str, data: RunData, columns: Sequence[Column], options: Sequen
 
 
 def _open_classes(words: Sequence[str], table: ExampleTable, labels: Sequence[str]) -> tuple[object, ...]:
-    """Return the classes if the positive one was guessed for scores, whose verdict the other one reverses."""
+    """Return both classes of scores if the positive one was guessed: the other one reverses the verdict."""
     from trackperm.statistic import load_statistic
 
     if not any(word.startswith("positive=") for word in words) or load_statistic(words[1]).tells_classes:
@@ -165,7 +165,7 @@ def _are_ids_clear(table: ExampleTable) -> bool:
 
 def _with_repeats(words: Sequence[str], table: ExampleTable, ids: Mapping[str, str]) -> list[str]:
     """Name the ids of examples with several rows, or two columns, in place of positions or other ids."""
-    from trackperm.pairing.repeated_rows import joint_id, repeated_rows
+    from trackperm.pairing.columns.repeated_rows import joint_id, repeated_rows
 
     joint, repeated = joint_id([table]), repeated_rows([table])
     if joint is not None:
@@ -183,8 +183,8 @@ def _has_other_question(data: RunData, candidates: Mapping[str, Sequence[str]]) 
     from trackperm.comparison.question.default_statistics import why_no_accuracy
     from trackperm.comparison.question.own_scores import own_score
     from trackperm.errors import InputError
-    from trackperm.tables.column_names import SCORES
-    from trackperm.tables.column_types import is_number
+    from trackperm.tables.columns.names import SCORES
+    from trackperm.tables.columns.types import is_number
 
     table = data.table
     prediction, label = (

@@ -11,11 +11,11 @@ from typing import Any
 
 from trackperm.errors import DisjointError, InputError, InputTypeError, PairingError, TrackerError
 from trackperm.messages import listed
-from trackperm.pairing.shared_values import have_same_values
+from trackperm.pairing.columns.shared_values import have_same_values
 from trackperm.statistic import Statistic
 from trackperm.tables import References, labelled, split_part
+from trackperm.tables.columns.renamed import with_renamed_columns
 from trackperm.tables.remote import shown_locator
-from trackperm.tables.renamed import with_renamed_columns
 from trackperm.tables.table import ExampleTable, holds_values, shared_columns
 from trackperm.trackers.base import Tracker, open_tracker
 from trackperm.trackers.files import read_file
@@ -378,7 +378,7 @@ def _place(data: RunData) -> str | None:
 
 
 def is_tracked(source: object) -> bool:
-    """Return whether `source` is a run of a tracker: a reference or a :class:`TrackedRun`."""
+    """Whether `source` is a run of a tracker: a reference or a :class:`TrackedRun`."""
     if isinstance(source, TrackedRun):
         return source.reference.scheme != "file"
     return isinstance(source, str) and RunReference.parse(source).scheme != "file"

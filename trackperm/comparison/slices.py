@@ -14,7 +14,7 @@ from trackperm.errors import InputError, InputTypeError
 from trackperm.messages import did_you_mean, echoed, listed
 from trackperm.pairing.slices import require_same_slices
 from trackperm.statistic import Statistic
-from trackperm.tables.column_types import typed_columns, unusable
+from trackperm.tables.columns.types import typed_columns, unusable
 from trackperm.tables.table import ExampleTable, id_columns
 
 MOST_SLICES = 100

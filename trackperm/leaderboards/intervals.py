@@ -34,9 +34,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from trackperm.comparison.effect import interval_of
+from trackperm.exact import TestOptions
 from trackperm.exact.intervals import Interval
 from trackperm.exact.multiplicity import Correction
+from trackperm.leaderboards.paired_runs import Progress
 from trackperm.leaderboards.result import Pair
+from trackperm.leaderboards.run_counts import RunCounts
 
 
 def interval_level(rule: Correction, pairs: Sequence[Pair], alpha: float) -> float:
@@ -55,3 +59,32 @@ def agreeing(interval: Interval, pair: Pair) -> Interval:
     if pair.verdict != "undecided" or 0.0 in interval:
         return interval
     return replace(interval, low=min(interval.low, 0.0), high=max(interval.high, 0.0))
+
+
+def intervals_of_rows(
+    pairs: Sequence[Pair],
+    counted: RunCounts,
+    order: Sequence[int],
+    options: TestOptions,
+    level: float,
+    progress: Progress,
+) -> dict[int, Interval | str]:
+    """Return the interval of each pair, or why there is none, by the place of its candidate.
+
+    `order` has the runs by place, and one minus `level` is the confidence.
+    """
+    found: dict[int, Interval | str] = {}
+    for pair in pairs:
+        places = order[pair.candidate], order[pair.baseline]
+        progress(f"interval: {counted.entries[places[0]].data.name}")
+        table, statistic = counted.count_table(*places)
+        interval = interval_of(
+            statistic,
+            table,
+            options.interval,
+            alpha=level,
+            alternative=options.tested,
+            influences=counted.influences(*places),
+        )
+        found[pair.candidate] = interval if isinstance(interval, str) else agreeing(interval, pair)
+    return found

@@ -15,23 +15,21 @@ from typing import Any, get_args
 from trackperm.choices import Alternative, CorrectionOfPairs, Method, MissingOfMany, Repeats, Unit
 from trackperm.comparison import Question, reference_answers
 from trackperm.comparison.argument_types import require_types
-from trackperm.comparison.effect import interval_of
 from trackperm.comparison.single import ROUNDED_AWAY
 from trackperm.errors import InputError, InputTypeError
 from trackperm.exact import TestOptions
-from trackperm.exact.intervals import Interval
-from trackperm.exact.multiplicity import adjustment
+from trackperm.exact.multiplicity import Correction, adjustment
 from trackperm.exact.options import MEMORY_BUDGET, bytes_of, require_choice
 from trackperm.exact.outcome import n_requested
 from trackperm.exact.scores.resolution import Resolution
 from trackperm.leaderboards.clusters_seen import clusters_seen
-from trackperm.leaderboards.intervals import agreeing, interval_level
+from trackperm.leaderboards.intervals import interval_level, intervals_of_rows
 from trackperm.leaderboards.loaded_runs import LoadedRuns, load_runs
 from trackperm.leaderboards.notes import notes_of
 from trackperm.leaderboards.paired_runs import ExcludedRun, PairedRuns, Progress, pair_all
 from trackperm.leaderboards.pairs import PairTester
 from trackperm.leaderboards.ranking import best_first, ranked_rows, tested_pairs
-from trackperm.leaderboards.result import Leaderboard
+from trackperm.leaderboards.result import Leaderboard, Pair
 from trackperm.leaderboards.run_counts import RunCounts
 from trackperm.messages import echoed, listed
 from trackperm.statistic import Statistic
@@ -238,29 +236,11 @@ def leaderboard_of_runs(
         )
     progress("testing pairs")
     pairs = tested_pairs(PairTester.of(counted, options), order, reference, rule, alpha, statistic)
-    against = 0 if reference is None else reference
-    found: dict[int, Interval | str] = {}
     level = interval_level(rule, pairs, alpha)
-    for pair in (pair for pair in pairs if intervals and pair.baseline == against):
-        name = counted.entries[order[pair.candidate]].data.name
-        progress(f"interval: {name}")
-        places = order[pair.candidate], order[against]
-        table, used_statistic = counted.count_table(*places)
-        interval = interval_of(
-            used_statistic,
-            table,
-            options.interval,
-            alpha=level,
-            alternative=tested,
-            influences=counted.influences(*places),
-        )
-        found[pair.candidate] = interval if isinstance(interval, str) else agreeing(interval, pair)
+    against = 0 if reference is None else reference
+    of_reference = [pair for pair in pairs if intervals and pair.baseline == against]
+    found = intervals_of_rows(of_reference, counted, order, options, level, progress)
     rows, letters_note = ranked_rows(counted, order, pairs, reference, rule, alpha, found)
-    used = {"alternative": tested, "alpha": repr(alpha), "correction": rule.name, "missing": missing}
-    used |= {"method": options.method}
-    numbers = {n_requested(pair.test, options) for pair in pairs} - {None}
-    if numbers:
-        used |= {"n_samples": listed(map(str, sorted(filter(None, numbers)))), "seed": str(options.seed)}
     return Leaderboard(
         statistic=counted.statistic,
         rows=rows,
@@ -281,9 +261,21 @@ def leaderboard_of_runs(
             *notes_of(paired, {counted.entries[order[place]].data.name: why for place, why in found.items()}),
             *clusters_seen(paired),
         ),
-        options=used,
+        options=_options_used(options, rule, missing, pairs),
         digests=tuple(counted.entries[i].pairing.report.candidate_digest for i in order),
     )
+
+
+def _options_used(
+    options: TestOptions, rule: Correction, missing: MissingOfMany, pairs: Sequence[Pair]
+) -> dict[str, str]:
+    """Return the options with which the pairs were tested, as text for logs."""
+    used = {"alternative": options.tested, "alpha": repr(options.alpha), "correction": rule.name}
+    used |= {"missing": missing, "method": options.method}
+    numbers = {n_requested(pair.test, options) for pair in pairs} - {None}
+    if numbers:
+        used |= {"n_samples": listed(map(str, sorted(filter(None, numbers)))), "seed": str(options.seed)}
+    return used
 
 
 def _test_set(paired: PairedRuns) -> str:

@@ -6,38 +6,41 @@ reference run, so that all runs agree with each other. A run that fails is left 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from trackperm.choices import MissingOfMany, MissingRule
 from trackperm.comparison import RunData
 from trackperm.errors import InputError, InputTypeError, PairingError, SpecError
 from trackperm.exact.options import require_choice
+from trackperm.leaderboards.reference_run import (
+    Failures,
+    most_agreed,
+    reference_run,
+    unseen_predictions,
+    with_all_examples,
+)
 from trackperm.messages import amount, listed, printable
 from trackperm.pairing import Pairing
 from trackperm.pairing.checks.label_values import (
     require_listed_classes,
-    require_predicted,
     with_positive,
 )
-from trackperm.pairing.columns import PairedColumns
-from trackperm.pairing.decimal_columns import DecimalsOfMany
+from trackperm.pairing.counts.decimal_columns import DecimalsOfMany
+from trackperm.pairing.counts.paired_counts import PairedCounts
 from trackperm.pairing.many_runs import PairedRun, pair_many
 from trackperm.pairing.pair import pair_in_memory
-from trackperm.pairing.paired_counts import PairedCounts
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.expressions.frames import Decimals
 from trackperm.statistic.rank_score import CLUSTER
-from trackperm.tables.column_types import typed_columns
+from trackperm.tables.columns.truths import with_truths
 from trackperm.tables.table import ExampleTable, id_columns
-from trackperm.tables.truths import with_truths
 
 Progress = Callable[[str], None]
 
@@ -129,27 +132,12 @@ def pair_all(
         If fewer than two runs are complete, if the baseline is not, or if an option does not suit the
         statistic.
     """
-    of_two = "`trackperm compare` computes worst and best cases of two runs."
-    is_of_two = missing in get_args(MissingRule)
-    require_choice("missing", missing, get_args(MissingOfMany), hint=of_two if is_of_two else "")
-    if missing != "error" and (
-        statistic.has_classes
-        or statistic.looks_up_labels
-        or statistic.depends_on_both
-        or (missing == "drop" and statistic.cluster is not None)
-    ):
-        has = "classes" if statistic.has_classes else "clusters" if statistic.cluster is not None else "pairs"
-        has = "counts of all labels" if statistic.looks_up_labels else has
-        raise InputError(
-            f"`--missing {missing}` is not supported in leaderboards by `{statistic.name}`, which has {has}",
-            hint="exclude such runs by `--missing error`.",
-        )
-
+    _require_missing_rule(missing, statistic)
     place = next((i for i, run in enumerate(runs) if run is baseline), None)
     runs = [replace(run, table=with_truths(run.table, statistic.truth_columns)) for run in runs]
     runs = runs if by_position else _with_like_ids(runs, statistic)
-    failures = {} if allow_unseen else _unseen(runs, statistic)
-    order = _most_agreed(runs, statistic, by_position=by_position) if place is None else [place]
+    failures = {} if allow_unseen else unseen_predictions(runs, statistic)
+    order = most_agreed(runs, statistic, by_position=by_position) if place is None else [place]
     first = next((i for i in order if i not in failures), order[0])
     statistic = with_positive([runs[first].table], statistic, allow_unseen=allow_unseen)
     if not allow_unseen:
@@ -163,12 +151,11 @@ def pair_all(
             reference, run.table, statistic, missing=missing, by_position=by_position, decimals=decimals
         )
 
-    reference, failures = _reference(runs, order, failures, paired, is_baseline=baseline is not None)
+    reference, failures = reference_run(runs, order, failures, paired, is_baseline=baseline is not None)
     if missing == "wrong":
-        table = _with_all_examples(reference, runs, statistic, failures, paired, by_position=by_position)
+        table = with_all_examples(reference, runs, statistic, failures, paired, by_position=by_position)
         reference = replace(reference, table=table)
         runs = [reference if failures.get(i, "") is None else run for i, run in enumerate(runs)]
-    entries = []
     tables = [run.table for run in runs]
     read = _common_decimals(reference.table, tables, statistic, missing, by_position=by_position)
     at_once = pair_many(
@@ -179,16 +166,7 @@ def pair_all(
         by_position=by_position,
         decimals=None if read is None else read.decimals,
     )
-    for i, run in enumerate(runs):
-        if failures.get(i) is not None:
-            continue
-        try:
-            decimals = read.decimals if read is not None and i in read.runs else None
-            entries.append(Entry(run, at_once[i] or paired(reference.table, run, decimals)))
-        except SpecError:
-            raise
-        except (InputError, InputTypeError) as error:
-            failures[i] = error
+    entries = _entries(runs, at_once, failures, partial(paired, reference.table), read)
     incomplete = tuple(
         ExcludedRun(runs[i].name, runs[i].table.origin, error.message)
         for i, error in sorted(failures.items())
@@ -210,6 +188,47 @@ def pair_all(
     return PairedRuns(
         statistic, reference, tuple(entries), incomplete, n_examples, n_largest, is_read_by_pair
     )
+
+
+def _require_missing_rule(missing: MissingOfMany, statistic: Statistic) -> None:
+    """Refuse a rule for missing predictions that leaderboards, or those by this statistic, do not have."""
+    of_two = "`trackperm compare` computes worst and best cases of two runs."
+    is_of_two = missing in get_args(MissingRule)
+    require_choice("missing", missing, get_args(MissingOfMany), hint=of_two if is_of_two else "")
+    if missing != "error" and (
+        statistic.has_classes
+        or statistic.looks_up_labels
+        or statistic.depends_on_both
+        or (missing == "drop" and statistic.cluster is not None)
+    ):
+        has = "classes" if statistic.has_classes else "clusters" if statistic.cluster is not None else "pairs"
+        has = "counts of all labels" if statistic.looks_up_labels else has
+        raise InputError(
+            f"`--missing {missing}` is not supported in leaderboards by `{statistic.name}`, which has {has}",
+            hint="exclude such runs by `--missing error`.",
+        )
+
+
+def _entries(
+    runs: Sequence[RunData],
+    at_once: Sequence[PairedRun | None],
+    failures: Failures,
+    paired: Callable[[RunData, Mapping[str, Decimals] | None], Pairing],
+    read: DecimalsOfMany | None,
+) -> list[Entry]:
+    """Pair the runs that have not failed and were not paired at once; record those that cannot be paired."""
+    entries = []
+    for i, run in enumerate(runs):
+        if failures.get(i) is not None:
+            continue
+        try:
+            decimals = read.decimals if read is not None and i in read.runs else None
+            entries.append(Entry(run, at_once[i] or paired(run, decimals)))
+        except SpecError:
+            raise
+        except (InputError, InputTypeError) as error:
+            failures[i] = error
+    return entries
 
 
 def _common_decimals(
@@ -256,141 +275,6 @@ def _require_one_order(entries: Sequence[Entry]) -> None:
                 " different types",
                 hint="store the ids with the same type in all runs.",
             )
-
-
-Failures = dict[int, InputError | InputTypeError | None]
-"""Errors of incomplete runs, by index of the run; None for the reference run."""
-
-
-def _unseen(runs: Sequence[RunData], statistic: Statistic) -> Failures:
-    """Find the runs whose predictions never occur among their labels."""
-    failures: Failures = {}
-    for i, run in enumerate(runs):
-        try:
-            require_predicted(run.table, statistic)
-        except InputError as error:
-            failures[i] = error
-    return failures
-
-
-def _reference(
-    runs: Sequence[RunData],
-    order: Sequence[int],
-    failures: Failures,
-    paired: Callable[[ExampleTable, RunData], Pairing],
-    *,
-    is_baseline: bool,
-) -> tuple[RunData, Failures]:
-    """Choose the reference run; return it with the failures of runs that cannot be paired with themselves."""
-    for i in order:
-        try:
-            if (unseen := failures.get(i)) is not None:
-                raise unseen
-            paired(runs[i].table, runs[i])
-        except SpecError:
-            raise
-        except (InputError, InputTypeError) as error:
-            if is_baseline:
-                raise
-            failures[i] = error
-            continue
-        return runs[i], {**failures, i: None}
-    raise next(error for error in failures.values() if error is not None)
-
-
-def _most_agreed(runs: Sequence[RunData], statistic: Statistic, *, by_position: bool) -> list[int]:
-    """Order runs by the number of runs with the same ids and labels, then by the number of examples.
-
-    The ids and labels and the names break ties, so that the input order does not matter.
-    """
-    kinds: list[pl.DataFrame] = []
-    of_run: list[int] = []
-    for run in runs:
-        content = _ids_and_labels(run.table, statistic, by_position=by_position)
-        same = (i for i, kind in enumerate(kinds) if content is not None and kind.equals(content))
-        kind = -1 if content is None else next(same, len(kinds))
-        if content is not None and kind == len(kinds):
-            kinds.append(content)
-        of_run.append(kind)
-    sizes = Counter(of_run)
-
-    def place(i: int) -> tuple[bool, int, int, str, str, str]:
-        name, origin = runs[i].name, runs[i].table.origin
-        if of_run[i] < 0:
-            return True, 0, 0, "", name, origin
-        content = kinds[of_run[i]]
-        tied = [k for k in sizes if k >= 0 and sizes[k] == sizes[of_run[i]] and len(kinds[k]) == len(content)]
-        ends = str(content.head(1).rows() + content.tail(1).rows()) if len(tied) > 1 else ""
-        return False, -sizes[of_run[i]], -len(content), ends, name, origin
-
-    return sorted(range(len(runs)), key=place)
-
-
-def _ids_and_labels(table: ExampleTable, statistic: Statistic, *, by_position: bool) -> pl.DataFrame | None:
-    """Return the ids and labels, sorted by id; None if they cannot be read."""
-    ids = () if by_position else id_columns(statistic.columns["id"], (table,))
-    label = statistic.columns.get("label")
-    names = [*ids, *([label] if label in table.columns else [])]
-    if not set(ids) <= set(table.columns):
-        return None
-    if not names:
-        return pl.DataFrame({"row": np.arange(len(table))})
-    try:
-        typed, _, _ = typed_columns(table, table, names, text=names)
-    except InputTypeError:
-        return None
-    frame = pl.DataFrame(typed.frame.to_native())
-    is_ordered = not ids or (len(ids) == 1 and frame[ids[0]].is_sorted())
-    return frame if is_ordered else frame.sort(list(ids), maintain_order=True)
-
-
-def _with_all_examples(
-    reference: RunData,
-    runs: Sequence[RunData],
-    statistic: Statistic,
-    failures: Failures,
-    paired: Callable[[ExampleTable, RunData], Pairing],
-    *,
-    by_position: bool,
-) -> ExampleTable:
-    """Add a row without a prediction to the reference run for every example that only another run has.
-
-    A run that contradicts an earlier run on an example is marked as failed. Runs are processed in the order
-    of their digests, so that the input order does not matter.
-    """
-    table, found = reference.table, []
-    for i, run in enumerate(runs):
-        if i in failures:
-            continue
-        try:
-            found.append((paired(table, run).report.candidate_digest, i))
-        except SpecError:
-            raise
-        except (InputError, InputTypeError) as error:
-            failures[i] = error
-    for _, i in sorted(found):
-        try:
-            paired(table, runs[i])
-            table = _extended(table, runs[i].table, statistic, by_position=by_position)
-        except (InputError, InputTypeError) as error:
-            failures[i] = error
-    return table
-
-
-def _extended(
-    table: ExampleTable, other: ExampleTable, statistic: Statistic, *, by_position: bool
-) -> ExampleTable:
-    columns = PairedColumns.find(table, other, statistic, by_position, "wrong")
-    if columns.id is None:
-        return table
-    names = list(dict.fromkeys((*columns.of_examples, *columns.used, *columns.identity)))
-    typed, others, _ = typed_columns(table, other, names, text=(*columns.texts, *columns.ids))
-    ids = list(columns.ids)
-    own = typed.frame.to_polars()
-    absent = others.frame.to_polars().join(own, on=ids, how="anti").select(*columns.of_examples)
-    if not len(absent):
-        return table
-    return typed.with_rows(pl.concat([own, absent], how="diagonal"))
 
 
 def _require_one_reading(entries: Sequence[Entry]) -> None:

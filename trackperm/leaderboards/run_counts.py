@@ -23,11 +23,11 @@ from trackperm.exact.types import IntArray
 from trackperm.leaderboards.cross_tables import MOST_CODES, CrossTables
 from trackperm.leaderboards.paired_runs import Entry, PairedRuns, own_values, side_values
 from trackperm.pairing import Pairing
-from trackperm.pairing.counting import STRATUM, count_table
+from trackperm.pairing.counts.counting import STRATUM, count_table
+from trackperm.pairing.counts.paired_counts import PairedCounts
 from trackperm.pairing.engines.in_memory import InMemory
 from trackperm.pairing.joined import SIDES, SIZE, count_of
 from trackperm.pairing.pair import pair_in_memory
-from trackperm.pairing.paired_counts import PairedCounts
 from trackperm.statistic import Statistic, load_statistic
 
 Array = npt.NDArray[Any]
@@ -122,11 +122,11 @@ class RunCounts:
         return [score_of(statistic, totals) for statistic, totals in self.totals]
 
     def is_empty(self, i: int) -> bool:
-        """Return whether every division in the score of run `i` is 0/0, in every stratum or class."""
+        """Whether every division in the score of run `i` is 0/0, in every stratum or class."""
         return is_empty(*self.totals[i])
 
     def is_rounded_away(self, i: int) -> bool:
-        """Return whether the rounding of counts leaves fewer than three digits of a divisor of run `i`."""
+        """Whether the rounding of counts leaves fewer than three digits of a divisor of run `i`."""
         return is_rounded_away(*self.totals[i], self.entries[i].pairing.report.n_paired)
 
     @cached_property

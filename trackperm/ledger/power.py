@@ -19,7 +19,8 @@ from trackperm.exact.options import checked_integer, checked_level, plain_number
 from trackperm.exact.power.simulated import N_RESAMPLES
 from trackperm.ledger.past_comparisons import PastPlan, plan_from_past
 from trackperm.messages import echoed
-from trackperm.report.text import cautions, statistic_title
+from trackperm.report.notes import cautions_of
+from trackperm.report.phrases import statistic_title
 from trackperm.statistic import Statistic
 from trackperm.trackers.opened import opened
 
@@ -244,7 +245,7 @@ def power(
         raise InputError("a pilot takes one statistic", hint="give `--statistic` once.")
     named = names[0] if names else None
     compared = compare(baseline, candidate, named, **of_pilot, tracking_uri=tracking_uri, **test)
-    pilot = Pilot.of(compared, statistic_title(compared), cautions(compared))
+    pilot = Pilot.of(compared, statistic_title(compared), cautions_of(compared))
     if margin is not None:
         return replace(plan_equivalence(margin, compared, **equivalence), pilot=pilot)
     return replace(plan_from_pilot(compared, difference=difference, **sought, **drawn), pilot=pilot)

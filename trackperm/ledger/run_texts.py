@@ -12,7 +12,7 @@ from trackperm.leaderboards import Leaderboard, Pair
 from trackperm.report.fitting_names import fitting_names, shorten_in_the_middle
 from trackperm.report.leaderboard import cells
 from trackperm.report.numbers import format_difference, format_number
-from trackperm.report.text import equivalence, one_sided_claim, one_sided_word, pvalue_name, score_digits
+from trackperm.report.phrases import equivalence, one_sided_claim, one_sided_word, pvalue_name, score_digits
 
 _LONGEST = 128
 """Characters of a name that W&B stores; MLflow stores 250."""
@@ -85,7 +85,7 @@ def comparison_name(comparison: Comparison) -> str:
 
 
 def tells_another_verdict(name: str, comparison: Comparison) -> bool:
-    """Return whether a name has the verb of another verdict, and none of this comparison's verdict."""
+    """Whether a name has the verb of another verdict, and none of this comparison's verdict."""
     verbs = {(verb, word) for word, verb in _VERBS.items()} | {(_NOT_SHOWN, "undecided")}
     told = {word for verb, word in verbs if f" {verb} " in name}
     return bool(told) and comparison.decision.word not in told

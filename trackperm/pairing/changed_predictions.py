@@ -5,11 +5,11 @@ from __future__ import annotations
 import polars as pl
 
 from trackperm.errors import InputTypeError
-from trackperm.pairing.columns import PairedColumns
+from trackperm.pairing.columns.roles import PairedColumns
 from trackperm.pairing.joined import KEY, JoinedRows, keys_of
-from trackperm.tables.column_types import typed_columns
-from trackperm.tables.lazy_table import LazyTable
-from trackperm.tables.query import Query
+from trackperm.tables.columns.types import typed_columns
+from trackperm.tables.lazy.query import Query
+from trackperm.tables.lazy.table import LazyTable
 from trackperm.tables.table import ExampleTable
 
 _FEW = 2**16  # rows of a file up to which its predictions are read only to count changes: they can be long

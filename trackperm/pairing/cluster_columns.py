@@ -28,7 +28,7 @@ import polars as pl
 from trackperm.errors import InputTypeError
 from trackperm.pairing.joined import KEY, keys_of
 from trackperm.statistic import Statistic
-from trackperm.tables.column_names import (
+from trackperm.tables.columns.names import (
     ATTEMPT,
     CONTEXTS,
     IDS,
@@ -40,8 +40,8 @@ from trackperm.tables.column_names import (
     names_clusters,
     names_examples,
 )
-from trackperm.tables.column_types import typed_columns
-from trackperm.tables.lazy_table import LazyTable
+from trackperm.tables.columns.types import typed_columns
+from trackperm.tables.lazy.table import LazyTable
 from trackperm.tables.table import ExampleTable, id_columns
 
 FEWEST = 5
@@ -123,9 +123,8 @@ def cluster_columns(
 ) -> list[ClusterColumn]:
     """Return the columns of two runs that may hold clusters, those with the name of a cluster first.
 
-    Columns that the statistic reads are not considered. `ids` are the ids of the examples, as
-    :attr:`~trackperm.pairing.paired_counts.PairedCounts.frame` has them; `by_position`, they are the numbers
-    of the rows.
+    Columns that the statistic reads are not considered. `ids` are the ids of the examples, as the
+    table of counts has them (``PairedCounts.frame``); `by_position`, they are the numbers of the rows.
     """
     tables = baseline, candidate
     id_names = () if by_position else id_columns(statistic.columns["id"], tables)

@@ -23,7 +23,7 @@ from trackperm.pairing.engines.in_memory import text_words
 from trackperm.pairing.internal_names import internal
 from trackperm.pairing.joined import KEY_HASH, SIDES, JoinedRows, of
 from trackperm.statistic.expressions.functions import Functions
-from trackperm.tables.column_types import LISTS, ColumnType
+from trackperm.tables.columns.types import LISTS, ColumnType
 
 SUM = "s"
 """First letter of a test set's digest if it is a sum of hashes; earlier versions wrote only digits."""

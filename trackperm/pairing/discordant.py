@@ -10,8 +10,8 @@ from operator import or_
 import narwhals as nw
 import polars as pl
 
-from trackperm.pairing.classes import counted_by_class
-from trackperm.pairing.counting import DIFFERS, STRATUM, counted, differ, discordant_rows, label_counts
+from trackperm.pairing.counts.classes import counted_by_class
+from trackperm.pairing.counts.counting import DIFFERS, STRATUM, counted, differ, discordant_rows, label_counts
 from trackperm.pairing.engines.base import Types
 from trackperm.pairing.engines.in_memory import InMemory
 from trackperm.pairing.joined import IN_TEST, KEY, SIDES, SIZE, JoinedRows, of

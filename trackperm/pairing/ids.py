@@ -10,7 +10,7 @@ from trackperm.pairing.checks.differences import (
     require_unique_ids,
     without_id,
 )
-from trackperm.pairing.columns import require_id_types
+from trackperm.pairing.columns.roles import require_id_types
 from trackperm.pairing.engines.in_memory import InMemory
 from trackperm.pairing.joined import has_beyond_ascii, keyed_run
 from trackperm.tables.table import ExampleTable, id_columns

@@ -12,12 +12,12 @@ import narwhals as nw
 import polars as pl
 
 from trackperm.choices import Missing
-from trackperm.pairing.columns import PairedColumns, require_group_types, require_id_types
+from trackperm.pairing.columns.roles import PairedColumns, require_group_types, require_id_types
 from trackperm.pairing.engines.base import HALVES, Engine, Frame, Types
 from trackperm.pairing.internal_names import internal
 from trackperm.pairing.report import OUTCOMES
 from trackperm.statistic.expressions.functions import POLARS, Functions
-from trackperm.tables.column_types import LISTS
+from trackperm.tables.columns.types import LISTS
 from trackperm.tables.table import ExampleTable
 
 KEY = "row_key"

@@ -20,7 +20,6 @@ import polars as pl
 from trackperm.choices import Missing
 from trackperm.errors import InputError, InputTypeError, PairingError
 from trackperm.exact import CountTable
-from trackperm.pairing.by_unit import CountsByUnit
 from trackperm.pairing.checks.differences import require_distinct_ids
 from trackperm.pairing.checks.pairing_warnings import (
     ENOUGH,
@@ -33,8 +32,11 @@ from trackperm.pairing.checks.pairing_warnings import (
     shared_inputs,
 )
 from trackperm.pairing.checks.splits import training_rows
-from trackperm.pairing.columns import PairedColumns, require_id_types, rewritten_ids
-from trackperm.pairing.counting import outcomes_of
+from trackperm.pairing.columns.roles import PairedColumns, require_id_types, rewritten_ids
+from trackperm.pairing.counts.by_unit import CountsByUnit
+from trackperm.pairing.counts.counting import outcomes_of
+from trackperm.pairing.counts.paired_counts import PairedCounts
+from trackperm.pairing.counts.scaling import CountedRows, scaled
 from trackperm.pairing.digests import digests_of, with_sums
 from trackperm.pairing.engines.base import Frame, Types
 from trackperm.pairing.engines.in_memory import InMemory
@@ -53,10 +55,9 @@ from trackperm.pairing.joined import (
 )
 from trackperm.pairing.notes import design
 from trackperm.pairing.pair import n_changed, reported
-from trackperm.pairing.paired_counts import PairedCounts
 from trackperm.pairing.report import OUTCOMES, ExampleCounts, PairingReport
-from trackperm.pairing.scaling import CountedRows, scaled
 from trackperm.statistic import Statistic
+from trackperm.statistic.count_expressions import computed_decimals
 from trackperm.statistic.expressions.frames import Decimals
 from trackperm.tables.table import ExampleTable
 
@@ -135,7 +136,7 @@ def pair_many(
         except (InputError, InputTypeError):
             continue
         own, frame = map(engine.collected, typed)
-        if decimals is None and statistic.computed_decimals(types):
+        if decimals is None and computed_decimals(statistic, types):
             continue
         group = next((group for group in groups if group.takes(columns, types, own)), None)
         if group is None:

@@ -11,71 +11,49 @@ import numpy as np
 from trackperm.choices import EngineName, Missing
 from trackperm.errors import InputError, PairingError
 from trackperm.exact.options import require_choice
-from trackperm.pairing.by_unit import CountsByUnit, by_unit
 from trackperm.pairing.changed_predictions import unread_changes
-from trackperm.pairing.checks.differences import (
-    differences,
-    ids_of,
-    refuse_differences,
-    require_distinct_ids,
-    require_same_length,
-    require_unique_ids,
-)
+from trackperm.pairing.checked_join import joined_runs
+from trackperm.pairing.checks.differences import differences, refuse_differences
 from trackperm.pairing.checks.empty_sets import empty_sets_hint
 from trackperm.pairing.checks.pairing_warnings import Evidence, fold_warnings, other_ids, pairing_warnings
 from trackperm.pairing.checks.splits import training_rows
 from trackperm.pairing.checks.verdicts import note_on_verdicts
-from trackperm.pairing.classes import KIND, ClassCounts, class_types, counted_by_class
-from trackperm.pairing.columns import PairedColumns, rewritten_ids
-from trackperm.pairing.counting import DIFFERS, STRATUM, count_table, counted, differ, discordant_rows
+from trackperm.pairing.columns.numbers import require_numbers, with_computed_truths
+from trackperm.pairing.columns.roles import PairedColumns, rewritten_ids
+from trackperm.pairing.counts.by_unit import CountsByUnit
+from trackperm.pairing.counts.classes import KIND, class_types
+from trackperm.pairing.counts.counting import STRATUM
+from trackperm.pairing.counts.paired_counts import PairedCounts
+from trackperm.pairing.counts.repeats import ADDED, RowNumbers, asymptotic, unit_note
+from trackperm.pairing.counts.row_counts import RowCounts, row_counts
 from trackperm.pairing.digests import Digests, digests
 from trackperm.pairing.discordant import few_discordant_rows
-from trackperm.pairing.engines.base import Engine, Frame, Types
+from trackperm.pairing.engines.base import Engine
 from trackperm.pairing.engines.duckdb import DuckDB
 from trackperm.pairing.engines.in_memory import InMemory
 from trackperm.pairing.engines.spark import Spark
 from trackperm.pairing.joined import (
     IN_TEST,
-    KEY,
     MATCHED,
     SIDES,
     JoinedRows,
     KeyedRun,
     count_columns,
-    has_beyond_ascii,
     keyed_runs,
     real_of,
 )
 from trackperm.pairing.notes import design, missing_predictions
-from trackperm.pairing.number_columns import require_numbers, with_computed_truths
-from trackperm.pairing.paired_counts import PairedCounts
-from trackperm.pairing.pairwise import RANKS, PairedShares, shares_of_pairs
-from trackperm.pairing.rank_codes import RANKED_ANEW, codes_of_ranks
-from trackperm.pairing.repeats import (
-    ADDED,
-    RowNumbers,
-    asymptotic,
-    require_equal_rows,
-    unit_note,
-)
 from trackperm.pairing.report import OUTCOMES, ExampleCounts, PairingReport
 from trackperm.pairing.result import Pairing, PairingResult
-from trackperm.statistic import Statistic, load_statistic
+from trackperm.statistic import Statistic
+from trackperm.statistic.count_expressions import missing_count_expressions
 from trackperm.statistic.expressions.frames import Decimals
-from trackperm.tables.column_names import SPLITS
-from trackperm.tables.query import Query
+from trackperm.tables.columns.names import SPLITS
+from trackperm.tables.lazy.query import Query
 from trackperm.tables.table import ExampleTable
 
 MANY_ROWS = 500_000
 """Fewest rows of a run for which "auto" chooses DuckDB, which needs less memory than polars."""
-
-_SAMPLED = 2**16
-"""Size of the sample of ids in which equal ids are sought, if the engine does not count them exactly.
-
-A sample of m of n ids, of which k pairs are equal, contains none of these pairs with probability
-exp(-k m^2 / n^2). Among 10^9 ids, 7 * 10^8 equal pairs, which a join turns into as many rows, are missed once
-in twenty times.
-"""
 
 
 def pair(
@@ -127,7 +105,8 @@ def pair(
         If the counts cannot be computed from columns of these types.
     """
     require_usable(baseline, candidate, missing, by_position=by_position)
-    baseline, candidate = with_computed_truths((baseline, candidate), statistic)
+    if statistic.truth_columns:
+        baseline, candidate = with_computed_truths((baseline, candidate), statistic)
     columns = PairedColumns.find(baseline, candidate, statistic, by_position, missing)
     # The rows of a query have no order: pairing by position is always done in memory.
     named: EngineName = "polars" if columns.id is None else engine
@@ -188,18 +167,19 @@ def _paired(
     decimals: Mapping[str, Decimals] | None,
 ) -> PairingResult:
     runs, types = keyed_runs(engine, *tables, columns)
-    require_numbers(tables, statistic, types)
+    if statistic.number_columns:
+        require_numbers(tables, statistic, types)
     outcomes, read_types = OUTCOMES.get(missing), types
     if statistic.has_classes:
         read_types = {**types, **class_types(statistic, columns, types)}
     for outcome in outcomes or ():
-        statistic.missing_counts(read_types, outcome)
-    rows = _joined(engine, runs, columns, types, missing)
-    counts = _example_counts(rows)
-    if (note := _verdicts_not_labels(tables, statistic, columns, counts)) is not None:
+        missing_count_expressions(statistic, read_types, outcome)
+    rows = joined_runs(engine, runs, columns, types, missing)
+    examples = _example_counts(rows)
+    if (note := _verdicts_not_labels(tables, statistic, columns, examples)) is not None:
         return _paired(engine, tables, statistic, columns.without_labels(note), missing, decimals)
-    if not _are_acceptable(counts, runs, missing):
-        found = differences(rows, counts)
+    if not _are_acceptable(examples, runs, missing):
+        found = differences(rows, examples)
         refuse_differences(
             found,
             columns,
@@ -208,103 +188,65 @@ def _paired(
             has_wrong=statistic.counts_missing,
             of_sets=empty_sets_hint(tables, found, statistic),
         )
-    # The codes of strata and clusters are counts of a rank statistic, whose rows are examples.
-    has_strata = columns.strata is not None and statistic.rank_score is None
-
-    by_class: ClassCounts | None = None
-    read: Mapping[str, Decimals] = decimals or {}
-    shares: PairedShares | None = None
-    counted_rows, count_notes = rows, tuple[str, ...]()
-    if (term := statistic.pair_term) is not None:
-        shares = shares_of_pairs(rows, statistic, term, read_types)
-        counted_rows, frame, statistic = shares.rows, shares.frame, shares.statistic
-        by_class = shares.by_class
-        engine = counted_rows.engine
-    elif (score := statistic.rank_score) is not None:
-        coded = codes_of_ranks(rows, statistic, score, types)
-        counted_rows, frame, statistic = coded.rows, coded.frame, coded.statistic
-        engine = counted_rows.engine
-    elif statistic.has_classes:
-        frame, by_class = counted_by_class(rows, statistic, read_types, outcomes, decimals)
-        statistic, count_notes, read = by_class.statistic, by_class.notes, by_class.decimals
-    else:
-        own = counted(rows, rows.examples, statistic, types, outcomes, decimals=decimals)
-        frame, statistic, count_notes, read = own.frame, own.statistic, own.notes, own.decimals
-    if has_strata:
-        frame = frame.with_columns(
-            counted_rows.example(str(columns.strata)).cast(counted_rows.functions.String).alias(STRATUM)
-        )
-    if has_strata and shares is None:
-        names = engine.collected(frame.select(STRATUM).unique())[STRATUM].sort().to_list()
-        statistic = load_statistic(statistic, strata=names)
+    by_row = row_counts(rows, statistic, read_types, outcomes, decimals).with_strata()
     numbers = RowNumbers.of(rows) if columns.repeats else None
     if numbers is not None:
-        _require_combinable(numbers, columns, statistic)
-    is_unit = (columns.cluster is not None or bool(columns.repeats)) and statistic.rank_score is None
-    if is_unit:
-        frame, statistic, by_class = by_unit(counted_rows, frame, statistic, by_class)
-    else:
-        frame = frame.with_columns(counted_rows.functions.col(KEY).alias("id"))
-    table = (
-        count_table(engine, frame, statistic, strata=has_strata, units=is_unit)
-        if by_class is None
-        else by_class.count_table()
+        _require_combinable(numbers, columns, by_row.statistic)
+    counts = by_row.of_units()
+    table = counts.table()
+    evidence = Evidence.of(rows)
+    report = reported(
+        examples,
+        columns,
+        missing,
+        (*_notes(rows, counts, numbers), *pairing_warnings(evidence, columns, types)),
+        digests(rows),
+        n_changed(rows, counts.statistic, evidence.n_different),
     )
-    if by_class is None:
-        frame = frame.with_columns(differ(counted_rows.functions, statistic).alias(DIFFERS))
-    unit_rows = rows if columns.cluster is None else counted_rows
-    units = frame
-    if columns.cluster is not None and not is_unit:
-        units = frame.with_columns(counted_rows.example(columns.cluster).alias("id"))
-    notes = (
-        *rewritten_ids(*tables, columns, types),
+    of_repeats = None if numbers is None else asymptotic(numbers, columns.repeats)
+    report = replace(report, asymptotic=counts.asymptotic or of_repeats, influences=counts.influences)
+    if counts.rows.engine.is_local or counts.has_units:
+        discordant = counts.discordant()
+    else:
+        discordant = few_discordant_rows(rows, counts.statistic, read_types, outcomes, counts.decimals)
+        if len(discordant) < table.n_discordant:
+            report = replace(report, n_shown=len(discordant))
+    result = PairingResult(counts.statistic, table, report, discordant)
+    return _with_counts(result, counts) if counts.rows.engine.is_local else result
+
+
+def _notes(rows: JoinedRows, counts: RowCounts, numbers: RowNumbers | None) -> tuple[str, ...]:
+    """Return what a reader has to know about the joined rows and their counts."""
+    columns, statistic = rows.columns, counts.statistic
+    tables = rows.runs[0].table, rows.runs[1].table
+    unit_rows = rows if columns.cluster is None else counts.rows
+    units = counts.frame
+    if columns.cluster is not None and not counts.has_units:
+        units = units.with_columns(unit_rows.example(columns.cluster).alias("id"))
+    return (
+        *rewritten_ids(*tables, columns, rows.types),
         *(training_rows(tables) if any(name in tables[0].columns for name in SPLITS) else ()),
-        *count_notes,
+        *counts.notes,
         *([] if numbers is None else [unit_note(numbers, columns)]),
         *(design(unit_rows, units, statistic) if _has_design(statistic, columns) else []),
-        *fold_warnings(unit_rows, frame),
+        *fold_warnings(unit_rows, counts.frame),
         *(missing_predictions(rows) if rows.counts_missing else []),
         *(other_ids(*tables, statistic.columns["id"]) if columns.id is None else []),
     )
-    evidence = Evidence.of(rows)
-    report = reported(
-        counts,
-        columns,
-        missing,
-        (*notes, *pairing_warnings(evidence, columns, types)),
-        digests(rows),
-        n_changed(rows, statistic, evidence.n_different),
-    )
-    if numbers is not None:
-        report = replace(report, asymptotic=asymptotic(numbers, columns.repeats))
-    if (term := statistic.pair_term) is not None and shares is not None:
-        level = RANKS if term.scale == "ranks" else None
-        report = replace(report, asymptotic=level, influences=shares.influences)
-    if (score := statistic.rank_score) is not None and score.scale == "ranks":
-        report = replace(report, asymptotic=RANKED_ANEW)
-    has_values = not is_unit
-    discordant = (
-        discordant_rows(counted_rows, frame, statistic, has_values=has_values)
-        if engine.is_local or not has_values
-        else few_discordant_rows(rows, statistic, read_types, outcomes, read)
-    )
-    if len(discordant) < table.n_discordant and not engine.is_local and has_values:
-        report = replace(report, n_shown=len(discordant))
-    result = PairingResult(statistic, table, report, discordant)
-    return _with_counts(engine, frame, result, by_class, has_strata=has_strata) if engine.is_local else result
 
 
-def _with_counts(
-    engine: Engine, frame: Frame, found: PairingResult, by_class: ClassCounts | None, *, has_strata: bool
-) -> Pairing:
-    names = found.statistic.count_names
-    order = ["id", STRATUM] if has_strata else ["id"]
-    kind = [KIND] if KIND in frame.collect_schema() else []
+def _with_counts(found: PairingResult, counts: RowCounts) -> Pairing:
+    """Add the counts of every example to a result whose rows are in memory."""
+    names, frame = found.statistic.count_names, counts.frame
+    order = ["id", STRATUM] if counts.has_strata else ["id"]
     schema = frame.collect_schema()
+    kind = [KIND] if KIND in schema else []
     reals = {real_of(name): name for name in names if real_of(name) in schema}
-    rows = engine.collected(frame.select(*order, *kind, *count_columns(names), *reals).sort(order))
+    rows = counts.rows.engine.collected(
+        frame.select(*order, *kind, *count_columns(names), *reals).sort(order)
+    )
     of_classes = None
-    if by_class is not None:
+    if (by_class := counts.by_class) is not None:
         kinds = rows[KIND].to_numpy() if kind else np.arange(len(rows))
         of_classes = CountsByUnit.of_classes(by_class.candidate, by_class.baseline, kinds)
     public = [f"{side}.{name}" for side in reversed(SIDES) for name in names]
@@ -316,58 +258,9 @@ def _with_counts(
         found.report,
         found.discordant,
         counts=PairedCounts(counted_rows, names),
-        strata=rows[STRATUM] if has_strata else None,
+        strata=rows[STRATUM] if counts.has_strata else None,
         by_class=of_classes,
     )
-
-
-def _joined(
-    engine: Engine,
-    runs: tuple[KeyedRun, KeyedRun],
-    columns: PairedColumns,
-    types: Types,
-    missing: Missing,
-) -> JoinedRows:
-    """Join two runs, and prove that every example has one row, or as many as the statistic allows.
-
-    Ids that repeat often are refused before the join, which would multiply their rows. Repeats that the
-    sample missed are found after the join: it has more rows than the runs.
-
-    Raises
-    ------
-    PairingError
-        If an example has more rows than the statistic allows.
-    """
-    if columns.id is None:
-        require_same_length(*runs)
-    elif not columns.repeats and any(_some_repeat(engine, run) for run in runs):
-        _require_unique_ids(engine, runs, columns)
-    for run in runs:
-        if columns.id is not None and has_beyond_ascii(engine, run):
-            require_distinct_ids(engine, run, columns.id)
-    rows = JoinedRows.of(engine, runs, columns, types, missing)
-    if columns.repeats:
-        require_equal_rows(rows)
-    elif columns.id is not None and not engine.is_local:
-        f, alone = rows.functions, rows.keyed("baseline") != rows.keyed("candidate")
-        n = rows.counted(alone=alone, **{side: rows.there(side) for side in SIDES})
-        repeated = rows.rows.filter(alone).group_by(KEY).agg(f.len().alias("n")).filter(f.col("n") > 1)
-        is_repeated = any(n[side] != run.n_keyed for side, run in zip(SIDES, runs, strict=True))
-        if is_repeated or (n["alone"] and len(engine.collected(repeated.head(1)))):
-            _require_unique_ids(engine, runs, columns)
-        changed = [run.origin for side, run in zip(SIDES, runs, strict=True) if n[side] != run.n_keyed]
-        if changed:
-            raise PairingError(
-                f"`{changed[0]}` does not have the same rows each time it is read",
-                hint="a sample, or a limit without an order, changes with every read: write the table to a"
-                " file.",
-            )
-    return rows
-
-
-def _require_unique_ids(engine: Engine, runs: tuple[KeyedRun, KeyedRun], columns: PairedColumns) -> None:
-    found = [ids_of(engine, run, columns.ids) for run in runs]
-    require_unique_ids(found, str(columns.id), [run.table for run in runs])
 
 
 def _example_counts(rows: JoinedRows) -> ExampleCounts:
@@ -424,15 +317,6 @@ def n_changed(rows: JoinedRows, statistic: Statistic, n_different: Mapping[str, 
     if rows.columns.repeats:
         return None
     return n_different[name] if name in n_different else unread_changes(rows, name)
-
-
-def _some_repeat(engine: Engine, run: KeyedRun) -> bool:
-    """Whether several rows have the same id; in memory all ids are checked, in other engines a sample."""
-    if engine.is_local:
-        return engine.n_distinct(run.frame, KEY) < run.n_keyed
-    f, ids = engine.functions, engine.sampled(run.frame.select(KEY), _SAMPLED)
-    repeated = ids.group_by(KEY).agg(f.len().alias("n")).filter(f.col("n") > 1)
-    return len(engine.collected(repeated.head(1))) > 0
 
 
 def require_usable(

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import polars as pl
 
 from trackperm.exact import CountTable
-from trackperm.pairing.by_unit import CountsByUnit
-from trackperm.pairing.paired_counts import PairedCounts
+from trackperm.pairing.counts.by_unit import CountsByUnit
+from trackperm.pairing.counts.paired_counts import PairedCounts
 from trackperm.pairing.report import PairingReport
 from trackperm.statistic import Statistic
 

@@ -7,7 +7,7 @@ from trackperm.errors import PairingError
 from trackperm.pairing.internal_names import internal
 from trackperm.pairing.joined import KEY, SIDES, with_key
 from trackperm.pairing.pair import engine_for
-from trackperm.tables.column_types import typed_columns
+from trackperm.tables.columns.types import typed_columns
 from trackperm.tables.table import ExampleTable
 
 

@@ -11,7 +11,7 @@ import polars as pl
 
 from trackperm.comparison import Comparison
 from trackperm.exact import RationalStatistic
-from trackperm.report import text
+from trackperm.report import phrases
 from trackperm.report.discordant_examples import Cell, cell, uninformative_columns
 
 BETTER, WORSE, CHANGED = "better", "worse", "changed"
@@ -75,13 +75,13 @@ def changed_examples(comparison: Comparison, most: int | None = None) -> Changed
 
 def row_noun(comparison: Comparison) -> str:
     """Return the noun of a row; where ranks of clusters are exchanged, each of their examples has a row."""
-    noun = text.unit(comparison)
+    noun = phrases.unit(comparison)
     return "example" if noun == "cluster" and comparison.statistic.rank_score is not None else noun
 
 
 def n_changed(comparison: Comparison) -> int:
     """Return the number of all rows."""
-    is_by_unit = row_noun(comparison) == text.unit(comparison)
+    is_by_unit = row_noun(comparison) == phrases.unit(comparison)
     return comparison.n_discordant if is_by_unit else len(comparison.discordant)
 
 
@@ -103,7 +103,7 @@ def _pair(baseline: object, candidate: object) -> Cell | tuple[Cell, Cell]:
 
 
 def directions(comparison: Comparison) -> list[str] | None:
-    """Return whether the candidate is better or worse on each example of `comparison.discordant`.
+    """Whether the candidate is better or worse on each example of `comparison.discordant`.
 
     The candidate is better if exchanging this example's outputs alone makes the statistic less favourable to
     it. For a sum, that is the sign of the example's own difference. None if the effect of one exchange

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from trackperm.comparison import Comparison
 from trackperm.exact import PermutationTest
 from trackperm.exact.intervals import Interval
-from trackperm.report import text
+from trackperm.report import phrases
+from trackperm.report.drawings.text_bar import text_bar
 from trackperm.report.formatting import escape_markdown, shorten
 from trackperm.report.headline import headline
+from trackperm.report.notes import notes_of
 from trackperm.report.plain_words import plain_words
-from trackperm.report.text_bar import text_bar
 
 _DESCRIPTION_LIMIT = 8_000  # MLflow cuts longer tags without notice
 _PROSE_LIMIT = 1_000
@@ -23,33 +24,33 @@ def markdown(comparison: Comparison, remarks: Sequence[str] = ()) -> str:
 
     Names in it cannot act as Markdown.
     """
-    side = text.sides(comparison.test.alternative)
+    side = phrases.sides(comparison.test.alternative)
     table = [
         (
-            f"{text.pvalue_name(comparison.test)}-value",
-            f"{text.bare_pvalue(comparison)} ({text.how_certain(comparison)}, {side})",
+            f"{phrases.pvalue_name(comparison.test)}-value",
+            f"{phrases.bare_pvalue(comparison)} ({phrases.how_certain(comparison)}, {side})",
         ),
-        ("equivalence", text.equivalence(comparison)),
-        ("correction", text.correction(comparison)),
+        ("equivalence", phrases.equivalence(comparison)),
+        ("correction", phrases.correction(comparison)),
         ("chosen", comparison.statistic.chosen),
-        *text.scores(comparison),
-        *text.intervals(comparison),
-        (f"{text.unit(comparison)}s", f"{comparison.n_examples:,} ({text.discordance(comparison)})"),
+        *phrases.scores(comparison),
+        *phrases.intervals(comparison),
+        (f"{phrases.unit(comparison)}s", f"{comparison.n_examples:,} ({phrases.discordance(comparison)})"),
     ]
-    bullets = [_sentence(shorten(note, _PROSE_LIMIT)) for note in (*text.notes(comparison), *remarks)]
+    bullets = [_sentence(shorten(note, _PROSE_LIMIT)) for note in (*notes_of(comparison), *remarks)]
     parts = [
         f"**{comparison.marker} {escape_markdown(headline(comparison))}**",
         lead(comparison),
         "\n".join(
             [
-                f"| {escape_markdown(comparison.title)}{text.direction(comparison.statistic)} | |",
+                f"| {escape_markdown(comparison.title)}{phrases.direction(comparison.statistic)} | |",
                 "|---|---|",
                 *(f"| {name} | {escape_markdown(value)} |" for name, value in table if value),
             ]
         ),
         escape_markdown(" ".join(explanation(comparison))),
         "\n".join(f"- {escape_markdown(bullet)}" for bullet in bullets),
-        "\n".join(f"- {escape_markdown(opinion)}" for opinion in text.opinions(comparison)),
+        "\n".join(f"- {escape_markdown(opinion)}" for opinion in phrases.opinions(comparison)),
         escape_markdown(shorten(comparison.signature, _PROSE_LIMIT)),
     ]
     found = "\n\n".join(part for part in parts if part)
@@ -83,13 +84,13 @@ def explanation(comparison: Comparison) -> list[str]:
     sentences += [
         f"The null hypothesis is that {comparison.null_hypothesis}: exchanging them between the runs"
         " would not change their distribution.",
-        f"{text.pvalue_name(comparison.test)} {_share(comparison.test)} in which {quantity} is {extreme}"
+        f"{phrases.pvalue_name(comparison.test)} {_share(comparison.test)} in which {quantity} is {extreme}"
         " the observed one" + ("; values equal to it count half." if comparison.test.mid_p else "."),
     ]
     if comparison.depends_on_missing:
         sentences.append("The data do not decide the verdict: it depends on the missing predictions.")
     elif comparison.decision.sign == "undecided":
-        sought = text.one_sided_claim(comparison)
+        sought = phrases.one_sided_claim(comparison)
         shown = "neither run is shown to be better; this does not prove that they are equally good"
         if sought is not None:
             shown = (
@@ -106,9 +107,9 @@ def explanation(comparison: Comparison) -> list[str]:
         )
     sentences += _size(comparison)
     if comparison.n_discordant > 0:
-        reach = "" if text.is_within_reach(comparison) else f", so it cannot be below {comparison.alpha:g}"
-        sentences.append(_sentence(text.smallest_p_sentence(comparison) + reach))
-    return [*sentences, f"The test is about {text.SCOPE}."]
+        reach = "" if phrases.is_within_reach(comparison) else f", so it cannot be below {comparison.alpha:g}"
+        sentences.append(_sentence(phrases.smallest_p_sentence(comparison) + reach))
+    return [*sentences, f"The test is about {phrases.SCOPE}."]
 
 
 def _share(test: PermutationTest) -> str:
@@ -147,12 +148,12 @@ def _size(comparison: Comparison) -> list[str]:
         alone = "" if comparison.corrected is None else "; it is not corrected for the other tests"
         sentences.append(
             _sentence(
-                f"{text.confidence(comparison.interval)} ({comparison.interval.method}): "
+                f"{phrases.confidence(comparison.interval)} ({comparison.interval.method}): "
                 f"{comparison.interval.note}{_disagreement(comparison.test, comparison.interval)}{alone}"
             )
         )
-    sizes, unit = comparison.effect_sizes, text.unit(comparison)
-    if text.is_range(comparison):
+    sizes, unit = comparison.effect_sizes, phrases.unit(comparison)
+    if phrases.is_range(comparison):
         sentences.append("Sizes of the effect are not shown, for they depend on the missing predictions.")
     elif sizes.odds is not None and sizes.odds_interval is not None:
         low, high = sizes.odds_interval.low, sizes.odds_interval.high
@@ -160,8 +161,8 @@ def _size(comparison: Comparison) -> list[str]:
         if math.isinf(sizes.odds):
             for_each = f"No discordant {unit} is worse, so the odds of better to worse cannot be estimated"
         range_ = f"{low:.3g} or more" if math.isinf(high) else f"{low:.3g} to {high:.3g}"
-        sentences.append(f"{for_each} ({text.confidence(sizes.odds_interval)} {range_}).")
-    if sizes.cohens_dz is not None and not text.is_range(comparison):
+        sentences.append(f"{for_each} ({phrases.confidence(sizes.odds_interval)} {range_}).")
+    if sizes.cohens_dz is not None and not phrases.is_range(comparison):
         sentences.append(
             f"The mean difference is {abs(sizes.cohens_dz):.3g} standard deviations of the differences."
         )
@@ -176,12 +177,12 @@ def _margin(comparison: Comparison, margin: float) -> str:
     if decision.equivalent is None:
         return f"The difference is not shown to be within the margin of {margin:g}: {decision.lack}."
     is_, show = ("is", "show") if decision.equivalent else ("is not", "do not show")
-    if (deciding := text.deciding_interval(comparison)) is None:
+    if (deciding := phrases.deciding_interval(comparison)) is None:
         return f"The difference {is_} within ±{margin:g}: {size.unseen}."
     level = f"{100 * (1 - 2 * comparison.alpha):.10g} %"
     return (
-        f"The {level} interval {text.ends(deciding)} {is_} within ±{margin:g}, so the two one-sided tests at"
-        f" level {comparison.alpha:g} {show} equivalence."
+        f"The {level} interval {phrases.ends(deciding)} {is_} within ±{margin:g}, so the two one-sided"
+        f" tests at level {comparison.alpha:g} {show} equivalence."
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trackperm.comparison import Comparison
-from trackperm.report import text
+from trackperm.report import phrases
 from trackperm.report.fitting_names import fitting_names, shorten_in_the_middle
 
 _NAMES = 400
@@ -30,30 +30,29 @@ def headline(comparison: Comparison, room: int | None = None) -> str:
 
 
 def _sentence(comparison: Comparison, baseline: str, candidate: str, statistic: str) -> str:
-    found = f"({', '.join([text.pvalue(comparison), *_qualifiers(comparison)])})"
+    found = f"({', '.join([phrases.pvalue(comparison), *_qualifiers(comparison)])})"
     if comparison.verdict == "undecided":
-        sought = text.one_sided_claim(comparison)
+        sought = phrases.one_sided_claim(comparison)
         shown = f"{candidate} is not shown to be {sought} than {baseline}"
         if sought is None:
             shown = f"{candidate} and {baseline} are not shown to differ"
         return f"Undecided: {shown} by {statistic} {found}"
     if comparison.verdict == "equivalent":
-        within = f"{comparison.margin:g} by {statistic} ({text.equivalence(comparison)} for equivalence)"
+        within = f"{comparison.margin:g} by {statistic} ({phrases.equivalence(comparison)} for equivalence)"
         return f"{candidate} and {baseline} are equivalent within {within}"
     note = "" if comparison.statistic.greater_is_better else ", where lower is better"
     size = ""
     if comparison.equivalence is not None:
-        size = (
-            f", and equivalent within {comparison.margin:g} ({text.equivalence(comparison)} for equivalence)"
-        )
+        shown = phrases.equivalence(comparison)
+        size = f", and equivalent within {comparison.margin:g} ({shown} for equivalence)"
     return f"{candidate} is {comparison.verdict} than {baseline} by {statistic}{note} {found}{size}"
 
 
 def _qualifiers(comparison: Comparison) -> list[str]:
     """Return what the p-value depends on: its certainty, its side and its correction."""
     found = (
-        text.certainty_word(comparison.test),
-        text.one_sided_word(comparison.test.alternative),
-        text.correction(comparison),
+        phrases.certainty_word(comparison.test),
+        phrases.one_sided_word(comparison.test.alternative),
+        phrases.correction(comparison),
     )
     return [words for words in found if words]

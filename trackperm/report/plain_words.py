@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from trackperm.choices import Alternative
 from trackperm.comparison import Comparison
-from trackperm.report import text
+from trackperm.report import phrases
 from trackperm.report.numbers import format_difference, format_number
 
 _FAR: Mapping[Alternative, str] = {
@@ -36,7 +36,7 @@ def plain_words(comparison: Comparison) -> str:
 
 def _size(comparison: Comparison) -> str:
     difference = comparison.difference
-    if text.is_range(comparison):
+    if phrases.is_range(comparison):
         return _size_by_case(comparison)
     if difference == 0:
         return "The two runs have the same score."
@@ -58,7 +58,7 @@ def _size(comparison: Comparison) -> str:
 
 def _size_by_case(comparison: Comparison) -> str:
     """Describe the worst and the best case of missing predictions."""
-    low, high = text.differences(comparison)
+    low, high = phrases.differences(comparison)
     if comparison.statistic.name != "accuracy":
         return (
             f"Depending on the missing predictions, the difference in {comparison.title} is between"
@@ -86,7 +86,7 @@ def _chance(comparison: Comparison) -> str:
     """Say how often chance shows as much; of two cases of missing predictions, in that with the larger p."""
     test = comparison.test
     far = f"a difference {_FAR[test.alternative]}"
-    if text.is_range(comparison):
+    if phrases.is_range(comparison):
         far = f"in the less extreme case, {far}"
     often = how_often(test.log10_pvalue, is_bound=test.relation == "≤")
     other = "" if test.alternative == "two-sided" else "; differences in the other direction do not count"

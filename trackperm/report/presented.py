@@ -8,8 +8,8 @@ from trackperm.comparison import Comparison
 from trackperm.option_names import in_python
 from trackperm.report import description
 from trackperm.report import text as lines_of
+from trackperm.report.drawings.picture import png
 from trackperm.report.page import html as page
-from trackperm.report.picture import png
 from trackperm.report.templating import render
 from trackperm.report.view import ComparisonView, changed_rows
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from trackperm.comparison import Comparison
 from trackperm.errors import CapacityError
-from trackperm.report import description, discordant_examples, page, picture, text
+from trackperm.report import description, discordant_examples, page, phrases
+from trackperm.report.drawings import picture
+from trackperm.report.drawings.null_distribution import pmf_curves
 from trackperm.report.formatting import shorten
-from trackperm.report.null_distribution import pmf_curves
 from trackperm.trackers.publication import Chart, Table
 
 
@@ -110,13 +111,13 @@ def _results(comparison: Comparison) -> Table:
         "difference": comparison.difference,
         "p_value": comparison.format_pvalue(),
         "adjusted_p": None if comparison.corrected is None else comparison.corrected.format_pvalue(),
-        "equivalence_p": text.equivalence(comparison) or None,
+        "equivalence_p": phrases.equivalence(comparison) or None,
         "equivalence_power": None
         if comparison.equivalence_power is None
         else comparison.equivalence_power.at_zero,
-        "interval": None if comparison.interval is None else text.ends(comparison.interval),
+        "interval": None if comparison.interval is None else phrases.ends(comparison.interval),
         "verdict": f"{comparison.marker} {comparison.verdict}",
-        "certainty": text.how_certain(comparison),
+        "certainty": phrases.how_certain(comparison),
         "alternative": test.alternative,
         "n_examples": test.n_examples,
         "n_discordant": test.n_discordant,
@@ -136,5 +137,5 @@ def _null_distribution(comparison: Comparison) -> Chart:
     points = pmf_curves(comparison)
     table = Table(tuple(points[0]), [tuple(point.values()) for point in points])
     statistic = shorten(comparison.statistic.title, 40)
-    title = f"null distribution of {statistic}, {text.pvalue_with_side(comparison)}"
+    title = f"null distribution of {statistic}, {phrases.pvalue_with_side(comparison)}"
     return Chart(title, table, x="value", y="probability", curve="curve")

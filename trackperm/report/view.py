@@ -12,13 +12,14 @@ from trackperm.comparison.second_opinions import SecondOpinion
 from trackperm.comparison.verdict import MARKERS
 from trackperm.errors import CapacityError
 from trackperm.exact.power.equivalence import percent
-from trackperm.report import description, text
+from trackperm.report import description, phrases
 from trackperm.report.changed_examples import BETTER, CHANGED, WORSE, changed_examples, n_changed, row_noun
 from trackperm.report.discordant_examples import Cell
-from trackperm.report.effect_bar import effect_bar
+from trackperm.report.drawings.effect_bar import effect_bar
+from trackperm.report.drawings.null_distribution import null_drawing, why_not_drawn
 from trackperm.report.formatting import shorten
 from trackperm.report.headline import headline
-from trackperm.report.null_distribution import null_drawing, why_not_drawn
+from trackperm.report.notes import notes_of, with_names
 from trackperm.report.numbers import format_difference
 from trackperm.report.plain_words import plain_words
 
@@ -120,20 +121,20 @@ class ComparisonView:
         except CapacityError as error:
             refusal = why_not_drawn(comparison.test, error)
         power = str(comparison.equivalence_power)  # without the caution that it may have, it is a fact alone
-        notes = [note for note in text.notes(comparison) if note != power]
+        notes = [note for note in notes_of(comparison) if note != power]
         return cls(
             marker=comparison.marker,
             verdict=comparison.verdict,
             headline=headline(comparison),
             words=plain_words(comparison),
-            scope=text.scope(comparison),
+            scope=phrases.scope(comparison),
             bar=effect_bar(comparison),
             narrow_bar=effect_bar(comparison, narrow=True),
             facts=facts(comparison),
             notes=notes,
             explanation=description.explanation(comparison),
             pairing=[
-                line for line in text.with_names(comparison, comparison.pairing.lines()) if line not in notes
+                line for line in with_names(comparison, comparison.pairing.lines()) if line not in notes
             ],
             null=null,
             narrow_null=narrow_null,
@@ -163,7 +164,7 @@ def changed_rows(comparison: Comparison, n_bytes: int) -> ChangedRows:
         n_changed(comparison),
         row_noun(comparison),
         found.directed,
-        text.in_one_case(comparison),
+        phrases.in_one_case(comparison),
     )
 
 
@@ -186,32 +187,32 @@ def facts(comparison: Comparison) -> list[tuple[str, str, str]]:
     details = {
         "baseline": _source(comparison.baseline_name, comparison.baseline),
         "candidate": _source(comparison.candidate_name, comparison.candidate),
-        "difference": f"candidate minus baseline{text.direction(comparison.statistic)}",
-        "observed": text.direction(comparison.statistic).strip(),
+        "difference": f"candidate minus baseline{phrases.direction(comparison.statistic)}",
+        "observed": phrases.direction(comparison.statistic).strip(),
     }
     test = comparison.test
-    certainty = text.how_certain(comparison)
+    certainty = phrases.how_certain(comparison)
     if 0 < test.error_bound < 1:
         certainty += f", relative error at most {test.error_bound:.1g}"
     return [
-        *((name, value, details.get(name, "")) for name, value in text.scores(comparison)),
+        *((name, value, details.get(name, "")) for name, value in phrases.scores(comparison)),
         *_equivalence(comparison),
         (
-            f"{text.pvalue_name(test)}-value{' of a difference' * (comparison.equivalence is not None)}",
-            text.bare_pvalue(comparison),
-            f"{certainty}, {text.sides(test.alternative)}",
+            f"{phrases.pvalue_name(test)}-value{' of a difference' * (comparison.equivalence is not None)}",
+            phrases.bare_pvalue(comparison),
+            f"{certainty}, {phrases.sides(test.alternative)}",
         ),
         *_correction(comparison),
         *_intervals(comparison),
         *_power(comparison),
-        (f"{text.unit(comparison)}s", f"{test.n_examples:,}", text.discordance(comparison)),
+        (f"{phrases.unit(comparison)}s", f"{test.n_examples:,}", phrases.discordance(comparison)),
     ]
 
 
 def _equivalence(comparison: Comparison) -> list[tuple[str, str, str]]:
     if comparison.equivalence is None:
         return []
-    value = text.equivalence(comparison).removeprefix("p ").removeprefix("= ").split(",")[0]
+    value = phrases.equivalence(comparison).removeprefix("p ").removeprefix("= ").split(",")[0]
     return [("p-value of equivalence", value, f"both one-sided tests, margin {comparison.margin:g}")]
 
 
@@ -227,23 +228,23 @@ def _power(comparison: Comparison) -> list[tuple[str, str, str]]:
 def _correction(comparison: Comparison) -> list[tuple[str, str, str]]:
     found = comparison.corrected
     if comparison.n_uncorrected is not None:
-        return [("correction", "none", text.correction(comparison))]
+        return [("correction", "none", phrases.correction(comparison))]
     if found is None:
         return []
     detail = f"{found.title} over {found.n_tests} tests; {found.controls} under {found.valid_under}"
-    return [("adjusted p-value", text.adjusted_pvalue(comparison), detail)]
+    return [("adjusted p-value", phrases.adjusted_pvalue(comparison), detail)]
 
 
 def _intervals(comparison: Comparison) -> list[tuple[str, str, str]]:
-    usual, deciding = comparison.interval, text.deciding_interval(comparison)
+    usual, deciding = comparison.interval, phrases.deciding_interval(comparison)
     found = []
     if usual is not None:
-        of_several = text.is_one_of_several(comparison)
+        of_several = phrases.is_one_of_several(comparison)
         with_ = "the uncorrected p-value, not with the correction" if of_several else "the test"
         found.append((usual, f"{usual.relation} with {with_}"))
     if deciding is not None:
         found.append((deciding, "decides equivalence; the thick line above"))
-    return [(text.confidence(each), text.ends(each), f"{each.method}, {role}") for each, role in found]
+    return [(phrases.confidence(each), phrases.ends(each), f"{each.method}, {role}") for each, role in found]
 
 
 def caption(comparison: Comparison) -> str:
@@ -252,7 +253,7 @@ def caption(comparison: Comparison) -> str:
         "The bars show the distribution of the statistic under random exchanges of the two runs' outputs; "
         f"{_sum(comparison)}."
     )
-    if not text.is_range(comparison):
+    if not phrases.is_range(comparison):
         return found
     weaker = format_difference(comparison.difference)
     return f"{found} Of the two cases of missing predictions it is the one with the larger p-value, {weaker}."

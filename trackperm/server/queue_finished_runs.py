@@ -132,7 +132,7 @@ class _Writer:
             written.set()
 
     def _write(self, tasks: Sequence[Task], failures: int) -> bool:
-        """Return whether the tasks are on disk now; log the first failure, and then every hundredth."""
+        """Whether the tasks are on disk now; log the first failure, and then every hundredth."""
         try:
             self._queue.add(tasks, "app")
         except TrackpermError as error:

@@ -31,7 +31,7 @@ PATHS = (
     (f"{API}/jobs", "POST"),
     (f"{API}/jobs", "GET"),
     (f"{API}/jobs", "DELETE"),
-    (f"{API}/flips", "GET"),
+    (f"{API}/changed", "GET"),
 )
 """Paths below the static prefix, with their methods."""
 
@@ -97,11 +97,11 @@ def register(
 
     def changed() -> Response:
         job = readable_job()
-        if job.state.flips == "none":
+        if job.state.changed_table == "none":
             raise RefusedRequestError(404, "this job has no table of changed examples")
-        if job.state.flips == "failed":
+        if job.state.changed_table == "failed":
             raise RefusedRequestError(503, "the table of changed examples could not be written", hint=_AGAIN)
-        if job.state.flips == "writing":
+        if job.state.changed_table == "writing":
             return _answer(json.dumps({"ready": False, **asdict(ChangedPage(0, 0, [], []))}))
         direction = request.args.get("direction", "all")
         if direction not in ("all", "better", "worse"):
@@ -116,7 +116,7 @@ def register(
         return _answer(json.dumps({"ready": True, **asdict(page)}, ensure_ascii=False))
 
     for (path, method), name, view in zip(
-        PATHS, ("begin", "report", "cancel", "flips"), (begin, report, cancel, changed), strict=True
+        PATHS, ("begin", "report", "cancel", "changed"), (begin, report, cancel, changed), strict=True
     ):
         app.add_url_rule(f"{prefix}{path}", f"trackperm_{name}", _guarded(view), methods=[method])
 

@@ -5,7 +5,7 @@ from trackperm.statistic.expressions.frames import OUT_OF_RANGE
 from trackperm.statistic.function import from_function
 from trackperm.statistic.load import builtin_names, load_statistic, read_statistic
 from trackperm.statistic.schema import json_schema
-from trackperm.tables.column_types import ColumnType
+from trackperm.tables.columns.types import ColumnType
 
 __all__ = [
     "OUT_OF_RANGE",

@@ -8,7 +8,7 @@ from dataclasses import replace
 from trackperm.errors import InputError
 from trackperm.messages import listed
 from trackperm.statistic.definition import Statistic
-from trackperm.tables.column_names import CLASS_PROBABILITIES
+from trackperm.tables.columns.names import CLASS_PROBABILITIES
 from trackperm.tables.table import ExampleTable, have
 
 _STAR = "*"

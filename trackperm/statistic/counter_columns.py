@@ -13,7 +13,7 @@ from trackperm.statistic.counters.base import LabelCounts
 from trackperm.statistic.counters.probabilities import class_names
 from trackperm.statistic.expressions.frames import counter_column
 from trackperm.statistic.expressions.tree import Call, Expression, Literal, Name, children
-from trackperm.tables.column_types import ColumnType
+from trackperm.tables.columns.types import ColumnType
 
 _OF_SETS = ("set_overlap", "set_size")
 
@@ -66,12 +66,12 @@ def names_by_class(expressions: Iterable[Expression]) -> dict[str, tuple[str, ..
 
 
 def look_up_labels(expressions: Iterable[Expression]) -> bool:
-    """Return whether counters look up the labels of all examples."""
+    """Whether counters look up the labels of all examples."""
     return any(COUNTERS[call.function].looks_up for expression in expressions for call in _calls(expression))
 
 
 def has_counters(expressions: Iterable[Expression]) -> bool:
-    """Return whether expressions call counters."""
+    """Whether expressions call counters."""
     return any(True for expression in expressions for _ in _calls(expression))
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from trackperm.choices import Alternative, RepeatsInSpec
 from trackperm.errors import InputError
@@ -24,30 +23,17 @@ from trackperm.statistic.counter_columns import (
     names_of_objects,
     names_of_sets,
     text_columns_of_counters,
-    types_by_class,
-    with_counters,
 )
-from trackperm.statistic.counters.base import LabelCounts
 from trackperm.statistic.document import Document
 from trackperm.statistic.expressions.arrays import integers
 from trackperm.statistic.expressions.equality import Equality, compared_texts
-from trackperm.statistic.expressions.frames import (
-    Decimals,
-    count_expression,
-    decimal_columns,
-    is_computed_in_floats,
-    may_be_in_integers,
-)
-from trackperm.statistic.expressions.functions import NARWHALS, FrameExpression, Functions
 from trackperm.statistic.expressions.parts import CLASS, has_totals, in_parts
 from trackperm.statistic.expressions.tree import Expression, Name
-from trackperm.statistic.expressions.types import Checker, computed_names, of_columns
-from trackperm.statistic.pair_term import PairTerm
-from trackperm.statistic.pair_trees import SCORE
+from trackperm.statistic.expressions.types import computed_names
+from trackperm.statistic.pairs.term import PairTerm
 from trackperm.statistic.rank_score import RankScore
 from trackperm.statistic.schema import Contrast
 from trackperm.statistic.score_of_python import ScoreOfPython
-from trackperm.tables.column_types import ColumnType
 
 POSITIVE = "positive"
 """Name of the parameter with the class that is counted."""
@@ -129,7 +115,7 @@ class Statistic:
         Columns whose values define slices, which are compared separately as well.
     pair_term : PairTerm or None
         What pairs of examples count, if the score is a mean over pairs; the count is then
-        :data:`~trackperm.statistic.pair_term.SHARE`, whose units follow from the data, by part if there are
+        :data:`~trackperm.statistic.pairs.term.SHARE`, whose units follow from the data, by part if there are
         strata.
     rank_score : RankScore or None
         The score, if it is a rank statistic; the counts are then codes, such as
@@ -184,87 +170,13 @@ class Statistic:
     found: tuple[str, ...] = ()
     function: ScoreOfPython | None = field(default=None, repr=False)
 
-    def counts(
-        self,
-        types: Mapping[str, ColumnType],
-        located: Callable[[str], str] = str,
-        functions: Functions = NARWHALS,
-        decimals: Mapping[str, Decimals] | None = None,
-    ) -> dict[str, FrameExpression]:
-        """Return the data frame expression of every count, of type int64, or float64 for decimals.
-
-        The expressions read the columns of :meth:`with_counters`, and :data:`CLASS_COLUMN` where there are
-        classes. A count whose arithmetic leaves 64 bits, divides by zero or meets NaN is
-        :data:`~trackperm.statistic.OUT_OF_RANGE` on that example, or NaN if it is a decimal.
-
-        Parameters
-        ----------
-        types : mapping of str to ColumnType
-            Types of the columns, at least of `used_columns`.
-        located : callable
-            Maps the name of a column, or of a counter's column, to the column that is read.
-        functions : Functions
-            Builder of the expressions.
-        decimals : mapping of str to Decimals, optional
-            Columns whose values are decimals or integers in both runs; expressions of these are computed
-            without rounding errors.
-
-        Raises
-        ------
-        SpecError
-            If types do not match, as in text compared with a number; the message shows the place in the spec.
-        """
-        known = tuple((decimals or {}).items())
-        return dict(_count_expressions(self, tuple(types.items()), located, functions, known))
-
-    def pair_score(
-        self, types: Mapping[str, ColumnType], located: Callable[[str], str], functions: Functions
-    ) -> FrameExpression:
-        """Return the data frame expression of the score of an example in pairs.
-
-        Arguments and what the expression reads are those of :meth:`counts`. It raises SpecError if types do
-        not match.
-        """
-        score = None if self.pair_term is None else self.pair_term.score
-        if score is None:
-            return functions.col(located(self.columns[SCORE]))
-        self._checker(types, decimals=True).result(score, "the score")
-        return count_expression(score, self._read_columns, types, located, functions)
-
-    def computed_decimals(self, types: Mapping[str, ColumnType]) -> tuple[str, ...]:
-        """Return the numeric columns of counts that compute with decimal columns, or compare them.
-
-        Columns that are only read, and those of counts that can only be computed in floats, are not among
-        them.
-        """
-        if ColumnType.DECIMAL not in types.values():
-            return ()
-        numeric = (ColumnType.DECIMAL, ColumnType.INTEGER)
-        found = [
-            self._read_columns[node.full]
-            for expression in (*self._counts.values(), *self._substitutes)
-            if decimal_columns(expression, self._read_columns, types) and may_be_in_integers(expression)
-            for node in expression.names
-        ]
-        return tuple(dict.fromkeys(name for name in found if types.get(name) in numeric))
-
-    def computed_in_floats(
-        self, types: Mapping[str, ColumnType], decimals: Mapping[str, Decimals]
-    ) -> frozenset[str]:
-        """Return the counts that compute with decimal columns in floats, if `decimals` are all decimals."""
-        return frozenset(
-            name
-            for name, expression in self._counts.items()
-            if is_computed_in_floats(expression, self._read_columns, types, decimals)
-        )
-
     @cached_property
     def number_columns(self) -> tuple[str, ...]:
         """Columns that the counts only compute with, as numbers or booleans; groups are not among them."""
         if self.depends_on_both:
             return ()
         groups = {self.strata, self.cluster, self.class_column, CLASS}
-        names = computed_names([*self._counts.values(), *self._substitutes]) - groups
+        names = computed_names(self.expressions) - groups
         return tuple(sorted(self.columns[name] for name in names))
 
     @property
@@ -349,68 +261,7 @@ class Statistic:
         known = {"label", CLASS if self.has_classes else "label"}
         return all({node.full for node in self._counts[self.count_names[i]].names} <= known for i in used)
 
-    def missing_counts(
-        self,
-        types: Mapping[str, ColumnType],
-        outcome: Outcome = "missing",
-        located: Callable[[str], str] = str,
-        functions: Functions = NARWHALS,
-        decimals: Mapping[str, Decimals] | None = None,
-    ) -> dict[str, FrameExpression]:
-        """Return the data frame expression of every count of a missing prediction, of type int64.
-
-        Arguments are those of :meth:`counts`; `types` has to contain the label if `missing_reads_label`. It
-        raises InputError if the spec does not define the `outcome` and it cannot be derived, and SpecError if
-        types do not match.
-        """
-        if self.depends_on_both:
-            raise InputError(
-                f"`{self.name}` compares the scores of examples with each other, and a missing score cannot"
-                " be compared",
-                hint="`--missing drop` leaves such examples out.",
-            )
-        if not self.counts_missing:
-            raise InputError(
-                f"the statistic `{self.name}` does not define the counts of a missing prediction",
-                hint="`--missing drop` leaves such examples out; a spec of your own can define `missing:`, as"
-                " in `missing: {correct: 0, n: 1}`, with an expression in `label` for every count.",
-            )
-        substitute = self._substitute(outcome)
-        if not substitute:
-            example = f"`{outcome}: {{correct: {int(outcome == 'best')}, n: 1}}`"
-            raise InputError(
-                f"the statistic `{self.name}` does not define the counts of the {outcome} prediction",
-                hint=f"`--missing drop` leaves such examples out; a spec of your own can define `{outcome}:`,"
-                f" as in {example}, with an expression in `label` for every count.",
-            )
-        what = f"the {outcome} count"
-        return self._compiled(substitute, what, types, located, functions, decimals, real=False)
-
-    def _compiled(
-        self,
-        expressions: Mapping[str, Expression],
-        what: str,
-        types: Mapping[str, ColumnType],
-        located: Callable[[str], str],
-        functions: Functions,
-        decimals: Mapping[str, Decimals] | None,
-        *,
-        real: bool,
-    ) -> dict[str, FrameExpression]:
-        """Check and compile an expression for every count; `what` begins its name in messages.
-
-        `real` allows counts that are decimals; the other arguments are those of :meth:`counts`.
-        """
-        checker = self._checker(types, decimals=real)
-        compiled = {}
-        for name in self.count_names:
-            checker.result(expressions[name], f"{what} `{name}`")
-            compiled[name] = count_expression(
-                expressions[name], self._read_columns, types, located, functions, decimals
-            )
-        return compiled
-
-    def _substitute(self, outcome: Outcome) -> Mapping[str, Expression]:
+    def substitute(self, outcome: Outcome) -> Mapping[str, Expression]:
         """Return the counts of a missing prediction; empty where they are unknown.
 
         The best prediction is the label, if counts read only predictions and labels.
@@ -430,16 +281,13 @@ class Statistic:
     @cached_property
     def counter_columns(self) -> tuple[str, ...]:
         """Columns that counters of texts and lists read."""
-        expressions = [*self._counts.values(), *self._substitutes]
-        names = text_columns_of_counters(expressions)
+        names = text_columns_of_counters(self.expressions)
         return tuple(self.columns[name] for name in names if name != CLASS or not self.has_classes)
 
     @cached_property
     def object_columns(self) -> tuple[str, ...]:
         """Columns that may hold objects of numbers: probabilities by class, or grades by item."""
-        return tuple(
-            self.columns[name] for name in names_of_objects([*self._counts.values(), *self._substitutes])
-        )
+        return tuple(self.columns[name] for name in names_of_objects(self.expressions))
 
     @cached_property
     def set_columns(self) -> tuple[str, ...]:
@@ -454,24 +302,12 @@ class Statistic:
     @cached_property
     def has_counters(self) -> bool:
         """Whether counts, or the counts of a missing prediction, call counters."""
-        return has_counters([*self._counts.values(), *self._substitutes])
+        return has_counters(self.expressions)
 
     @cached_property
     def looks_up_labels(self) -> bool:
         """Whether counts depend on the labels of all examples in the test."""
         return look_up_labels(self._counts.values())
-
-    def with_counters(
-        self, frame: pl.DataFrame, *, missing: Outcome | None = None, labels: LabelCounts | None = None
-    ) -> pl.DataFrame:
-        """Add the columns of counters, which `counts` or, with `missing`, `missing_counts` read.
-
-        The columns of `frame` have the types with which the expressions were compiled; `labels` are needed if
-        `looks_up_labels`. It raises UncountableError if a counter refuses an example: lists of different
-        lengths, a null in a list, an invalid tag.
-        """
-        expressions = self._counts if missing is None else self._substitute(missing)
-        return with_counters(frame, expressions.values(), self._read_columns, self.class_columns, labels)
 
     @cached_property
     def names_by_class(self) -> Mapping[str, tuple[str, ...]]:
@@ -490,22 +326,20 @@ class Statistic:
         return any(name.full == "label" for expression in self._substitutes for name in expression.names)
 
     @cached_property
+    def expressions(self) -> tuple[Expression, ...]:
+        """All expressions for counts, and for counts of missing predictions."""
+        return (*self._counts.values(), *self._substitutes)
+
+    @cached_property
     def _substitutes(self) -> list[Expression]:
         """All expressions for counts of missing predictions."""
         outcomes = get_args(Outcome)
-        return [expression for outcome in outcomes for expression in self._substitute(outcome).values()]
+        return [expression for outcome in outcomes for expression in self.substitute(outcome).values()]
 
     @cached_property
-    def _read_columns(self) -> Mapping[str, str]:
+    def read_columns(self) -> Mapping[str, str]:
         """Column of every name in counts."""
         return {**self.columns, CLASS: CLASS_COLUMN} if self.has_classes else self.columns
-
-    def _checker(self, types: Mapping[str, ColumnType], *, decimals: bool) -> Checker:
-        of_classes = types_by_class(self.columns, self.class_columns, types)
-        column_type, _ = of_columns(self._read_columns, {**types, **of_classes})
-        return Checker(
-            True, column_type, "column", lambda name: self.columns.get(name, name), decimals=decimals
-        )
 
     @cached_property
     def total_names(self) -> tuple[str, ...]:
@@ -552,7 +386,7 @@ class Statistic:
 
     @cached_property
     def _plain_g(self) -> Mapping[str, str]:
-        """Counts by the names of those g that only read this count of one run."""
+        """Count that a g reads, by the names of the g that consist of one count of one run."""
         return {name: g.tree.full for name, g in self._scaled_g.items() if isinstance(g.tree, Name)}
 
     def tested(self, observed: Integers, swapped: Integers, multiplicities: Integers) -> ExactStatistic:
@@ -576,21 +410,12 @@ class Statistic:
         return None if self._score is None else str(self._score)
 
 
-@lru_cache(maxsize=2**7)
-def _count_expressions(
-    statistic: Statistic,
-    types: tuple[tuple[str, ColumnType], ...],
-    located: Callable[[str], str],
-    functions: Functions,
-    decimals: tuple[tuple[str, Decimals], ...],
-) -> dict[str, FrameExpression]:
-    """Compile the counts of :meth:`Statistic.counts`, once for the same types of columns."""
-    return statistic._compiled(
-        statistic._counts, "the count", dict(types), located, functions, dict(decimals), real=True
-    )
-
-
 def joint_values(names: tuple[str, ...], u: Integers, v: Integers) -> dict[str, npt.NDArray[Any]]:
     """Return the arrays of the names ``u.<count>`` and ``v.<count>``, from counts of shape (K, p)."""
     sides = {"u": np.asarray(u), "v": np.asarray(v)}
     return {f"{side}.{name}": array[:, i] for side, array in sides.items() for i, name in enumerate(names)}
+
+
+def class_text(value: object) -> str:
+    """Return a class as specs write it, also in names of counts: booleans are ``true`` and ``false``."""
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -204,7 +204,7 @@ def direction_word(name: str) -> str | None:
 
 
 def lower_is_better_by_name(name: str) -> bool:
-    """Return whether the name of a statistic or metric implies that a lower value is better.
+    """Whether the name of a statistic or metric implies that a lower value is better.
 
     Parameters
     ----------
@@ -232,7 +232,7 @@ def lower_is_better_by_name(name: str) -> bool:
 
 
 def greater_is_better_by_name(name: str) -> bool:
-    """Return whether the name of a statistic or metric implies that a greater value is better.
+    """Whether the name of a statistic or metric implies that a greater value is better.
 
     Parameters
     ----------
@@ -257,7 +257,7 @@ def greater_is_better_by_name(name: str) -> bool:
 
 
 def is_known_metric(name: str) -> bool:
-    """Return whether a name has the words of an error, or of a metric of open direction, and no others.
+    """Whether a name has the words of an error, or of a metric of open direction, and no others.
 
     Parameters
     ----------
@@ -283,7 +283,7 @@ def is_known_metric(name: str) -> bool:
 
 
 def is_metric(name: str) -> bool:
-    """Return whether a name has the words of a metric, in whichever direction, and no others.
+    """Whether a name has the words of a metric, in whichever direction, and no others.
 
     Parameters
     ----------
@@ -315,7 +315,7 @@ def is_metric(name: str) -> bool:
 
 
 def word_of_value(value: str) -> Literal["good", "bad", "true", "open", "unknown"]:
-    """Return whether the words of a value, such as a judge's verdict, say that an example is good.
+    """Whether the words of a value, such as a judge's verdict, say that an example is good.
 
     Parameters
     ----------

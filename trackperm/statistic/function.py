@@ -15,10 +15,10 @@ import numpy.typing as npt
 from trackperm.choices import Alternative
 from trackperm.errors import InputError, InputTypeError, UndefinedError
 from trackperm.messages import listed
-from trackperm.statistic.compile import compile_statistic
+from trackperm.statistic.compiler.compile import compile_statistic
+from trackperm.statistic.compiler.entries import Entries
 from trackperm.statistic.definition import ATTEMPTS, Statistic
 from trackperm.statistic.document import Document, dump
-from trackperm.statistic.entries import Entries
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -14,10 +14,10 @@ from trackperm.errors import InputError, InputTypeError, SpecError
 from trackperm.exact.scores.resolution import Resolution
 from trackperm.messages import did_you_mean, listed, printable
 from trackperm.statistic.class_columns import reading_class_columns
-from trackperm.statistic.compile import compile_statistic
+from trackperm.statistic.compiler.compile import compile_statistic
+from trackperm.statistic.compiler.entries import Entries
 from trackperm.statistic.definition import ClassValue, Statistic
 from trackperm.statistic.document import Document
-from trackperm.statistic.entries import Entries
 from trackperm.statistic.function import with_function
 from trackperm.statistic.library_names import LIBRARY_NAMES
 

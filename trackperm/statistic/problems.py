@@ -10,10 +10,10 @@ from pathlib import Path
 from trackperm.errors import SpecError, TrackpermError
 from trackperm.messages import did_you_mean, listed, printable
 from trackperm.statistic.class_columns import has_class_columns
-from trackperm.statistic.compile import compile_statistic
+from trackperm.statistic.compiler.compile import compile_statistic
+from trackperm.statistic.compiler.entries import Entries, collected
 from trackperm.statistic.definition import CLASS_COLUMN, Statistic
 from trackperm.statistic.document import Document
-from trackperm.statistic.entries import Entries, collected
 from trackperm.statistic.expressions.types import no_column
 from trackperm.statistic.load import name_of_file
 from trackperm.statistic.schema import form
@@ -78,10 +78,9 @@ def problems(path: Path, columns: Sequence[str] | None = None) -> list[Problem]:
 
 def _lacking(statistic: Statistic, document: Document, columns: Sequence[str]) -> Iterator[SpecError]:
     """Return an error for each column that a spec names and the data lack."""
-    expressions = [*statistic._counts.values(), *statistic._substitutes]
-    read_columns = statistic._read_columns
+    expressions, read_columns = statistic.expressions, statistic.read_columns
     if statistic.pair_term is not None:
-        expressions = [*statistic.pair_term.expressions]
+        expressions = tuple(statistic.pair_term.expressions)
         nodes = [node for each in expressions for node in each.names]
         # The class, and the score where it is computed, have no columns.
         read_columns = {node.full: statistic.columns.get(node.name, CLASS_COLUMN) for node in nodes}

@@ -17,9 +17,9 @@ from trackperm.exact.types import IntArray
 from trackperm.statistic.counters import COUNTERS
 from trackperm.statistic.expressions.tree import IRRATIONAL, Call, Expression, Name
 from trackperm.statistic.expressions.types import Checker
-from trackperm.statistic.pair_columns import PairColumns
-from trackperm.statistic.pair_trees import SCORE, nodes
-from trackperm.tables.column_types import ColumnType
+from trackperm.statistic.pairs.columns import PairColumns
+from trackperm.statistic.pairs.trees import SCORE, nodes
+from trackperm.tables.columns.types import ColumnType
 
 RANK, TARGET, STRATUM, CLUSTER = "rank", "target", "stratum", "cluster"
 """Counts of a rank statistic: codes of score, label, stratum and cluster of an example.

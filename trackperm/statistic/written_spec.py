@@ -10,7 +10,7 @@ from trackperm.exact.scores.resolution import format_unit
 from trackperm.statistic.definition import Statistic
 from trackperm.statistic.document import dump
 from trackperm.statistic.expressions.tree import Expression
-from trackperm.statistic.pair_term import PairTerm
+from trackperm.statistic.pairs.term import PairTerm
 from trackperm.statistic.rank_score import RankScore
 
 

@@ -10,7 +10,7 @@ import narwhals as nw
 import polars as pl
 
 from trackperm.errors import InputError, InputTypeError, PairingError
-from trackperm.tables.query import first_line
+from trackperm.tables.lazy.query import first_line
 from trackperm.tables.table import holds_values, is_arrow_array, to_polars
 
 
@@ -125,7 +125,7 @@ def _column(values: Any, where: str) -> pl.Series:
 
 
 def paired_by_ids(given: Sequence[Values]) -> bool:
-    """Return whether the values are paired by their ids, or else by their positions.
+    """Whether the values are paired by their ids, or else by their positions.
 
     By ids, if all have ids; by position, if none has, or all have the default index of pandas. Arrays beside
     series of pandas are paired by position, if all indexes are equal.

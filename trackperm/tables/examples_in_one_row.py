@@ -11,11 +11,11 @@ import polars as pl
 
 from trackperm.errors import TrackpermError
 from trackperm.messages import listed
-from trackperm.tables.column_names import IDS, INPUTS, LABELS, PREDICTIONS, SCORES, names_examples
+from trackperm.tables.columns.names import IDS, INPUTS, LABELS, PREDICTIONS, SCORES, names_examples
 from trackperm.tables.json_values import are_columns, are_ids, are_steps, member_names
 from trackperm.tables.json_values import table as json_table
+from trackperm.tables.lazy.query import Query
 from trackperm.tables.polars_code import reading, text_of, without_ending
-from trackperm.tables.query import Query
 from trackperm.tables.table import ExampleTable
 
 _DEEPEST = 4

@@ -14,7 +14,7 @@ import polars as pl
 
 from trackperm.errors import SourceError, UnusableColumnError
 from trackperm.messages import listed
-from trackperm.tables.column_names import IDS, LABELS, PREDICTIONS
+from trackperm.tables.columns.names import IDS, LABELS, PREDICTIONS
 from trackperm.tables.expansion import Expansion, require_columns
 from trackperm.tables.named_frame import named_frame
 from trackperm.tables.table import ExampleTable

@@ -13,10 +13,10 @@ import polars as pl
 
 from trackperm.errors import InputTypeError, SourceError
 from trackperm.messages import listed
-from trackperm.tables.column_names import IDS, names_id
-from trackperm.tables.column_types import typed_columns
-from trackperm.tables.labelled import Labelled
-from trackperm.tables.lazy_table import LazyTable
+from trackperm.tables.columns.names import IDS, names_id
+from trackperm.tables.columns.types import typed_columns
+from trackperm.tables.lazy.labelled import Labelled
+from trackperm.tables.lazy.table import LazyTable
 from trackperm.tables.named_frame import named_frame
 from trackperm.tables.table import ExampleTable, id_columns
 

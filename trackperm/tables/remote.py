@@ -9,7 +9,7 @@ import polars as pl
 from trackperm.errors import SourceError
 from trackperm.messages import printable, without_credentials
 from trackperm.tables.expansion import Expansion
-from trackperm.tables.scan import Scan
+from trackperm.tables.lazy.scan import Scan
 from trackperm.tables.spark_tables import is_spark_table, read_spark_table
 from trackperm.tables.table import ExampleTable
 

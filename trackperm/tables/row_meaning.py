@@ -14,7 +14,7 @@ import polars as pl
 
 from trackperm.errors import TrackpermError
 from trackperm.messages import listed
-from trackperm.tables.column_names import (
+from trackperm.tables.columns.names import (
     ANSWERS,
     BOXES,
     DOCUMENTS,
@@ -34,7 +34,7 @@ from trackperm.tables.column_names import (
     names_id,
     words_of,
 )
-from trackperm.tables.column_types import FIRST_ROWS, are_integers, is_binary, is_number, typed_columns
+from trackperm.tables.columns.types import FIRST_ROWS, are_integers, is_binary, is_number, typed_columns
 from trackperm.tables.examples_in_one_row import examples_in_one_row
 from trackperm.tables.polars_code import rewriting, text_of
 from trackperm.tables.table import ExampleTable, rows_repeat, shared_columns

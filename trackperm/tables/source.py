@@ -26,7 +26,7 @@ from trackperm.ordinary_files import HINT, special_kind
 from trackperm.storage import temporary_files
 from trackperm.tables.expansion import Expansion
 from trackperm.tables.json_values import parsed
-from trackperm.tables.scan import Scan
+from trackperm.tables.lazy.scan import Scan
 from trackperm.tables.table import ExampleTable
 
 _HEAD = 2**16

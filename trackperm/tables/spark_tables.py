@@ -5,8 +5,8 @@ from __future__ import annotations
 import narwhals as nw
 
 from trackperm.errors import SourceError
-from trackperm.tables.query import Query, first_line
-from trackperm.tables.spark_session import spark_session, stack_traces_unlogged
+from trackperm.tables.lazy.query import Query, first_line
+from trackperm.tables.lazy.spark_session import spark_session, stack_traces_unlogged
 from trackperm.tables.table import ExampleTable
 
 _PREFIX = "spark:"

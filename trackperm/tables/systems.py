@@ -12,8 +12,8 @@ from trackperm.errors import SourceError
 from trackperm.messages import did_you_mean, listed
 from trackperm.tables.json_values import member_names
 from trackperm.tables.json_values import table as json_table
+from trackperm.tables.lazy.scan import Scan
 from trackperm.tables.named_frame import named_frame
-from trackperm.tables.scan import Scan
 from trackperm.tables.table import ExampleTable
 
 

@@ -14,12 +14,12 @@ import numpy as np
 import polars as pl
 
 from trackperm.errors import InputError, InputTypeError, MissingDependencyError, SourceError
-from trackperm.tables.lazy_table import COUNT, LazyTable
+from trackperm.tables.lazy.query import Query
+from trackperm.tables.lazy.scan import Scan
+from trackperm.tables.lazy.table import COUNT, LazyTable
+from trackperm.tables.lazy.type_representatives import has_representatives, type_representatives
 from trackperm.tables.named_frame import named_frame
 from trackperm.tables.pandas_columns import convertible_frame, convertible_series
-from trackperm.tables.query import Query
-from trackperm.tables.scan import Scan
-from trackperm.tables.type_representatives import has_representatives, type_representatives
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,8 +29,8 @@ class ExampleTable:
     Attributes
     ----------
     data : narwhals.DataFrame or LazyTable
-        The columns in memory; or a file (:class:`~trackperm.tables.scan.Scan`) or a query
-        (:class:`~trackperm.tables.query.Query`), whose columns are read when they are used.
+        The columns in memory; or a file (:class:`~trackperm.tables.lazy.scan.Scan`) or a query
+        (:class:`~trackperm.tables.lazy.query.Query`), whose columns are read when they are used.
     origin : str
         Name of the table in messages: a path, ``mlflow:<run id>`` or ``baseline``.
     untyped : bool or frozenset of str
@@ -181,7 +181,7 @@ class ExampleTable:
     def type_representatives(self, names: Iterable[str]) -> pl.DataFrame:
         """Return a few values that determine the types of columns; see :meth:`has_representatives`.
 
-        :func:`~trackperm.tables.type_representatives.type_representatives` describes these values.
+        :func:`~trackperm.tables.lazy.type_representatives.type_representatives` describes these values.
         """
         names = list(names)
         untyped = [name for name in names if self.is_untyped(name)]
@@ -221,7 +221,7 @@ class ExampleTable:
         """Count how often each value of a column occurs; None if values are nested.
 
         If a file or a query has more than `most` distinct values, `most` + 1 are returned; see
-        :meth:`~trackperm.tables.lazy_table.LazyTable.value_counts`.
+        :meth:`~trackperm.tables.lazy.table.LazyTable.value_counts`.
 
         Raises
         ------

@@ -45,7 +45,7 @@ class RunRecord:
     is_failed: bool
 
     def has(self, tags: Mapping[str, str], name: str | None = None) -> bool:
-        """Return whether the run has all of `tags`, and a name that matches the pattern `name`."""
+        """Whether the run has all of `tags`, and a name that matches the pattern `name`."""
         return tags.items() <= self.tags.items() and (name is None or fnmatchcase(self.run.name, name))
 
 
@@ -144,7 +144,7 @@ class History(Protocol):
         """
 
     def holds(self, container: str, run: TrackedRun) -> bool:
-        """Return whether `run` is in the experiment or project called `container`."""
+        """Whether `run` is in the experiment or project called `container`."""
 
     def withdraw(self, comparison: LoggedComparison, reason: str) -> None:
         """Mark a comparison as superseded and delete it, unless it is already deleted."""

@@ -18,7 +18,7 @@ from trackperm.trackers.references import RunReference
 
 @dataclass(frozen=True)
 class OpenRun:
-    """A run of this process.
+    """Run that this process has open, or had.
 
     Attributes
     ----------

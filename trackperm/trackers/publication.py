@@ -295,7 +295,7 @@ def nowhere_to_log(kind: str, tracker: str, hint: str) -> InputError:
 
 
 def is_safe_path(path: str) -> bool:
-    """Return whether `path` is a plain relative artifact path that stays inside its run."""
+    """Whether `path` is a plain relative artifact path that stays inside its run."""
     return (
         bool(path) and posixpath.normpath(path) == path and not path.startswith(("/", "..")) and path != "."
     )
@@ -381,5 +381,5 @@ def record_beginning(
 
 
 def is_recent(moment: datetime) -> bool:
-    """Return whether a process that created a run at `moment` may still be about to write CREATED_TAG."""
+    """Whether a process that created a run at `moment` may still be about to write CREATED_TAG."""
     return abs(datetime.now(timezone.utc) - moment) < _BEGINNING

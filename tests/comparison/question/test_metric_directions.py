@@ -15,7 +15,7 @@ import trackperm
 from trackperm.comparison import Question
 from trackperm.comparison.question.log_metrics import lost_metrics, own_metrics
 from trackperm.errors import InputError
-from trackperm.report.text import cautions
+from trackperm.report.notes import cautions_of
 from trackperm.statistic import Statistic, read_statistic
 from trackperm.tables.table import ExampleTable
 
@@ -96,21 +96,21 @@ def test_a_presumed_direction_is_said_with_the_spec_that_reverses_it(
 ) -> None:
     runs = two(**{name: [2.0, 3.5, 1.25, 4.0]})
     found = trackperm.compare(*runs, statistic, metric=name)
-    (said,) = filter(None, map(PRESUMED.fullmatch, cautions(found)))
+    (said,) = filter(None, map(PRESUMED.fullmatch, cautions_of(found)))
     assert said[1] == name
     assert str(found.verdict) == "worse"
     spec = "\n".join(re.findall("`([^`]*)`", said[2]))
     reversed_ = trackperm.compare(*runs, read_statistic(spec, "spec"))
     assert str(reversed_.verdict) == "better"
-    assert not list(filter(PRESUMED.match, cautions(reversed_)))
+    assert not list(filter(PRESUMED.match, cautions_of(reversed_)))
 
 
 def test_a_direction_that_is_known_is_not_said() -> None:
     for metric in ("reward", "judge_score", "macro_f1", "Fehlerrate"):
-        assert cautions(trackperm.compare(*two(**{metric: [2.0, 3.0, 1.0, 4.0]}), metric=metric)) == []
+        assert cautions_of(trackperm.compare(*two(**{metric: [2.0, 3.0, 1.0, 4.0]}), metric=metric)) == []
     assert mean_of(scores(True, "valence"), scores(None, "valence")).found == ()
     stated = [run.with_columns(higher_is_better=pl.lit(True)) for run in two(valence=[2.0, 3.0, 1.0, 4.0])]
-    assert cautions(trackperm.compare(*stated, metric="valence")) == []
+    assert cautions_of(trackperm.compare(*stated, metric="valence")) == []
 
 
 def test_a_presumed_direction_is_said_of_many_runs_and_of_metrics_of_logs() -> None:

@@ -20,8 +20,8 @@ from trackperm.pairing.checks import label_values
 from trackperm.pairing.checks.label_values import require_label_values
 from trackperm.statistic import load_statistic
 from trackperm.statistic.written_spec import written_spec
-from trackperm.tables import scan
-from trackperm.tables.scan import Scan
+from trackperm.tables.lazy import scan
+from trackperm.tables.lazy.scan import Scan
 from trackperm.tables.table import ExampleTable
 
 N = 120

@@ -9,7 +9,7 @@ from support.budget import cases
 
 from trackperm.errors import InputTypeError
 from trackperm.pairing.engines.casts import types_of
-from trackperm.tables.column_types import typed_columns
+from trackperm.tables.columns.types import typed_columns
 from trackperm.tables.table import ExampleTable
 
 NUMBERS = st.one_of(

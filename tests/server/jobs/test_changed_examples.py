@@ -19,7 +19,7 @@ ROWS = [
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    file = tmp_path / "a folder with # and ?" / "flips.sqlite"
+    file = tmp_path / "a folder with # and ?" / "changed.sqlite"
     file.parent.mkdir()
     write_changed_examples(file, COLUMNS, ROWS, "change")
     return file
@@ -62,11 +62,11 @@ def test_search(path: Path, search: str, found: str) -> None:
 
 def test_both_values_of_a_pair_are_kept_and_found(tmp_path: Path) -> None:
     rows = [("a", ("Fish", "OWL")), ("b", (None, 3)), ("c", "same")]
-    write_changed_examples(tmp_path / "flips", ("id", "prediction"), rows, None)
-    page = read_changed_examples(tmp_path / "flips", offset=0, limit=10)
+    write_changed_examples(tmp_path / "changed", ("id", "prediction"), rows, None)
+    page = read_changed_examples(tmp_path / "changed", offset=0, limit=10)
     assert page.rows == [["a", ["Fish", "OWL"]], ["b", [None, 3]], ["c", "same"]]
     for search, found in (("owl", "a"), ("fish", "a"), ("3", "b"), ("none", "")):
-        matching = read_changed_examples(tmp_path / "flips", offset=0, limit=10, search=search)
+        matching = read_changed_examples(tmp_path / "changed", offset=0, limit=10, search=search)
         assert [row[0] for row in matching.rows] == list(found)
 
 
@@ -77,6 +77,6 @@ def test_directions(path: Path) -> None:
 
 
 def test_without_directions(tmp_path: Path) -> None:
-    write_changed_examples(tmp_path / "flips", COLUMNS[1:], [row[1:] for row in ROWS], None)
-    assert read_changed_examples(tmp_path / "flips", offset=0, limit=10, direction="better").matching == 0
-    assert read_changed_examples(tmp_path / "flips", offset=0, limit=10).matching == 4
+    write_changed_examples(tmp_path / "changed", COLUMNS[1:], [row[1:] for row in ROWS], None)
+    assert read_changed_examples(tmp_path / "changed", offset=0, limit=10, direction="better").matching == 0
+    assert read_changed_examples(tmp_path / "changed", offset=0, limit=10).matching == 4

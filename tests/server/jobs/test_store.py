@@ -138,9 +138,9 @@ def test_job_of_a_process_that_is_gone_has_failed() -> None:
 
 def test_result_stays_though_what_follows_fails() -> None:
     job = JobStore().begin(SOMEBODY)
-    job.update(state="done", flips="writing")
+    job.update(state="done", changed_table="writing")
     job.fail(TrackpermError("too large"))
-    assert (job.state.state, job.state.flips, job.state.error) == ("done", "failed", None)
+    assert (job.state.state, job.state.changed_table, job.state.error) == ("done", "failed", None)
 
 
 def test_old_results_expire() -> None:

@@ -15,7 +15,7 @@ from support.comparisons import accuracy, answers
 import trackperm
 from trackperm.errors import CapacityError
 from trackperm.report.changed_examples import changed_examples
-from trackperm.report.null_distribution import Bars
+from trackperm.report.drawings.null_distribution import Bars
 from trackperm.report.plain_words import plain_words
 from trackperm.server.jobs import views
 
@@ -40,7 +40,7 @@ def test_comparison():
     assert [name for name, _, _ in view["facts"]] == [
         *("baseline", "candidate", "difference", "p-value", "95% CI", "examples")
     ]
-    assert view["flips"] == {"total": 24, "unit": "example", "better": 20, "worse": 4, "case": ""}
+    assert view["changed"] == {"total": 24, "unit": "example", "better": 20, "worse": 4, "case": ""}
     assert view["comparison"] == strict(comparison.to_dict())
     assert view["logged"] is None
     assert view["baseline"] == {"name": "baseline", "id": None, "experiment_id": None, "url": None}
@@ -154,7 +154,7 @@ def test_where_examples_have_no_sign_of_their_own_none_is_shown():
     assert comparison.n_better is None
     assert changed.columns[0] == "id"
     assert len(changed.rows) == comparison.n_discordant
-    assert views.comparison_view(comparison)["flips"]["better"] is None
+    assert views.comparison_view(comparison)["changed"]["better"] is None
 
 
 def test_long_texts_are_whole_and_large_integers_are_text():

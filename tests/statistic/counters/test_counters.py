@@ -18,9 +18,14 @@ from trackperm.errors import InputError, InputTypeError, SpecError, UncountableE
 from trackperm.pairing.digests import _list_words
 from trackperm.pairing.pair import pair
 from trackperm.statistic import ColumnType, builtin_names, load_statistic
+from trackperm.statistic.count_expressions import (
+    count_expressions,
+    missing_count_expressions,
+    with_counters_of,
+)
 from trackperm.statistic.counters import COUNTERS
 from trackperm.statistic.expressions.functions import POLARS
-from trackperm.tables.column_types import typed_columns
+from trackperm.tables.columns.types import typed_columns
 from trackperm.tables.table import ExampleTable
 
 TEXTS, INTEGERS, TEXT = ColumnType.TEXT_LIST, ColumnType.INTEGER_LIST, ColumnType.TEXT
@@ -102,7 +107,7 @@ def test_types_that_do_not_fit(
 ) -> None:
     statistic = load(tmp_path, f"counts:\n  c: {count}\nscore: c\n")
     with pytest.raises(SpecError) as caught:
-        statistic.counts({"prediction": prediction, "label": label})
+        count_expressions(statistic, {"prediction": prediction, "label": label})
     assert problem in caught.value.message
     assert "spec.yaml:2:" in caught.value.message
 
@@ -110,7 +115,7 @@ def test_types_that_do_not_fit(
 @pytest.mark.parametrize("types", [(TEXT, TEXT), (TEXT, TEXTS), (TEXTS, TEXTS), (INTEGERS, INTEGERS)])
 def test_types_that_fit(types: tuple[ColumnType, ColumnType], tmp_path: Path) -> None:
     statistic = load(tmp_path, "counts: {c: 'token_matches(prediction, label)'}\nscore: c\n")
-    assert list(statistic.counts(dict(zip(("prediction", "label"), types, strict=True)))) == ["c"]
+    assert list(count_expressions(statistic, dict(zip(("prediction", "label"), types, strict=True)))) == ["c"]
 
 
 def run(prediction: Any, label: Any, origin: str = "base") -> ExampleTable:
@@ -275,15 +280,15 @@ BUILT_IN = [name for name in builtin_names() if load_statistic(name).counter_col
 def test_built_ins_declare_counts_of_a_missing_prediction(name: str) -> None:
     statistic = load_statistic(name)
     assert statistic.counter_columns == ("prediction", "label")
-    assert statistic.missing_counts({"label": TEXT}).keys() == set(statistic.count_names)
+    assert missing_count_expressions(statistic, {"label": TEXT}).keys() == set(statistic.count_names)
 
 
 @pytest.mark.parametrize(("name", "dtype"), [("token_accuracy", pl.Int64), ("token_f1", pl.Float64)])
 def test_the_count_of_a_null_is_null(name: str, dtype: Any) -> None:
     statistic = load_statistic(name)
     table = run(["e b", None, "e c", "x y"], ["e b", "e b", "e b", None])
-    counts = statistic.counts({"prediction": TEXT, "label": TEXT}, functions=POLARS)
-    frame = statistic.with_counters(table.frame.to_polars())
+    counts = count_expressions(statistic, {"prediction": TEXT, "label": TEXT}, functions=POLARS)
+    frame = with_counters_of(table.frame.to_polars(), statistic)
     found = frame.select(counts[statistic.count_names[0]].alias("c"))["c"]
     assert found.dtype == dtype
     assert found.to_list() == ([2, None, 1, None] if dtype == pl.Int64 else [1.0, None, 0.5, None])
@@ -292,7 +297,7 @@ def test_the_count_of_a_null_is_null(name: str, dtype: Any) -> None:
 def test_the_row_that_is_refused_is_that_of_the_frame() -> None:
     table = run(["a", None, "a", "a b"], ["a", "b", "c", "d"])
     with pytest.raises(UncountableError, match="has 2 items") as caught:
-        load_statistic("token_accuracy").with_counters(table.frame.to_polars())
+        with_counters_of(table.frame.to_polars(), load_statistic("token_accuracy"))
     assert caught.value.row == 3
 
 

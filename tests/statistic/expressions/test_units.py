@@ -16,9 +16,9 @@ from support.specs import load, parse, refusal
 from trackperm.errors import InputError, InputTypeError, SpecError
 from trackperm.exact import RationalStatistic
 from trackperm.statistic import ColumnType, load_statistic
-from trackperm.statistic.compile import compile_statistic
+from trackperm.statistic.compiler.compile import compile_statistic
+from trackperm.statistic.compiler.entries import Entries
 from trackperm.statistic.document import Document
-from trackperm.statistic.entries import Entries
 from trackperm.statistic.expressions.arrays import integers
 from trackperm.statistic.expressions.frames import count_expression
 from trackperm.statistic.expressions.units import in_units, with_units

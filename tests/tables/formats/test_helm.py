@@ -8,6 +8,7 @@ import pytest
 from support import reference_data
 from support.cli_comparison import compared
 from support.eval_logs import HELM, helm_instance, helm_stat, write_json
+from support.example_tables import columns_of_file
 from support.questions import asked
 
 from trackperm.errors import SourceError
@@ -29,13 +30,8 @@ def write(tmp_path: Path) -> Any:
     return write
 
 
-def columns(path: Path, part: str | None = None) -> dict[str, list[Any]]:
-    table = read_examples(path, part=part)
-    return {name: table.frame[name].to_list() for name in table.columns}
-
-
 def test_columns(write: Any) -> None:
-    assert columns(write(HELM)) == {
+    assert columns_of_file(write(HELM)) == {
         "id": ["id0", "id1", "id2"],
         "split": ["test"] * 3,
         "train_trial_index": [0, 0, 0],
@@ -46,12 +42,12 @@ def test_columns(write: Any) -> None:
 
 def test_a_metric_of_several_values_counts_by_their_mean(write: Any) -> None:
     path = write([helm_instance("id0", helm_stat("logprob", -1.0, -2.5))])
-    assert columns(path)["logprob"] == [-1.75]
+    assert columns_of_file(path)["logprob"] == [-1.75]
 
 
 def test_sub_splits_have_columns_of_their_own(write: Any) -> None:
     stats = [helm_stat("toxic", 1), helm_stat("toxic", 0, sub_split="non-toxic")]
-    found = columns(write([helm_instance("id0", *stats)]))
+    found = columns_of_file(write([helm_instance("id0", *stats)]))
     assert (found["toxic"], found["toxic/non-toxic"]) == ([1], [0])
 
 
@@ -68,8 +64,8 @@ def test_perturbations_are_refused_until_one_is_chosen(write: Any) -> None:
     )
     with pytest.raises(SourceError, match=r"has 2 perturbations, .*: `original`, `typos`"):
         read_examples(path)
-    assert columns(path, "original")["exact_match"] == [1]
-    assert columns(path, "typos")["exact_match"] == [1]
+    assert columns_of_file(path, "original")["exact_match"] == [1]
+    assert columns_of_file(path, "typos")["exact_match"] == [1]
     scenario = "one of the metrics `exact_match`"
     assert read_examples(path, part="typos").facts == {"scenario": scenario, "perturbation": "typos"}
     found = compared(f"{path}::original", f"{path}::typos", "-s", "mean", "--column", "score=exact_match",
@@ -170,7 +166,7 @@ def test_published(name: str, n: int) -> None:
         for stat in row["stats"]
         if stat["name"]["name"] == "exact_match"
     }
-    found = columns(path)
+    found = columns_of_file(path)
     assert dict(zip(found["id"], found["exact_match"], strict=True)) == exact_match
     assert len(found["id"]) == n
     result = compared(path, path, "-s", "mean", "--column", "score=exact_match")

@@ -3,12 +3,12 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 from support import reference_data
 from support.cli_comparison import check_reference, compared
 from support.eval_logs import LM_EVAL, lm_eval_sample, write_json, write_lines
+from support.example_tables import columns_of_file
 
 from trackperm.errors import PairingError, SourceError
 from trackperm.tables import read_examples
@@ -17,11 +17,6 @@ PYFADE = reference_data.DATA / "per_example" / "lm_eval_pyfade"
 TUNED, BASE = "2025-09-09T13-31-53.431753", "2025-09-09T13-42-42.857006"
 POOLED = {"base": "2025-10-14T15-11-56.507865", "tuned": "2025-10-14T14-44-39.372006"}
 RUN = "2026-01-21T03-44-18.458309"
-
-
-def columns(path: Path, part: str | None = None) -> dict[str, list[Any]]:
-    table = read_examples(path, part=part)
-    return {name: table.frame[name].to_list() for name in table.columns}
 
 
 @pytest.fixture
@@ -44,7 +39,7 @@ def run(tmp_path: Path) -> Path:
 class TestOneTask:
     def test_columns(self, log: Path) -> None:
         table = read_examples(log)
-        assert columns(log) == {
+        assert columns_of_file(log) == {
             "id": [0, 1, 2, 3],
             "prediction": ["4"] * 4,
             "label": ["0", "2", "4", "6"],
@@ -57,13 +52,13 @@ class TestOneTask:
 
     def test_several_metrics_give_no_score(self, log: Path) -> None:
         write_lines(log, [lm_eval_sample(0, 1.0, acc=0, acc_norm=1)])
-        found = columns(log)
+        found = columns_of_file(log)
         assert (found["acc"], found["acc_norm"], "score" in found) == ([0], [1], False)
 
     def test_likelihoods_of_choices_are_not_a_prediction(self, log: Path) -> None:
         choices = [["-1.5", "False"], ["-0.5", "True"]]
         write_lines(log, [lm_eval_sample(0, 1.0, filtered_resps=choices)])
-        assert "prediction" not in columns(log)
+        assert "prediction" not in columns_of_file(log)
 
     def test_two_filters_are_refused_until_one_is_chosen(self, log: Path) -> None:
         write_lines(
@@ -79,8 +74,8 @@ class TestOneTask:
             match=r"has 2 filters, .*: `strict-match`, `flexible-extract`\n(.|\n)*::strict-match`",
         ):
             read_examples(log)
-        assert columns(log, "flexible-extract")["score"] == [0.0, 0.0]
-        assert columns(log, "strict-match")["score"] == [1.0, 1.0]
+        assert columns_of_file(log, "flexible-extract")["score"] == [0.0, 0.0]
+        assert columns_of_file(log, "strict-match")["score"] == [1.0, 1.0]
         assert read_examples(log, part="strict-match").facts["filter"] == "strict-match"
 
     def test_a_filter_that_is_not_there(self, log: Path) -> None:
@@ -117,7 +112,7 @@ class TestOneTask:
 
 class TestRun:
     def test_tasks_are_one_table(self, run: Path) -> None:
-        found = columns(run)
+        found = columns_of_file(run)
         assert found["id"] == ["products/0", "products/1", "sums/0", "sums/1"]
         assert found["task"] == ["products", "products", "sums", "sums"]
         assert read_examples(run).facts == {"filter": "none", "task": "products, sums"}
@@ -127,7 +122,7 @@ class TestRun:
         write_lines(run / f"samples_sums_{RUN}.jsonl", rows)
         with pytest.raises(SourceError, match="has 2 filters"):
             read_examples(run)
-        assert columns(run, "strict")["score"] == [0.0, 0.0, 1.0]
+        assert columns_of_file(run, "strict")["score"] == [0.0, 0.0, 1.0]
 
     def test_several_runs_are_refused(self, run: Path) -> None:
         write_lines(run / "samples_sums_2026-01-22T03-44-18.458309.jsonl", LM_EVAL)
@@ -167,7 +162,7 @@ class TestOutputPath:
         write_lines(run / f"samples_sums_{RUN}.jsonl", rows)
         with pytest.raises(SourceError, match=rf"choose one: `{run}::strict`"):
             read_examples(run.parent)
-        assert columns(run.parent, "strict")["score"] == [0.0, 0.0, 1.0]
+        assert columns_of_file(run.parent, "strict")["score"] == [0.0, 0.0, 1.0]
 
     def test_several_models_are_refused(self, run: Path) -> None:
         other = run.with_name("other")

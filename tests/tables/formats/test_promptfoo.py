@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from support.cli_comparison import compared
 from support.eval_logs import PROMPTFOO, promptfoo, promptfoo_result, write_json
+from support.example_tables import columns_of_file
 
 from trackperm.errors import PairingError, SourceError
 from trackperm.tables import read_examples
@@ -24,14 +25,9 @@ def write(tmp_path: Path) -> Any:
 RESULTS: list[dict[str, Any]] = PROMPTFOO["results"]["results"]
 
 
-def columns(path: Path, part: str | None = None) -> dict[str, list[Any]]:
-    table = read_examples(path, part=part)
-    return {name: table.frame[name].to_list() for name in table.columns}
-
-
 def test_columns(write: Any) -> None:
     path = write(RESULTS)
-    found = columns(path)
+    found = columns_of_file(path)
     assert len(set(found.pop("input_hash"))) == 3
     assert found == {
         "id": [0, 1, 2],
@@ -58,12 +54,12 @@ def test_metrics_that_say_more_than_what_passes(write: Any) -> None:
 def test_repeats_of_a_test_are_one_unit(write: Any) -> None:
     """`--repeat 3` numbers the tests on, as if there were three times as many."""
     repeated = [{**RESULTS[i % 3], "testIdx": i} for i in range(9)]
-    found = columns(write(repeated))
+    found = columns_of_file(write(repeated))
     assert (found["id"], found["repeat"]) == ([0, 1, 2] * 3, [0, 0, 0, 1, 1, 1, 2, 2, 2])
     path = write(repeated)
     assert compared(path, path)["n_examples"] == 3
     other = [{**result, "testCase": {"assert": [i]}} for i, result in enumerate(repeated)]
-    assert columns(write(other))["id"] == list(range(9))
+    assert columns_of_file(write(other))["id"] == list(range(9))
 
 
 def test_results_are_in_the_order_in_which_calls_returned(write: Any) -> None:
@@ -90,7 +86,7 @@ def test_several_systems_are_refused_until_one_is_chosen(write: Any, systems: An
     with pytest.raises(SourceError) as caught:
         read_examples(path)
     assert f"has 2 providers, which must not be mixed: `{parts[0]}`, `{parts[1]}`" in caught.value.message
-    assert [columns(path, part)["score"] for part in parts] == [[0.0, 0.0], [1.0, 1.0]]
+    assert [columns_of_file(path, part)["score"] for part in parts] == [[0.0, 0.0], [1.0, 1.0]]
     found = compared(f"{path}::{parts[0]}", f"{path}::{parts[1]}", "-s", "mean")
     assert (found["n_examples"], found["difference"]) == (2, 1.0)
 
@@ -100,12 +96,12 @@ def test_labels_of_providers_win_over_their_ids(write: Any) -> None:
         {**promptfoo_result(0, "echo", "Say", 1.0), "provider": {"id": "echo", "label": label}}
         for label in ("first", "second")
     ]
-    assert columns(write(results), "second")["id"] == [0]
+    assert columns_of_file(write(results), "second")["id"] == [0]
 
 
 def test_without_indices_variables_are_the_id(write: Any) -> None:
     results = [{k: v for k, v in result.items() if k != "testIdx"} for result in RESULTS]
-    assert columns(write(results))["id"][0] == '{"word": "hi 0"}'
+    assert columns_of_file(write(results))["id"][0] == '{"word": "hi 0"}'
 
 
 def test_errors_of_the_provider_are_said(write: Any) -> None:

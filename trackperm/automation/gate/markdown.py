@@ -13,12 +13,13 @@ from trackperm.automation.judging.judge import Finding
 from trackperm.automation.policy.wording import in_policies
 from trackperm.comparison import Comparison
 from trackperm.messages import amount
-from trackperm.report import text
+from trackperm.report import phrases
 from trackperm.report.changed_examples import WORSE, directions
 from trackperm.report.description import explanation
+from trackperm.report.drawings.text_bar import text_bar
 from trackperm.report.formatting import escape_markdown, shorten
+from trackperm.report.notes import notes_of
 from trackperm.report.plain_words import plain_words
-from trackperm.report.text_bar import text_bar
 from trackperm.trackers.references import TrackedRun
 
 _SIGNS = {"pass": "✅", "fail": "❌", "undecided": "⚠️", "no baseline": "✅", "error": "❌"}
@@ -113,11 +114,11 @@ def _table(rows: Sequence[Row]) -> str:
         "|---|---|---:|---:|---:|---|---|---|",
     ]
     for finding, comparison, url in rows:
-        values = dict(text.scores(comparison))
-        intervals = [f"{ends} ({name})" for name, ends in text.intervals(comparison)]
+        values = dict(phrases.scores(comparison))
+        intervals = [f"{ends} ({name})" for name, ends in phrases.intervals(comparison)]
         cells = [
             _SIGNS[finding.outcome],
-            f"{_linked(_code(comparison.title), url)}{text.direction(comparison.statistic)}",
+            f"{_linked(_code(comparison.title), url)}{phrases.direction(comparison.statistic)}",
             values.get("baseline", ""),
             values.get("candidate", ""),
             values.get("difference", values.get("observed", "")),
@@ -131,16 +132,16 @@ def _table(rows: Sequence[Row]) -> str:
 
 def _pvalue(comparison: Comparison) -> str:
     if comparison.verdict == "equivalent":
-        return f"{text.equivalence(comparison).removeprefix('p = ')} (equivalence)"
-    found = text.bare_pvalue(comparison)
-    kinds = (text.certainty_word(comparison.test), text.one_sided_word(comparison.test.alternative))
+        return f"{phrases.equivalence(comparison).removeprefix('p = ')} (equivalence)"
+    found = phrases.bare_pvalue(comparison)
+    kinds = (phrases.certainty_word(comparison.test), phrases.one_sided_word(comparison.test.alternative))
     if any(kinds):
         found += f" ({', '.join(filter(None, kinds))})"
     if comparison.n_uncorrected is not None:
         return f"{found} (uncorrected)"
     if comparison.corrected is None:
         return found
-    return f"{found} (adjusted {text.adjusted_pvalue(comparison)})"
+    return f"{found} (adjusted {phrases.adjusted_pvalue(comparison)})"
 
 
 def _folded(rows: Sequence[Row]) -> Iterator[str]:
@@ -150,14 +151,14 @@ def _folded(rows: Sequence[Row]) -> Iterator[str]:
         if worse:
             number = comparison.n_worse or len(worse)
             more = f" (the first {len(worse)})" if number > len(worse) else ""
-            where = f"{comparison.title}{text.in_one_case(comparison)}"
+            where = f"{comparison.title}{phrases.in_one_case(comparison)}"
             yield _details(
-                f"{amount(number, text.unit(comparison))} that got worse by {where}{more}",
+                f"{amount(number, phrases.unit(comparison))} that got worse by {where}{more}",
                 "\n".join(f"- {_code(example)}" for example in worse),
             )
     first = rows[0][1]
     of = f"{first.title}: " if len(rows) > 1 else ""
-    notes = [f"- {_prose(in_policies(note))}" for note in text.notes(first)]
+    notes = [f"- {_prose(in_policies(note))}" for note in notes_of(first)]
     signatures = "\n".join(html.escape(one_line(each.signature)) for _, each, _ in rows[:_MOST_ROWS])
     yield _details(
         "What was tested",
@@ -165,7 +166,7 @@ def _folded(rows: Sequence[Row]) -> Iterator[str]:
             filter(
                 None,
                 [
-                    _prose(f"{of}{text.examples(first)}."),
+                    _prose(f"{of}{phrases.examples(first)}."),
                     _prose(" ".join(explanation(first))),
                     "\n".join(notes),
                     f"<pre>\n{signatures}\n</pre>",

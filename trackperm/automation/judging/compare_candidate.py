@@ -23,7 +23,7 @@ from trackperm.errors import InputError
 from trackperm.exact import TestOptions
 from trackperm.ledger.log import log_comparison
 from trackperm.messages import listed
-from trackperm.report.text import pvalue_name
+from trackperm.report.phrases import pvalue_name
 from trackperm.trackers.base import Tracker, require_options
 from trackperm.trackers.files import read_file
 from trackperm.trackers.publication import KEY_TAG, Published

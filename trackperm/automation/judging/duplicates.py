@@ -78,7 +78,7 @@ def logged_before(policy: Policy, tracker: Tracker | None, candidate: TrackedRun
 
 
 def withdraw_duplicates(policy: Policy, tracker: Tracker | None, candidate: TrackedRun) -> Group:
-    """Withdraw complete groups, except those of gates and the first one, which is returned."""
+    """Withdraw later groups of the same comparisons, but not those of gates; return the first group."""
     home, groups = _complete_groups(policy, tracker, candidate)
     if home is None or not groups:
         return ()
@@ -132,7 +132,7 @@ def baseline_of(group: Group) -> str:
 
 
 def _without_twins(group: Group) -> Group:
-    """Return one comparison per key: those that gates requested, else the one that began first."""
+    """Keep one comparison per key: those that gates requested, else the one that began first."""
     asked = [each for each in group if _is_asked(each)]
     stay = {each.tags.get(KEY_TAG): each for each in reversed(group)}
     for each in asked:

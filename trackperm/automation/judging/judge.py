@@ -43,7 +43,8 @@ from trackperm.errors import InputError
 from trackperm.exact.engines.monte_carlo import CONFIDENCE
 from trackperm.exact.multiplicity import ADJUSTMENTS, TARONE_HOLM, adjust_log10, tarone_holm_log10
 from trackperm.messages import amount
-from trackperm.report import text
+from trackperm.report import phrases
+from trackperm.report.notes import cautions_of
 from trackperm.report.numbers import format_difference
 
 Outcome = Literal["pass", "fail", "undecided"]
@@ -151,7 +152,7 @@ def _notes(comparisons: Sequence[Comparison]) -> list[tuple[str, ...]]:
     A caution of a slice is left out if it differs only in numbers from one of all examples by the same
     statistic. A caution that not all comparisons of all examples have begins with the title of its own.
     """
-    cautions = [[in_policies(note) for note in text.cautions(comparison)] for comparison in comparisons]
+    cautions = [[in_policies(note) for note in cautions_of(comparison)] for comparison in comparisons]
     wholes = [place for place, comparison in enumerate(comparisons) if comparison.slice is None]
     of_all = set.intersection(*(set(cautions[place]) for place in wholes)) if wholes else set()
     known = {
@@ -194,7 +195,7 @@ def _smallest_corrected(comparisons: Sequence[Comparison]) -> list[float]:
 def _smallest(comparison: Comparison) -> float:
     """Return log10 of the smallest p-value that the comparison could have had."""
     if comparison.n_discordant:
-        drawn = text.least_drawn(comparison)
+        drawn = phrases.least_drawn(comparison)
         least = comparison.test.log10_smallest_pvalue
         return min(max(least, math.log10(drawn)) if drawn else least, 0.0)
     # the smallest value if all examples were discordant
@@ -209,12 +210,12 @@ def _regression(comparison: Comparison, smallest: float) -> Finding:
     if sign == "better":
         return Finding(title, "pass", f"the candidate is better ({numbers})")
     if comparison.verdict == "equivalent":
-        shown = f"{text.equivalence(comparison)} for equivalence; {numbers}"
+        shown = f"{phrases.equivalence(comparison)} for equivalence; {numbers}"
         return Finding(title, "pass", f"equivalent within {comparison.margin:g} ({shown})")
     if comparison.depends_on_missing:
         return Finding(title, "undecided", _OPEN)
     if comparison.n_discordant and (comparison.n_better, comparison.n_worse) == (0, 0):
-        return Finding(title, "undecided", f"the test cannot tell: {text.unchangeable(comparison)}")
+        return Finding(title, "undecided", f"the test cannot tell: {phrases.unchangeable(comparison)}")
     lack = _lack(comparison, smallest)
     if lack is not None and _is_non_inferior(comparison, comparison.margin):
         return Finding(title, "pass", f"at most {comparison.margin:g} worse ({numbers})")
@@ -232,15 +233,15 @@ def _lack(comparison: Comparison, smallest: float) -> str | None:
         return (
             f"examples to tell: {_examples(comparison)} cannot show a difference" if is_out_of_reach else None
         )
-    if not text.is_within_reach(comparison):
-        return f"examples to tell: {text.smallest_p_sentence(comparison)}"
+    if not phrases.is_within_reach(comparison):
+        return f"examples to tell: {phrases.smallest_p_sentence(comparison)}"
     if is_out_of_reach:
         rule = comparison.corrected
         by = "" if rule is None else f", {10.0**smallest:.3g} by {rule.title} over {rule.n_tests} tests"
-        drawn = text.least_drawn(comparison)
+        drawn = phrases.least_drawn(comparison)
         if drawn and math.log10(drawn) > comparison.test.log10_smallest_pvalue:
             return _lack_of_swaps(comparison, drawn, smallest, by)
-        return f"examples to tell: {text.smallest_p_sentence(comparison)}{by}"
+        return f"examples to tell: {phrases.smallest_p_sentence(comparison)}{by}"
     found = comparison.detectable
     if comparison.margin is None or found is None:
         return None
@@ -263,7 +264,9 @@ def _lack_of_swaps(comparison: Comparison, drawn: float, smallest: float, by: st
 def _non_inferiority(comparison: Comparison, margin: float) -> Finding:
     title, basis, sign = comparison.title, comparison.size.basis, comparison.decision.sign
     where = (
-        comparison.size.unseen if isinstance(basis, str) else f"{text.confidence(basis)} {text.ends(basis)}"
+        comparison.size.unseen
+        if isinstance(basis, str)
+        else f"{phrases.confidence(basis)} {phrases.ends(basis)}"
     )
     lack, (worst, best) = comparison.size.lack(margin), _ends(comparison)
     if worst > -margin and lack is None:
@@ -316,11 +319,11 @@ def _ends(comparison: Comparison) -> tuple[float, float]:
 
 
 def _numbers(comparison: Comparison) -> str:
-    pvalue = text.pvalue_with_side(comparison)
-    if among := text.correction(comparison):
+    pvalue = phrases.pvalue_with_side(comparison)
+    if among := phrases.correction(comparison):
         pvalue += f", {among}"
     return f"difference {format_difference(comparison.difference)}, {pvalue}"
 
 
 def _examples(comparison: Comparison) -> str:
-    return amount(comparison.n_examples, text.unit(comparison))
+    return amount(comparison.n_examples, phrases.unit(comparison))

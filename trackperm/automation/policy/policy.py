@@ -178,7 +178,7 @@ class Policy(PolicyKeys):
 
 
 class PolicyDocument(Part):
-    """Policies of one file, as the file has them."""
+    """Policy file: the version of its format, and its policies."""
 
     version: Literal[1] = 1
     """Version of the format."""

@@ -116,7 +116,7 @@ class Receiver:
     def take(
         self, path: str, headers: Message | Mapping[str, str], body: bytes
     ) -> tuple[int, dict[str, Any]]:
-        """Check one delivery to ``/wandb`` or ``/mlflow`` and queue its run; return status and answer."""
+        """Verify a delivery to ``/wandb`` or ``/mlflow`` and queue its run; return HTTP status and answer."""
         try:
             delivery, memory = self._verified(path, headers, body)
             reference = _reference(path, body)

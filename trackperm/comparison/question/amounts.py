@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from trackperm.errors import TrackpermError
-from trackperm.tables.column_types import FIRST_ROWS, ColumnType, typed_columns
+from trackperm.tables.columns.types import FIRST_ROWS, ColumnType, typed_columns
 from trackperm.tables.table import ExampleTable, have
 
 FEWEST_VALUES = 20

@@ -7,8 +7,9 @@ from collections.abc import Collection, Sequence
 import polars as pl
 
 from trackperm.errors import InputError, TrackpermError
-from trackperm.pairing.shared_values import have_values_of_one
-from trackperm.tables.column_names import (
+from trackperm.pairing.columns.shared_values import have_values_of_one
+from trackperm.tables.columns.judge_names import names_judgement
+from trackperm.tables.columns.names import (
     ANSWERS,
     BOXES,
     CONTEXTS,
@@ -19,8 +20,7 @@ from trackperm.tables.column_names import (
     names_media,
     words_of,
 )
-from trackperm.tables.column_types import FIRST_ROWS, ColumnType, are_integers, is_number, typed_columns
-from trackperm.tables.judge_names import names_judgement
+from trackperm.tables.columns.types import FIRST_ROWS, ColumnType, are_integers, is_number, typed_columns
 from trackperm.tables.row_meaning import retrieved_documents, verification_trials, why_no_examples
 from trackperm.tables.table import ExampleTable, shared_columns
 

@@ -11,12 +11,12 @@ from trackperm.errors import InputError, TrackpermError
 from trackperm.pairing.checks.differences import shown
 from trackperm.pairing.checks.label_values import are_scores
 from trackperm.statistic import Statistic
-from trackperm.tables.column_names import REWARD, SCORE
-from trackperm.tables.column_types import FIRST_ROWS, LISTS, ColumnType, numbers_in_two_ways, typed_columns
-from trackperm.tables.decimal_commas import are_choices, decimal_comma
-from trackperm.tables.query import Query
+from trackperm.tables.columns.decimal_commas import are_choices, decimal_comma
+from trackperm.tables.columns.names import REWARD, SCORE
+from trackperm.tables.columns.types import FIRST_ROWS, LISTS, ColumnType, numbers_in_two_ways, typed_columns
+from trackperm.tables.columns.written_lists import written_list
+from trackperm.tables.lazy.query import Query
 from trackperm.tables.table import ExampleTable, have
-from trackperm.tables.written_lists import written_list
 
 _RANKED = 0.7
 """Area under the ROC curve above which a score counts as what a classifier computed for the label."""
@@ -178,7 +178,7 @@ def _first(table: ExampleTable, name: str) -> str:
 
 
 def _any_equal(table: ExampleTable, prediction: str, label: str) -> bool:
-    """Return whether any prediction equals its label; True as well where no row has both values."""
+    """Whether any prediction equals its label; True as well where no row has both values."""
     if prediction == label:
         return True
     n, whole = 0, table

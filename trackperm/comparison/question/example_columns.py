@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trackperm.pairing.shared_values import have_same_values, have_values_of_one
-from trackperm.tables.column_names import ATTEMPT, IDS, INPUTS, MEDIA, PERHAPS_ATTEMPT, TEXTS, names_id
-from trackperm.tables.column_types import are_integers, may_be_ids
+from trackperm.pairing.columns.shared_values import have_same_values, have_values_of_one
+from trackperm.tables.columns.names import ATTEMPT, IDS, INPUTS, MEDIA, PERHAPS_ATTEMPT, TEXTS, names_id
+from trackperm.tables.columns.types import are_integers, may_be_ids
 from trackperm.tables.table import ExampleTable, have, rows_repeat, shared_columns
 
 

@@ -24,12 +24,12 @@ from trackperm.errors import InputError, TrackpermError
 from trackperm.messages import did_you_mean, listed
 from trackperm.statistic import Statistic, load_statistic, read_statistic
 from trackperm.statistic.document import dump
-from trackperm.tables.column_names import IDS, PASSED
-from trackperm.tables.column_types import FIRST_ROWS, is_binary, is_number
-from trackperm.tables.decimal_commas import require_decimal_points
-from trackperm.tables.nested_fields import named_fields
+from trackperm.tables.columns.decimal_commas import require_decimal_points
+from trackperm.tables.columns.names import IDS, PASSED
+from trackperm.tables.columns.nested_fields import named_fields
+from trackperm.tables.columns.truths import are_numbers_or_truths
+from trackperm.tables.columns.types import FIRST_ROWS, is_binary, is_number
 from trackperm.tables.table import ExampleTable, have
-from trackperm.tables.truths import are_numbers_or_truths
 
 
 def own_metrics(tables: Sequence[ExampleTable]) -> list[Statistic]:

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from trackperm.comparison.question.stated_direction import spec_of_lower, stated_direction
 from trackperm.errors import InputError
 from trackperm.statistic.direction import direction_word, greater_is_better_by_name, lower_is_better_by_name
-from trackperm.tables.column_names import SCORE
-from trackperm.tables.column_types import is_number
+from trackperm.tables.columns.names import SCORE
+from trackperm.tables.columns.types import is_number
 from trackperm.tables.table import ExampleTable
 
 _PREFIX = "score."
@@ -24,7 +24,7 @@ def metrics_of(table: ExampleTable) -> Mapping[str, str]:
 
 
 def declared_direction(column: str, tables: Sequence[ExampleTable]) -> bool | None:
-    """Return whether greater values of a column are better, or None if no log declares it.
+    """Whether greater values of a column are better, or None if no log declares it.
 
     Raises
     ------
@@ -49,7 +49,7 @@ def is_open(name: str, column: str, tables: Sequence[ExampleTable]) -> bool:
 def known_direction(
     name: str, column: str, tables: Sequence[ExampleTable], *, is_named: bool = True
 ) -> tuple[bool | None, tuple[str, ...]]:
-    """Return whether greater values of a metric are better, by what logs say, with notes; None if open.
+    """Whether greater values of a metric are better, by what logs say, with notes; None if open.
 
     A log declares it for the metric, or else states it in every row; see
     :func:`~trackperm.comparison.question.stated_direction.stated_direction`, also for `is_named`.
@@ -80,7 +80,7 @@ def known_direction(
 def direction_of(
     name: str, column: str, tables: Sequence[ExampleTable], *, is_named: bool
 ) -> tuple[bool, tuple[str, ...]]:
-    """Return whether greater values of a metric are better, with a note where its name does not show it.
+    """Whether greater values of a metric are better, with a note where its name does not show it.
 
     Greater values are better where no log and no name says otherwise. `is_named` is whether the user has
     named the metric.

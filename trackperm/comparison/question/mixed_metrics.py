@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from trackperm.errors import InputError
 from trackperm.messages import listed
 from trackperm.statistic.direction import is_metric
-from trackperm.tables.column_names import EVALUATORS, METRICS, SCORES, VALUES
+from trackperm.tables.columns.names import EVALUATORS, METRICS, SCORES, VALUES
 from trackperm.tables.row_meaning import have_metrics_of_examples, several_metrics, why_several_metrics
 from trackperm.tables.table import ExampleTable
 

@@ -13,10 +13,10 @@ from trackperm.comparison.question.same_in_runs import is_of_data
 from trackperm.errors import InputError, TrackpermError
 from trackperm.messages import amount, listed
 from trackperm.pairing.checks.differences import shown
-from trackperm.tables.column_names import ATTEMPT, IDS, SCORE, names_id, words_of
-from trackperm.tables.column_types import ColumnType, is_number, typed_columns
-from trackperm.tables.label_shares import are_classes, share_of_labels
-from trackperm.tables.nested_fields import fields_of, named_fields
+from trackperm.tables.columns.label_shares import are_classes, share_of_labels
+from trackperm.tables.columns.names import ATTEMPT, IDS, SCORE, names_id, words_of
+from trackperm.tables.columns.nested_fields import fields_of, named_fields
+from trackperm.tables.columns.types import ColumnType, is_number, typed_columns
 from trackperm.tables.table import ExampleTable, have, shared_columns
 
 _BLOCK = 100_000
@@ -198,7 +198,7 @@ def _has_metrics(table: ExampleTable, column: str) -> bool:
 
 
 def _distinct(scores: Sequence[_Score], usual: Collection[str]) -> list[_Score]:
-    """Return one score of each set of equal ones, preferring usual names, in the order of the columns."""
+    """Keep one of several equal scores, the one with a usual name, in the order of the columns."""
     found: list[_Score] = []
     for each in sorted(scores, key=lambda score: (score.name not in usual, score.name in _OF_CALLS)):
         if not any(each.equals(other) for other in found):

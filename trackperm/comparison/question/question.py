@@ -65,10 +65,11 @@ from trackperm.exact.scores.resolution import Resolution
 from trackperm.messages import echoed, listed
 from trackperm.pairing.checks.compared_texts import require_compared_texts
 from trackperm.pairing.checks.label_values import other_spellings, require_label_values
-from trackperm.pairing.columns import require_no_summary
+from trackperm.pairing.columns.roles import require_no_summary
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.class_columns import patterns_of_classes, with_class_columns
-from trackperm.tables.column_names import (
+from trackperm.tables.columns.decimal_commas import require_decimal_points
+from trackperm.tables.columns.names import (
     ATTEMPT,
     IDS,
     SCORE,
@@ -78,9 +79,8 @@ from trackperm.tables.column_names import (
     names_clusters,
     names_id,
 )
-from trackperm.tables.decimal_commas import require_decimal_points
+from trackperm.tables.columns.truths import are_numbers_or_truths, with_truths
 from trackperm.tables.table import ExampleTable, have, id_columns, rows_repeat, shared_columns
-from trackperm.tables.truths import are_numbers_or_truths, with_truths
 
 StatisticSource = str | Path | Statistic
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from trackperm.tables.column_names import IDS, INPUTS, names_id
+from trackperm.tables.columns.names import IDS, INPUTS, names_id
 from trackperm.tables.table import ExampleTable, shared_columns
 
 _BLOCK = 100_000

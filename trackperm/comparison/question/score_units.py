@@ -9,8 +9,8 @@ import polars as pl
 
 from trackperm.errors import InputError, TrackpermError
 from trackperm.statistic import Statistic
-from trackperm.tables.column_names import REWARD
-from trackperm.tables.column_types import typed_columns
+from trackperm.tables.columns.names import REWARD
+from trackperm.tables.columns.types import typed_columns
 from trackperm.tables.table import ExampleTable
 
 _BLOCK = 100_000

@@ -17,15 +17,16 @@ from trackperm.comparison.question.metric_names import names_in_spec
 from trackperm.errors import InputError, InputTypeError
 from trackperm.messages import did_you_mean, listed
 from trackperm.pairing.checks.differences import folded
-from trackperm.pairing.checks.label_values import DistinctValues, as_text, read_option
+from trackperm.pairing.checks.label_values import DistinctValues, read_option
 from trackperm.statistic import Statistic, read_statistic
+from trackperm.statistic.definition import class_text
 from trackperm.statistic.direction import direction_word, lower_is_better_by_name, word_of_value
 from trackperm.statistic.document import dump
 from trackperm.statistic.expressions.tree import Literal, written
-from trackperm.tables.column_names import names_categories
-from trackperm.tables.column_types import FIRST_ROWS, LISTS, ColumnType
+from trackperm.tables.columns.names import names_categories
+from trackperm.tables.columns.truths import TRUTHS
+from trackperm.tables.columns.types import FIRST_ROWS, LISTS, ColumnType
 from trackperm.tables.table import ExampleTable, have
-from trackperm.tables.truths import TRUTHS
 
 PLACEHOLDER = "VALUE"
 """Stands in a suggestion where no value says that it is good."""
@@ -41,7 +42,7 @@ _ANSWERS = re.compile("answer|output|response|solution|completion|prediction", r
 
 
 class ShareOfValue(NamedTuple):
-    """Examples to be counted: those whose `column` is `value`, or is not, as the user wrote it."""
+    """Condition on examples: `column` is `value`, or is not, as the user wrote it."""
 
     column: str
     is_equal: bool
@@ -88,7 +89,7 @@ class ShareOfValue(NamedTuple):
         else:
             literal = written(Literal(0, 0, value)) if isinstance(value, str) else str(value)
             matches = f"value {sign} {literal}"
-        shown = as_text(value)
+        shown = class_text(value)
         is_better = self._is_better(shown, known_direction(self.column, self.column, tables)[0])
         if is_better is None:
             columns = dump({"value": self.column}).strip()
@@ -150,7 +151,7 @@ class ShareOfValue(NamedTuple):
             raise InputError(
                 f"no run has the value {self.value!r} in `{self.column}`: {where}",
                 hint="write the value as in the runs; quote the option for the shell if it has spaces."
-                f"{did_you_mean(self.value, sorted(map(as_text, present)))}",
+                f"{did_you_mean(self.value, sorted(map(class_text, present)))}",
             )
         texts = {value for value in present if isinstance(value, str)}
         similar = sorted(each for each in texts - {*exact[:1]} if folded(each) == folded(self.value))

@@ -10,8 +10,8 @@ from typing import NamedTuple
 from trackperm.errors import InputError
 from trackperm.messages import listed
 from trackperm.statistic.direction import direction_word, is_known_metric, lower_is_better_by_name
-from trackperm.tables.column_names import EVALUATORS, METRICS, SCORE, SCORES, VALUES
-from trackperm.tables.column_types import is_number
+from trackperm.tables.columns.names import EVALUATORS, METRICS, SCORE, SCORES, VALUES
+from trackperm.tables.columns.types import is_number
 from trackperm.tables.table import ExampleTable
 
 _STATEMENTS = {"higher_is_better": False, "greater_is_better": False, "lower_is_better": True}

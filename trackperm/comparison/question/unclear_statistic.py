@@ -9,7 +9,7 @@ from trackperm.comparison.question.same_in_runs import differing_columns
 from trackperm.comparison.question.share_of_value import likely_option
 from trackperm.errors import InputError
 from trackperm.messages import listed
-from trackperm.tables.column_names import (
+from trackperm.tables.columns.names import (
     ATTEMPT,
     CLUSTERS,
     IDS,
@@ -20,10 +20,10 @@ from trackperm.tables.column_names import (
     names_clusters,
     names_id,
 )
-from trackperm.tables.column_types import are_decimals, is_number
+from trackperm.tables.columns.nested_fields import known_fields
+from trackperm.tables.columns.types import are_decimals, is_number
 from trackperm.tables.first_line import example_as_header
 from trackperm.tables.formats.npz import left_out
-from trackperm.tables.nested_fields import known_fields
 from trackperm.tables.row_meaning import why_no_examples
 from trackperm.tables.table import ExampleTable, shared_columns
 

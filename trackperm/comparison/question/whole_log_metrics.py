@@ -10,7 +10,7 @@ from trackperm.tables.table import ExampleTable
 
 
 def whole_log_metrics(tables: Sequence[ExampleTable]) -> dict[str, str]:
-    """Map each of these metrics to its built-in statistic, or to empty text if the runs share none."""
+    """Map metrics of whole logs to built-in statistics, or to empty text if the runs share none."""
     found: dict[str, str] = {}
     for table in tables:
         for name, statistic in table.whole_log_metrics.items():

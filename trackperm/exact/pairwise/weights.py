@@ -183,7 +183,7 @@ def _with_fewer_kinds(
 
 @dataclass(frozen=True)
 class _Side:
-    """Left or right examples of pairs, as those that ask and as those that are counted.
+    """Examples on the left or the right of pairs, as integer codes of what is compared.
 
     Places and groups are those of :class:`Roles`, and edges those of :class:`PairScores`.
     """
@@ -196,7 +196,7 @@ class _Side:
     n_places: int
 
     def equals(self, other: _Side) -> bool:
-        """Return whether the other side has the same kinds, places, groups and edges."""
+        """Whether the other side has the same kinds, places, groups and edges."""
         sides = [(side.kinds, side.places, side.groups, *side.edges) for side in (self, other)]
         return all(a is b or np.array_equal(a, b) for a, b in zip(*sides, strict=True))
 

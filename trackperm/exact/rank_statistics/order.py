@@ -69,7 +69,7 @@ class SwappedOrder:
         return int(self.columns.size)
 
     def active(self, states: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-        """Return whether each slot is the candidate's, shape (B, S)."""
+        """Whether each slot is the candidate's, shape (B, S)."""
         return np.take(states, self.columns, axis=1)
 
     def n_up_to(

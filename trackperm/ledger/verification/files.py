@@ -85,6 +85,11 @@ def version_of(signature: object) -> str:
     return str(signature).rpartition("|trackperm:")[2]
 
 
+def is_same_version(data: Mapping[str, Any], again: Comparison) -> bool:
+    """Whether the same version of trackperm logged a result and computed it again."""
+    return version_of(data.get("signature")) == version_of(again.signature)
+
+
 def columns_of_spec(files: Mapping[str, bytes]) -> Mapping[str, str]:
     """Return the columns of a logged spec by name; empty if the spec cannot be read."""
     try:

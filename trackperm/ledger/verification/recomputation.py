@@ -24,6 +24,7 @@ from trackperm.ledger.verification.files import (
     RESULT,
     SPEC,
     UNREADABLE,
+    is_same_version,
     logged_function,
     of_family,
     options_of_test,
@@ -35,6 +36,7 @@ from trackperm.ledger.verification.files import (
 )
 from trackperm.ledger.verification.shown_values import Shown
 from trackperm.messages import listed
+from trackperm.statistic import Statistic
 from trackperm.statistic.written_spec import written_spec
 from trackperm.trackers.publication import LoggedComparison
 
@@ -127,7 +129,7 @@ def verify_files(
     try:
         again = _with_discordant(_with_opinions(data, rebuilt(data, statistic, table)), files)
         checks = [spec, *_of_result(data, again), *_of_discordant(files, again)]
-        if DISCORDANT not in files and logged is not None and _is_of_this_version(data, again):
+        if DISCORDANT not in files and logged is not None and is_same_version(data, again):
             checks.append(Check.failed(DISCORDANT, "the file is missing"))
         shown = Shown(logged, tables)
         checks += shown.checks(data, again)
@@ -185,27 +187,7 @@ def verify_from_runs(
     try:
         data = read_result(files)
         statistic = read_spec(files[SPEC], data)
-        baseline = replace(baseline, name=data["baseline_name"])
-        candidate = replace(candidate, name=data["candidate_name"])
-        options, of_logged = data["options"], of_family(data)
-        by_position = data["pairing"]["by"] == "position"
-        if (part := of_logged["slice"]) is not None:
-            baseline, candidate = runs_of_slice(baseline, candidate, statistic, part, by_position=by_position)
-        again = compare_runs(
-            baseline,
-            candidate,
-            statistic,
-            options_of_test(options),
-            margin=of_logged["margin"],
-            missing=options["missing"],
-            by_position=by_position,
-            look_for_clusters=part is None,
-        )
-        further = {
-            name: options[name] for name in ("slice", "correction", "family", "n_tests") if name in options
-        }
-        again = replace(again, **of_logged, options={**again.options, **further})
-        again = _with_opinions(data, again)
+        again = _with_opinions(data, _compared_again(data, statistic, baseline, candidate))
     except TrackpermError:
         raise
     except UNREADABLE as error:
@@ -239,6 +221,32 @@ def verify_from_runs(
     return Verification(tuple(replace(check, what=f"{check.what}, from the runs") for check in checks), notes)
 
 
+def _compared_again(
+    data: Mapping[str, Any], statistic: Statistic, baseline: RunData, candidate: RunData
+) -> Comparison:
+    """Compare the runs under their logged names, with the logged options and as part of the logged family."""
+    baseline = replace(baseline, name=data["baseline_name"])
+    candidate = replace(candidate, name=data["candidate_name"])
+    options, of_logged = data["options"], of_family(data)
+    by_position = data["pairing"]["by"] == "position"
+    if (part := of_logged["slice"]) is not None:
+        baseline, candidate = runs_of_slice(baseline, candidate, statistic, part, by_position=by_position)
+    again = compare_runs(
+        baseline,
+        candidate,
+        statistic,
+        options_of_test(options),
+        margin=of_logged["margin"],
+        missing=options["missing"],
+        by_position=by_position,
+        look_for_clusters=part is None,
+    )
+    further = {
+        name: options[name] for name in ("slice", "correction", "family", "n_tests") if name in options
+    }
+    return replace(again, **of_logged, options={**again.options, **further})
+
+
 def _with_opinions(data: Mapping[str, Any], again: Comparison) -> Comparison:
     """Return the comparison with the second opinions that were logged."""
     names = {each["name"] for each in data["second_opinions"]}
@@ -258,7 +266,7 @@ def _with_discordant(again: Comparison, files: Mapping[str, bytes]) -> Compariso
 def _of_result(data: Mapping[str, Any], again: Comparison) -> Iterator[Check]:
     """Check every number of a result."""
     fresh, test = again.to_dict(), again.test
-    yield from _of_fields(data, fresh, is_same=_is_of_this_version(data, again))
+    yield from _of_fields(data, fresh, is_same=is_same_version(data, again))
     claimed = data.get("error_bound")
     tolerance = CLOSE + sum(
         bound
@@ -280,7 +288,7 @@ def _of_result(data: Mapping[str, Any], again: Comparison) -> Iterator[Check]:
     yield from _of_estimate(data.get("estimate"), fresh["estimate"])
     has_all_counts = not again.cases or bool(again.bounds)
     for name in (*_DERIVED, *(_OF_BOTH_CASES if has_all_counts else ())):
-        is_comparable = name != _REVISED or _is_of_this_version(data, again)
+        is_comparable = name != _REVISED or is_same_version(data, again)
         if name in data and is_comparable:  # `_of_fields` reports what is missing
             yield from _of_parts(name, data[name], fresh[name])
     yield from _of_correction(data, again)
@@ -353,7 +361,7 @@ def _of_opinions(data: Mapping[str, Any], again: Comparison) -> Iterator[Check]:
     logged = data["second_opinions"]
     names = [each["name"] for each in logged]
     fresh = {each.name: asdict(each) for each in again.second_opinions}
-    parts = ("differs", "overturns", *(("sentence",) if _is_of_this_version(data, again) else ()))
+    parts = ("differs", "overturns", *(("sentence",) if is_same_version(data, again) else ()))
     yield Check.equal("second opinions", names, list(fresh))
     for each in logged:
         what, found = f"second opinion, {each['name']}", fresh.get(each["name"], {})
@@ -451,10 +459,6 @@ def _of_versions(data: Mapping[str, Any], again: Comparison) -> Iterator[str]:
         yield "not verified: the minimum detectable effect"
     if again.second_opinions:
         yield "not verified: the sentences of the second opinions"
-
-
-def _is_of_this_version(data: Mapping[str, Any], again: Comparison) -> bool:
-    return version_of(data.get("signature")) == version_of(again.signature)
 
 
 def _unversioned(signature: object) -> str:

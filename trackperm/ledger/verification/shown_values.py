@@ -24,7 +24,7 @@ from trackperm.ledger.comparison_publication import (
 from trackperm.ledger.policy_outcome import OUTCOME_TAG, PARTS_TAG, POLICY_TAG, RULE_TAG, possible_outcomes
 from trackperm.ledger.run_texts import comparison_name, tells_another_verdict
 from trackperm.ledger.verification.checks import BOUND_CLOSE, CLOSE, Check
-from trackperm.ledger.verification.files import UNREADABLE, version_of
+from trackperm.ledger.verification.files import UNREADABLE, is_same_version
 from trackperm.messages import listed
 from trackperm.report.rendered import shown_tables
 from trackperm.trackers.publication import KEY_TAG, KIND_TAG, LoggedComparison, Table
@@ -63,7 +63,7 @@ class Shown:
 
     def checks(self, data: Mapping[str, Any], again: Comparison) -> Iterator[Check]:
         """Yield the checks of everything that can be computed again."""
-        is_same = _is_same_version(data, again)
+        is_same = is_same_version(data, again)
         if self.logged is not None:
             yield Check.equal("the run is finished", True, self.logged.is_finished)
             yield from _of_tags(self.logged, data, again, is_same=is_same)
@@ -77,7 +77,7 @@ class Shown:
 
     def notes(self, data: Mapping[str, Any], again: Comparison) -> Iterator[str]:
         """Yield what was not read, and what was taken as logged."""
-        is_same = _is_same_version(data, again)
+        is_same = is_same_version(data, again)
         yield from self._unread_tables(again, is_same=is_same)
         if self.logged is None:
             return
@@ -105,10 +105,6 @@ class Shown:
         read = TABLES if can_compute else ("results",) if not is_same and _can_show(again) else ()
         if unread := sorted({*(self.tables or ())} - {*read}):
             yield f"not verified: the tables {listed(unread)}"
-
-
-def _is_same_version(data: Mapping[str, Any], again: Comparison) -> bool:
-    return version_of(data.get("signature")) == version_of(again.signature)
 
 
 def _can_show(again: Comparison) -> bool:

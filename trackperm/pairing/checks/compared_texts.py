@@ -10,7 +10,7 @@ from trackperm.errors import InputError, InputTypeError
 from trackperm.pairing.checks.differences import folded
 from trackperm.pairing.checks.label_values import DistinctValues
 from trackperm.statistic import Statistic
-from trackperm.tables.column_types import ColumnType
+from trackperm.tables.columns.types import ColumnType
 from trackperm.tables.table import ExampleTable
 
 _WIN = "win"

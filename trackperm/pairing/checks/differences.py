@@ -16,13 +16,13 @@ from polars import selectors
 from trackperm.choices import Missing
 from trackperm.errors import DisjointError, PairingError
 from trackperm.messages import amount, side_by_side
-from trackperm.pairing.columns import PairedColumns
+from trackperm.pairing.columns.id_hint import id_hint
+from trackperm.pairing.columns.repeated_rows import repeated_rows, rows_of_value
+from trackperm.pairing.columns.roles import PairedColumns
+from trackperm.pairing.columns.shared_values import agreeing_ids
 from trackperm.pairing.engines.base import Engine
-from trackperm.pairing.id_hint import id_hint
 from trackperm.pairing.joined import KEY, MATCHED, SIDES, JoinedRows, KeyedRun, of
-from trackperm.pairing.repeated_rows import repeated_rows, rows_of_value
 from trackperm.pairing.report import OUTCOMES, ExampleCounts
-from trackperm.pairing.shared_values import agreeing_ids
 from trackperm.tables.table import ExampleTable
 
 _NORMAL_FORM = "normal_form"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from trackperm.messages import listed
 from trackperm.pairing.checks.differences import Differences
 from trackperm.statistic import Statistic
-from trackperm.tables.decimal_commas import separator_of
+from trackperm.tables.columns.decimal_commas import separator_of
 from trackperm.tables.polars_code import as_json_lines, text_of
 from trackperm.tables.table import ExampleTable
 

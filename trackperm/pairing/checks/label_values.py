@@ -19,12 +19,12 @@ from trackperm.errors import InputError, InputTypeError, SpecError, TrackpermErr
 from trackperm.messages import did_you_mean, listed, side_by_side
 from trackperm.pairing.checks.differences import shown, trivial_difference
 from trackperm.statistic import Statistic, load_statistic
-from trackperm.statistic.definition import POSITIVE
+from trackperm.statistic.definition import POSITIVE, class_text
 from trackperm.statistic.document import scalar
-from trackperm.tables.column_types import LISTS, ColumnType, typed_columns
-from trackperm.tables.lazy_table import COUNT, LazyTable
+from trackperm.tables.columns.types import LISTS, ColumnType, typed_columns
+from trackperm.tables.lazy.query import Query
+from trackperm.tables.lazy.table import COUNT, LazyTable
 from trackperm.tables.named_frame import named_frame
-from trackperm.tables.query import Query
 from trackperm.tables.table import ExampleTable, have, id_columns
 
 MOST_CLASSES = 2**16
@@ -127,7 +127,7 @@ class DistinctValues:
 
     def setting(self, value: Any) -> str:
         """Return the option that makes a value the positive class."""
-        text = as_text(value)
+        text = class_text(value)
         if self.type is ColumnType.TEXT:
             is_plain = read_option(text) is not None and len(self.read_as(read_option(text))) == 1
             text = text if is_plain else f"'{text}'"
@@ -257,7 +257,7 @@ def require_listed_classes(tables: Sequence[ExampleTable], statistic: Statistic)
     values = [each for each in found if each is not None]
     if len(values) < len(found) or not all(each.is_all for each in values):
         return
-    occur = {as_text(value) for each in values for value in each.counts}
+    occur = {class_text(value) for each in values for value in each.counts}
     for parameter, name in classes:
         if name not in occur:
             raise InputError(
@@ -434,11 +434,6 @@ def _parts(table: ExampleTable, names: Sequence[str]) -> Iterator[pl.DataFrame]:
         yield from table.slices(names, _SLICE)
     else:
         yield named_frame(map(table.polars_column, names))
-
-
-def as_text(value: object) -> str:
-    """Return a class as a list of classes names it: booleans are ``true`` and ``false``."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _typed(

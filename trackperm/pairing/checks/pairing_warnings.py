@@ -17,12 +17,12 @@ import numpy as np
 import polars as pl
 
 from trackperm.errors import InputTypeError
-from trackperm.pairing.columns import PairedColumns
+from trackperm.pairing.columns.roles import PairedColumns
 from trackperm.pairing.digests import number_word
 from trackperm.pairing.engines.base import Frame
 from trackperm.pairing.joined import KEY, SIDES, SIZE, JoinedRows, of
-from trackperm.tables.column_names import names_categories
-from trackperm.tables.column_types import LISTS, ColumnType, typed_columns
+from trackperm.tables.columns.names import names_categories
+from trackperm.tables.columns.types import LISTS, ColumnType, typed_columns
 from trackperm.tables.table import ExampleTable, id_columns
 
 ENOUGH = 50  # fewest examples for a warning: with fewer, chance explains nearly any pattern

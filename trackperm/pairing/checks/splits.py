@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from trackperm.tables.column_names import SPLITS
-from trackperm.tables.lazy_table import COUNT
+from trackperm.tables.columns.names import SPLITS
+from trackperm.tables.lazy.table import COUNT
 from trackperm.tables.table import ExampleTable, have
 
 _TRAINING = frozenset(("train", "training", "trn"))

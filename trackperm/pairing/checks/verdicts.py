@@ -9,9 +9,9 @@ import polars as pl
 
 from trackperm.errors import InputError, TrackpermError
 from trackperm.statistic.direction import word_of_value
-from trackperm.tables.column_names import ANSWERS
-from trackperm.tables.column_types import typed_columns
-from trackperm.tables.judge_names import names_judgement
+from trackperm.tables.columns.judge_names import names_judgement
+from trackperm.tables.columns.names import ANSWERS
+from trackperm.tables.columns.types import typed_columns
 from trackperm.tables.table import ExampleTable, shared_columns
 
 _MOST_ROWS = 100_000

@@ -19,7 +19,7 @@ import narwhals as nw
 import polars as pl
 
 from trackperm.statistic.expressions.functions import NARWHALS, Functions
-from trackperm.tables.column_types import ColumnType
+from trackperm.tables.columns.types import ColumnType
 from trackperm.tables.table import ExampleTable
 
 Frame = nw.LazyFrame[Any]
@@ -70,7 +70,7 @@ class Engine(AbstractContextManager["Engine"]):
     ) -> tuple[list[Frame], Types]:
         """Convert each column to one type in both tables, and give it its internal name.
 
-        The types, and the errors raised, are those of :func:`~trackperm.tables.column_types.typed_columns`.
+        The types, and the errors raised, are those of :func:`~trackperm.tables.columns.types.typed_columns`.
         """
 
     @abstractmethod

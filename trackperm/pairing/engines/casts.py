@@ -11,8 +11,8 @@ import narwhals as nw
 
 from trackperm.pairing.engines.base import Frame, Types
 from trackperm.pairing.internal_names import internal
-from trackperm.tables.column_types import ColumnType, typed_columns
-from trackperm.tables.query import Query
+from trackperm.tables.columns.types import ColumnType, typed_columns
+from trackperm.tables.lazy.query import Query
 from trackperm.tables.table import ExampleTable
 
 _SIGNED = (nw.Int8, nw.Int16, nw.Int32, nw.Int64)

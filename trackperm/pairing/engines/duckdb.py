@@ -21,9 +21,9 @@ from trackperm.pairing.engines.base import INTEGER_TEXT, TEXT_DIGITS, Frame, Typ
 from trackperm.pairing.engines.casts import cast_frame, stored, types_of
 from trackperm.pairing.engines.sql import SqlEngine
 from trackperm.pairing.internal_names import internal
-from trackperm.tables.column_types import ColumnType
-from trackperm.tables.query import ArrowStream, quoted
-from trackperm.tables.scan import Scan
+from trackperm.tables.columns.types import ColumnType
+from trackperm.tables.lazy.query import ArrowStream, quoted
+from trackperm.tables.lazy.scan import Scan
 from trackperm.tables.table import ExampleTable
 
 if TYPE_CHECKING:

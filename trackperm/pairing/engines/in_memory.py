@@ -23,7 +23,7 @@ from trackperm.pairing.engines.base import (
 )
 from trackperm.pairing.internal_names import internal
 from trackperm.statistic.expressions.functions import POLARS
-from trackperm.tables.column_types import typed_columns
+from trackperm.tables.columns.types import typed_columns
 from trackperm.tables.table import ExampleTable
 
 _IS_INTEGER = re.compile(INTEGER_TEXT, re.ASCII).fullmatch

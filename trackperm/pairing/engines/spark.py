@@ -25,10 +25,10 @@ from trackperm.pairing.engines.casts import cast_frame, stored, types_of
 from trackperm.pairing.engines.sql import SqlEngine
 from trackperm.pairing.internal_names import internal
 from trackperm.storage import no_room_for_temporary_files
-from trackperm.tables.query import Query
-from trackperm.tables.scan import Scan
-from trackperm.tables.spark_failures import spark_failure
-from trackperm.tables.spark_session import spark_session, stack_traces_unlogged
+from trackperm.tables.lazy.query import Query
+from trackperm.tables.lazy.scan import Scan
+from trackperm.tables.lazy.spark_failures import spark_failure
+from trackperm.tables.lazy.spark_session import spark_session, stack_traces_unlogged
 from trackperm.tables.table import ExampleTable
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Spark(SqlEngine):
         If temporary files cannot be written.
     EngineError
         If the session cannot be started. Other failures of Spark are raised as errors of one line at the end
-        of the context: see :func:`~trackperm.tables.spark_failures.spark_failure`.
+        of the context: see :func:`~trackperm.tables.lazy.spark_failures.spark_failure`.
     """
 
     name = "spark"

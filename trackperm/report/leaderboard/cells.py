@@ -14,7 +14,7 @@ from trackperm.leaderboards import Leaderboard, Pair, Row
 from trackperm.messages import amount
 from trackperm.report.fitting_names import shorten_in_the_middle
 from trackperm.report.numbers import extra_digits, format_difference, format_number
-from trackperm.report.text import direction, ends, one_sided, one_sided_word, sides
+from trackperm.report.phrases import direction, ends, one_sided, one_sided_word, sides
 
 STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 """Stars of adjusted p-values below each level."""
@@ -130,7 +130,7 @@ def role(board: Leaderboard, place: int) -> str:
 
 
 def shows_groups(board: Leaderboard) -> bool:
-    """Return whether letters show the groups: at most :data:`MOST_GROUPS`, or nothing else shows them."""
+    """Whether letters show the groups: at most :data:`MOST_GROUPS`, or nothing else shows them."""
     letters = set("".join(row.letters or "" for row in board.rows)) - {" "}
     return len(letters) <= MOST_GROUPS or all(row.ranks is None for row in board.rows)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from trackperm.exact.intervals import Interval
 from trackperm.leaderboards import Leaderboard
-from trackperm.report.drawing import tick_label, ticks_between
+from trackperm.report.drawings.drawing import tick_label, ticks_between
 from trackperm.report.leaderboard import cells
 from trackperm.report.leaderboard.names import short_names
 from trackperm.report.numbers import format_difference, format_number

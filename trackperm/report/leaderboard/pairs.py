@@ -68,7 +68,7 @@ class HeatMap:
 
 
 def has_pairs(board: Leaderboard) -> bool:
-    """Return whether all pairs of at least three runs were compared."""
+    """Whether all pairs of at least three runs were compared."""
     return board.baseline is None and len(board.rows) >= 3
 
 

@@ -6,8 +6,8 @@ import textwrap
 from collections.abc import Iterator
 
 from trackperm.leaderboards import Leaderboard
-from trackperm.report import rasterised
-from trackperm.report.drawing import escaped
+from trackperm.report.drawings import rasterised
+from trackperm.report.drawings.drawing import escaped
 from trackperm.report.formatting import shorten
 from trackperm.report.leaderboard import cells
 from trackperm.report.leaderboard.chart_layout import ChartLayout, DrawnRun, chart_layout

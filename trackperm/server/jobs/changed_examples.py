@@ -53,12 +53,12 @@ def write_changed_examples(
         table.execute("pragma journal_mode = off")
         table.execute("pragma synchronous = off")
         table.execute(
-            "create table flips (place integer primary key, direction text, folded text, cells text)"
+            "create table examples (place integer primary key, direction text, folded text, cells text)"
         )
         table.execute("create table columns (names text)")
         table.execute("insert into columns values (?)", (json.dumps(list(columns)),))
         table.executemany(
-            "insert into flips (direction, folded, cells) values (?, ?, ?)",
+            "insert into examples (direction, folded, cells) values (?, ?, ?)",
             (
                 (
                     None if place is None else row[place],
@@ -93,10 +93,10 @@ def read_changed_examples(
         table.set_progress_handler(lambda: int(time.monotonic() > deadline), _STEPS_BETWEEN_CHECKS)
         try:
             (names,) = table.execute("select names from columns").fetchone()
-            (total,) = table.execute("select count(*) from flips").fetchone()
-            (matching,) = table.execute(f"select count(*) from flips {wanted}", values).fetchone()  # noqa: S608 - a constant
+            (total,) = table.execute("select count(*) from examples").fetchone()
+            (matching,) = table.execute(f"select count(*) from examples {wanted}", values).fetchone()  # noqa: S608 - a constant
             found = table.execute(
-                f"select cells from flips {wanted} order by place limit ? offset ?",  # noqa: S608 - a constant
+                f"select cells from examples {wanted} order by place limit ? offset ?",  # noqa: S608 - a constant
                 (*values, limit, offset),
             ).fetchall()
         except sqlite3.OperationalError as error:

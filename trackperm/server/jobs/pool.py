@@ -222,10 +222,10 @@ class _Conversation:
                     del message["type"]
                     self._job.update(**message)
                 elif message["type"] == "done":
-                    total, flips = self._job.state.total, message["flips"]
-                    self._job.update(state="done", step="done", done=total, flips=flips)
-                elif message["type"] == "flips":
-                    self._job.update(flips="ready")
+                    total, table = self._job.state.total, message["changed_table"]
+                    self._job.update(state="done", step="done", done=total, changed_table=table)
+                elif message["type"] == "changed_table":
+                    self._job.update(changed_table="ready")
                 elif message["type"] == "failed":
                     self._job.fail(TrackpermError(message["error"]["message"], hint=message["error"]["hint"]))
                 elif message["type"] == "finished":

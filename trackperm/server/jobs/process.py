@@ -199,10 +199,10 @@ def _outcomes(handlers: Any, message: dict[str, Any], steps: _Steps) -> Iterator
         os.chdir(scratch)
         tempfile.tempdir = str(scratch)
         write_table = handlers.run_job(read_request(message["request"]), message["base"], folder, steps)
-        yield {"type": "done", "flips": "none" if write_table is None else "writing"}
+        yield {"type": "done", "changed_table": "none" if write_table is None else "writing"}
         if write_table is not None:
             write_table()
-            yield {"type": "flips"}
+            yield {"type": "changed_table"}
     except TrackpermError as error:
         yield _failed(error)
     except MemoryError:

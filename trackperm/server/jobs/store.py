@@ -75,7 +75,7 @@ class State:
         Unix time of the last change.
     error : dict or None
         Message and hint of a failed job.
-    flips : {'none', 'writing', 'ready', 'failed'}
+    changed_table : {'none', 'writing', 'ready', 'failed'}
         State of the table of changed examples, which is written after the result.
     """
 
@@ -92,7 +92,7 @@ class State:
     bytes: int = 0
     changed: float = 0.0
     error: Error | None = None
-    flips: Literal["none", "writing", "ready", "failed"] = "none"
+    changed_table: Literal["none", "writing", "ready", "failed"] = "none"
 
     @property
     def is_pending(self) -> bool:
@@ -126,7 +126,7 @@ class Job:
         now = time.time()
         is_new = changes.get("step", self.state.step) != self.state.step
         self.state = replace(self.state, **changes, changed=now)
-        if is_new or {"state", "flips"} & changes.keys() or now - self._written > _BETWEEN_WRITES:
+        if is_new or {"state", "changed_table"} & changes.keys() or now - self._written > _BETWEEN_WRITES:
             self._written = now
             self._write()
 
@@ -135,7 +135,7 @@ class Job:
         if self.state.is_pending:
             self._conclude(state="failed", error=error_values(error))
         else:
-            self._conclude(flips="failed")
+            self._conclude(changed_table="failed")
 
     def cancel(self) -> None:
         """Ask the process that runs the job to drop it."""
@@ -311,7 +311,7 @@ def _read(path: Path) -> State | None:
     if _is_alive(state.process):
         return state if not state.is_pending or _is_wanted(path, state) else replace(state, state="dropped")
     if not state.is_pending:
-        return replace(state, flips="failed") if state.flips == "writing" else state
+        return replace(state, changed_table="failed") if state.changed_table == "writing" else state
     ended = TrackpermError("the server process that ran this job has ended", hint="try again.")
     return replace(state, state="failed", error=error_values(ended))
 

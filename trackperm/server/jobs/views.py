@@ -10,7 +10,7 @@ from typing import Any
 from trackperm.comparison import Comparison
 from trackperm.leaderboards import Leaderboard, Row
 from trackperm.option_names import on_pages
-from trackperm.report import text
+from trackperm.report import phrases
 from trackperm.report.changed_examples import n_changed, row_noun
 from trackperm.report.leaderboard import cells as leaderboard_cells
 from trackperm.report.leaderboard import tables as leaderboard_tables
@@ -50,12 +50,12 @@ def comparison_view(comparison: Comparison, logged: Published | None = None) -> 
         "explanation": view.explanation,
         "pairing": list(map(on_pages, view.pairing)),
         "signature": view.signature,
-        "flips": {
+        "changed": {
             "total": n_changed(comparison),
             "unit": row_noun(comparison),
             "better": comparison.n_better,
             "worse": comparison.n_worse,
-            "case": text.in_one_case(comparison),
+            "case": phrases.in_one_case(comparison),
         },
         "comparison": comparison.to_dict(),
         "logged": _logged(logged),

@@ -4,7 +4,7 @@ import * as address from "./address.js";
 import * as choices from "./choices.js";
 import { copies } from "./clipboard.js";
 import { choose, drawings, element, list, options, part, whole } from "./elements.js";
-import * as flips from "./flips.js";
+import * as changedExamples from "./changed_examples.js";
 import { arrived, follow, logging, problem } from "./outcome.js";
 import { after, Refusal, run, runPage } from "./server.js";
 
@@ -47,7 +47,7 @@ function show({ job, result }, asked) {
   part("pairing").replaceChildren(...result.pairing.map((text) => element("li", {}, ...whole(text))));
   part("signature").textContent = result.signature;
   arrived(`${result.marker} ${result.headline}`, asked);
-  flips.show(job, result.flips);
+  changedExamples.show(job, result.changed);
 }
 
 /** A value breaks between its numbers, never inside one. */

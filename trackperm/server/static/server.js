@@ -86,7 +86,7 @@ async function wait(address, signal, report) {
 }
 
 /** Return one page of the examples that changed. */
-export const changed = (query, signal) => ask(`${api}/flips?${new URLSearchParams(query)}`, { signal });
+export const changed = (query, signal) => ask(`${api}/changed?${new URLSearchParams(query)}`, { signal });
 
 /** Where MLflow shows a run; null for one that it does not know. */
 export function runPage(run) {

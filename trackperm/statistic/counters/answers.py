@@ -82,7 +82,7 @@ class _Accepted:
         return cls(items.values, items.rows, items.offsets[:-1])
 
     def void(self, tokens: Items) -> npt.NDArray[np.bool_]:
-        """Return whether an answer has no words although another one of its row has some."""
+        """Whether an answer has no words although another one of its row has some."""
         most = self.best(tokens.lengths)
         return np.asarray((tokens.lengths == 0) & (most[self.rows] > 0))
 

@@ -11,8 +11,8 @@ import numpy.typing as npt
 import polars as pl
 
 from trackperm.errors import UncountableError
-from trackperm.tables.column_types import ColumnType
-from trackperm.tables.written_lists import written_list
+from trackperm.tables.columns.types import ColumnType
+from trackperm.tables.columns.written_lists import written_list
 
 Integers = npt.NDArray[np.int64]
 
@@ -261,7 +261,7 @@ def numbered(*columns: Items) -> tuple[list[Integers], int]:
 
 
 def same_rows(first: Items, numbers: Integers, second: Items, others: Integers) -> npt.NDArray[np.bool_]:
-    """Return whether rows of two columns, whose items have common numbers, are equal lists."""
+    """Whether rows of two columns, whose items have common numbers, are equal lists."""
     same: npt.NDArray[np.bool_] = first.lengths == second.lengths
     rows = np.flatnonzero(same)
     lengths = first.lengths[rows]

@@ -41,7 +41,7 @@ from trackperm.statistic.counters.sets import set_overlap, set_size, token_overl
 from trackperm.statistic.counters.spans import SCHEMES, n_spans, span_tp
 from trackperm.statistic.counters.tokens import arc_matches, head_matches, n_tokens, token_matches
 from trackperm.statistic.counters.translations import translation_edits
-from trackperm.tables.column_types import ColumnType
+from trackperm.tables.columns.types import ColumnType
 
 COUNTERS = {
     "n_tokens": Counter(n_tokens, (ITEMS,)),

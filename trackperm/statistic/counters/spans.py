@@ -113,7 +113,7 @@ def _parsed(tags: Items, scheme: str, numbers: dict[str, int]) -> tuple[Prefixes
 
 
 def _continues(tags: Items, prefixes: Prefixes, types: Integers) -> npt.NDArray[np.bool_]:
-    """Return whether a token belongs to the same span as the token before it."""
+    """Whether a token belongs to the same span as the token before it."""
     result: npt.NDArray[np.bool_] = (prefixes == _I) | (prefixes == _E)
     before = prefixes[:-1]
     result[1:] &= ((before == _B) | (before == _I)) & (types[1:] == types[:-1])
@@ -122,7 +122,7 @@ def _continues(tags: Items, prefixes: Prefixes, types: Integers) -> npt.NDArray[
 
 
 def _is_span(scheme: str, first: Prefixes, last: Prefixes) -> npt.NDArray[np.bool_]:
-    """Return whether tokens with these first and last prefixes form a span."""
+    """Whether tokens with these first and last prefixes form a span."""
     if scheme == "conlleval":
         return np.asarray(first != _O)
     if scheme == "BIO":

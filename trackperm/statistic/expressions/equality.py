@@ -52,7 +52,7 @@ class Equality:
         return cls(names, parameters, others, lists, len(sides) == len(partners))
 
     def shares(self, other: Equality) -> bool:
-        """Return whether both names are compared with the same column, parameter or expression."""
+        """Whether both names are compared with the same column, parameter or expression."""
         pairs = ((self.names, other.names), (self.parameters, other.parameters), (self.others, other.others))
         return any(own & their for own, their in pairs)
 

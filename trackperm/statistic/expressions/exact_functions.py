@@ -59,7 +59,7 @@ def exact_function(
 
 
 def is_rational(expression: Expression) -> bool:
-    """Return whether an expression consists of numbers, names, ``+ - * /`` and integer powers."""
+    """Whether an expression consists of numbers, names, ``+ - * /`` and integer powers."""
 
     def holds(node: Node) -> bool:
         match node:
@@ -140,7 +140,7 @@ class _Compiler:
 
 
 def _is_text(node: Node) -> bool:
-    """Return whether a node is text: in `h` and `score`, a literal or a choice of literals."""
+    """Whether a node is text: in `h` and `score`, a literal or a choice of literals."""
     if isinstance(node, Call) and node.function == "where":
         return _is_text(node.arguments[1])
     return isinstance(node, Literal) and isinstance(node.value, str)

@@ -29,7 +29,7 @@ from trackperm.statistic.expressions.tree import (
 )
 from trackperm.statistic.expressions.types import constant_integer, literal_type
 from trackperm.statistic.expressions.units import in_units
-from trackperm.tables.column_types import ColumnType
+from trackperm.tables.columns.types import ColumnType
 
 OUT_OF_RANGE = 2**62
 """Value of a count whose arithmetic leaves 64 bits, divides by zero or meets NaN."""

@@ -29,13 +29,13 @@ class Functions(Hashable, Protocol):
     String: Any
 
     def col(self, *names: str) -> FrameExpression:
-        """Select columns."""
+        """Return columns by their names."""
 
     def lit(self, value: Any, dtype: Any = None) -> FrameExpression:
-        """Repeat a value."""
+        """Return a column that repeats one value."""
 
     def len(self) -> FrameExpression:
-        """Count rows."""
+        """Return the number of rows."""
 
     def when(self, *predicates: FrameExpression) -> When:
         """Choose between two values of each row."""

@@ -58,7 +58,7 @@ def without_totals(expression: Expression) -> Expression:
 
 
 def has_totals(expression: Expression) -> bool:
-    """Return whether a score contains sums over classes."""
+    """Whether a score contains sums over classes."""
     return any(isinstance(node, Call) and node.function == "total" for node in expression.nodes)
 
 

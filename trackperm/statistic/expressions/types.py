@@ -24,7 +24,7 @@ from trackperm.statistic.expressions.tree import (
     walk,
     written,
 )
-from trackperm.tables.column_types import LISTS, ColumnType
+from trackperm.tables.columns.types import LISTS, ColumnType
 
 MAX_DEGREE = 32  # of products and powers: beyond it, expansions have too many terms
 MAX_INTEGER = 2**63 - 1

@@ -11,8 +11,8 @@ import polars as pl
 from trackperm.errors import SourceError
 from trackperm.tables.expansion import Expansion
 from trackperm.tables.formats.arrow_messages import held_bytes
+from trackperm.tables.lazy.scan import UNREADABLE, Scan
 from trackperm.tables.panics import panics_unprinted
-from trackperm.tables.scan import UNREADABLE, Scan
 from trackperm.tables.source import Source, SourceFile
 from trackperm.tables.table import ExampleTable
 

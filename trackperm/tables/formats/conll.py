@@ -72,7 +72,7 @@ def _fields(line: str) -> list[str]:
 
 
 def _is_aside(fields: list[str]) -> bool:
-    """Return whether a line is not a token: the start of a document, or a comment such as `# id 7`."""
+    """Whether a line is not a token: the start of a document, or a comment such as `# id 7`."""
     return fields[0] == _START or (fields[0].startswith("#") and not _TAG.fullmatch(fields[-1]))
 
 

@@ -18,11 +18,11 @@ from trackperm.errors import SourceError
 from trackperm.tables.expansion import require_columns
 from trackperm.tables.first_line import is_sentence
 from trackperm.tables.formats.header_detection import FirstRow, first_row, separator_of
+from trackperm.tables.lazy.scan import Scan
+from trackperm.tables.lazy.text_parts import LARGE, scan_parts
 from trackperm.tables.polars_code import of_lines
-from trackperm.tables.scan import Scan
 from trackperm.tables.source import Source, SourceFile, decoded
 from trackperm.tables.table import ExampleTable
-from trackperm.tables.text_parts import LARGE, scan_parts
 
 _BRACKETED = re.compile(r"[\[{][A-Za-z][^\[\]{}\":]*[\]}][^\t,;]*[\t,;]")  # a name in brackets, not JSON
 _SHOWN = 60  # characters of a first line in errors

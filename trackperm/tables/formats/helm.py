@@ -120,7 +120,7 @@ def _metrics(row: Mapping[str, Any], origin: str) -> tuple[dict[str, Any], str |
 
 
 def _is_of_instance(name: Mapping[str, Any]) -> bool:
-    """Return whether a statistic is about the instance, not about its original or the worse of both."""
+    """Whether a statistic is about the instance, not about its original or the worse of both."""
     perturbation = name.get("perturbation")
     return not isinstance(perturbation, dict) or perturbation.get("computed_on", "perturbed") == "perturbed"
 

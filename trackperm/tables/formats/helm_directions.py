@@ -35,7 +35,7 @@ _GREATER_OF_COPIES = {_COPIED: False, "edit_similarity": False, "edit_distance":
 
 
 def directions(metrics: Collection[str]) -> dict[str, bool]:
-    """Return whether greater values are better, for those of a run's metrics where a name does not show it.
+    """Map metrics whose names do not show a direction to whether greater values are better.
 
     Names may be followed by a sub-split, as in ``toxic_frac/non-toxic``, or by a condition, as in
     ``nsfw_frac_given_toxic_prompt=True``.

@@ -16,9 +16,9 @@ import polars as pl
 from trackperm.errors import SourceError
 from trackperm.tables.expansion import require_columns
 from trackperm.tables.json_values import member_names, parsed, table
+from trackperm.tables.lazy.text_parts import LARGE, scan_parts
 from trackperm.tables.source import Source, SourceFile
 from trackperm.tables.table import ExampleTable
-from trackperm.tables.text_parts import LARGE, scan_parts
 
 # Values that polars reads exactly: texts without escapes, integers far from the limits of int64, decimals
 # whose integers are not rounded and whose exponents do not overflow.

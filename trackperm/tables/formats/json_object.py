@@ -38,7 +38,7 @@ def read_json_object(file: SourceFile) -> ExampleTable:
 
 
 def _recognises(file: SourceFile) -> bool:
-    """Return whether all members are columns, or objects with the same members and ids as names of rows.
+    """Whether all members are columns, or objects with the same members and ids as names of rows.
 
     In an object of columns, rows are named by integers, as pandas does. Training steps and models are not
     examples.
@@ -57,7 +57,7 @@ def _recognises(file: SourceFile) -> bool:
 
 
 def _are_lists(file: SourceFile) -> bool:
-    """Whether all members are lists with a value for each row; a line of JSON Lines is one example."""
+    """Whether the file is one object of columns: lists of a value per row, not a line of JSON Lines."""
     members = file.document
     if not isinstance(members, dict) or not all(isinstance(each, list) for each in members.values()):
         return False

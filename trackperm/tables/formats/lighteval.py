@@ -14,8 +14,8 @@ import polars as pl
 from trackperm.errors import SourceError
 from trackperm.tables.formats.parquet import read_parquet
 from trackperm.tables.json_values import is_score, member_names, table
+from trackperm.tables.lazy.scan import UNREADABLE
 from trackperm.tables.panics import panics_unprinted
-from trackperm.tables.scan import UNREADABLE
 from trackperm.tables.source import Source, SourceFile
 from trackperm.tables.table import ExampleTable
 

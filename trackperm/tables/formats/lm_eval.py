@@ -104,7 +104,7 @@ def read_lm_eval(file: SourceFile) -> ExampleTable:
 def _directions(
     file: SourceFile, logs: Sequence[_Log], samples: Sequence[Mapping[str, Any]], metrics: Sequence[str]
 ) -> tuple[dict[str, bool], list[str]]:
-    """Return whether greater values of each metric are better, where that is known, and notes on it."""
+    """Whether greater values of each metric are better, where that is known, and notes on it."""
     run = logs[0].run
     results = results_of_run(file.path, str(run)) if file.path.is_dir() else result_beside(file, run)
     tasks = [log.task for log in logs if log.task is not None]

@@ -48,7 +48,7 @@ def result_beside(file: SourceFile, run: str | None) -> list[SourceFile]:
 def declared_directions(
     results: Sequence[SourceFile], tasks: Sequence[str], metrics: Sequence[str], origin: str
 ) -> dict[str, bool]:
-    """Return whether greater values are better, for each of the metrics of which a results file says it.
+    """Whether greater values are better, for each of the metrics of which a results file says it.
 
     Raise SourceError if it is so in one task and not in another.
     """

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from trackperm.errors import SourceError
-from trackperm.tables.column_names import PREDICTIONS
+from trackperm.tables.columns.names import PREDICTIONS
 from trackperm.tables.expansion import TEXT_BYTES, Expansion
 from trackperm.tables.named_frame import named_frame
 from trackperm.tables.polars_code import text_of

@@ -13,7 +13,7 @@ from trackperm.errors import SourceError
 from trackperm.messages import listed
 from trackperm.tables.expansion import Expansion
 from trackperm.tables.formats.parquet_metadata import held_bytes, row_groups
-from trackperm.tables.scan import Scan
+from trackperm.tables.lazy.scan import Scan
 from trackperm.tables.source import Source, SourceFile
 from trackperm.tables.table import ExampleTable
 

@@ -80,7 +80,7 @@ def _is_questions(file: SourceFile) -> bool:
 
 
 def _is_predictions(file: SourceFile) -> bool:
-    """Return whether all members are texts and all names are ids, as of SQuAD or of any data set."""
+    """Whether all members are texts and all names are ids, as of SQuAD or of any data set."""
     answers = file.document
     if not isinstance(answers, dict) or not answers:
         return False

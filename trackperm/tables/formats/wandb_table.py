@@ -19,7 +19,7 @@ _HINT = (
 
 
 def read_wandb_table(file: SourceFile) -> ExampleTable:
-    """Read a table that contains all the rows that it claims.
+    """Read a table of W&B; one with fewer rows than it declares is an error.
 
     Raise SourceError if it was truncated, or is not in W&B's format.
     """

@@ -108,7 +108,7 @@ def likelihood_of_key(key: str, config: Mapping[str, Any]) -> Likelihood:
 
 
 def holds_predictions(artifact_type: str) -> bool:
-    """Return whether artifacts of this type can contain predictions, that is, whether people log them."""
+    """Whether artifacts of this type can contain predictions, that is, whether people log them."""
     return artifact_type not in _NOT_PREDICTIONS and not artifact_type.startswith("wandb-run-")
 
 

@@ -50,7 +50,7 @@ _INPUT = "dataset"
 
 
 def is_run_folder(path: Path) -> bool:
-    """Return whether `path` is the folder of a W&B run, or the log in one."""
+    """Whether `path` is the folder of a W&B run, or the log in one."""
     if path.is_dir():
         return any(path.glob("run-*.wandb"))
     return path.suffix == ".wandb" and path.is_file()

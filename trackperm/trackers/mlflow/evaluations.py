@@ -64,12 +64,12 @@ class _Row:
 
 
 def is_evaluation(run: Run) -> bool:
-    """Return whether ``mlflow.genai.evaluate`` made the run."""
+    """Whether ``mlflow.genai.evaluate`` made the run."""
     return run.data.tags.get("mlflow.runType") == "genai_evaluate"
 
 
 def has_assessed_traces(store: Store, run: TrackedRun) -> bool:
-    """Return whether a run has assessed traces; older versions do not mark evaluations."""
+    """Whether a run has assessed traces; older versions do not mark evaluations."""
     # a server without traces refuses the search
     with suppress(TrackerError), store.calls(f"looking for traces of run `{run.reference}`") as client:
         return any(trace.info.assessments for trace in islice(_traces(client, store.run(run)), _PAGE))

@@ -99,7 +99,7 @@ class MlflowHistory:
         return self.aliased(f"models:/{model}@champion")
 
     def holds(self, container: str, run: TrackedRun) -> bool:
-        """Return whether `run` is in the experiment called `container`."""
+        """Whether `run` is in the experiment called `container`."""
         experiment = self._store.experiment(container)
         return experiment is not None and str(experiment.experiment_id) == run.container
 

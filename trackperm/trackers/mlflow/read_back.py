@@ -48,7 +48,7 @@ def logged_comparisons(store: Store, experiment_id: str, test_set: str | None) -
 
 
 def is_comparison(run: Run) -> bool:
-    """Return whether trackperm logged `run`."""
+    """Whether trackperm logged `run`."""
     return run.data.tags.get(KIND_TAG) in KINDS
 
 

@@ -134,7 +134,7 @@ def set_up_view(store: Store, experiment_id: str, statistics: Sequence[str] = ()
 
 
 def _can_filter(store: Store, experiment_id: str) -> bool:
-    """Return whether the store understands the filter for runs, which MLflow's pages send to it."""
+    """Whether the store understands the filter for runs, which MLflow's pages send to it."""
     with store.calls("trying the filter of the view") as client:
         try:
             client.search_runs([experiment_id], filter_string=RUNS_ONLY, max_results=1)
@@ -155,7 +155,7 @@ def _filter(held: str, *, hides_comparisons: bool) -> str:
 def _wanted(
     state: Mapping[str, Any], chosen: Sequence[str], logged: _Logged, ascending: Mapping[str, bool]
 ) -> dict[str, Any]:
-    """Return columns, widths and order: those of trackperm first, then those that people added."""
+    """Return columns, widths and order of a table: trackperm's first, then those that people added."""
     scores = {name: _score(name, logged) for name in chosen}
     widths = {f"tags.`{_VERDICT}{name}`": _VERDICT_WIDTH for name in chosen}
     widths |= {f"metrics.`{score}`": _SCORE_WIDTH for score in scores.values() if score is not None}
@@ -176,7 +176,7 @@ def _wanted(
 
 
 def _is_own(column: str) -> bool:
-    """Return whether trackperm added a column: a verdict, its score, or a score of comparisons."""
+    """Whether trackperm added a column: a verdict, its score, or a score of comparisons."""
     return column.startswith((f"tags.`{_VERDICT}", f"metrics.`{_VERDICT}")) or column.endswith(
         _OF_COMPARISONS
     )
@@ -193,7 +193,7 @@ def _score(statistic: str, logged: _Logged) -> str | None:
 
 
 def _directions(store: Store, experiment_id: str, names: Sequence[str]) -> dict[str, bool]:
-    """Return whether smaller scores are better, for statistics that are built in or stored."""
+    """Whether smaller scores are better, for statistics that are built in or stored."""
     stored = stored_statistics(store, experiment_id)
     builtins = builtin_names()
     ascending = {}

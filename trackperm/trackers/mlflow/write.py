@@ -368,5 +368,5 @@ def _differences(client: MlflowClient, run: Run, content: _Content) -> list[str]
 
 
 def _same(kept: float | None, value: float) -> bool:
-    """Return whether a store kept `value`; some databases change the last digit."""
+    """Whether a store kept `value`; some databases change the last digit."""
     return kept is not None and math.isclose(kept, value, rel_tol=1e-14)

@@ -53,7 +53,7 @@ FAILED_STATES = {
 
 
 def is_artifact(locator: str) -> bool:
-    """Return whether `locator` names an artifact, ``<entity>/<project>/<name>:<version or alias>``."""
+    """Whether `locator` names an artifact, ``<entity>/<project>/<name>:<version or alias>``."""
     return _ARTIFACT.fullmatch(locator) is not None
 
 
@@ -288,7 +288,7 @@ class _LoggedByRun(_Logged):
         return 1 if self._is_shared(path) else len(self._run_tables.get(path, [1]))
 
     def _is_shared(self, path: str) -> bool:
-        """Return whether several keys, such as ``dev.preds`` and ``test.preds``, share an artifact."""
+        """Whether several keys, such as ``dev.preds`` and ``test.preds``, share an artifact."""
         paths = [_path(str(entry.get("artifact_path", ""))) for entry in self._entries_by_key.values()]
         return paths.count(path) > 1
 

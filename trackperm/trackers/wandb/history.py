@@ -95,7 +95,7 @@ class WandbHistory:
         return self.aliased(f"{model if '/' in model else f'{REGISTRY}/{model}'}:champion")
 
     def holds(self, container: str, run: TrackedRun) -> bool:
-        """Return whether `run` is in ``ENTITY/PROJECT``, or in that project of the default entity."""
+        """Whether `run` is in ``ENTITY/PROJECT``, or in that project of the default entity."""
         if "/" in container:
             return container == run.container
         with self._store.calls("looking up the default entity") as api:

@@ -38,7 +38,7 @@ _MOST_SECONDS = 5.0  # longest wait for the end of a log, which a killed run nev
 
 
 def is_offline_run(locator: str) -> bool:
-    """Return whether `locator` is the path of a run's folder, or of the log in one."""
+    """Whether `locator` is the path of a run's folder, or of the log in one."""
     return is_run_folder(Path(locator).expanduser())
 
 

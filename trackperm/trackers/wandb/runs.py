@@ -37,7 +37,7 @@ def find_run(store: Store, locator: str) -> TrackedRun:
 
 
 def is_complete(run: Any) -> bool:
-    """Return whether a comparison or leaderboard was written to its `run` completely."""
+    """Whether a comparison or leaderboard was written to its `run` completely."""
     return run.state == "finished" and UNFINISHED not in run.tags
 
 
@@ -86,7 +86,7 @@ def require_project(store: Store, container: str) -> str:
 
 
 def is_comparison(run: Any) -> bool:
-    """Return whether trackperm logged `run`."""
+    """Whether trackperm logged `run`."""
     return run.group == GROUP and run.job_type in KINDS
 
 

@@ -67,7 +67,7 @@ class Store:
 
     @cached_property
     def api(self) -> wandb.Api:
-        """Connection that is made at the first use; uses that must see the newest state make another."""
+        """Connection to the server, which caches what it reads; :meth:`fresh_api` reads the newest state."""
         self._reach()
         return self.fresh_api()
 

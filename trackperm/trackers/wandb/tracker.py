@@ -234,7 +234,7 @@ class WandbTracker:
 
 
 def _is_folder(container: str) -> bool:
-    """Return whether `container` is a folder and not ``entity/project``.
+    """Whether `container` is a folder and not ``entity/project``.
 
     wandb may create a folder called like the entity.
     """

@@ -1,0 +1,1 @@
+"""Counts of two runs on their joined rows: by example, unit, class and pair, in integers of a unit."""

@@ -1,0 +1,1 @@
+"""Drawings of a comparison, as SVG, PNG or characters: its effect, null distribution and verdict."""

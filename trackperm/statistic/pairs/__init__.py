@@ -1,0 +1,1 @@
+"""Pairs of examples in a spec: their term, its expressions, and their values."""

@@ -1,0 +1,58 @@
+"""Columns that say true or false, or yes or no, as text, as pandas writes booleans into CSV files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import narwhals as nw
+
+from trackperm.tables.columns.types import FIRST_ROWS, is_number
+from trackperm.tables.lazy.table import COUNT, LazyTable
+from trackperm.tables.table import ExampleTable
+
+TRUTHS = ({"true", "false"}, {"yes", "no"})
+"""Words of one column that are booleans, in any case."""
+
+_TEXTS = (nw.String, nw.Categorical, nw.Enum)
+_MOST = 16
+"""Most spellings of such words in a column: those of ``true`` alone are 16."""
+
+
+def with_truths(table: ExampleTable, names: Iterable[str]) -> ExampleTable:
+    """Read columns as booleans if every row says true or false, or yes or no; leave others as they are."""
+    found = [name for name in names if _says_truths(table, name)]
+    if not found:
+        return table
+    if isinstance(table.data, LazyTable):
+        data: nw.DataFrame[Any] | LazyTable = table.data.replaced(found, _truth)
+    else:
+        data = table.data.with_columns(_truth(name) for name in found)
+    untyped = frozenset(name for name in table.columns if table.is_untyped(name) and name not in found)
+    return replace(table, data=data, untyped=untyped)
+
+
+def _truth(name: str) -> nw.Expr:
+    """Whether a column says true or yes; null where it is null."""
+    words = nw.col(name).cast(nw.String).str.to_lowercase()
+    return nw.when(~words.is_null()).then(words.is_in(["true", "yes"])).alias(name)
+
+
+def are_numbers_or_truths(name: str, tables: Iterable[ExampleTable]) -> bool:
+    """Whether a column has numbers or booleans in each table, or says true or false as text."""
+    return all(is_number(name, [table]) or _says_truths(table, name) for table in tables)
+
+
+def _says_truths(table: ExampleTable, name: str) -> bool:
+    if name not in table.columns or name in table.unusable or table.schema[name] not in _TEXTS:
+        return False
+    return _are_truths(table.head(FIRST_ROWS), name) and _are_truths(table, name)
+
+
+def _are_truths(table: ExampleTable, name: str) -> bool:
+    counts = table.counts_of_few(name, _MOST)
+    if counts is None:
+        return False
+    words = {str(text).lower() for text in counts.drop(COUNT).to_series().drop_nulls()}
+    return bool(words) and any(words <= pair for pair in TRUTHS)

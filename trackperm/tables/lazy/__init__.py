@@ -1,0 +1,1 @@
+"""Lazy tables: files and queries whose columns are read when they are used."""
