@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 import polars as pl
 
 from trackperm.errors import InputError, TrackpermError
+from trackperm.pairing.judges import has_judge
 from trackperm.pairing.shared_values import have_values_of_one
 from trackperm.tables.column_names import (
     ANSWERS,
@@ -20,7 +21,6 @@ from trackperm.tables.column_names import (
     words_of,
 )
 from trackperm.tables.column_types import FIRST_ROWS, ColumnType, are_integers, is_number, typed_columns
-from trackperm.tables.judge_names import names_judgement
 from trackperm.tables.row_meaning import retrieved_documents, verification_trials, why_no_examples
 from trackperm.tables.table import ExampleTable, shared_columns
 
@@ -81,7 +81,7 @@ def notes_on_confidence(tables: Sequence[ExampleTable], score: str) -> tuple[str
         answers but no inputs, or no score is above 0, as logarithms of probabilities are not.
     """
     known = {name.lower(): name for name in shared_columns(tables)}
-    if any(map(names_judgement, known.values())) or not any(_has_decimals(table, score) for table in tables):
+    if has_judge(tables) or not any(_has_decimals(table, score) for table in tables):
         return ()
     has_labels = not known.keys().isdisjoint(LABELS)
     retrieved = None if has_labels else retrieved_documents(tables)
