@@ -29,7 +29,8 @@ def verify(
     artifact: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME|BASE,CAND", help="With --from-runs: as for `trackperm compare`. [default: as logged]."
+            metavar="NAME|BASE,CAND",
+            help="With --from-runs: as for `trackperm compare`. [default: as logged].",
         ),
     ] = None,
     labels: Annotated[

@@ -112,7 +112,7 @@ def test_comments_of_a_judge_differ_between_runs(name: str, outputs: dict[str, A
     statistic = the_one(first, second)
     assert statistic.chosen == "the only score, `score`"
     assert not [note for note in statistic.found if note.startswith("look: `score`")]
-    with pytest.raises(InputError, match="confidence in its own .* no column of a judge"):
+    with pytest.raises(InputError, match=r"confidence in its own .* no column of a judge"):
         asked(first, first.with_columns(score=pl.Series(SCORES[::-1])))
     written = frame(**outputs, **{name: ["right", "wrong"] * (N // 2)})
     assert the_one(written, written).chosen == "the only score, `score`"
