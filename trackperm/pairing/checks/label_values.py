@@ -26,6 +26,7 @@ from trackperm.tables.lazy_table import COUNT, LazyTable
 from trackperm.tables.named_frame import named_frame
 from trackperm.tables.query import Query
 from trackperm.tables.table import ExampleTable, have, id_columns
+from trackperm.tables.truths import TruthsAsNumbers
 
 MOST_CLASSES = 2**16
 """Most distinct labels that count as classes; with more, labels are free answers and are not checked."""
@@ -281,6 +282,12 @@ def require_predicted(table: ExampleTable, statistic: Statistic) -> None:
     try:
         if are_scores(table, prediction, label):
             raise _of_scores(table, statistic)
+        if (unlike := TruthsAsNumbers.of(table, prediction, label)) is not None:
+            raise InputError(
+                f"`{statistic.name}` compares predictions with labels, but `{unlike.words}` of"
+                f" `{table.origin}` says true and false, or yes and no, and `{unlike.numbers}` 0 and 1",
+                hint=f"write both as 0 and 1: `{unlike.code}`.",
+            )
         if _is_predicted(table.head(_FIRST).only([prediction, label]), prediction, label):
             return
         labels = DistinctValues.of([table], label)
