@@ -37,6 +37,7 @@ from trackperm.tables.column_names import (
 from trackperm.tables.column_types import FIRST_ROWS, are_integers, is_binary, is_number, typed_columns
 from trackperm.tables.examples_in_one_row import examples_in_one_row
 from trackperm.tables.polars_code import rewriting, text_of
+from trackperm.tables.query import Query
 from trackperm.tables.table import ExampleTable, rows_repeat, shared_columns
 
 _MOST_METRICS = 50
@@ -178,6 +179,21 @@ def _reasons(tables: Sequence[ExampleTable], names: dict[str, str]) -> Iterator[
         )
     if (around := _around_examples(tables)) is not None:
         yield around
+    elif (summary := _summary(tables, names)) is not None:
+        yield (
+            f"the only row of each run is a summary, as `{summary}` is: compare files with a row for each"
+            " example, which most programs write beside it, such as `predictions.csv` or `samples_*.jsonl`"
+        )
+
+
+def _summary(tables: Sequence[ExampleTable], names: Mapping[str, str]) -> str | None:
+    """Return a number in the only row of each run, if nothing in it is the id or a text of an example."""
+    if any(isinstance(table.data, Query) or len(table) != 1 for table in tables):
+        return None
+    of_examples = {*ANSWERS, *INPUTS, *LABELS, *PREDICTIONS}
+    if any(lower in of_examples or names_examples(lower) for lower in names):
+        return None
+    return next((name for name in names.values() if is_number(name, tables)), None)
 
 
 def _around_examples(tables: Sequence[ExampleTable]) -> str | None:
