@@ -123,7 +123,7 @@ def _likely(
     known = [column for column in roles.values() if column is not None]
     taken = (*known, *INPUTS, *SCORES)
     others = [name for name in names if name not in taken and not ATTEMPT.fullmatch(name)]
-    values = {name: found for name in (*known, *others) if len(found := _values(tables, name)) > 1}
+    values = {name: own for name in (*known, *others) if len(own := _values(tables, name)) > 1}
     of_data = {name: is_of_data(tables, name, name) for name in values}
     may_be = [
         [column]
