@@ -70,6 +70,14 @@ NO_EXAMPLES: dict[str, tuple[dict[str, list[Any]], str]] = {
         {"image_id": PAIRS, "bbox": ["[1, 2, 3, 4]"] * 10, "score": TENTHS},
         "rows are boxes, by `bbox`, and their scores are the confidence of a detector",
     ),
+    "link prediction": (
+        {"head_id": PAIRS, "relation_id": IN_TURN, "tail_id": [*range(10)], "score": TENTHS},
+        "rows link `head_id` to `tail_id`",
+    ),
+    "entity linking": (
+        {"mention": PAIRS, "entity": [f"Q{i}" for i in range(10)], "score": TENTHS},
+        "rows link `mention` to `entity`",
+    ),
     "summary": (
         {"model": ["old"], "accuracy": [0.81], "f1": [0.7]},
         "the only row of each run is a summary, as `accuracy` is",
@@ -138,6 +146,9 @@ def test_the_line_keeps_the_rows_of_one_metric(tmp_path: Path, monkeypatch: pyte
         ({"user_id": PAIRS, "item_id": TENTHS, "review": [*"abcdefghij"], "score": TENTHS}, "reviews"),
         ({"user": PAIRS, "item": TENTHS, "score": [1, 2, 3, 4, 5] * 2}, "ratings by users"),
         ({"enroll": PAIRS, "label": IN_TURN, "score": TENTHS}, "labels of trials"),
+        ({"head": PAIRS, "tail": TENTHS, "label": IN_TURN, "score": TENTHS}, "labels of links"),
+        ({"subject": PAIRS, "object": TENTHS, "score": TENTHS}, "a subject without a relation"),
+        ({"mention": PAIRS, "entity": TENTHS, "judge": PAIRS, "score": TENTHS}, "judged links"),
         ({"user_id": TENTHS, "item_id": PAIRS, "score": TENTHS}, "one item of each user"),
         ({"id": PAIRS, "metric": IN_TURN, "score": TENTHS}, "numbers"),
         ({"id": PAIRS, "metric": [[name] for name in METRICS], "score": TENTHS}, "lists"),

@@ -36,6 +36,7 @@ from trackperm.tables.column_names import (
 )
 from trackperm.tables.column_types import FIRST_ROWS, are_integers, is_binary, is_number, typed_columns
 from trackperm.tables.examples_in_one_row import examples_in_one_row
+from trackperm.tables.judge_names import names_judgement
 from trackperm.tables.polars_code import rewriting, text_of
 from trackperm.tables.query import Query
 from trackperm.tables.table import ExampleTable, rows_repeat, shared_columns
@@ -48,6 +49,20 @@ _RELEVANCE = frozenset(("relevant", "relevance", "hit", "click", "clicked", "pur
 
 _ENROLMENT = frozenset(("enroll", "enrol", "enrollment", "enrolment"))
 """Words in names of columns of the speakers that a verification knows."""
+
+_LINKS = (
+    ("head", "tail"),
+    ("subject", "object", "predicate"),
+    ("subject", "object", "relation"),
+    ("src", "dst"),
+    ("node", "neighbor"),
+    ("mention", "entity"),
+    ("mention", "candidate"),
+    ("mention", "wikidata"),
+    ("mention", "kb"),
+    ("start", "entity", "end"),
+)
+"""First words of the columns of two things that a model links, and of others beside them."""
 
 _PROGRESS = re.compile(r"_?(global_)?(epochs?|steps?|iterations?|iter)", re.IGNORECASE)
 
@@ -133,6 +148,16 @@ def verification_trials(tables: Sequence[ExampleTable]) -> str | None:
     return next((name for name in names if not _ENROLMENT.isdisjoint(words_of(name))), None)
 
 
+def scored_links(tables: Sequence[ExampleTable]) -> tuple[str, str] | None:
+    """Return the columns of two things that a model links, without labels: triples of a graph, entities."""
+    names = shared_columns(tables)
+    known = {name.lower() for name in names}
+    if SCORE not in known or known & {*ANSWERS, *LABELS} or any(map(names_judgement, names)):
+        return None
+    first = {words[0]: name for name in reversed(names) if (words := words_of(name))}
+    return next(((first[each[0]], first[each[1]]) for each in _LINKS if first.keys() >= {*each}), None)
+
+
 def _reasons(tables: Sequence[ExampleTable], names: dict[str, str]) -> Iterator[str]:
     if {"fit_time", "score_time"} <= names.keys() and any(name.startswith("test_") for name in names):
         yield (
@@ -170,6 +195,11 @@ def _reasons(tables: Sequence[ExampleTable], names: dict[str, str]) -> Iterator[
             f"rows are trials of a verification, by `{enrolled}`, and their scores do not say whether it is"
             " right: add a column `label` with the two kinds of trials, and compare these with `--statistic"
             " roc_auc`"
+        )
+    if (linked := scored_links(tables)) is not None:
+        yield (
+            f"rows link `{linked[0]}` to `{linked[1]}`, and their scores do not say whether that is right:"
+            " add a column `label` with the two kinds of links, and compare these with `--statistic roc_auc`"
         )
     boxes = [names[each] for each in BOXES if each in names]
     if boxes and SCORE in names:

@@ -58,6 +58,9 @@ def frame(**columns: Any) -> pl.DataFrame:
         ({"Answer": TEXTS}, "Answer"),
         ({"image": TEXTS, "text": TEXTS}, "text"),
         ({"audio_path": TEXTS, "sentence": TEXTS}, "sentence"),
+        ({"head": PAIRS, "relation": "in", "tail": TEXTS}, "tail"),
+        ({"mention": TEXTS, "wikidata_id": TEXTS}, "wikidata_id"),
+        ({"start": list(range(N)), "end": list(range(N)), "entity_id": TEXTS}, "entity_id"),
     ],
 )
 def test_a_score_beside_an_output(columns: dict[str, Any], beside: str) -> None:
