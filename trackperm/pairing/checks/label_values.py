@@ -282,14 +282,14 @@ def require_predicted(table: ExampleTable, statistic: Statistic) -> None:
     try:
         if are_scores(table, prediction, label):
             raise _of_scores(table, statistic)
+        if _is_predicted(table.head(_FIRST).only([prediction, label]), prediction, label):
+            return
         if (unlike := TruthsAsNumbers.of(table, prediction, label)) is not None:
             raise InputError(
                 f"`{statistic.name}` compares predictions with labels, but `{unlike.words}` of"
                 f" `{table.origin}` says true and false, or yes and no, and `{unlike.numbers}` 0 and 1",
                 hint=f"write both as 0 and 1: `{unlike.code}`.",
             )
-        if _is_predicted(table.head(_FIRST).only([prediction, label]), prediction, label):
-            return
         labels = DistinctValues.of([table], label)
         if labels is None or not labels.is_all:
             return
