@@ -85,9 +85,9 @@ def listing(lines: Sequence[str]) -> str:
     return "\n".join(f"    {printable(line)}" for line in [*lines[:_LISTED], *more])
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: str, known: Iterable[str], *, likeness: float = 0.6) -> str:
     """Return `` Did you mean `x`?`` for the name in `known` that is closest to `name`, or nothing."""
-    close = difflib.get_close_matches(name, list(known), n=1)
+    close = difflib.get_close_matches(name, list(known), n=1, cutoff=likeness)
     return f" Did you mean `{printable(close[0])}`?" if close else ""
 
 

@@ -120,6 +120,17 @@ COMPARE = ("compare", "old.csv", "new.csv")
 
 
 @pytest.mark.extended
+def test_leaderboards_have_the_width_of_the_terminal(folder: Path):
+    """Regression: their tables took 90 columns without names, and a terminal broke each row."""
+    command = ("leaderboard", "old.csv", "new.csv")
+    shown = on_terminal(folder, *command, NO_COLOR="1")
+    assert max(map(len, shown.splitlines())) <= 80
+    assert "simultaneous" not in shown
+    piped = call_trackperm(folder, *command).stdout
+    for number in re.findall(r"[-+]?\d\.\d{4}", piped):
+        assert number in shown
+
+
 def test_colours_are_for_terminals_and_can_be_chosen(folder: Path):
     assert f"{ANSI}32m" in on_terminal(folder, *COMPARE)
     assert ANSI not in on_terminal(folder, *COMPARE, NO_COLOR="1")

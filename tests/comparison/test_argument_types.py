@@ -191,3 +191,23 @@ def test_sparse_columns_of_pandas() -> None:
     assert trackperm.compare(*sparse, "mean").to_json() == trackperm.compare(*runs, "mean").to_json()
     series = [pd.Series(run["score"], name="score") for run in sparse]
     assert trackperm.compare(*series, statistic="mean").pvalue == trackperm.compare(*runs, "mean").pvalue
+
+
+@pytest.mark.parametrize(
+    ("option", "instead"),
+    [
+        ({"positive": "yes"}, '`parameters={"positive": "yes"}` gives a parameter of the statistic'),
+        ({"label": "gold"}, '`columns={"label": "gold"}` names a column'),
+        ({"memory": "2GiB"}, '`memory_budget="2GiB"`'),
+        ({"by_postion": True}, "Did you mean `by_position`?"),
+    ],
+)
+def test_an_unknown_argument_has_a_next_step(option: Any, instead: str):
+    """Regression: `compare(..., positive="yes")` ended in Python's own TypeError."""
+    (name,) = option
+    functions = {trackperm.compare: (OLD, NEW), trackperm.leaderboard: ({"old": OLD, "new": NEW},)}
+    for function, runs in functions.items():
+        if function is trackperm.compare or name != "memory":
+            with pytest.raises(InputTypeError, match=f"has no argument `{name}`") as caught:
+                function(*runs, **option)
+            assert instead in str(caught.value)

@@ -13,8 +13,11 @@ import polars as pl
 import trackperm
 
 MOST_MODULES = 33
-DEEPEST = 16
-"""Frames of ours on the stack; comprehensions are frames until Python 3.11."""
+DEEPEST = 17
+"""Frames of ours on the stack, of which the first refuses unknown arguments.
+
+Comprehensions are frames until Python 3.11.
+"""
 
 HOME = str(Path(trackperm.__file__).parent)
 

@@ -37,6 +37,24 @@ def test_from_a_discordance() -> None:
     assert plan == plan_paired(0.03, 0.1, n_examples=1319, power=0.9, alternative="greater")
 
 
+def test_attempts_within_examples() -> None:
+    """Regression: whole examples were exchanged, of which four never give p < 0.05."""
+    runs = [
+        pl.DataFrame({"id": [i // 50 for i in range(200)], "passed": [int(i % 50 < n) for i in range(200)]})
+        for n in (25, 45)
+    ]
+    options: dict[str, Any] = {"statistic": "pass_at_1", "n_resamples": 200}
+    whole, within = (
+        trackperm.power(*runs, unit=unit, n_examples=4, **options) for unit in ("example", "attempt")
+    )
+    assert (whole.simulated.power, whole.about) == (0.0, 6)
+    assert (within.simulated.power, within.about) == (1.0, 1)
+    smaller = trackperm.power(*runs, unit="attempt", difference=0.1, **options)
+    low, high = smaller.simulated.interval
+    assert smaller.about < 40
+    assert low <= 0.8 <= high
+
+
 @pytest.mark.extended
 def test_of_equivalence_from_a_discordance_or_a_pilot() -> None:
     """The difference is 0 unless it is given, whatever that of the pilot is."""

@@ -70,6 +70,18 @@ NO_EXAMPLES: dict[str, tuple[dict[str, list[Any]], str]] = {
         {"image_id": PAIRS, "bbox": ["[1, 2, 3, 4]"] * 10, "score": TENTHS},
         "rows are boxes, by `bbox`, and their scores are the confidence of a detector",
     ),
+    "link prediction": (
+        {"head_id": PAIRS, "relation_id": IN_TURN, "tail_id": [*range(10)], "score": TENTHS},
+        "rows link `head_id` to `tail_id`",
+    ),
+    "entity linking": (
+        {"mention": PAIRS, "entity": [f"Q{i}" for i in range(10)], "score": TENTHS},
+        "rows link `mention` to `entity`",
+    ),
+    "summary": (
+        {"model": ["old"], "accuracy": [0.81], "f1": [0.7]},
+        "the only row of each run is a summary, as `accuracy` is",
+    ),
 }
 
 
@@ -86,6 +98,17 @@ def test_rows_that_are_not_examples(kind: str, tmp_path: Path) -> None:
     found = invoke("inspect", str(path))
     assert f"cannot be compared as it is: {reason}" in found
     assert "trackperm compare" not in found
+
+
+@pytest.mark.parametrize("options", [{}, {"metric": "f1"}])
+def test_summaries_are_not_compared_as_one_example(options: dict[str, Any]) -> None:
+    """Regression: by position, two summaries of one row were a comparison of one example."""
+    run = pl.DataFrame(NO_EXAMPLES["summary"][0])
+    with pytest.raises(InputError, match="each run has only one row") as caught:
+        trackperm.compare(run, run.with_columns(f1=0.9), by_position=True, **options)
+    assert "compare files with a row for each example" in str(caught.value.hint)
+    example = run.with_columns(prediction=pl.lit("a"), label=pl.lit("a"))
+    assert trackperm.compare(example, example, by_position=True, **options).n_examples == 1
 
 
 def test_the_line_keeps_the_rows_of_one_metric(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,6 +146,9 @@ def test_the_line_keeps_the_rows_of_one_metric(tmp_path: Path, monkeypatch: pyte
         ({"user_id": PAIRS, "item_id": TENTHS, "review": [*"abcdefghij"], "score": TENTHS}, "reviews"),
         ({"user": PAIRS, "item": TENTHS, "score": [1, 2, 3, 4, 5] * 2}, "ratings by users"),
         ({"enroll": PAIRS, "label": IN_TURN, "score": TENTHS}, "labels of trials"),
+        ({"head": PAIRS, "tail": TENTHS, "label": IN_TURN, "score": TENTHS}, "labels of links"),
+        ({"subject": PAIRS, "object": TENTHS, "score": TENTHS}, "a subject without a relation"),
+        ({"mention": PAIRS, "entity": TENTHS, "judge": PAIRS, "score": TENTHS}, "judged links"),
         ({"user_id": TENTHS, "item_id": PAIRS, "score": TENTHS}, "one item of each user"),
         ({"id": PAIRS, "metric": IN_TURN, "score": TENTHS}, "numbers"),
         ({"id": PAIRS, "metric": [[name] for name in METRICS], "score": TENTHS}, "lists"),

@@ -100,6 +100,7 @@ def leaderboard(
     from trackperm.comparison import Question, reference_answers
     from trackperm.leaderboards import leaderboard_of_runs, load_runs
     from trackperm.report.leaderboard.formats import FORMATS, render
+    from trackperm.report.leaderboard.text import lines
 
     if not runs and experiment is None:
         raise InputError(
@@ -145,7 +146,12 @@ def leaderboard(
             allow_unseen=allow_unseen,
             progress=steps.begin,
         )
-    emit({name: partial(render, board, name, stars=stars) for name in FORMATS}, format_, output)
+    emit(
+        {name: partial(render, board, name, stars=stars) for name in FORMATS},
+        format_,
+        output,
+        fitted=lambda width: "\n".join(lines(board, stars=stars, width=width)),
+    )
     if destination is not None:
         _log(board, destination)
 

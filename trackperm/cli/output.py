@@ -136,13 +136,23 @@ def echo_error(text: str) -> None:
 
 
 def emit(
-    renderers: Renderers, format_: str, files: Iterable[Path] | None = None, *, is_prose: bool = False
+    renderers: Renderers,
+    format_: str,
+    files: Iterable[Path] | None = None,
+    *,
+    is_prose: bool = False,
+    fitted: Callable[[int], str] | None = None,
 ) -> None:
     """Print a result in one format, and write it to `files` in theirs; raise the first failure at the end.
 
-    Text that `is_prose`, and not a table, is wrapped at the width of a terminal.
+    Text that `is_prose`, and not a table, is wrapped at the width of a terminal; `fitted` renders text with
+    tables for a terminal of some width.
     """
-    content = renderers[format_]()
+    if format_ == "text" and fitted is not None and sys.stdout.isatty():
+        content: str | bytes = fitted(max(shutil.get_terminal_size().columns, NARROWEST))
+        is_prose = True
+    else:
+        content = renderers[format_]()
     if format_ == "text" and isinstance(content, str):
         content = _for_terminal(printable_lines(content), is_prose=is_prose)
     echo(content)

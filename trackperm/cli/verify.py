@@ -28,7 +28,10 @@ def verify(
     ] = False,
     artifact: Annotated[
         str | None,
-        typer.Option(metavar="NAME|BASE,CAND", help="With --from-runs: as for `trackperm compare`."),
+        typer.Option(
+            metavar="NAME|BASE,CAND",
+            help="With --from-runs: as for `trackperm compare`. [default: as logged].",
+        ),
     ] = None,
     labels: Annotated[
         str | None, typer.Option(metavar="FILE", help="With --from-runs: as for `trackperm compare`.")

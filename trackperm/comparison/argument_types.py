@@ -1,12 +1,20 @@
-"""Types of arguments of the public functions in Python, which their annotations cannot enforce."""
+"""Names and types of arguments of the public functions in Python, which their annotations cannot enforce."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import wraps
+from inspect import Parameter, signature
 from pathlib import Path
+from typing import ParamSpec, TypeVar
 
 from trackperm.errors import InputTypeError
-from trackperm.messages import echoed
+from trackperm.messages import did_you_mean, echoed
+from trackperm.option_names import COLUMNS, NAMES
+
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
 
 _TYPES: Mapping[str, tuple[type | tuple[type, ...], str]] = {
     "artifact": (str, "the path of an artifact"),
@@ -23,7 +31,41 @@ _TYPES: Mapping[str, tuple[type | tuple[type, ...], str]] = {
     "tracking_uri": ((str, Path), "the address of a server or store"),
 }
 
+_SLIPS = 0.7
+"""Likeness of a misspelt name; `positive` and `by_position` are less alike."""
+
 _OF_NAMES = ("baseline_columns", "candidate_columns", "columns")
+
+
+def with_known_options(function: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
+    """Decorate a function so that it refuses an unknown keyword with what to write in its place."""
+    parameters = signature(function).parameters.values()
+    known = [each.name for each in parameters if each.kind is not Parameter.VAR_POSITIONAL]
+
+    @wraps(function)
+    def checked(*args: _Arguments.args, **options: _Arguments.kwargs) -> _Result:
+        for name, value in options.items():
+            if name not in known:
+                raise InputTypeError(
+                    f"`{function.__name__}` has no argument `{name}`", hint=_meant(name, value, known)
+                )
+        return function(*args, **options)
+
+    return checked
+
+
+def _meant(name: str, value: object, known: Collection[str]) -> str:
+    """Return what to write instead of an unknown argument."""
+    shown = json.dumps(value, ensure_ascii=False) if isinstance(value, str) else echoed(value)
+    in_columns = f'`columns={{"{name}": {shown}}}`'
+    if name in COLUMNS:
+        return f"{in_columns} names a column."
+    python = {**NAMES, "slice": "slices"}.get(name.replace("_", "-"))
+    if python in known:
+        return f"`{python}={shown}`."
+    if close := did_you_mean(name, known, likeness=_SLIPS):
+        return close.strip()
+    return f'`parameters={{"{name}": {shown}}}` gives a parameter of the statistic, {in_columns} a column.'
 
 
 def require_types(**values: object) -> None:

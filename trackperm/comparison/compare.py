@@ -16,7 +16,7 @@ from trackperm.choices import (
     Repeats,
     Unit,
 )
-from trackperm.comparison.argument_types import require_types
+from trackperm.comparison.argument_types import require_types, with_known_options
 from trackperm.comparison.arrays import require_none_given, runs_of_arrays
 from trackperm.comparison.question.question import Question, StatisticSource
 from trackperm.comparison.result import Comparison
@@ -149,6 +149,7 @@ def compare(
 ) -> list[Comparison]: ...
 
 
+@with_known_options
 def compare(
     *runs: Any,
     statistic: StatisticSource | Sequence[StatisticSource] | None = None,

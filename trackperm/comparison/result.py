@@ -423,6 +423,7 @@ class Comparison(TwoRuns, Presented):
             "candidate": self.candidate,
             "baseline_name": self.baseline_name,
             "candidate_name": self.candidate_name,
+            "artifacts": [self.baseline_data.artifact, self.candidate_data.artifact],
             "baseline_score": finite(self.baseline_score),
             "candidate_score": finite(self.candidate_score),
             "difference": self.difference,

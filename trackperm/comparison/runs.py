@@ -49,12 +49,15 @@ class RunData:
         The run in its tracker; None for a file or data frame.
     tracker : Tracker or None
         The tracker that has the run.
+    artifact : str or None
+        Artifact that was chosen in the run, as ``PATH`` or ``PATH::PART``; None if the run has only one.
     """
 
     table: ExampleTable
     name: str
     run: TrackedRun | None = None
     tracker: Tracker | None = field(default=None, compare=False, repr=False)
+    artifact: str | None = field(default=None, compare=False, repr=False)
 
     def under(self, reference: str) -> RunData:
         """Return the run under another reference, such as one that it had before."""
@@ -257,7 +260,7 @@ def load_runs(
     baseline: Any,
     candidate: Any,
     *,
-    artifact: str | tuple[str, str] | None = None,
+    artifact: str | tuple[str | None, str | None] | None = None,
     references: References | None = None,
     tracking_uri: str | None = None,
     columns: Mapping[str, str] | None = None,
@@ -396,4 +399,5 @@ def _of_tracked_run(
 
 def _read(tracker: Tracker, run: TrackedRun, artifact: str | None, references: References | None) -> RunData:
     table = tracker.read(run, artifact)
-    return RunData(table if references is None else labelled(table, references), run.name, run, tracker)
+    table = table if references is None else labelled(table, references)
+    return RunData(table, run.name, run, tracker, artifact)

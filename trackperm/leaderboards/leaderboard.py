@@ -14,7 +14,7 @@ from typing import Any, get_args
 
 from trackperm.choices import Alternative, CorrectionOfPairs, Method, MissingOfMany, Repeats, Unit
 from trackperm.comparison import Question, reference_answers
-from trackperm.comparison.argument_types import require_types
+from trackperm.comparison.argument_types import require_types, with_known_options
 from trackperm.comparison.single import ROUNDED_AWAY
 from trackperm.errors import InputError, InputTypeError
 from trackperm.exact import TestOptions
@@ -35,6 +35,7 @@ from trackperm.messages import echoed, listed
 from trackperm.statistic import Statistic
 
 
+@with_known_options
 def leaderboard(
     runs: Sequence[Any] | Mapping[str, Any] = (),
     statistic: str | Path | Statistic | None = None,

@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -114,6 +114,10 @@ class Row:
     def origin(self) -> str:
         """The run in messages: a run reference, a path or its name."""
         return self.data.table.origin
+
+    def under(self, reference: str) -> Row:
+        """Return the row with its run under another reference, such as one that it had before."""
+        return replace(self, data=self.data.under(reference))
 
 
 @dataclass(frozen=True, eq=False)

@@ -190,17 +190,20 @@ def log_comparison(
     return ledger.log(placed, container, alert=alert, tag_runs=tag_runs)
 
 
-def _as_logged(comparison: Comparison, tracker: Tracker, near: TrackedRun | str) -> Comparison:
-    """Return the comparison under the references by which it is logged, if W&B's runs were offline then.
+def _logged_otherwise(
+    tracker: Tracker, near: TrackedRun | str, test_set: str, key: str
+) -> list[LoggedComparison]:
+    """Return what W&B has logged on a test set, if nothing of it has the key.
 
-    References are part of the key, and that of an offline run is the path of its folder.
+    References are part of the key, and that of an offline run is the path of its folder until it is synced.
     """
-    if tracker.scheme != "wandb":
-        return comparison
-    logged = tracker.comparisons(near, comparison.pairing.test_set)
-    if any(each.tags.get(KEY_TAG) == comparison.key for each in logged):
-        return comparison
-    for each in logged:
+    logged = tracker.comparisons(near, test_set) if tracker.scheme == "wandb" else []
+    return [] if any(each.tags.get(KEY_TAG) == key for each in logged) else logged
+
+
+def _as_logged(comparison: Comparison, tracker: Tracker, near: TrackedRun | str) -> Comparison:
+    """Return the comparison under the references by which it is logged, if W&B's runs were offline then."""
+    for each in _logged_otherwise(tracker, near, comparison.pairing.test_set, comparison.key):
         baseline, candidate = (each.tags.get(f"trackperm.{role}", "") for role in ("baseline", "candidate"))
         if is_same_run(baseline, comparison.baseline) and is_same_run(candidate, comparison.candidate):
             found = replace(
@@ -211,6 +214,30 @@ def _as_logged(comparison: Comparison, tracker: Tracker, near: TrackedRun | str)
             if found.key == each.tags.get(KEY_TAG):
                 return found
     return comparison
+
+
+def _board_as_logged(board: Leaderboard, tracker: Tracker, near: TrackedRun | str) -> Leaderboard:
+    """Return the leaderboard under the references by which it is logged, as :func:`_as_logged` does."""
+    settings = _without_version(board.signature)
+    logged = [
+        each
+        for each in _logged_otherwise(tracker, near, board.test_set, board.key)
+        if _without_version(each.tags.get("trackperm.signature", "")) == settings
+    ]
+    for entry in (entry for each in families(logged) for entry in each.with_pairs(tracker).entries):
+        references = {run for pair in entry.pairs for run in (pair.candidate, pair.baseline)}
+        rows = [
+            next((row.under(each) for each in references if is_same_run(each, row.origin)), row)
+            for row in board.rows
+        ]
+        found = replace(board, rows=tuple(rows))
+        if found.key == entry.key:
+            return found
+    return board
+
+
+def _without_version(signature: str) -> str:
+    return signature.rpartition("|")[0]
 
 
 def _log_leaderboard(
@@ -227,6 +254,7 @@ def _log_leaderboard(
     require_options(target, tag_runs=tag_runs)
     if tag_runs:
         require_taggable(board)
+    board = _board_as_logged(board, target, near)
     ledger = _Ledger(target, near, board.test_set, board.key)
 
     def made(place: Place, _: LedgerEntry | None) -> Publication:

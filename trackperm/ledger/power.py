@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, overload
 
 from trackperm.choices import Alternative, MissingRule, Repeats, Unit
-from trackperm.comparison.argument_types import require_types
+from trackperm.comparison.argument_types import require_types, with_known_options
 from trackperm.comparison.compare import compare
 from trackperm.comparison.planning.equivalence_plan import EquivalencePlan, plan_equivalence
 from trackperm.comparison.planning.pilot import Pilot
@@ -87,6 +87,7 @@ def power(
 ) -> list[PastPlan]: ...
 
 
+@with_known_options
 def power(
     baseline: Any = None,
     candidate: Any = None,

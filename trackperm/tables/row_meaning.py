@@ -14,6 +14,7 @@ import polars as pl
 
 from trackperm.errors import TrackpermError
 from trackperm.messages import listed
+from trackperm.tables.columns.judge_names import names_judgement
 from trackperm.tables.columns.names import (
     ANSWERS,
     BOXES,
@@ -36,6 +37,7 @@ from trackperm.tables.columns.names import (
 )
 from trackperm.tables.columns.types import FIRST_ROWS, are_integers, is_binary, is_number, typed_columns
 from trackperm.tables.examples_in_one_row import examples_in_one_row
+from trackperm.tables.lazy.query import Query
 from trackperm.tables.polars_code import rewriting, text_of
 from trackperm.tables.table import ExampleTable, rows_repeat, shared_columns
 
@@ -47,6 +49,20 @@ _RELEVANCE = frozenset(("relevant", "relevance", "hit", "click", "clicked", "pur
 
 _ENROLMENT = frozenset(("enroll", "enrol", "enrollment", "enrolment"))
 """Words in names of columns of the speakers that a verification knows."""
+
+_LINKS = (
+    ("head", "tail"),
+    ("subject", "object", "predicate"),
+    ("subject", "object", "relation"),
+    ("src", "dst"),
+    ("node", "neighbor"),
+    ("mention", "entity"),
+    ("mention", "candidate"),
+    ("mention", "wikidata"),
+    ("mention", "kb"),
+    ("start", "entity", "end"),
+)
+"""First words of the columns of two things that a model links, and of others beside them."""
 
 _PROGRESS = re.compile(r"_?(global_)?(epochs?|steps?|iterations?|iter)", re.IGNORECASE)
 
@@ -132,6 +148,16 @@ def verification_trials(tables: Sequence[ExampleTable]) -> str | None:
     return next((name for name in names if not _ENROLMENT.isdisjoint(words_of(name))), None)
 
 
+def scored_links(tables: Sequence[ExampleTable]) -> tuple[str, str] | None:
+    """Return the columns of two things that a model links, without labels: triples of a graph, entities."""
+    names = shared_columns(tables)
+    known = {name.lower() for name in names}
+    if SCORE not in known or known & {*ANSWERS, *LABELS} or any(map(names_judgement, names)):
+        return None
+    first = {words[0]: name for name in reversed(names) if (words := words_of(name))}
+    return next(((first[each[0]], first[each[1]]) for each in _LINKS if first.keys() >= {*each}), None)
+
+
 def _reasons(tables: Sequence[ExampleTable], names: dict[str, str]) -> Iterator[str]:
     if {"fit_time", "score_time"} <= names.keys() and any(name.startswith("test_") for name in names):
         yield (
@@ -170,6 +196,11 @@ def _reasons(tables: Sequence[ExampleTable], names: dict[str, str]) -> Iterator[
             " right: add a column `label` with the two kinds of trials, and compare these with `--statistic"
             " roc_auc`"
         )
+    if (linked := scored_links(tables)) is not None:
+        yield (
+            f"rows link `{linked[0]}` to `{linked[1]}`, and their scores do not say whether that is right:"
+            " add a column `label` with the two kinds of links, and compare these with `--statistic roc_auc`"
+        )
     boxes = [names[each] for each in BOXES if each in names]
     if boxes and SCORE in names:
         yield (
@@ -178,6 +209,21 @@ def _reasons(tables: Sequence[ExampleTable], names: dict[str, str]) -> Iterator[
         )
     if (around := _around_examples(tables)) is not None:
         yield around
+    elif (summary := _summary(tables, names)) is not None:
+        yield (
+            f"the only row of each run is a summary, as `{summary}` is: compare files with a row for each"
+            " example, which most programs write beside it, such as `predictions.csv` or `samples_*.jsonl`"
+        )
+
+
+def _summary(tables: Sequence[ExampleTable], names: Mapping[str, str]) -> str | None:
+    """Return a number in the only row of each run, if nothing in it is the id or a text of an example."""
+    if any(isinstance(table.data, Query) or len(table) != 1 for table in tables):
+        return None
+    of_examples = {*ANSWERS, *INPUTS, *LABELS, *PREDICTIONS}
+    if any(lower in of_examples or names_examples(lower) for lower in names):
+        return None
+    return next((name for name in names.values() if is_number(name, tables)), None)
 
 
 def _around_examples(tables: Sequence[ExampleTable]) -> str | None:

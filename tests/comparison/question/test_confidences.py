@@ -58,6 +58,9 @@ def frame(**columns: Any) -> pl.DataFrame:
         ({"Answer": TEXTS}, "Answer"),
         ({"image": TEXTS, "text": TEXTS}, "text"),
         ({"audio_path": TEXTS, "sentence": TEXTS}, "sentence"),
+        ({"head": PAIRS, "relation": "in", "tail": TEXTS}, "tail"),
+        ({"mention": TEXTS, "wikidata_id": TEXTS}, "wikidata_id"),
+        ({"start": list(range(N)), "end": list(range(N)), "entity_id": TEXTS}, "entity_id"),
     ],
 )
 def test_a_score_beside_an_output(columns: dict[str, Any], beside: str) -> None:
@@ -77,9 +80,7 @@ def test_a_score_beside_an_output(columns: dict[str, Any], beside: str) -> None:
         {"query_id": TEXTS, "rank": list(range(N))},
         {"category_id": list(range(N)), "class": ["a", "b"] * 6},
         {"answer": TEXTS, "judge": "gpt-4"},
-        {"answer": TEXTS, "comment": TEXTS},
         {"answer": TEXTS, "verdict": "good"},
-        {"answer": TEXTS, "explanation": TEXTS},
         {"answer": TEXTS, "expected": TEXTS},
         {"answer": TEXTS, "metric": "bleu"},
         {"answer": TEXTS, "score": [i % 5 for i in range(N)]},
@@ -96,7 +97,6 @@ def test_a_score_beside_an_output(columns: dict[str, Any], beside: str) -> None:
         {"answer": TEXTS, "judge": "x", "start": [1_700_000_000] * N, "end": [1_700_000_000] * N},
         {"start": list(range(N)), "end": list(range(N))},
         {"text": TEXTS},
-        {"image": TEXTS, "text": TEXTS, "comment": TEXTS},
         {"prompt": TEXTS, "text": TEXTS, "label": TEXTS},
     ],
 )
@@ -105,6 +105,20 @@ def test_a_score_of_quality(columns: dict[str, Any]) -> None:
     statistic = the_one(run, run)
     assert statistic.chosen == "the only score, `score`"
     assert not [note for note in statistic.found if note.startswith("look: `score`")]
+
+
+@pytest.mark.parametrize("name", ["comment", "explanation"])
+@pytest.mark.parametrize("outputs", [{"answer": TEXTS}, {"image": TEXTS, "text": TEXTS}])
+def test_comments_of_a_judge_differ_between_runs(name: str, outputs: dict[str, Any]) -> None:
+    """Regression: a column of comments that were classified was taken for those of a judge."""
+    first, second = (frame(**outputs, **{name: [f"{run} {text}" for text in TEXTS]}) for run in "ab")
+    statistic = the_one(first, second)
+    assert statistic.chosen == "the only score, `score`"
+    assert not [note for note in statistic.found if note.startswith("look: `score`")]
+    with pytest.raises(InputError, match=r"confidence in its own .* no column of a judge"):
+        asked(first, first.with_columns(score=pl.Series(SCORES[::-1])))
+    written = frame(**outputs, **{name: ["right", "wrong"] * (N // 2)})
+    assert the_one(written, written).chosen == "the only score, `score`"
 
 
 @pytest.mark.parametrize("name", ASKED)

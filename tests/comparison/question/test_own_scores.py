@@ -57,6 +57,30 @@ def test_the_score_of_the_log_comes_before_accuracy(name: str, kind: Any) -> Non
 
 
 @pytest.mark.parametrize(
+    ("passed", "failed_answer", "said"),
+    [
+        ([i != 20 for i in range(24)], "?", "nearly every answer that is not its `reference`"),
+        (FEW, "", "every answer, whatever its `reference`"),
+        (FEW, "?", None),
+    ],
+)
+def test_calls_that_went_through_may_be_no_score(passed: list[bool], failed_answer: str, said: str | None):
+    """Regression: `passed` was compared without a word."""
+    frames = [
+        frame.with_columns(response=pl.when("passed").then("response").otherwise(pl.lit(failed_answer)))
+        for frame in both(passed=passed)
+    ]
+    statistic = the_one(*frames)
+    assert statistic.chosen == "the only score, `passed`"
+    assert [note for note in statistic.found if note.startswith("look: `passed`")] == (
+        [f"look: `passed` is true for {said}: it may say that calls went through; `--statistic exact_match`"
+         " compares answers with `reference`, `--metric passed` says that it is the score"]
+        if said else []
+    )  # fmt: skip
+    assert the_one(*frames, metrics=("passed",)).found == ()
+
+
+@pytest.mark.parametrize(
     ("columns", "listed"),
     [
         ({"answer_correctness": QUALITY}, "`answer_correctness`"),

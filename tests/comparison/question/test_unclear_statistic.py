@@ -46,3 +46,24 @@ def test_a_column_beside_decimal_labels_may_be_predictions() -> None:
 def test_predicted_numbers_have_errors(said: list[float]) -> None:
     run = pl.DataFrame({"id": range(12), "yhat": said, "y": [2.5, 7.5] * 6})
     assert hint(run, run).startswith("compare errors of numbers by `--statistic mae` or")
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold", "options"),
+    [
+        ("prediction", "answer", "`--label answer`"),
+        ("answer", "label", "`--prediction answer`"),
+        ("answer", "real verdict", "`--prediction answer` and `--label 'real verdict'`"),
+        ("prediction", None, "`--label COLUMN`, or give the labels of both runs by `--labels FILE`"),
+    ],
+)
+def test_yes_and_no_beside_labels_of_another_name(answer: str, gold: str | None, options: str) -> None:
+    """Regression: the hint named no column, or `--metric 'real verdict=yes'`, a share of the labels."""
+    right = ["yes", "no", "no", "yes"] * 3
+    golden = {} if gold is None else {gold: right}
+    frames = [
+        pl.DataFrame({"id": range(12), answer: [*right[:n], *["no"] * (12 - n)], "n": range(12), **golden})
+        for n in (2, 10)
+    ]
+    assert hint(*frames).startswith(f"name the columns of accuracy by {options}, name a column of scores")
+    assert f"`--metric '{gold}" not in hint(*frames)

@@ -86,7 +86,7 @@ class TestInPython:
 
     @pytest.mark.tracker
     def test_a_part_of_what_runs_logged(self, tmp_path: Path):
-        """Regression: references such as `mlflow:ID::a` were not found, nor counted as those of the run."""
+        """Regression: `mlflow:ID::a` was not found, nor counted as the run, nor verified without its path."""
         store = MlflowStore.local(tmp_path)
         columns = {"id": [*range(14)], "label": [1] * 14, "a": [1] * 6 + [0] * 8, "b": [1] * 14}
         runs = [f"mlflow:{store.run_with_predictions('digits', name, columns)}" for name in ("old", "new")]
@@ -95,7 +95,9 @@ class TestInPython:
         for run in runs:
             (found,) = trackperm.family(run, tracking_uri=store.uri)
             assert found.n_comparisons == 1
-        assert trackperm.verify(logged.run, from_runs=True, artifact=options["artifact"]).matches
+        assert trackperm.verify(logged.run, from_runs=True).matches
+        swapped = trackperm.verify(logged.run, from_runs=True, artifact=options["artifact"][::-1])
+        assert not swapped.matches
 
     @pytest.mark.tracker
     def test_runs_that_were_renamed(self, tmp_path: Path):

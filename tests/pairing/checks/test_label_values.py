@@ -41,6 +41,32 @@ class TestUnseenLabels:
         assert "`--allow-unseen`" in str(error.hint)
         assert "of `baseline`" in refusal((scores, run(labels, 0.9)), "accuracy").message
 
+    @pytest.mark.parametrize("words", ["label", "prediction"])
+    @pytest.mark.parametrize("truths", [("False", "true"), ("no", "Yes"), (False, True)])
+    def test_words_beside_numbers(self, words: str, truths: tuple[Any, Any], tmp_path: Path) -> None:
+        """Regression: the error about true and 1 had no way to compare them."""
+        (numbers,) = {"label", "prediction"} - {words}
+        label = [0, 1] * 12
+        frames = [
+            pl.DataFrame(
+                {"id": range(24), "label": label, "prediction": [*label[:n], *[0] * (24 - n)]}
+            ).with_columns(pl.col(words).map_elements(lambda bit: truths[bit], return_dtype=kind))
+            for n in (24, 12)
+            for kind in [pl.Boolean if truths[1] is True else pl.String]
+        ]
+        if truths[1] is True:
+            frames = [frame.with_columns(pl.col(numbers).cast(pl.String)) for frame in frames]
+        error = refusal(frames, "accuracy")
+        assert f"but `{words}` of `baseline` says true and false, or yes and no" in error.message
+        code = str(error.hint).split("`")[1]
+        changed = [eval(code, {"pl": pl, "frame": frame}) for frame in frames]
+        assert trackperm.compare(*changed).baseline_score == 1.0
+        for path, frame in zip(("a.csv", "b.csv"), frames, strict=True):
+            frame.write_csv(tmp_path / path)
+        with pytest.raises(InputError, match="says true and false") as caught:
+            trackperm.compare(tmp_path / "a.csv", tmp_path / "b.csv")
+        assert f"""write_csv("{tmp_path}/a-numbers.csv")""" in str(caught.value.hint)
+
     @pytest.mark.parametrize("name", ["accuracy", "f1", "balanced_accuracy", "cohen_kappa"])
     def test_probabilities_of_which_some_are_0_or_1(self, name: str) -> None:
         """Probabilities of confident models round to exactly 0 and 1, which equal labels."""

@@ -18,7 +18,7 @@ from wandb.sdk.wandb_summary import Summary
 import trackperm
 from trackperm.errors import InputError, TrackerError
 from trackperm.trackers.base import open_tracker
-from trackperm.trackers.publication import Table
+from trackperm.trackers.publication import Published, Table
 from trackperm.trackers.wandb import write
 from trackperm.trackers.wandb.content import Content
 
@@ -64,15 +64,9 @@ class TestOfflineFirst:
     ):
         """Regression: it counted twice, as the references of offline runs are paths."""
         container = Path(folders.container("digits"))
-        right = {"old": [True] * 6 + [False] * 8, "new": [True] * 14}
-        runs = [
-            folders.run(str(container), name, {"predictions.json": answers(each).to_dict(as_series=False)})
-            for name, each in right.items()
-        ]
+        runs = self._answered(folders, container, n_runs=2)
         offline = trackperm.log(trackperm.compare(*(f"wandb:{run}" for run in runs)))
-        for locator in (*runs, offline.run.reference.locator):
-            sync(Path(locator), empty, tmp_path)
-        online = [f"wandb:team/digits/{Path(run).name.rpartition('-')[2]}" for run in runs]
+        online = self._synced(runs, offline, empty, tmp_path)
         options = {"tracking_uri": empty.url}
         again = trackperm.log(trackperm.compare(*online, **options))
         assert (again.created, again.look) == (False, 1)
@@ -82,6 +76,36 @@ class TestOfflineFirst:
             assert found.n_comparisons == 1
         container.rename(tmp_path / "gone")
         assert trackperm.verify(again.run, from_runs=True).matches
+
+    @pytest.mark.extended
+    def test_a_synced_leaderboard_is_that_of_the_runs_online(
+        self, folders: WandbFolders, empty: Standin, tmp_path: Path
+    ):
+        """Regression: each of its pairs counted twice."""
+        runs = self._answered(folders, Path(folders.container("digits")), n_runs=3)
+        offline = trackperm.log(trackperm.leaderboard([f"wandb:{run}" for run in runs]))
+        online = self._synced(runs, offline, empty, tmp_path)
+        options = {"tracking_uri": empty.url}
+        again = trackperm.log(trackperm.leaderboard(online, **options))
+        assert (again.created, again.look) == (False, 1)
+        (found,) = trackperm.family(online[0], **options)
+        assert found.n_comparisons == 3
+
+    @staticmethod
+    def _answered(folders: WandbFolders, container: Path, n_runs: int) -> list[str]:
+        """Write offline runs, each with four more right answers than the one before."""
+        right = {f"run{i}": [True] * (6 + 4 * i) + [False] * (8 - 4 * i) for i in range(n_runs)}
+        return [
+            folders.run(str(container), name, {"predictions.json": answers(each).to_dict(as_series=False)})
+            for name, each in right.items()
+        ]
+
+    @staticmethod
+    def _synced(runs: list[str], published: Published, server: Standin, tmp_path: Path) -> list[str]:
+        """Sync runs and what was published of them; return the references of the runs online."""
+        for locator in (*runs, published.run.reference.locator):
+            sync(Path(locator), server, tmp_path)
+        return [f"wandb:team/digits/{Path(run).name.rpartition('-')[2]}" for run in runs]
 
     def test_artifacts_are_staged_beside_the_runs(
         self, folders: WandbFolders, monkeypatch: pytest.MonkeyPatch

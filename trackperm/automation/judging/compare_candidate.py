@@ -113,7 +113,7 @@ def read_run(policy: Policy, run: TrackedRun, opened: Tracker | None = None) -> 
     if run.reference.scheme == "file":
         return RunData(read_file(run.reference.locator), run.name)
     tracker = policy_tracker(policy, run.reference, opened)
-    return RunData(tracker.read(run, policy.artifact), run.name, run, tracker)
+    return RunData(tracker.read(run, policy.artifact), run.name, run, tracker, policy.artifact)
 
 
 def _require_metrics(policy: Policy, baseline: RunData, candidate: RunData) -> None:

@@ -8,11 +8,11 @@ from functools import partial
 from typing import Any
 
 from trackperm.choices import Alternative
-from trackperm.comparison import Comparison
+from trackperm.comparison import Comparison, count_table_test
 from trackperm.comparison.planning.pilot import Pilot, unit_of
 from trackperm.comparison.planning.planned_unit import EXAMPLES, PlannedUnit
 from trackperm.errors import CapacityError
-from trackperm.exact import CountTable, PermutationTest, structured_test
+from trackperm.exact import CountTable, PermutationTest, TestOptions
 from trackperm.exact.intervals.additive import additive_scores
 from trackperm.exact.power import (
     ExamplesNeeded,
@@ -289,10 +289,17 @@ def _approximate(
 ) -> tuple[int, str]:
     """Return the sample size by the normal approximation, or the least that any test needs, and by which."""
     n, alternative = table.n_examples, test.alternative
+    of_attempts = statistic.repeats == "attempts"
     about = approximate_examples_needed(
-        difference, null_deviation(statistic, table), n, power=power, alpha=alpha, alternative=alternative
+        difference,
+        null_deviation(statistic, table),
+        n,
+        power=power,
+        alpha=alpha,
+        alternative=alternative,
+        critical_sd=_deviation(test) if of_attempts else None,
     )
-    if statistic.repeats == "attempts":  # examples have more outcomes than two
+    if of_attempts:  # examples have more outcomes than two
         return about, "normal approximation"
     share = max(table.n_discordant, test.n_discordant) / n
     fewest = fewest_examples(share, power, alpha, alternative)
@@ -331,18 +338,16 @@ def null_deviation(statistic: Statistic, table: CountTable) -> float:
     return null_standard_deviation(observed, swapped, statistic.h, table.multiplicities)
 
 
+def _deviation(test: PermutationTest) -> float:
+    """Return the standard deviation of a null distribution with mean 0."""
+    law = test.null_distribution
+    return math.sqrt(float(law.mass @ law.values**2))
+
+
 def _tested(statistic: Statistic, like: PermutationTest, table: CountTable) -> PermutationTest:
     """Test resampled counts with the options of the pilot."""
-    observed, swapped = statistic.pairs(table.candidate, table.baseline)
     try:
-        return structured_test(
-            observed,
-            swapped,
-            statistic.tested(observed, swapped, table.multiplicities),
-            alternative=like.alternative,
-            multiplicities=table.multiplicities,
-            mid_p=like.mid_p,
-        )
+        return count_table_test(statistic, table, TestOptions(alternative=like.alternative, mid_p=like.mid_p))
     except CapacityError as error:
         raise CapacityError(
             f"the pilot cannot be resampled at this size: {error.message}", hint="plan fewer examples."

@@ -8,7 +8,7 @@ import polars as pl
 
 from trackperm.errors import InputError, TrackpermError
 from trackperm.pairing.columns.shared_values import have_values_of_one
-from trackperm.tables.columns.judge_names import names_judgement
+from trackperm.pairing.judges import has_judge
 from trackperm.tables.columns.names import (
     ANSWERS,
     BOXES,
@@ -21,7 +21,12 @@ from trackperm.tables.columns.names import (
     words_of,
 )
 from trackperm.tables.columns.types import FIRST_ROWS, ColumnType, are_integers, is_number, typed_columns
-from trackperm.tables.row_meaning import retrieved_documents, verification_trials, why_no_examples
+from trackperm.tables.row_meaning import (
+    retrieved_documents,
+    scored_links,
+    verification_trials,
+    why_no_examples,
+)
 from trackperm.tables.table import ExampleTable, shared_columns
 
 # fmt: off
@@ -69,19 +74,19 @@ def notes_on_confidence(tables: Sequence[ExampleTable], score: str) -> tuple[str
     - its values are multiples of 0.5, as grades are;
     - a column says how answers were judged;
     - the log has labels, and no boxes or positions that a model wrote with its confidence;
-    - it is above 1 and never negative, and the log has neither boxes, positions, retrieved documents nor
-      trials of a verification.
+    - it is above 1 and never negative, and the log has neither boxes, positions, retrieved documents, trials
+      of a verification nor links that a model scored.
 
     A column `text` holds answers beside a column of inputs, and if the runs have different texts.
 
     Raises
     ------
     InputError
-        If the log has boxes, positions, retrieved documents or trials of a verification; or if it has
-        answers but no inputs, or no score is above 0, as logarithms of probabilities are not.
+        If the log has boxes, positions, retrieved documents, trials of a verification or scored links; or if
+        it has answers but no inputs, or no score is above 0, as logarithms of probabilities are not.
     """
     known = {name.lower(): name for name in shared_columns(tables)}
-    if any(map(names_judgement, known.values())) or not any(_has_decimals(table, score) for table in tables):
+    if has_judge(tables) or not any(_has_decimals(table, score) for table in tables):
         return ()
     has_labels = not known.keys().isdisjoint(LABELS)
     retrieved = None if has_labels else retrieved_documents(tables)
@@ -92,6 +97,8 @@ def notes_on_confidence(tables: Sequence[ExampleTable], score: str) -> tuple[str
         other = known["start"] if all(_are_positions(tables, known[name]) for name in _SPAN) else None
     if other is None:
         other = verification_trials(tables) if retrieved is None else retrieved[0]
+    if other is None and (linked := scored_links(tables)) is not None:
+        other = linked[1]
     if answer is None and other is None:
         return ()
     said = f"`{score}` of `{tables[0].origin}` may be a model's confidence in its own output"

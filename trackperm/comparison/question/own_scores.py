@@ -14,7 +14,7 @@ from trackperm.errors import InputError, TrackpermError
 from trackperm.messages import amount, listed
 from trackperm.pairing.checks.differences import shown
 from trackperm.tables.columns.label_shares import are_classes, share_of_labels
-from trackperm.tables.columns.names import ATTEMPT, IDS, SCORE, names_id, words_of
+from trackperm.tables.columns.names import ATTEMPT, IDS, PASSED, SCORE, names_id, words_of
 from trackperm.tables.columns.nested_fields import fields_of, named_fields
 from trackperm.tables.columns.types import ColumnType, is_number, typed_columns
 from trackperm.tables.table import ExampleTable, have, shared_columns
@@ -56,6 +56,9 @@ _F_SCORE = re.compile(
 
 _OF_CALLS = ("success", "pass")
 """Usual names of scores that may only mean that a call succeeded."""
+
+_NEARLY_ALL = 0.9
+"""Share of answers unlike their label that a judge hardly accepts, and a call that went through has."""
 
 _CORRECT = ("correct", "is_correct", "acc", "accuracy", "exact_match")
 """Usual names of scores that mean that the answer is right."""
@@ -162,7 +165,7 @@ def own_score(
     if not (own or nested):
         return None
     if len(own) == 1 and not nested and _is_clear(own[0], usual):
-        return OwnScore(own[0].name, notes)
+        return OwnScore(own[0].name, (*_notes_on_calls(answers, own[0], label), *notes))
     free = next(each for each in answers if each.is_free)
     fields = named_fields(tables[0], nested)
     raise _unclear_scores(free, (prediction, label), [*(each.name for each in own), *nested], fields)
@@ -302,6 +305,33 @@ def _note_on_extended(answers: Sequence[_Answers], score: _Score, prediction: st
             f" `{prediction}` does not equal `{label}`, {example}"
         )
     return None
+
+
+def _notes_on_calls(answers: Sequence[_Answers], score: _Score, label: str) -> tuple[str, ...]:
+    """Return a note if `passed` may say that calls went through, so that it measures no answer.
+
+    Then it is true for nearly all answers that are not their label, or false only where there is no answer.
+    """
+    if score.name != PASSED:
+        return ()
+    others = [_differing(each, own) for each, own in zip(answers, score.values, strict=True)]
+    wrong = [each.texts.filter(~each.equal) for each in answers]
+    accepts = all(
+        len(rows.filter(pl.col("outcome"))) >= _NEARLY_ALL * max(1, len(own))
+        for rows, own in zip(others, wrong, strict=True)
+    )
+    failed = pl.concat(
+        each.texts["prediction"].cast(pl.String).fill_null("").str.strip_chars().filter(own == 0.0)
+        for each, own in zip(answers, score.values, strict=True)
+    )
+    if not accepts and not (len(failed) and (failed == "").all()):
+        return ()
+    accepted = "nearly every answer that is not its" if accepts else "every answer, whatever its"
+    return (
+        f"look: `{score.name}` is true for {accepted} `{label}`: it may say that calls went through;"
+        f" `--statistic exact_match` compares answers with `{label}`, `--metric {score.name}` says that it is"
+        " the score",
+    )
 
 
 def _contradicted(

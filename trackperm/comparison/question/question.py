@@ -65,7 +65,7 @@ from trackperm.exact.scores.resolution import Resolution
 from trackperm.messages import echoed, listed
 from trackperm.pairing.checks.compared_texts import require_compared_texts
 from trackperm.pairing.checks.label_values import other_spellings, require_label_values
-from trackperm.pairing.columns.roles import require_no_summary
+from trackperm.pairing.columns.roles import require_no_only_row, require_no_summary
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.class_columns import patterns_of_classes, with_class_columns
 from trackperm.tables.columns.decimal_commas import require_decimal_points
@@ -222,6 +222,8 @@ class Question:
             with_one_unit(tables, each, is_named=is_named) if "score" in each.columns else each
             for each in found
         ]
+        if self.by_position:
+            require_no_only_row(tables)
         for id_ in {each.columns["id"] for each in found} if not self.by_position else ():
             require_no_summary(tables, id_)
         unseen = self.allow_unseen

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
+from itertools import product
 
-from trackperm.comparison.question.same_in_runs import differing_columns
+from trackperm.comparison.question.same_in_runs import differing_columns, is_of_data
 from trackperm.comparison.question.share_of_value import likely_option
 from trackperm.errors import InputError
 from trackperm.messages import listed
@@ -21,7 +22,7 @@ from trackperm.tables.columns.names import (
     names_id,
 )
 from trackperm.tables.columns.nested_fields import known_fields
-from trackperm.tables.columns.types import are_decimals, is_number
+from trackperm.tables.columns.types import FIRST_ROWS, are_decimals, is_number
 from trackperm.tables.first_line import example_as_header
 from trackperm.tables.formats.npz import left_out
 from trackperm.tables.row_meaning import why_no_examples
@@ -29,6 +30,9 @@ from trackperm.tables.table import ExampleTable, shared_columns
 
 ROLES = {"prediction": PREDICTIONS, "label": LABELS}
 """Usual names of the columns that accuracy reads."""
+
+_MOST_CLASSES = 50
+"""Most distinct values of a column that is suggested as labels."""
 
 
 def unclear_statistic(
@@ -80,13 +84,15 @@ def _ways(tables: Sequence[ExampleTable], scores: Sequence[str], roles: Mapping[
     names = [
         name for name in shared_columns(tables) if name not in (*others, *CLUSTERS) and not names_id(name)
     ]
-    verdict = likely_option(tables, names)
+    likely = _likely(tables, roles, names)
+    verdict = likely_option(tables, [name for name in names if name not in likely.get("label", ())])
     value = f", a good value whose share is compared by `--metric {shlex.quote(verdict)}`" if verdict else ""
     unclear = [role for role, column in roles.items() if column is None]
-    options = [option for role in unclear for option in _of_role(tables, role)]
+    options = [option for role in unclear for option in _of_role(tables, role, likely.get(role, ()))]
     named = f"name the columns of accuracy by {' and '.join(options)}, " if options else ""
-    if "label" in unclear and len(_with_role(tables, "label")) == 1:
-        named += f"{'or ' * ('label=' in named)}give the labels of both runs by `--labels FILE`, "
+    n_labelled = len(_with_role(tables, "label"))
+    if "label" in unclear and (n_labelled == 1 or (unclear == ["label"] and not n_labelled and not likely)):
+        named += f"{'or ' * bool(options)}give the labels of both runs by `--labels FILE`, "
     if all(column is not None and is_number(column, tables) for column in roles.values()):
         named += "compare errors of numbers by `--statistic mae` or `--statistic rmse`, "
     if is_in_program and set(shared_columns(tables)) <= {"id", *roles.values()}:
@@ -103,12 +109,56 @@ def are_predicted_numbers(tables: Sequence[ExampleTable], prediction: str | None
     return are_decimals(label, tables) and is_number(prediction, tables)
 
 
-def _of_role(tables: Sequence[ExampleTable], role: str) -> list[str]:
+def _likely(
+    tables: Sequence[ExampleTable], roles: Mapping[str, str | None], names: Sequence[str]
+) -> dict[str, list[str]]:
+    """Return columns of `names` that may have the unclear roles: predictions and labels share a few values.
+
+    Labels come with the data, and predictions do not. There are none if a column has a usual name of an
+    unclear role, and for a single run.
+    """
+    unclear = [role for role, column in roles.items() if column is None]
+    if any(_with_role(tables, role) for role in unclear) or all(table is tables[0] for table in tables):
+        return {}
+    known = [column for column in roles.values() if column is not None]
+    taken = (*known, *INPUTS, *SCORES)
+    others = [name for name in names if name not in taken and not ATTEMPT.fullmatch(name)]
+    values = {name: own for name in (*known, *others) if len(own := _values(tables, name)) > 1}
+    of_data = {name: is_of_data(tables, name, name) for name in values}
+    may_be = [
+        [column]
+        if column in values
+        else [name for name in values if name not in known and of_data[name] == (role == "label")]
+        for role, column in roles.items()
+    ]
+    pairs = [pair for pair in product(*may_be) if _are_alike(*(values[name] for name in pair))]
+    found = dict(zip(roles, zip(*pairs, strict=True), strict=True)) if pairs else {}
+    return {role: list(dict.fromkeys(found[role])) for role in unclear if role in found}
+
+
+def _are_alike(first: set[str], second: set[str]) -> bool:
+    """Whether two sets of values share more than one value, and at least half of all."""
+    n_shared = len(first & second)
+    return n_shared > 1 and 2 * n_shared >= len(first | second)
+
+
+def _values(tables: Sequence[ExampleTable], name: str) -> set[str]:
+    """Return the distinct values of the first rows of a column as text; none if there are many."""
+    counts = [table.head(FIRST_ROWS).counts_of_few(name, _MOST_CLASSES) for table in tables]
+    return {
+        str(value) for found in counts if found is not None for value in found[name].drop_nulls().to_list()
+    }
+
+
+def _of_role(tables: Sequence[ExampleTable], role: str, likely: Sequence[str]) -> list[str]:
     """Return options that name the columns of a role; by run if their names differ or only one is unusual.
 
-    No option is returned if only one run has labels, and the other has no column that may be labels.
+    `likely` are columns that may have the role, if none has a usual name. No option is returned if only one
+    run has labels, and the other has no column that may be labels.
     """
     found = _with_role(tables, role)
+    if len(likely) == 1:
+        return [f"`--{role} {shlex.quote(likely[0])}`"]
     if len(tables) != 2 or not found or any(len(names) > 1 for names in found.values()):
         return [f"`--{role} COLUMN`"]
     if len(found) == 2 and found[0] == found[1]:

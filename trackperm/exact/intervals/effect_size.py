@@ -11,9 +11,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from scipy.special import betainccinv, betaincinv
-
 from trackperm.choices import Alternative
+from trackperm.exact.distributions.beta_quantiles import beta_quantile, upper_beta_quantile
 from trackperm.exact.engines.lattice.statistic import Statistic
 from trackperm.exact.intervals.additive import AdditiveScores, additive_scores
 from trackperm.exact.intervals.interval import Interval, tail_level
@@ -137,4 +136,4 @@ def _lower_odds(b: int, c: int, tau: float) -> float:
     """Return theta / (1 - theta) at the tau-quantile theta of Beta(b, c + 1), both without cancellation."""
     if b == 0:
         return 0.0
-    return float(betaincinv(b, c + 1, tau) / betainccinv(c + 1, b, tau))
+    return beta_quantile(b, c + 1, tau) / upper_beta_quantile(c + 1, b, tau)

@@ -45,6 +45,7 @@ from scipy.special import betainc, betainccinv, betaincinv, betaln, ndtri
 
 from trackperm.choices import Alternative
 from trackperm.errors import InputError
+from trackperm.exact.distributions.beta_quantiles import beta_quantile, upper_beta_quantile
 from trackperm.exact.distributions.characteristic import FloatArray
 from trackperm.exact.intervals.additive import AdditiveScores
 from trackperm.exact.intervals.interval import Interval, tail_level
@@ -162,10 +163,10 @@ def _lower_end(b: int, c: int, n: int, tau: float, *, positive: bool) -> float:
     """Return the tau-quantile of pi (2 theta_L - 1); `positive` is its sign according to the test."""
     m = b + c
     if b == 0:
-        return -1.0 if m == n else -float(betainccinv(m + 1, n - m, tau))
+        return -1.0 if m == n else -upper_beta_quantile(m + 1, n - m, tau)
     if m == n and not positive:
         # pi_U is 1.
-        return min(2.0 * float(betaincinv(b, c + 1, tau)) - 1.0, 0.0)
+        return min(2.0 * beta_quantile(b, c + 1, tau) - 1.0, 0.0)
     pi = (m, n - m + 1) if positive else (m + 1, n - m)
     below_half = float(betainc(b, c + 1, 0.5))
     sign = 1 if positive else -1

@@ -53,6 +53,7 @@ def approximate_examples_needed(
     power: float = 0.8,
     alpha: float = 0.05,
     alternative: Alternative = "two-sided",
+    critical_sd: float | None = None,
 ) -> int:
     """Estimate the number of examples needed to detect a difference, by the normal approximation.
 
@@ -65,6 +66,9 @@ def approximate_examples_needed(
         :func:`null_standard_deviation`, and their number.
     power, alpha, alternative
         Required probability of p < alpha; a one-sided test is taken to be on the side of the difference.
+    critical_sd : float, optional
+        Standard deviation of the null distribution of a test that does not swap whole examples, such as one
+        of attempts within them, on the examples of the pilot; by default `null_sd`.
 
     Raises
     ------
@@ -80,7 +84,8 @@ def approximate_examples_needed(
             f" {null_sd * math.sqrt(n_pilot):.3g}, the root mean square of the pilot's differences"
         )
     share = min(share, 1.0)
-    root = (z_level + z_power * math.sqrt(1.0 - share * share)) / share
+    wider = 1.0 if critical_sd is None else critical_sd / null_sd
+    root = (z_level * wider + z_power * math.sqrt(1.0 - share * share)) / share
     if root > _LARGEST_ROOT:
         raise InputError(
             f"`--difference {difference}` is too small for any number of examples to show",

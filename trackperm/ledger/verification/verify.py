@@ -9,7 +9,7 @@ from trackperm.comparison import load_runs, reference_answers
 from trackperm.comparison.runs import is_tracked
 from trackperm.errors import InputError, SourceError
 from trackperm.ledger.verification.checks import Check, Verification
-from trackperm.ledger.verification.files import COUNTS, columns_of_spec, run_references
+from trackperm.ledger.verification.files import COUNTS, columns_of_spec, logged_artifacts, run_references
 from trackperm.ledger.verification.recomputation import verify_files, verify_from_runs
 from trackperm.ledger.verification.shown_values import TABLES
 from trackperm.trackers.opened import opened
@@ -40,7 +40,8 @@ def verify(
     from_runs : bool
         Whether the predictions are read and compared again as well.
     artifact : str or (str, str), optional
-        With `from_runs`, artifact path of the predictions in both runs, or one path per run.
+        With `from_runs`, artifact path of the predictions in both runs, or one path per run; by default as
+        logged.
     labels : str or Path, optional
         With `from_runs`, file of the reference answers, if they are not in the runs.
     baseline_columns, candidate_columns : mapping, optional
@@ -90,7 +91,7 @@ def verify(
         found_at = [_place(reference, logged) for reference in named]
         runs = load_runs(
             *found_at,
-            artifact=artifact,
+            artifact=artifact or logged_artifacts(files),
             references=references,
             tracking_uri=own or tracking_uri,
             columns=columns_of_spec(files),
@@ -106,7 +107,7 @@ def verify(
 
 
 def _place(reference: str, logged: LoggedComparison | None) -> str:
-    """Return the file or run that was compared, without the part of an artifact, which `--artifact` names.
+    """Return the file or run that was compared, without the part of an artifact, which is read with it.
 
     A run of W&B is beside its comparison, if its offline folder has gone.
     """

@@ -21,6 +21,7 @@ from trackperm.pairing.checks.differences import shown, trivial_difference
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.definition import POSITIVE, class_text
 from trackperm.statistic.document import scalar
+from trackperm.tables.columns.truths import TruthsAsNumbers
 from trackperm.tables.columns.types import LISTS, ColumnType, typed_columns
 from trackperm.tables.lazy.query import Query
 from trackperm.tables.lazy.table import COUNT, LazyTable
@@ -283,6 +284,12 @@ def require_predicted(table: ExampleTable, statistic: Statistic) -> None:
             raise _of_scores(table, statistic)
         if _is_predicted(table.head(_FIRST).only([prediction, label]), prediction, label):
             return
+        if (unlike := TruthsAsNumbers.of(table, prediction, label)) is not None:
+            raise InputError(
+                f"`{statistic.name}` compares predictions with labels, but `{unlike.words}` of"
+                f" `{table.origin}` says true and false, or yes and no, and `{unlike.numbers}` 0 and 1",
+                hint=f"write both as 0 and 1: `{unlike.code}`.",
+            )
         labels = DistinctValues.of([table], label)
         if labels is None or not labels.is_all:
             return

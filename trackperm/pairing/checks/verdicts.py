@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import polars as pl
 
 from trackperm.errors import InputError, TrackpermError
+from trackperm.pairing.judges import has_judge
 from trackperm.statistic.direction import word_of_value
-from trackperm.tables.columns.judge_names import names_judgement
 from trackperm.tables.columns.names import ANSWERS
 from trackperm.tables.columns.types import typed_columns
 from trackperm.tables.table import ExampleTable, shared_columns
@@ -58,8 +58,8 @@ def _verdicts(tables: Sequence[ExampleTable], label: str, score: str) -> list[st
     run: a model that always gives the same answer has scores that follow from the reference answers.
     """
     names = shared_columns(tables)
-    has_judge = any(map(names_judgement, names))
-    if not has_judge and any(name.lower() in ANSWERS for name in names):
+    is_judged = has_judge(tables)
+    if not is_judged and any(name.lower() in ANSWERS for name in names):
         return None
     read = [frame for table in tables if (frame := _labels_with_scores(table, label, score)) is not None]
     if len(read) < len(tables):
@@ -70,7 +70,7 @@ def _verdicts(tables: Sequence[ExampleTable], label: str, score: str) -> list[st
         return None
     have_one_score = bool((ranges["low"] == ranges["high"]).all())
     counts = [frame["label"].value_counts().sort("label") for frame in read]
-    is_known = has_judge or (have_one_score and any(not each.equals(counts[0]) for each in counts))
+    is_known = is_judged or (have_one_score and any(not each.equals(counts[0]) for each in counts))
     return ranges["label"].to_list() if is_known else None
 
 

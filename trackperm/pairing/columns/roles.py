@@ -14,9 +14,12 @@ from trackperm.pairing.columns.numbers_as_text import text_columns
 from trackperm.pairing.columns.objects import require_no_objects
 from trackperm.pairing.report import OUTCOMES
 from trackperm.statistic import Statistic
-from trackperm.tables.columns.names import LABELS
+from trackperm.tables.columns.names import INPUTS, LABELS, PREDICTIONS
 from trackperm.tables.columns.types import ColumnType, unusable
+from trackperm.tables.lazy.query import Query
+from trackperm.tables.row_meaning import why_no_examples
 from trackperm.tables.table import ExampleTable, id_columns
+
 
 # fmt: off
 _SUMMARIES = (
@@ -227,6 +230,20 @@ def require_id_types(ids: Sequence[str], types: Mapping[str, ColumnType]) -> Non
                 f"column `{name}` is {types[name].value}; ids must be integers or text",
                 hint="convert them to text, or name another column by `--id NAME`.",
             )
+
+
+def require_no_only_row(tables: Sequence[ExampleTable]) -> None:
+    """Refuse runs that are paired by position if the only row of each is a summary, or holds the examples.
+
+    Raises
+    ------
+    PairingError
+        If they are; the hint says what to compare.
+    """
+    if any(isinstance(table.data, Query) or len(table) != 1 for table in tables):
+        return
+    if (reason := why_no_examples(tables)) is not None:
+        raise PairingError(f"each run has only one row, as `{tables[0].origin}`", hint=f"{reason}.")
 
 
 def require_no_summary(tables: Sequence[ExampleTable], id_: str) -> None:

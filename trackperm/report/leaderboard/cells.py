@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -55,6 +55,16 @@ class Cells:
     header: tuple[str, ...]
     rows: list[tuple[str, ...]]
     numeric: tuple[bool, ...]
+
+    def only(self, names: Collection[str]) -> Cells:
+        """Keep the columns with these names, in their order."""
+        places = [i for i, name in enumerate(self.header) if name in names]
+        rows = [tuple(row[i] for i in places) for row in self.rows]
+        return Cells(tuple(self.header[i] for i in places), rows, tuple(self.numeric[i] for i in places))
+
+    def without(self, names: Collection[str]) -> Cells:
+        """Leave out the columns with these names."""
+        return self.only([name for name in self.header if name not in names])
 
 
 def cells(board: Leaderboard, *, stars: bool = False, names: Sequence[str] | None = None) -> Cells:

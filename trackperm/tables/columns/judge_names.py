@@ -27,6 +27,11 @@ _REASONS = frozenset((
 # fmt: on
 
 
+def names_reasons(name: str) -> bool:
+    """Whether the name of a column means the reasons of a judge, or texts with which people commented."""
+    return name.lower() in _REASONS
+
+
 def names_judgement(name: str) -> bool:
     """Whether the name of a column means a judge of answers, or the reasons of one."""
     words = {*words_of(name)}

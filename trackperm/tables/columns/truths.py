@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import narwhals as nw
 
 from trackperm.tables.columns.types import FIRST_ROWS, is_number
 from trackperm.tables.lazy.table import COUNT, LazyTable
+from trackperm.tables.polars_code import rewriting, text_of, without_ending
 from trackperm.tables.table import ExampleTable
 
 TRUTHS = ({"true", "false"}, {"yes", "no"})
 """Words of one column that are booleans, in any case."""
 
 _TEXTS = (nw.String, nw.Categorical, nw.Enum)
+_NUMBERS = {"0", "1", "0.0", "1.0"}
 _MOST = 16
 """Most spellings of such words in a column: those of ``true`` alone are 16."""
 
@@ -42,6 +44,32 @@ def _truth(name: str) -> nw.Expr:
 def are_numbers_or_truths(name: str, tables: Iterable[ExampleTable]) -> bool:
     """Whether a column has numbers or booleans in each table, or says true or false as text."""
     return all(is_number(name, [table]) or _says_truths(table, name) for table in tables)
+
+
+class TruthsAsNumbers(NamedTuple):
+    """Column `words` of true and false beside a column `numbers` of 0 and 1; `code` makes them alike."""
+
+    words: str
+    numbers: str
+    code: str
+
+    @classmethod
+    def of(cls, table: ExampleTable, first: str, second: str) -> TruthsAsNumbers | None:
+        """Find it among two columns of which one is text; None for other columns."""
+        for words, numbers in ((first, second), (second, first)):
+            is_boolean = table.schema[words] == nw.Boolean
+            is_text = table.schema[numbers] in _TEXTS and not table.is_untyped(numbers)
+            if not (is_boolean and is_text) and not _says_truths(table, words):
+                continue
+            counts = table.counts_of_few(numbers, _MOST)
+            if counts is None or not {str(each) for each in counts[numbers].drop_nulls()} <= _NUMBERS:
+                continue
+            truth = "" if is_boolean else '.str.to_lowercase().is_in(["true", "yes"])'
+            cast = f".cast(pl.Int64){'.cast(pl.String)' if is_text else ''}"
+            change = f"with_columns(pl.col({text_of(words)}){truth}{cast})"
+            name = f"{without_ending(table.origin)}-numbers"
+            return cls(words, numbers, rewriting(table.origin, change, name))
+        return None
 
 
 def _says_truths(table: ExampleTable, name: str) -> bool:

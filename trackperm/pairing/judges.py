@@ -1,0 +1,25 @@
+"""Judges of answers in logs: columns that hold what a judge wrote, by their names and values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from trackperm.pairing.columns.shared_values import have_values_of_one
+from trackperm.tables.columns.judge_names import names_judgement, names_reasons
+from trackperm.tables.table import ExampleTable, rows_repeat, shared_columns
+
+
+def has_judge(tables: Sequence[ExampleTable]) -> bool:
+    """Whether a column says how answers were judged.
+
+    A judge writes other comments on other answers: texts without repeats that are the same in both runs are
+    inputs or part of the data, such as the comments that are classified.
+    """
+    return any(
+        names_judgement(name) and not (names_reasons(name) and _is_of_data(tables, name))
+        for name in shared_columns(tables)
+    )
+
+
+def _is_of_data(tables: Sequence[ExampleTable], name: str) -> bool:
+    return not rows_repeat(tables, [name], if_unknown=True) and have_values_of_one(tables, name)
