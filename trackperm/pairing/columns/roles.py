@@ -14,12 +14,11 @@ from trackperm.pairing.columns.numbers_as_text import text_columns
 from trackperm.pairing.columns.objects import require_no_objects
 from trackperm.pairing.report import OUTCOMES
 from trackperm.statistic import Statistic
-from trackperm.tables.columns.names import INPUTS, LABELS, PREDICTIONS
+from trackperm.tables.columns.names import LABELS
 from trackperm.tables.columns.types import ColumnType, unusable
 from trackperm.tables.lazy.query import Query
 from trackperm.tables.row_meaning import why_no_examples
 from trackperm.tables.table import ExampleTable, id_columns
-
 
 # fmt: off
 _SUMMARIES = (
