@@ -130,6 +130,7 @@ SAMPLES: dict[str, tuple[Maker, str]] = {
     "lighteval 0.8": (parquet(eval_logs.lighteval_before_0_10(METRICS, as_text=False)), "lighteval"),
     "lighteval 0.6": (parquet(eval_logs.lighteval_before_0_10(METRICS, as_text=True)), "lighteval"),
     "promptfoo": (document(eval_logs.PROMPTFOO, indent=2), "promptfoo"),
+    "terminal-bench": (document(eval_logs.terminal_bench({"x": [True, False]})), "terminal-bench"),
     "swe-bench": (document(eval_logs.SWE_BENCH, indent=4), "swe-bench"),
     "swe-bench list": (document({"no_logs": [], "resolved": ["a__a-1"]}), "swe-bench"),
     "squad": (

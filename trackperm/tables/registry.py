@@ -28,6 +28,7 @@ from trackperm.tables.formats.promptfoo import PROMPTFOO
 from trackperm.tables.formats.sclite import SCLITE, SCLITE_PRA
 from trackperm.tables.formats.squad import SQUAD, SQUAD_PREDICTIONS
 from trackperm.tables.formats.swe_bench import SWE_BENCH
+from trackperm.tables.formats.terminal_bench import TERMINAL_BENCH
 from trackperm.tables.formats.trec import TREC
 from trackperm.tables.formats.wandb_table import WANDB_TABLE
 from trackperm.tables.json_values import parsed
@@ -127,6 +128,7 @@ _OWN = (
     HELM,
     LIGHTEVAL,
     PROMPTFOO,
+    TERMINAL_BENCH,
     SWE_BENCH,
     SQUAD,
     SQUAD_PREDICTIONS,
