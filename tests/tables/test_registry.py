@@ -144,6 +144,7 @@ SAMPLES: dict[str, tuple[Maker, str]] = {
     "evalb": (text(EVALB), "evalb"),
     "sclite sgml": (text(SGML), "sclite"),
     "sclite pra": (text("id: (a-1)\nScores: (#C #S #D #I) 1 0 0 0\nREF:  a\nHYP:  a\n"), "sclite-pra"),
+    "trn": (text("at three (s1-u1)\nso (s1-u2)\n"), "trn"),
     "conll": (text("EU B-ORG\nrejects O\n\nPeter B-PER\n"), "conll"),
     "conll with tabs": (text("-DOCSTART-\t-X-\tO\n\nEU\tNNP\tB-ORG\n"), "conll"),
     "tokens under a header": (text("token\ttag\n" + "EU\tB-ORG\n" * 20), "delimited"),
