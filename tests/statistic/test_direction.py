@@ -105,6 +105,8 @@ LOWER = {
     "insertion_rate": "insertion_rate",
     "crash_rate": "crash_rate",
     "contradiction_rate": "contradiction",
+    "scores.contradiction": "contradiction",
+    "contradiction_evaluator": "contradiction",
     "docking_score": "docking_score",
     "Fehlerrate": "Fehlerrate",
     "Wortfehlerrate": "fehlerrate",
@@ -147,6 +149,19 @@ OPEN = {
     "deviance_explained": "deviance",
     "Wartezeit": "zeit",
     "temps_ms": "temps",
+    "brier_skill_score": "brier",
+    "rmse_skill_score": "rmse",
+    "contradiction_score": "contradiction",
+    "unsupported_score_mean": "unsupported",
+    "hd95_score": "hd",
+    "severity_rating": "severity",
+    "rank_score": "rank",
+    "outputs.violence.violence_score": "violence",
+    "outputs.hate_unfairness.hate_unfairness_score": "hate_unfairness",
+    "self_harm_score": "self_harm",
+    "harmfulness": "harmfulness",
+    "mqm_score": "mqm",
+    "sycophancy_score": "sycophancy",
 }
 GREATER = (
     "bugs_fixed",
@@ -186,6 +201,11 @@ GREATER = (
     "tokens_per_s",
     "Trefferquote",
     "deletion_f1",
+    "f1_score",
+    "harmlessness_score",
+    "safety_score",
+    "skill_score",
+    "anomaly_detection_score",
     "will",
     "",
 )
@@ -284,7 +304,9 @@ def test_words_of_values(kind: str, values: list[str]) -> None:
     assert {value: word_of_value(value) for value in values} == dict.fromkeys(values, kind)
 
 
-@pytest.mark.parametrize("name", ["wer", "WER", "error_rate", "toxicity_evaluator", "n_tokens", "hd95"])
+@pytest.mark.parametrize(
+    "name", ["wer", "WER", "error_rate", "toxicity_evaluator", "SelfHarmEvaluator", "n_tokens", "hd95"]
+)
 def test_names_of_nothing_but_a_metric(name: str) -> None:
     assert is_known_metric(name)
 

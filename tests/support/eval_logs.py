@@ -1,8 +1,8 @@
 """Small logs of evaluation harnesses, as these write them.
 
 Those of Inspect (0.3.285), promptfoo (0.121.20) and lm-evaluation-harness (0.4.13) were cut down from real
-ones; those of HELM (0.5.16), LightEval (0.13.0; 0.8.1 and 0.6.2 for the older layouts) and SWE-bench (5.0.2)
-follow the code that writes them.
+ones; those of HELM (0.5.16), LightEval (0.13.0; 0.8.1 and 0.6.2 for the older layouts), SWE-bench (5.0.2) and
+Terminal-Bench (0.2) follow the code that writes them.
 """
 
 from __future__ import annotations
@@ -142,6 +142,26 @@ SWE_BENCH = {
     "error_ids": ["a__a-4"],
     "schema_version": 2,
 }
+
+
+def terminal_bench(tasks: Mapping[str, Iterable[bool | None]]) -> dict[str, Any]:
+    """Results of each task's trials."""
+    results = [
+        {"id": f"{task}/{n}", "task_id": task, "is_resolved": is_resolved, "failure_mode": "unset"}
+        for task, trials in tasks.items()
+        for n, is_resolved in enumerate(trials)
+    ]
+    ids = {
+        outcome: [each["task_id"] for each in results if bool(each["is_resolved"]) is outcome]
+        for outcome in (True, False)
+    }
+    return {
+        "id": "x",
+        "results": results,
+        "n_resolved": len(ids[True]),
+        "resolved_ids": ids[True],
+        "unresolved_ids": ids[False],
+    }
 
 
 def lighteval(rows: Iterable[Mapping[str, float]]) -> pl.DataFrame:

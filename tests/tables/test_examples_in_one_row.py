@@ -20,6 +20,8 @@ ROWS = [{"question": f"Why {i}?", "references": "A", "correct": i % 3 == 0} for 
 CASES = [{"metrics": {"1": {"Dice": i / 9}}, "reference_file": f"case_{i}.nii.gz"} for i in range(9)]
 SAMPLES = {f"HumanEval/{i}": [{"status": "pass", "score": i % 2}] for i in range(9)}
 SCORES = {f"q{i}": i / 30 for i in range(30)}
+PARTS = {part: {f"{part}-{i}": [0, i / 9][i % 2] for i in range(9)} for part in ("chrome", "gimp", "os")}
+TESTS = {f"{i}": [[True, i % 3 > 0, -1 + i % 3 > 0], [False, -1]] for i in range(30)}
 DICE: dict[str, Any] = {"metric": "metrics.1.Dice", "columns": {"id": "reference_file"}}
 
 INSIDE: dict[str, tuple[Any, str, int, dict[str, Any]]] = {
@@ -66,6 +68,38 @@ INSIDE: dict[str, tuple[Any, str, int, dict[str, Any]]] = {
         {},
     ),
     "scores by id": (SCORES, "the only row holds a value for each of 30 examples, such as `q0`", 30, {}),
+    "parts": (
+        {**PARTS, "total": 0.4},
+        "`chrome`, `gimp`, `os` of the only row hold a value for each of 27 examples, such as `chrome-0`",
+        27,
+        {},
+    ),
+    "parts whose ids restart": (
+        {
+            "results": {
+                part: {str(i): {"score": i / 9} for i in range(n)} for part, n in (("x", 9), ("y", 11))
+            }
+        },
+        "`x`, `y` of `results` of the only row hold a value for each of 20 examples, such as `0`",
+        20,
+        {},
+    ),
+    "tests of attempts": (TESTS, "the only row holds a value for each of 30 examples, such as `0`", 30, {}),
+    "attempts beside their outputs": (
+        {
+            "raw_generations": {f"sample_{i}": ["x", "y"] for i in range(30)},
+            "raw_scored_generations": {f"sample_{i}": [True, i % 2 > 0] for i in range(30)},
+        },
+        "`raw_scored_generations` of the only row holds a value for each of 30 examples, such as `sample_0`",
+        30,
+        {},
+    ),
+    "verdicts in lists": (
+        {f"q{i}": ["pass" if i % 2 else "fail"] for i in range(30)},
+        "the only row holds a value for each of 30 examples, such as `q0`",
+        30,
+        {"metric": "result=pass"},
+    ),
     "lists": (
         {"model": "x", "y_true": [1, 0, 1], "y_pred": [1, 1, 1], "classes": ["no", "yes"]},
         "`y_true`, `y_pred` hold 3 values each",
@@ -117,6 +151,9 @@ REPORT = {"precision": 0.5, "recall": 0.5, "f1-score": 0.5, "support": 9}
         {"loss": [0.5, 0.25], "accuracy": [0.5, 0.75]},
         {"bleu1": 0.4, "bleu2": 0.3, "bleu3": 0.2},
         {"model": "x", "score": 0.5},
+        {f"q{i}": [0.25, 0.25, 0.5] for i in range(30)},
+        {f"q{i}": [101, 2054, 102] for i in range(30)},
+        {f"q{i}": [] for i in range(30)},
     ],
 )
 def test_other_rows(document: dict[str, Any], tmp_path: Path) -> None:

@@ -18,6 +18,8 @@ LOOKS = "looks like an example and not like a header: write "
     ("line", "way"),
     [
         ("map\tq{i}\t0.4{i}", "the names of the columns above it, such as `id` and `score`"),
+        ("q{i},nan,1e-5,0.{i}", "the names of the columns above it, such as `id` and `score`"),
+        ("q{i},0.{i},0.5,1.5", "the names of the columns above it, such as `id` and `score`"),
         ("q{i},nDCG@10,-.5", "the names of the columns above it, such as `id` and `score`"),
         ("the cat sat on a mat {i}", "the name of the column above it, such as `prediction`"),
         ("spk0-utt{i} the cat sat", "a tab after each id, and the names `id` and `prediction` above them"),
@@ -65,10 +67,19 @@ def test_headers_of_words_are_no_sentences(header: str, tmp_path: Path) -> None:
         read_examples(path)
 
 
-@pytest.mark.parametrize("header", ["x,y,0", "first word,the name of a column,c"])
-def test_headers(header: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("header", "row"),
+    [
+        ("x,y,0", "a,b,c"),
+        ("first word,the name of a column,c", "a,b,c"),
+        ("item_id,timestamp,target,mean,0.1,0.9", "S0,2024-01-01,10.7,9.1,8.3,11.2"),
+        ("series,y_mean,0.1", "S0,9.1,8.3"),
+        ("series,timestamp,0.1,0.5,0.9", "S0,2024-01-01,8.3,9.1,11.2"),
+    ],
+)
+def test_headers(header: str, row: str, tmp_path: Path) -> None:
     path = tmp_path / "run.csv"
-    path.write_text(f"{header}\n" + "a,b,c\n" * 30)
+    path.write_text(f"{header}\n" + f"{row}\n" * 30)
     with pytest.raises(InputError, match="is unclear") as caught:
         trackperm.compare(path, path)
     assert LOOKS not in str(caught.value.hint)

@@ -130,6 +130,7 @@ SAMPLES: dict[str, tuple[Maker, str]] = {
     "lighteval 0.8": (parquet(eval_logs.lighteval_before_0_10(METRICS, as_text=False)), "lighteval"),
     "lighteval 0.6": (parquet(eval_logs.lighteval_before_0_10(METRICS, as_text=True)), "lighteval"),
     "promptfoo": (document(eval_logs.PROMPTFOO, indent=2), "promptfoo"),
+    "terminal-bench": (document(eval_logs.terminal_bench({"x": [True, False]})), "terminal-bench"),
     "swe-bench": (document(eval_logs.SWE_BENCH, indent=4), "swe-bench"),
     "swe-bench list": (document({"no_logs": [], "resolved": ["a__a-1"]}), "swe-bench"),
     "squad": (
@@ -143,6 +144,7 @@ SAMPLES: dict[str, tuple[Maker, str]] = {
     "evalb": (text(EVALB), "evalb"),
     "sclite sgml": (text(SGML), "sclite"),
     "sclite pra": (text("id: (a-1)\nScores: (#C #S #D #I) 1 0 0 0\nREF:  a\nHYP:  a\n"), "sclite-pra"),
+    "trn": (text("at three (s1-u1)\nso (s1-u2)\n"), "trn"),
     "conll": (text("EU B-ORG\nrejects O\n\nPeter B-PER\n"), "conll"),
     "conll with tabs": (text("-DOCSTART-\t-X-\tO\n\nEU\tNNP\tB-ORG\n"), "conll"),
     "tokens under a header": (text("token\ttag\n" + "EU\tB-ORG\n" * 20), "delimited"),

@@ -64,10 +64,13 @@ _OPEN = _set(
     "hallucinated refusal refusals refused jailbreak jailbreaks jailbroken",
     "attack attacks attacked stereotype stereotypes stereotyped stereotypical",
     "leakage leak leaks leaked nsfw nudity watermark watermarks watermarked longestcommonprefix not",
+    "violence violent sexual hate hateful unfairness hateunfairness harm selfharm harmfulness profanity",
+    "profane maliciousness misogyny criminality misinformation sycophancy sycophantic mqm",
 )
 """Words that leave the direction open.
 
-Entropy may be desired, some judges score the absence of toxicity or of leaks, attacks succeed where the model
+Entropy may be desired, some judges score the absence of toxicity, harm or leaks, MQM is a penalty or what it
+leaves of 100, attacks succeed where the model
 fails, watermarks may be wanted, and a long common prefix is copied, or right. What is `not` good is bad, and
 what is `not` bad is good.
 """
@@ -79,7 +82,7 @@ _TIME_ABROAD = _set("zeit temps tiempo tempo")
 
 _LOWER_ALONE = _ACRONYMS | _set(
     "hd ade fde epe substitutions deletions insertions edits price prices",
-    "bad poor harm inaccurate unfaithful unsupported irrelevant ungrounded unsolved inappropriate",
+    "bad poor inaccurate unfaithful unsupported irrelevant ungrounded unsolved inappropriate",
     "crash crashes exceptions bug bugs mismatch mismatches contradiction contradictions inconsistency",
     "inconsistencies inconsistent collisions",
 )
@@ -110,11 +113,14 @@ _UNITS = _set("ms s sec secs p")
 _REVERSED = _set(
     "neg negative negated minus inverse no non without free avoided saved saving savings reduction reduced",
     "improvement improved decrease decreased correction corrected recovery recovered detection detected",
-    "accuracy acc precision recall f auc auroc auprc correct success successes similarity explained",
+    "accuracy acc precision recall f auc auroc auprc correct success successes similarity explained skill",
 )
-"""Words that reverse or outweigh the others: `neg_log_loss`, `error_detection_f1`, `fid_similarity`."""
+"""Words that reverse or outweigh the others: `neg_log_loss`, `error_detection_f1`, `brier_skill_score`."""
 
-_OF_SCORES = _set("rate score metric evaluator scorer")
+_JUDGED = _set("score scores rating ratings")
+"""Words for what a judge gives, by which a name of faults may mean their absence: `inconsistency_score`."""
+
+_OF_SCORES = _JUDGED | _set("rate metric evaluator scorer")
 """Words that may accompany a metric in the name of its evaluator: `toxicity_evaluator`."""
 
 _GREATER = _set(
@@ -159,7 +165,7 @@ _GOOD_VALUES = _set(
 )
 
 _BAD_VALUES = _set(
-    "bad poor harmful toxic ungrounded rejected refused hallucinated lost lose loses misleading",
+    "bad poor harm harmful toxic ungrounded rejected refused hallucinated lost lose loses misleading",
     "contradicts contradicted contradictory contradiction refuted crash crashed",
 )
 """Words for bad examples, besides those of errors and the negated ones of good examples."""
@@ -215,7 +221,7 @@ def lower_is_better_by_name(name: str) -> bool:
     -------
     bool
         False also where :func:`direction_word` finds a word but the direction is open, as in
-        ``neg_log_loss``, ``cost_savings``, ``error_detection_f1`` and ``toxicity``.
+        ``neg_log_loss``, ``cost_savings``, ``error_detection_f1``, ``mismatch_score`` and ``toxicity``.
 
     Examples
     --------
@@ -225,7 +231,10 @@ def lower_is_better_by_name(name: str) -> bool:
     """
     found = _found(name, _LOWER)
     if found is None:
-        return _found_alone(name, _LOWER_ALONE) is not None
+        alone = _found_alone(name, _LOWER_ALONE)
+        return alone is not None and not any(
+            word in _JUDGED for word, start, _ in _words(name) if start >= alone[1]
+        )
     start, end = found
     others = {word for word, place, _ in _words(name) if not start <= place < end}
     return not others & _REVERSED
@@ -382,7 +391,7 @@ def _without_accents(name: str) -> str:
 def _found_alone(name: str, known: frozenset[str]) -> tuple[int, int] | None:
     """Return start and end of the first known word in a name that has only plain words beside it."""
     words = {word for word, *_ in _words(name)}
-    plain = _PLAIN if "per" in words else _PLAIN | _UNITS
+    plain = _PLAIN | _OF_SCORES | (frozenset() if "per" in words else _UNITS)
     return _found(name, known) if words <= known | plain else None
 
 

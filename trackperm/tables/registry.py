@@ -28,7 +28,9 @@ from trackperm.tables.formats.promptfoo import PROMPTFOO
 from trackperm.tables.formats.sclite import SCLITE, SCLITE_PRA
 from trackperm.tables.formats.squad import SQUAD, SQUAD_PREDICTIONS
 from trackperm.tables.formats.swe_bench import SWE_BENCH
+from trackperm.tables.formats.terminal_bench import TERMINAL_BENCH
 from trackperm.tables.formats.trec import TREC
+from trackperm.tables.formats.trn import TRN
 from trackperm.tables.formats.wandb_table import WANDB_TABLE
 from trackperm.tables.json_values import parsed
 from trackperm.tables.polars_code import text_of
@@ -127,12 +129,14 @@ _OWN = (
     HELM,
     LIGHTEVAL,
     PROMPTFOO,
+    TERMINAL_BENCH,
     SWE_BENCH,
     SQUAD,
     SQUAD_PREDICTIONS,
     EVALB,
     SCLITE,
     SCLITE_PRA,
+    TRN,
     CONLLU,
     TREC,
     CONLL,

@@ -104,11 +104,20 @@ class TestColumns:
         )
         assert trackperm.compare(frame, frame).n_examples == 20
 
+    @pytest.mark.parametrize(
+        ("prediction", "label"),
+        [("prediction", "true_answer"), ("predict", "actual"), ("prediction_label", "target")],
+    )
+    def test_names_of_gaia_h2o_and_pycaret(self, prediction: str, label: str) -> None:
+        frame = PLAIN.rename({"prediction": prediction, "label": label})
+        assert f"label: column `{label}`" in the_one(frame, frame).found
+        assert trackperm.compare(frame, frame).n_examples == 20
+
     def test_short_names_beside_longer_ones(self) -> None:
         """`y` may be a coordinate, and `label_ids` the numbers of the labels."""
         frame = PLAIN.rename({"prediction": "yhat", "label": "y"})
         assert the_one(frame, frame).found == ("label: column `y`", "prediction: column `yhat`")
-        more = frame.with_columns(pl.lit(1.5).alias("label_ids"), pred="yhat", target="y")
+        more = frame.with_columns(pl.lit(1.5).alias("label_ids"), pred="yhat", target="y", predict="y")
         assert the_one(more, more).found == ("label: column `target`", "prediction: column `pred`")
 
     def test_two_that_could_be_the_prediction(self) -> None:

@@ -52,6 +52,17 @@ def frames(*values: Any, column: str = "metric", score: str = "score") -> list[p
         ("criteria", "wer"),
         ("Metric", "wer"),
         ("Higher_Is_Better", False),
+        ("is_lower_better", True),
+        ("higherIsBetter", False),
+        ("Higher is better", "no"),
+        ("smaller_is_better", True),
+        ("maximize", False),
+        ("direction", "minimize"),
+        ("metric_direction", "MIN"),
+        ("mode", "min"),
+        ("optimization_goal", "minimise"),
+        ("objective", "Lower is better"),
+        ("better", "smaller"),
     ],
 )
 @pytest.mark.parametrize("score", ["score", "reward", "acc"])
@@ -75,6 +86,11 @@ def test_lower_is_better(column: str, value: Any, score: str, is_named: bool) ->
         ("higher_is_better", ["by hand"]),
         ("metric", [None]),
         ("note", ["wer"]),
+        ("direction", ["maximize"]),
+        ("mode", ["local"]),
+        ("goal", ["min-max"]),
+        ("better", [True]),
+        ("min_score", [True]),
     ],
 )
 def test_greater_is_better(column: str, values: list[Any]) -> None:
@@ -88,6 +104,38 @@ def test_a_metric_that_is_not_the_same_in_all_rows() -> None:
         for frame in frames("wer")
     ]
     assert the_one(*both, metrics=("score",)).greater_is_better
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "said"),
+    [
+        ("lower_is_better", [True, False], "`False`, `True`"),
+        ("isLowerBetter", [True, None], "`True` or missing"),
+        ("higher_is_better", ["no", "yes"], "`no`, `yes`"),
+        ("mode", ["min", "max"], "`max`, `min`"),
+    ],
+)
+@pytest.mark.parametrize("said_by_user", [{}, {"metric": "score"}])
+def test_rows_of_opposite_direction(
+    column: str, values: list[Any], said: str, said_by_user: dict[str, str]
+) -> None:
+    both = [frame.with_columns(pl.Series(column, values * 20)) for frame in frames("x", column="note")]
+    with pytest.raises(InputError, match=f"values of different directions: `{column}` is {said}") as caught:
+        trackperm.compare(*both, **said_by_user)
+    assert f'filter(pl.col("{column}") == ' in str(caught.value.hint)
+
+
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        ("higher_is_better", [True, None]),
+        ("mode", ["min", "local"]),
+        ("goal", ["max", "min", "buy tea", "?"]),
+    ],
+)
+def test_rows_that_state_no_direction(column: str, values: list[Any]) -> None:
+    rows = pl.Series(column, (values * 40)[:40])
+    assert the_one(*(frame.with_columns(rows) for frame in frames("x", column="note"))).greater_is_better
 
 
 @pytest.mark.parametrize(

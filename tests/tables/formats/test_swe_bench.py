@@ -38,7 +38,8 @@ class TestReport:
         assert passed(path) == {"a__a-1": 1, "a__a-2": 0, "a__a-4": 0}
 
     def test_instances_without_prediction_are_missing(self, write: Any) -> None:
-        better = {**SWE_BENCH, "resolved_ids": ["a__a-1", "a__a-2", "a__a-3"]}
+        lists = {"resolved_ids": ["a__a-1", "a__a-2", "a__a-3"], "unresolved_ids": []}
+        better = {**SWE_BENCH, **lists}
         paths = write(SWE_BENCH), write(better, "better")
         with pytest.raises(PairingError, match=r"1 of 5 examples .* has no value in `passed`"):
             compared(*paths, "-s", "pass_at_1")
@@ -56,8 +57,23 @@ class TestReport:
             read_examples(write({**SWE_BENCH, "error_ids": ids}))
 
     def test_without_instances(self, write: Any) -> None:
-        with pytest.raises(SourceError, match="names no instances"):
+        with pytest.raises(SourceError, match="names no instances") as error:
             read_examples(write({"resolved_ids": [], "submitted_ids": []}))
+        assert "was the run evaluated?" in str(error.value.hint)
+
+    @pytest.mark.parametrize(
+        "lists",
+        [
+            {"resolved_ids": ["a__a-1"], "unresolved_ids": ["a__a-1", "a__a-2"]},
+            {"resolved_ids": ["a__a-1", "a__a-1"], "unresolved_ids": ["a__a-2"]},
+            {"resolved_ids": ["a__a-1"], "unresolved_ids": ["a__a-2", "a__a-2"]},
+            {"resolved": ["a__a-1", "a__a-1"], "no_logs": []},
+        ],
+    )
+    def test_attempts_are_not_merged(self, write: Any, lists: dict[str, list[str]]) -> None:
+        with pytest.raises(SourceError, match=r"1 instances are (both in|more than once)") as error:
+            read_examples(write(lists))
+        assert "a table with a row for each" in str(error.value.hint)
 
 
 RESULTS = {"no_generation": ["a__a-3"], "no_logs": [], "resolved": ["a__a-1"]}

@@ -74,7 +74,7 @@ from trackperm.tables.columns.names import (
     IDS,
     SCORE,
     SCORES,
-    SHORT_ANSWERS,
+    SECOND_ANSWERS,
     names_categories,
     names_clusters,
     names_id,
@@ -309,7 +309,7 @@ class Question:
         if have(tables, [role]):
             return role
         found = [name for name in ROLES[role] if have(tables, [name])]
-        found = [name for name in found if name not in SHORT_ANSWERS] or found
+        found = [name for name in found if name not in SECOND_ANSWERS] or found
         return found[0] if len(found) == 1 else None
 
     # Their columns and unit.

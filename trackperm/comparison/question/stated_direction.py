@@ -10,12 +10,11 @@ from typing import NamedTuple
 from trackperm.errors import InputError
 from trackperm.messages import listed
 from trackperm.statistic.direction import direction_word, is_known_metric, lower_is_better_by_name
+from trackperm.tables.columns.directions import lower_is_better_by, may_state_direction, states_by_truth
 from trackperm.tables.columns.names import EVALUATORS, METRICS, SCORE, SCORES, VALUES
 from trackperm.tables.columns.types import is_number
+from trackperm.tables.polars_code import rewriting, text_of
 from trackperm.tables.table import ExampleTable
-
-_STATEMENTS = {"higher_is_better": False, "greater_is_better": False, "lower_is_better": True}
-"""Names of columns of booleans, and whether true means that lower is better."""
 
 _NAME = "name"
 """Name of a column that may hold the name of a metric, of a run, or of anything else."""
@@ -29,7 +28,8 @@ _BY_PRECEDENCE = ((SCORE,), VALUES, SCORES)
 _BETWEEN = re.compile("[,;|]")
 """Separators in a list of metrics."""
 
-_TRUE, _FALSE = ("true", "yes", "1"), ("false", "no", "0")
+_MOST_VALUES = 20
+"""Most values of a column that states directions: the spellings of two, and others."""
 
 
 class StatedDirection(NamedTuple):
@@ -46,27 +46,29 @@ class StatedDirection(NamedTuple):
 def stated_direction(tables: Sequence[ExampleTable], score: str, *, is_named: bool) -> StatedDirection | None:
     """Return the direction that the runs state for a column; None if they state none.
 
-    The name of a metric other than an error states none. `is_named` is whether the user has named the column:
+    Columns such as `lower_is_better` or `mode` state it, and those that name an error as the metric. The name
+    of another metric states none. `is_named` is whether the user has named the column:
     then the direction may be open.
 
     Raises
     ------
     InputError
-        If columns or runs contradict each other, or it is unclear which column they are about; and if the
-        direction is open, or two runs state different metrics, and the user has not named the column.
+        If columns, runs or rows contradict each other, or it is unclear which column they are about; and if
+        the direction is open, or two runs state different metrics, and the user has not named the column.
     """
-    usual = {*_STATEMENTS, *METRICS, *_SCORERS}
-    if not any(name.lower() in usual for table in tables for name in table.columns):
+    names = [name for table in tables for name in table.columns]
+    usual = {*METRICS, *_SCORERS}
+    if not any(name.lower() in usual or may_state_direction(name) for name in names):
         return None
     columns = [name for name in (*SCORES, *VALUES) if name == score or is_number(name, tables)]
     first = next((names for names in _BY_PRECEDENCE if set(names) & set(columns)), ())
     if score in columns and score not in first:
         return None
     if score in columns:
-        found = [*_by_truths(tables, score), *_by_metrics(tables, score, is_named=is_named)]
+        found = [*_by_statements(tables, score), *_by_metrics(tables, score, is_named=is_named)]
     else:
         # The values of an error have their direction from its name, and those of `bleu` are not of `wer`.
-        found = [] if columns or lower_is_better_by_name(score) else list(_by_truths(tables, score))
+        found = [] if columns or lower_is_better_by_name(score) else list(_by_statements(tables, score))
     _require_agreement(found, score)
     stated = next((each for each in found if each.is_lower is not None), found[0] if found else None)
     if stated is None or stated.is_lower is False:
@@ -95,23 +97,60 @@ def _require_agreement(stated: Sequence[StatedDirection], score: str) -> None:
         )
 
 
-def _by_truths(tables: Sequence[ExampleTable], score: str) -> Iterator[StatedDirection]:
-    """Yield the directions that columns of booleans state."""
-    for usual, is_lower in _STATEMENTS.items():
+def _by_statements(tables: Sequence[ExampleTable], score: str) -> Iterator[StatedDirection]:
+    """Yield the directions that columns such as `lower_is_better` or `mode` state."""
+    names = (name.lower() for table in tables for name in table.columns if may_state_direction(name))
+    for usual in dict.fromkeys(names):
         column = _spelled(tables, usual)
-        stated = {run: value for run, value in _stated(tables, column) if _truth(value) is not None}
-        if len({_truth(value) for value in stated.values()}) > 1:
-            raise _differ(stated, column, score, _spec(score))
-        for run, value in list(stated.items())[:1]:
-            of_all = all(_own(table, column) for table in tables)
-            yield StatedDirection(_truth(value) is is_lower, _reason(column, value, "" if of_all else run))
+        of_all = all(_own(table, column) for table in tables)
+        first: dict[bool, tuple[str, str]] = {}
+        for table in tables:
+            if (found := _statement(table, column, score)) is not None:
+                first.setdefault(found[1], (table.origin, found[0]))
+        if len(first) > 1:
+            raise _differ(dict(first.values()), column, score, _spec(score))
+        for is_lower, (run, value) in first.items():
+            yield StatedDirection(is_lower, _reason(column, value, "" if of_all else run))
+
+
+def _statement(table: ExampleTable, column: str, score: str) -> tuple[str, bool] | None:
+    """Return the value of a column in all rows that states a direction, and whether lower is better.
+
+    Raise InputError if rows state both directions, or only some rows that lower is better.
+    """
+    own = _own(table, column)
+    counts = None if own is None else table.counts_of_few(own, _MOST_VALUES)
+    if own is None or counts is None:
+        return None
+    values = counts[own].to_list()
+    known = {value: said for value in values if (said := lower_is_better_by(own, value)) is not None}
+    others = [value for value in values if value not in known]
+    if not known or (any(value is not None for value in others) and not states_by_truth(own)):
+        return None
+    if True in known.values() and (others or False in known.values()):
+        raise _mixed(table.origin, own, sorted(known, key=str), others, score)
+    value, is_lower = next(iter(known.items()))
+    return None if others else (str(value), is_lower)
+
+
+def _mixed(
+    origin: str, column: str, values: Sequence[object], others: Sequence[object], score: str
+) -> InputError:
+    said = listed(str(value) for value in (*values, *(value for value in others if value is not None)))
+    missing = " or missing" if None in others else ""
+    first = text_of(values[0]) if isinstance(values[0], str) else repr(values[0])
+    keep = rewriting(origin, f"filter(pl.col({text_of(column)}) == {first})", "one_direction")
+    return InputError(
+        f"`{score}` of `{origin}` holds values of different directions: `{column}` is {said}{missing}",
+        hint=f"keep the rows of one direction in each run, as `{keep}` of polars does.",
+    )
 
 
 def _by_metrics(tables: Sequence[ExampleTable], score: str, *, is_named: bool) -> Iterator[StatedDirection]:
     """Yield the directions of the metrics that columns name: errors, and metrics of open direction."""
     for usual in (*METRICS, *_SCORERS):
         column = _spelled(tables, usual)
-        stated = dict(_stated(tables, column, text=True))
+        stated = dict(_stated(tables, column))
         if usual in _SCORERS and not any(map(is_known_metric, stated.values())):
             continue
         of_all = all(_own(table, column) for table in tables)
@@ -163,17 +202,11 @@ def _is_lower(metric: str) -> bool | None:
     return said.pop() if len(said) == 1 else None if said else False
 
 
-def _truth(value: str) -> bool | None:
-    """Parse a boolean such as `true`, `yes` or `1`; None for any other value."""
-    return True if value.casefold() in _TRUE else False if value.casefold() in _FALSE else None
-
-
-def _stated(tables: Sequence[ExampleTable], column: str, *, text: bool = False) -> Iterator[tuple[str, str]]:
-    """Yield each run with the only value of its column; if `text`, values that are not text are left out."""
+def _stated(tables: Sequence[ExampleTable], column: str) -> Iterator[tuple[str, str]]:
+    """Yield each run with the only value of its column, if it is text."""
     for table in tables:
-        value = _only_value(table, column)
-        if value is not None and (not text or isinstance(value, str)):
-            yield table.origin, str(value)
+        if isinstance(value := _only_value(table, column), str):
+            yield table.origin, value
 
 
 def _spelled(tables: Sequence[ExampleTable], usual: str) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from trackperm.tables.columns.directions import states_by_truth
 from trackperm.tables.columns.names import EVALUATORS, METRICS, words_of
 
 # fmt: off
 _OF_JUDGES = frozenset((
     *METRICS, *EVALUATORS, "comment", "comments", "explanation", "grade", "evaluation", "reason", "rationale",
-    "justification", "higher_is_better", "greater_is_better", "lower_is_better",
+    "justification",
 ))
 """Usual names of columns that say how an answer was judged."""
 
@@ -36,4 +37,4 @@ def names_judgement(name: str) -> bool:
     """Whether the name of a column means a judge of answers, or the reasons of one."""
     words = {*words_of(name)}
     are_reasons = bool(words & _JUDGED and words & _REASONS)
-    return name.lower() in _OF_JUDGES or bool(words & _JUDGES) or are_reasons
+    return name.lower() in _OF_JUDGES or bool(words & _JUDGES) or are_reasons or states_by_truth(name)

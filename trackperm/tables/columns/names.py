@@ -7,19 +7,22 @@ import re
 # fmt: off
 PREDICTIONS = (
     "prediction", "predictions", "pred", "preds", "predicted", "predicted_label", "y_pred", "output",
-    "outputs", "response", "model_output", "generation", "yhat", "y_hat",
+    "outputs", "response", "model_output", "generation", "yhat", "y_hat", "predict",
+    "prediction_label",
 )
 """Usual names of columns of predictions."""
 
 LABELS = (
     "label", "labels", "target", "targets", "gold", "gold_label", "reference", "ground_truth", "expected",
     "expected_output", "correct_answer", "y_true", "y_test", "y", "true_label", "truth", "actual", "gt",
-    "label_ids",
+    "label_ids", "true_answer",
 )
 """Usual names of columns of reference answers."""
 
-SHORT_ANSWERS = frozenset(("yhat", "y_hat", "y_test", "y", "label_ids"))
-"""Names of predictions and labels that may mean others beside a longer name: ``y``, a coordinate, and
+SECOND_ANSWERS = frozenset((
+    "yhat", "y_hat", "y_test", "y", "label_ids", "predict", "prediction_label", "true_answer",
+))
+"""Names of predictions and labels that may mean others beside a more usual name: ``y``, a coordinate, and
 ``label_ids``, the numbers of the labels."""
 
 SCORE = "score"

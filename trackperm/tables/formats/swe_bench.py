@@ -9,11 +9,13 @@ as in the data set. Both are read with the names of the data set, so that they c
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from trackperm.errors import SourceError
+from trackperm.tables.formats.terminal_bench import has_trials
 from trackperm.tables.json_values import table
 from trackperm.tables.source import Source, SourceFile
 from trackperm.tables.table import ExampleTable
@@ -27,6 +29,10 @@ _TRIED = (
     "empty_error_patch_ids",
 )
 _LISTED = ("no_generation", "no_logs")
+_ATTEMPTS = (
+    "a report has one outcome for each instance; write several attempts as a table with a row for each, with"
+    " `id` and `passed`."
+)
 _PULL_REQUEST = re.compile(r"([^/:]+)/([^/:]+):pr-(\d+)")
 
 
@@ -37,7 +43,8 @@ def read_swe_bench(file: SourceFile) -> ExampleTable:
     under ``--missing wrong``. In a report (``resolved_ids``, or ``resolved`` beside other lists) instances
     without a prediction (``incomplete_ids``) have no value; a list of resolved instances (``resolved``) does
     not contain the others. Multi-SWE-bench's ``org/repo:pr-12`` becomes ``org__repo-12``. Raise SourceError
-    if ids are not text, or a resolved instance was not submitted.
+    if ids are not text, a resolved instance was not submitted or is also unresolved, or a list of outcomes
+    names an instance twice.
     """
     document = file.document
     passed: dict[str, int | None]
@@ -48,7 +55,11 @@ def read_swe_bench(file: SourceFile) -> ExampleTable:
     else:
         passed, notes = {id_: int(report["resolved"]) for id_, report in document.items()}, []
     if not passed:
-        raise SourceError(f"`{file.origin}` names no instances")
+        raise SourceError(
+            f"`{file.origin}` names no instances",
+            hint="was the run evaluated? Its lists of ids, such as `resolved_ids` and `unresolved_ids`, are"
+            " empty.",
+        )
     columns: dict[str, list[Any]] = {"id": list(passed), "passed": list(passed.values())}
     read = table(columns, lambda index: f"instance {index}", file.origin)
     return replace(read, notes=tuple(notes), metrics={"resolved": "passed"})
@@ -64,7 +75,13 @@ def _name_of_resolved(document: Mapping[str, Any]) -> str | None:
 def _of_report(
     document: Mapping[str, Any], name_of_resolved: str, origin: str
 ) -> tuple[dict[str, int | None], list[str]]:
-    resolved = set(_ids(document, name_of_resolved, origin))
+    resolved = set(_once(document, name_of_resolved, origin))
+    if both := sorted(resolved.intersection(_once(document, "unresolved_ids", origin))):
+        raise SourceError(
+            f"`{origin}`: {len(both):,} instances are both in `{name_of_resolved}` and in `unresolved_ids`"
+            f" (first: {both[0]!r})",
+            hint=_ATTEMPTS,
+        )
     tried = list(dict.fromkeys(id_ for name in _TRIED for id_ in _ids(document, name, origin)))
     strangers = sorted(resolved - set(tried))
     if strangers and document.get("submitted_ids") is not None:
@@ -94,7 +111,7 @@ def _of_report(
 def _of_list(document: Mapping[str, Any], origin: str) -> tuple[dict[str, int | None], list[str]]:
     names = ["resolved", *(name for name in document if name != "resolved")]
     lists = {name: _ids(document, name, origin) for name in names if isinstance(document[name], list)}
-    resolved = set(lists["resolved"])
+    resolved = set(_once(document, "resolved", origin))
     passed: dict[str, int | None] = {id_: int(id_ in resolved) for ids in lists.values() for id_ in ids}
     note = (
         "it lists the resolved instances alone, so the size of the benchmark is unknown; use `--missing"
@@ -102,6 +119,18 @@ def _of_list(document: Mapping[str, Any], origin: str) -> tuple[dict[str, int | 
         " would select examples by their outcome"
     )
     return passed, [] if "generated" in lists else [note]
+
+
+def _once(document: Mapping[str, Any], name: str, origin: str) -> list[str]:
+    """Return a list of ids; raise SourceError if it names an instance twice."""
+    ids = _ids(document, name, origin)
+    if repeated := [id_ for id_, n in Counter(ids).items() if n > 1]:
+        raise SourceError(
+            f"`{origin}`: {len(repeated):,} instances are more than once in `{name}`"
+            f" (first: {repeated[0]!r})",
+            hint=_ATTEMPTS,
+        )
+    return ids
 
 
 def _ids(document: Mapping[str, Any], name: str, origin: str) -> list[str]:
@@ -113,7 +142,7 @@ def _ids(document: Mapping[str, Any], name: str, origin: str) -> list[str]:
 
 def _recognises(file: SourceFile) -> bool:
     document = file.document
-    if not isinstance(document, dict) or not document:
+    if not isinstance(document, dict) or not document or has_trials(document):
         return False
     if _name_of_resolved(document) is not None:
         return True
