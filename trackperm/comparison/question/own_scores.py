@@ -106,7 +106,12 @@ class _Score(NamedTuple):
 def names_metric(name: str) -> bool:
     """Whether the name of a column means a metric of answers: ``wer``, ``answer_correctness``, ``rougeL``."""
     words = {*words_of(name)}
-    return _F_SCORE.search(name) is not None or (bool(words & _METRICS) and not words & _NOT_METRICS)
+    return _F_SCORE.search(name) is not None or (bool(words & _METRICS) and not names_quantity(name))
+
+
+def names_quantity(name: str) -> bool:
+    """Whether the name of a column means numbers of no quality: ``latency_ms``, ``n_tokens``."""
+    return not _NOT_METRICS.isdisjoint(words_of(name))
 
 
 def own_score(

@@ -28,6 +28,7 @@ from trackperm.choices import Repeats, RepeatsInSpec, Unit
 from trackperm.comparison.argument_types import require_names, require_types
 from trackperm.comparison.question.amounts import notes_on_amounts
 from trackperm.comparison.question.confidences import notes_on_confidence
+from trackperm.comparison.question.copied_labels import require_score_of_outputs
 from trackperm.comparison.question.default_statistics import (
     binary_labels,
     columns_of_numbers,
@@ -287,6 +288,8 @@ class Question:
             return [_chosen(counted[0], f"the statistic of the columns {listed(_COUNTED[counted[0]])}")]
         possible = [*scores, *shares]
         if len(possible) == 1:
+            if labels is None:
+                require_score_of_outputs(tables, possible[0], predictions)
             notes = own.notes if own is not None else ()
             if scores:
                 notes += _require_score_of_examples(scores[0], tables, predictions, labels)

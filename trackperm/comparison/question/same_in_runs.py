@@ -26,6 +26,33 @@ def is_of_data(tables: Sequence[ExampleTable], name: str, label: str) -> bool:
     return _are_same(tables, [*(key for key in keys if _are_same(tables, [key])), name])
 
 
+def are_same(tables: Sequence[ExampleTable], name: str) -> bool:
+    """Whether all runs have the same values of a column, in any order."""
+    return _are_same(tables, [name])
+
+
+def matched_rows(
+    tables: Sequence[ExampleTable], names: Sequence[str]
+) -> list[tuple[tuple[str, ...], ...]] | None:
+    """Return the values of some columns as text, a row of each run for each example; None without matches.
+
+    Rows belong together if they agree in the ids and inputs that all runs share, or else by their position.
+    """
+    keys = [key for key in shared_columns(tables) if key in (*IDS, *INPUTS) or names_id(key)]
+    keys = [key for key in keys if key not in names and _are_same(tables, [key])]
+    found = [_values(table.head(_BLOCK), [*keys, *names]) for table in tables]
+    if len({*map(len, found)}) > 1:
+        return None
+    n = len(keys)
+    if any(row[:n] != other[:n] for rows in found[1:] for row, other in zip(found[0], rows, strict=True)):
+        if any(len({row[:n] for row in rows}) < len(rows) for rows in found):
+            return None
+        found = [sorted(rows) for rows in found]
+        if any(row[:n] != other[:n] for rows in found[1:] for row, other in zip(found[0], rows, strict=True)):
+            return None
+    return list(zip(*([row[n:] for row in rows] for rows in found), strict=True))
+
+
 def differing_columns(tables: Sequence[ExampleTable], names: Sequence[str]) -> list[str]:
     """Return the columns that are not the same in the first rows of all runs; all `names` for equal runs.
 
