@@ -46,7 +46,7 @@ def require_score_of_outputs(tables: Sequence[ExampleTable], score: str, predict
     - if it has other values, most of which the outputs have, too;
     - if ten outputs change where it has two values, or three if it is a `score`, a `reward` or `passed`.
 
-    Without columns of outputs, those with the name of a metric count as such for the last rule.
+    Without columns of outputs, metrics of more than ten values count as such for the last rule.
 
     Raises
     ------
@@ -67,7 +67,8 @@ def require_score_of_outputs(tables: Sequence[ExampleTable], score: str, predict
         changed = [value for value, texts in found if len(texts) > 1]
         values = {text for _, texts in found for text in texts}
         are_labels = name in outputs and _are_labels(scores, changed, values)
-        if not are_labels and not _stay_by_no_chance(score, scores, changed):
+        is_metric_of_classes = name not in outputs and len(values) <= _MOST_CLASSES
+        if is_metric_of_classes or (not are_labels and not _stay_by_no_chance(score, scores, changed)):
             continue
         quoted, label = shlex.quote(name), f"`--label {score}`"
         if len(values) > _MOST_CLASSES and is_number(name, tables):

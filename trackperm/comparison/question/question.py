@@ -30,7 +30,6 @@ from trackperm.comparison.question.amounts import notes_on_amounts
 from trackperm.comparison.question.confidences import notes_on_confidence
 from trackperm.comparison.question.copied_labels import require_score_of_outputs
 from trackperm.comparison.question.default_statistics import (
-    binary_labels,
     columns_of_numbers,
     require_mean,
     require_scores,
@@ -57,6 +56,7 @@ from trackperm.comparison.question.metric_directions import (
 )
 from trackperm.comparison.question.mixed_metrics import require_one_metric
 from trackperm.comparison.question.own_scores import own_score
+from trackperm.comparison.question.ranked_labels import ranked_labels
 from trackperm.comparison.question.score_units import with_one_unit
 from trackperm.comparison.question.unclear_statistic import ROLES, are_predicted_numbers, unclear_statistic
 from trackperm.comparison.question.whole_log_metrics import require_metrics_of_examples
@@ -71,17 +71,12 @@ from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.class_columns import patterns_of_classes, with_class_columns
 from trackperm.tables.columns.decimal_commas import require_decimal_points
 from trackperm.tables.columns.names import (
-    ATTEMPT,
-    IDS,
     SCORE,
     SCORES,
     SHORT_ANSWERS,
-    names_categories,
-    names_clusters,
-    names_id,
 )
 from trackperm.tables.columns.truths import are_numbers_or_truths, with_truths
-from trackperm.tables.table import ExampleTable, have, id_columns, rows_repeat, shared_columns
+from trackperm.tables.table import ExampleTable, have, id_columns, rows_repeat
 
 StatisticSource = str | Path | Statistic
 
@@ -434,20 +429,13 @@ def _require_score_of_examples(
 ) -> tuple[str, ...]:
     """Refuse an only score that is hardly a score of each example; return a note if it may not be one."""
     notes = require_one_metric(tables, score)
-    if score == SCORE and prediction is None:
-        others = [name for name in shared_columns(tables) if not _names_no_label(name)]
-        for each in [label] if label is not None else binary_labels(tables, SCORE, others):
+    if score == SCORE and (label is None or prediction is None):
+        for each in ranked_labels(tables, SCORE, prediction) if label is None else [label]:
             require_mean(tables, SCORE, each)
     if score == SCORE:
         notes += notes_on_confidence(tables, SCORE)
     require_scores(tables, score)
     return notes
-
-
-def _names_no_label(name: str) -> bool:
-    """Whether the name of a column says that it holds something else than labels, such as ids."""
-    is_other = name in (*IDS, *SCORES) or names_id(name) or ATTEMPT.fullmatch(name) is not None
-    return is_other or names_categories(name) or names_clusters(name)
 
 
 def _only(score: str) -> str:
