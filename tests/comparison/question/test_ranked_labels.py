@@ -41,6 +41,7 @@ def words(first: str, second: str) -> list[str]:
         (4, {"anomaly": np.where(POSITIVE, -1, 1)}),
         (-4, {"is_normal": POSITIVE}),
         (4, {"weather": words("dry", "wet"), "split": "test"}),
+        (4, {"class_name": words("legit", "fraud")}),
         (4, {"class": words("legit", "fraud"), "answer": [f"because {i}" for i in range(N)]}),
     ],
 )
@@ -61,15 +62,14 @@ def test_labels_of_two_classes(distance: float, columns: dict[str, Any]) -> None
         (4, {"split": words("test", "dev")}),
         (4, {"difficulty": words("hard", "easy")}),
         (4, {"question_type": words("open", "closed")}),
-        (4, {"id_of_judge": words("a", "b"), "judge_id": words("a", "b")}),
+        (4, {"judge_id": words("a", "b")}),
+        (4, {"model_name": words("small", "large"), "key": words("a", "b")}),
         (0.3, {"class": words("physics", "maths")}),
         (0.3, {"is_fraud": POSITIVE}),
     ],
 )
 def test_properties_of_examples(distance: float, columns: dict[str, Any]) -> None:
     """Scores of answers depend a little on what is asked."""
-    if "id_of_judge" in columns:
-        columns = {"judge_id": columns["judge_id"]}
     assert the_one(*runs(distance, **columns)).chosen.startswith("the")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Collection, Sequence
 
-from trackperm.comparison.question.own_scores import names_metric, names_quantity
+from trackperm.comparison.question.own_scores import measures_answers, names_metric, names_quantity
 from trackperm.comparison.question.same_in_runs import are_same, matched_rows
 from trackperm.errors import InputError
 from trackperm.messages import amount
@@ -57,7 +57,7 @@ def require_score_of_outputs(tables: Sequence[ExampleTable], score: str, predict
         return
     names = [name for name in shared_columns(tables) if name != score]
     outputs = [name for name in names if name == prediction or names_output(name)]
-    others = outputs or [name for name in names if names_metric(name) and is_number(name, tables)]
+    others = outputs or [name for name in names if measures_answers(name, tables)]
     rows = matched_rows(tables, [score, *others]) if others else None
     if rows is None or any(len({run[0] for run in row}) > 1 for row in rows):
         return

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from trackperm.comparison.question.same_in_runs import is_of_data
+from trackperm.comparison.question.same_in_runs import differing_columns, is_of_data
 from trackperm.errors import InputError, TrackpermError
 from trackperm.messages import amount, listed
 from trackperm.pairing.checks.differences import shown
@@ -54,7 +54,7 @@ _F_SCORE = re.compile(
 )
 """Pattern of names of F-scores: ``f1``, ``macroF1``, ``f_beta``; a column ``f`` may hold anything."""
 
-_OF_CALLS = ("success", "pass")
+OF_CALLS = ("success", "pass")
 """Usual names of scores that may only mean that a call succeeded."""
 
 _CORRECT = ("correct", "is_correct", "acc", "accuracy", "exact_match")
@@ -114,6 +114,18 @@ def names_quantity(name: str) -> bool:
     return not _NOT_METRICS.isdisjoint(words_of(name))
 
 
+def measures_answers(name: str, tables: Sequence[ExampleTable]) -> bool:
+    """Whether a column of numbers has the name of a metric of answers, and not that of an id."""
+    is_id = names_id(name) or ATTEMPT.fullmatch(name) is not None
+    return names_metric(name) and not is_id and is_number(name, tables)
+
+
+def other_metrics(tables: Sequence[ExampleTable], taken: Collection[str | None]) -> list[str]:
+    """Return the columns of metrics of answers other than those in `taken`, without those of the data."""
+    names = [name for name in shared_columns(tables) if name not in taken]
+    return differing_columns(tables, [name for name in names if measures_answers(name, tables)])
+
+
 def own_score(
     tables: Sequence[ExampleTable], prediction: str, label: str, usual: Collection[str]
 ) -> OwnScore | None:
@@ -142,7 +154,7 @@ def own_score(
     if prediction == label or not have(tables, [prediction, label]):
         return None  # the pairing reports the error
     known = [name for name in shared_columns(tables) if name not in (prediction, label, *IDS)]
-    names = [name for name in known if name in usual or _is_metric(name, tables)]
+    names = [name for name in known if name in usual or measures_answers(name, tables)]
     read = [_answers(table, prediction, label, names) for table in tables]
     answers = [each for each in read if each is not None]
     if len(answers) < len(read):
@@ -177,7 +189,7 @@ def _beside_classes(
     answers: Sequence[_Answers], scores: Sequence[_Score], columns: tuple[str, str], notes: tuple[str, ...]
 ) -> OwnScore | None:
     """Return the score of 0 and 1 that accepts more than equality; None without one; refuse others."""
-    found = [each for each in scores if each.is_binary and each.name not in _OF_CALLS]
+    found = [each for each in scores if each.is_binary and each.name not in OF_CALLS]
     for place, each in enumerate(found):
         note = _note_on_extended(answers, each, *columns)
         if note is None or place:
@@ -188,12 +200,7 @@ def _beside_classes(
 
 def _is_clear(score: _Score, usual: Collection[str]) -> bool:
     """Whether a score of free text has a usual name, and can only say how good an answer is."""
-    return score.name in usual and score.name not in _OF_CALLS and (score.name != SCORE or score.is_binary)
-
-
-def _is_metric(name: str, tables: Sequence[ExampleTable]) -> bool:
-    is_id = names_id(name) or ATTEMPT.fullmatch(name) is not None
-    return names_metric(name) and not is_id and is_number(name, tables)
+    return score.name in usual and score.name not in OF_CALLS and (score.name != SCORE or score.is_binary)
 
 
 def _has_metrics(table: ExampleTable, column: str) -> bool:
@@ -205,7 +212,7 @@ def _has_metrics(table: ExampleTable, column: str) -> bool:
 def _distinct(scores: Sequence[_Score], usual: Collection[str]) -> list[_Score]:
     """Return one score of each set of equal ones, preferring usual names, in the order of the columns."""
     found: list[_Score] = []
-    for each in sorted(scores, key=lambda score: (score.name not in usual, score.name in _OF_CALLS)):
+    for each in sorted(scores, key=lambda score: (score.name not in usual, score.name in OF_CALLS)):
         if not any(each.equals(other) for other in found):
             found.append(each)
     kept = {each.name for each in found}

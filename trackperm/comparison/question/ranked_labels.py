@@ -59,6 +59,9 @@ _PROPERTIES = frozenset((
 ))
 """Words in names of columns that describe an example and are no labels."""
 
+_OF_NAMES = frozenset(("name", "key"))
+"""Words in names of columns of systems, parts of data and metrics, whose scores may lie far apart."""
+
 _GOLD = frozenset(("gold", "golden", "true", "truth", "gt", "annotated", "annotator", "annotators"))
 _HUMAN = frozenset(("human", "humans", "expert", "experts", "expected", "target", "reference", "actual"))
 """Words in names of columns of gold values and of scores by people: `gold_score`, `human_rating`."""
@@ -127,8 +130,9 @@ def ranked_labels(tables: Sequence[ExampleTable], score: str, prediction: str | 
 
 
 def names_label(name: str) -> bool:
-    """Whether the name of a column means labels of two classes: ``is_fraud``, ``target_class``."""
-    *others, last = words_of(name) or [""]
+    """Whether the name of a column means labels of two classes: ``is_fraud``, ``target_class_name``."""
+    words = [word for word in words_of(name) if word not in _OF_NAMES]
+    *others, last = words or [""]
     return last in _LABELS and (CATEGORIES - _LABELS).isdisjoint(others)
 
 
@@ -136,7 +140,8 @@ def _names_no_label(name: str) -> bool:
     """Whether the name of a column says that it holds something else than labels, such as ids."""
     if name in (*IDS, *SCORES) or names_id(name) or ATTEMPT.fullmatch(name) is not None:
         return True
-    return not names_label(name) and (names_categories(name) or names_clusters(name))
+    is_name = not _OF_NAMES.isdisjoint(words_of(name))
+    return not names_label(name) and (is_name or names_categories(name) or names_clusters(name))
 
 
 def _is_ranked(tables: Sequence[ExampleTable], score: str, name: str) -> bool:
