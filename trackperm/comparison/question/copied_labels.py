@@ -13,7 +13,7 @@ from trackperm.tables.columns.names import ANSWERS, PASSED, REWARD, SCORE, names
 from trackperm.tables.columns.types import is_number
 from trackperm.tables.table import ExampleTable, shared_columns
 
-_PREDICTED = frozenset(("prediction", "predictions", "predicted", "predicts", "pred", "preds"))
+_PREDICTED = frozenset(("prediction", "predictions", "predicted", "predict", "pred", "preds"))
 """Words in names of columns of outputs, also beside those of a metric: `pred_score`."""
 
 # fmt: off

@@ -62,6 +62,11 @@ _PROPERTIES = frozenset((
 _OF_NAMES = frozenset(("name", "key"))
 """Words in names of columns of systems, parts of data and metrics, whose scores may lie far apart."""
 
+_OF_DIRECTIONS = frozenset((
+    "better", "direction", "mode", "goal", "objective", "polarity", "minimize", "maximize",
+))
+"""Words in names of columns that say whether greater scores are better: errors and accuracies lie apart."""
+
 _GOLD = frozenset(("gold", "golden", "true", "truth", "gt", "annotated", "annotator", "annotators"))
 _HUMAN = frozenset(("human", "humans", "expert", "experts", "expected", "target", "reference", "actual"))
 """Words in names of columns of gold values and of scores by people: `gold_score`, `human_rating`."""
@@ -140,8 +145,8 @@ def _names_no_label(name: str) -> bool:
     """Whether the name of a column says that it holds something else than labels, such as ids."""
     if name in (*IDS, *SCORES) or names_id(name) or ATTEMPT.fullmatch(name) is not None:
         return True
-    is_name = not _OF_NAMES.isdisjoint(words_of(name))
-    return not names_label(name) and (is_name or names_categories(name) or names_clusters(name))
+    is_other = not (_OF_NAMES | _OF_DIRECTIONS).isdisjoint(words_of(name))
+    return not names_label(name) and (is_other or names_categories(name) or names_clusters(name))
 
 
 def _is_ranked(tables: Sequence[ExampleTable], score: str, name: str) -> bool:
