@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from trackperm.tables.columns.names import IDS, INPUTS, names_id
+from trackperm.tables.lazy.table import COUNT
 from trackperm.tables.table import ExampleTable, shared_columns
 
 _BLOCK = 100_000
@@ -82,7 +83,12 @@ def _are_same(tables: Sequence[ExampleTable], names: Sequence[str]) -> bool:
 
 
 def _rows(table: ExampleTable, names: Sequence[str]) -> Counter[tuple[str, ...]]:
-    return Counter(_values(table, names))
+    if len(names) > 1 or (counts := table.head(_BLOCK).counts_of_few(names[0], _BLOCK)) is None:
+        return Counter(_values(table, names))
+    rows = Counter[tuple[str, ...]]()
+    for value, n in zip(counts[names[0]].to_list(), counts[COUNT].to_list(), strict=True):
+        rows[_plain(value),] += n
+    return rows
 
 
 def _values(table: ExampleTable, names: Sequence[str]) -> list[tuple[str, ...]]:
