@@ -35,7 +35,9 @@ def test_a_score_beside_labels_of_another_name(
             asked(frame, frame.reverse())
         assert f"`--statistic roc_auc` with `--label {name}`" in str(caught.value.hint)
     else:
-        assert the_one(frame, frame.reverse()).chosen == "the only score, `score`"
+        statistic = the_one(frame, frame.reverse())
+        which = "the score called" if name == "relevance" else "the only score,"
+        assert (statistic.chosen, statistic.columns["score"]) == (f"{which} `score`", "score")
     if name == "relevance":
         other = frame.with_columns(pl.Series(name, values[:1] * 20))  # labels do not differ between runs
         assert the_one(frame, other).name == "score"

@@ -18,9 +18,6 @@ from trackperm.tables.columns.written_lists import written_list
 from trackperm.tables.lazy.query import Query
 from trackperm.tables.table import ExampleTable, have
 
-_RANKED = 0.7
-"""Area under the ROC curve above which a score counts as what a classifier computed for the label."""
-
 _BLOCK = 100_000
 """Rows of a block in which equal predictions and labels are searched.
 
@@ -87,58 +84,17 @@ def require_mean(tables: Sequence[ExampleTable], score: str, label: str) -> None
         are_answers = types[label] is ColumnType.TEXT and (len(classes) > 2 or len(classes) == len(labels))
         if are_answers or (set(scores) <= {0, 1} and not classes <= {0, 1}):
             continue
+        ranked = (
+            f"`--statistic roc_auc` with `--label {label}` compares how well it ranks labels of two classes"
+            if len(classes) <= 2
+            else f"`--statistic spearman` with `--label {label}` compares how well it ranks their values"
+        )
         raise InputError(
             f"`{score}` of `{table.origin}` may be the score of each answer, or what a model computed for the"
             f" label in `{label}`",
-            hint=f"`--metric {score}` compares means of `{score}`; `--statistic roc_auc` with"
-            f" `--label {label}` compares how well it ranks labels of two classes; `--prediction NAME` names"
-            " a column of predictions.",
+            hint=f"`--metric {score}` compares means of `{score}`; {ranked}; `--prediction NAME` names a"
+            " column of predictions.",
         )
-
-
-def binary_labels(tables: Sequence[ExampleTable], score: str, names: Sequence[str]) -> list[str]:
-    """Return the columns of 0 and 1 that are the same in all runs and that the score of a run ranks.
-
-    A classifier ranks its labels: the area under the ROC curve is far above 1/2. A score of answers seldom
-    ranks such a column. Classifiers compute decimals, so scores of integers, such as grades, are accepted.
-    Only the first rows are read; runs may have their rows in another order.
-    """
-    found = []
-    for name in names:
-        columns = [_numbers(table, score, name) for table in tables]
-        if any(each is None for each in columns):
-            continue
-        frames = [each for each in columns if each is not None]
-        counts = {(len(frame), frame[name].null_count(), frame[name].sum()) for frame in frames}
-        if len(counts) == 1 and max(_area(frame[score], frame[name]) for frame in frames) > _RANKED:
-            found.append(name)
-    return found
-
-
-def _numbers(table: ExampleTable, score: str, name: str) -> pl.DataFrame | None:
-    """Return a score with fractions and a column of 0 and 1 of the first rows; None if they are not."""
-    try:
-        head = table.head(_BLOCK).only((score, name))
-        typed, _, types = typed_columns(head, head, [score, name])
-    except TrackpermError:
-        return None
-    if types[name] not in (ColumnType.INTEGER, ColumnType.BOOLEAN) or types[score] is not ColumnType.DECIMAL:
-        return None
-    frame = pl.DataFrame({each: typed.frame[each].to_polars().cast(pl.Float64) for each in (score, name)})
-    has_fractions = bool((frame[score] != frame[score].floor()).any())
-    return frame if has_fractions and set(frame[name].drop_nulls().unique()) == {0.0, 1.0} else None
-
-
-def _area(score: pl.Series, label: pl.Series) -> float:
-    """Area under the ROC curve: the statistic of Mann and Whitney over the number of pairs."""
-    from scipy.stats import mannwhitneyu
-
-    frame = pl.DataFrame({"score": score, "label": label}).drop_nulls()
-    positive, negative = (frame.filter(frame["label"] == value)["score"].to_numpy() for value in (1.0, 0.0))
-    if not positive.size or not negative.size:
-        return 0.5
-    found = mannwhitneyu(positive, negative, method="asymptotic")
-    return float(found.statistic) / (positive.size * negative.size)
 
 
 def require_scores(tables: Sequence[ExampleTable], name: str) -> None:

@@ -10,6 +10,7 @@ from functools import lru_cache
 
 import polars as pl
 
+from trackperm.comparison.question.attacks import note_on_attacks
 from trackperm.comparison.question.metric_directions import direction_of, is_open, known_direction, metrics_of
 from trackperm.comparison.question.metric_names import names_in_spec
 from trackperm.comparison.question.mixed_metrics import note_on_mixed_metrics
@@ -80,10 +81,10 @@ def named_metric(name: str, tables: Sequence[ExampleTable], *, allow_unseen: boo
     if "=" in name and not is_name:
         return ShareOfValue.parse(name, tables).statistic(tables, allow_unseen=allow_unseen)
     if (share := share_of_true(name, tables)) is not None:
-        return share
+        return replace(share, found=(*share.found, *note_on_attacks(tables, name)))
     column = column_of_metric(name, tables)
     found = statistic_of_metric(name, column, tables)
-    notes = note_on_mixed_metrics(tables, column)
+    notes = (*note_on_mixed_metrics(tables, column), *note_on_attacks(tables, column))
     return replace(found, found=(*found.found, *notes)) if notes else found
 
 

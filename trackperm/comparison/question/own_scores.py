@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from trackperm.comparison.question.same_in_runs import is_of_data
+from trackperm.comparison.question.same_in_runs import differing_columns, is_of_data
 from trackperm.errors import InputError, TrackpermError
 from trackperm.messages import amount, listed
 from trackperm.pairing.checks.differences import shown
@@ -54,7 +54,7 @@ _F_SCORE = re.compile(
 )
 """Pattern of names of F-scores: ``f1``, ``macroF1``, ``f_beta``; a column ``f`` may hold anything."""
 
-_OF_CALLS = ("success", "pass")
+OF_CALLS = ("success", "pass")
 """Usual names of scores that may only mean that a call succeeded."""
 
 _NEARLY_ALL = 0.9
@@ -109,7 +109,24 @@ class _Score(NamedTuple):
 def names_metric(name: str) -> bool:
     """Whether the name of a column means a metric of answers: ``wer``, ``answer_correctness``, ``rougeL``."""
     words = {*words_of(name)}
-    return _F_SCORE.search(name) is not None or (bool(words & _METRICS) and not words & _NOT_METRICS)
+    return _F_SCORE.search(name) is not None or (bool(words & _METRICS) and not names_quantity(name))
+
+
+def names_quantity(name: str) -> bool:
+    """Whether the name of a column means numbers of no quality: ``latency_ms``, ``n_tokens``."""
+    return not _NOT_METRICS.isdisjoint(words_of(name))
+
+
+def measures_answers(name: str, tables: Sequence[ExampleTable]) -> bool:
+    """Whether a column of numbers has the name of a metric of answers, and not that of an id."""
+    is_id = names_id(name) or ATTEMPT.fullmatch(name) is not None
+    return names_metric(name) and not is_id and is_number(name, tables)
+
+
+def other_metrics(tables: Sequence[ExampleTable], taken: Collection[str | None]) -> list[str]:
+    """Return the columns of metrics of answers other than those in `taken`, without those of the data."""
+    names = [name for name in shared_columns(tables) if name not in taken]
+    return differing_columns(tables, [name for name in names if measures_answers(name, tables)])
 
 
 def own_score(
@@ -140,7 +157,7 @@ def own_score(
     if prediction == label or not have(tables, [prediction, label]):
         return None  # the pairing reports the error
     known = [name for name in shared_columns(tables) if name not in (prediction, label, *IDS)]
-    names = [name for name in known if name in usual or _is_metric(name, tables)]
+    names = [name for name in known if name in usual or measures_answers(name, tables)]
     read = [_answers(table, prediction, label, names) for table in tables]
     answers = [each for each in read if each is not None]
     if len(answers) < len(read):
@@ -175,7 +192,7 @@ def _beside_classes(
     answers: Sequence[_Answers], scores: Sequence[_Score], columns: tuple[str, str], notes: tuple[str, ...]
 ) -> OwnScore | None:
     """Return the score of 0 and 1 that accepts more than equality; None without one; refuse others."""
-    found = [each for each in scores if each.is_binary and each.name not in _OF_CALLS]
+    found = [each for each in scores if each.is_binary and each.name not in OF_CALLS]
     for place, each in enumerate(found):
         note = _note_on_extended(answers, each, *columns)
         if note is None or place:
@@ -186,12 +203,7 @@ def _beside_classes(
 
 def _is_clear(score: _Score, usual: Collection[str]) -> bool:
     """Whether a score of free text has a usual name, and can only say how good an answer is."""
-    return score.name in usual and score.name not in _OF_CALLS and (score.name != SCORE or score.is_binary)
-
-
-def _is_metric(name: str, tables: Sequence[ExampleTable]) -> bool:
-    is_id = names_id(name) or ATTEMPT.fullmatch(name) is not None
-    return names_metric(name) and not is_id and is_number(name, tables)
+    return score.name in usual and score.name not in OF_CALLS and (score.name != SCORE or score.is_binary)
 
 
 def _has_metrics(table: ExampleTable, column: str) -> bool:
@@ -203,7 +215,7 @@ def _has_metrics(table: ExampleTable, column: str) -> bool:
 def _distinct(scores: Sequence[_Score], usual: Collection[str]) -> list[_Score]:
     """Keep one of several equal scores, the one with a usual name, in the order of the columns."""
     found: list[_Score] = []
-    for each in sorted(scores, key=lambda score: (score.name not in usual, score.name in _OF_CALLS)):
+    for each in sorted(scores, key=lambda score: (score.name not in usual, score.name in OF_CALLS)):
         if not any(each.equals(other) for other in found):
             found.append(each)
     kept = {each.name for each in found}

@@ -11,9 +11,9 @@ comparison:
 3. The statistics are those that the user named; else the metrics that the log declares; else those for which
    the format is made; else accuracy, if there are predictions and labels, and no score of the log that says
    otherwise; else the mean of the only score column, or the share of true in it if it says true or false as
-   text. A score that may be what a model computed, that mixes metrics, or in which a number may mark a
-   missing score, is refused, and so are runs of which several statistics could be meant; the error explains
-   how to name one.
+   text. A score that may be a label or what a model computed, that may say that attacks or calls succeed,
+   that mixes metrics, or in which a number may mark a missing score, is refused, and so are runs of which
+   several statistics could be meant; the error explains how to name one.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ from typing import get_args
 from trackperm.choices import Repeats, RepeatsInSpec, Unit
 from trackperm.comparison.argument_types import require_names, require_types
 from trackperm.comparison.question.amounts import notes_on_amounts
+from trackperm.comparison.question.attacks import require_no_attacks
 from trackperm.comparison.question.confidences import notes_on_confidence
+from trackperm.comparison.question.copied_labels import require_score_of_outputs
 from trackperm.comparison.question.default_statistics import (
-    binary_labels,
     columns_of_numbers,
     require_mean,
     require_scores,
@@ -55,7 +56,8 @@ from trackperm.comparison.question.metric_directions import (
     why_lower_is_better,
 )
 from trackperm.comparison.question.mixed_metrics import require_one_metric
-from trackperm.comparison.question.own_scores import own_score
+from trackperm.comparison.question.own_scores import OF_CALLS, other_metrics, own_score
+from trackperm.comparison.question.ranked_labels import ranked_labels
 from trackperm.comparison.question.score_units import with_one_unit
 from trackperm.comparison.question.unclear_statistic import ROLES, are_predicted_numbers, unclear_statistic
 from trackperm.comparison.question.whole_log_metrics import require_metrics_of_examples
@@ -70,17 +72,12 @@ from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.class_columns import patterns_of_classes, with_class_columns
 from trackperm.tables.columns.decimal_commas import require_decimal_points
 from trackperm.tables.columns.names import (
-    ATTEMPT,
-    IDS,
     SCORE,
     SCORES,
     SECOND_ANSWERS,
-    names_categories,
-    names_clusters,
-    names_id,
 )
 from trackperm.tables.columns.truths import are_numbers_or_truths, with_truths
-from trackperm.tables.table import ExampleTable, have, id_columns, rows_repeat, shared_columns
+from trackperm.tables.table import ExampleTable, have, id_columns, rows_repeat
 
 StatisticSource = str | Path | Statistic
 
@@ -288,13 +285,25 @@ class Question:
         if not scores and counted:
             return [_chosen(counted[0], f"the statistic of the columns {listed(_COUNTED[counted[0]])}")]
         possible = [*scores, *shares]
+        others: list[str] = []
         if len(possible) == 1:
+            require_no_attacks(tables, possible[0])
+            if own is None:
+                others = other_metrics(tables, (possible[0], predictions, labels))
+            if possible[0] in OF_CALLS:
+                possible += others
+        if len(possible) == 1:
+            if labels is None:
+                require_score_of_outputs(tables, possible[0], predictions)
             notes = own.notes if own is not None else ()
             if scores:
                 notes += _require_score_of_examples(scores[0], tables, predictions, labels)
                 statistic = statistic_of_metric(scores[0], scores[0], tables, _only(scores[0]))
             else:
                 statistic = shares[possible[0]]
+            if others:
+                statistic = replace(statistic, chosen=f"the score called `{possible[0]}`")
+                notes += (f"not compared: {listed(others)}",)
             return [replace(statistic, found=(*notes, *statistic.found)) if notes else statistic]
         found = f"each of {listed(possible)} could be the score" if possible else refusal
         require_decimal_points(tables, [predictions, labels, *SCORES], [predictions, labels])
@@ -433,20 +442,13 @@ def _require_score_of_examples(
 ) -> tuple[str, ...]:
     """Refuse an only score that is hardly a score of each example; return a note if it may not be one."""
     notes = require_one_metric(tables, score)
-    if score == SCORE and prediction is None:
-        others = [name for name in shared_columns(tables) if not _names_no_label(name)]
-        for each in [label] if label is not None else binary_labels(tables, SCORE, others):
+    if score == SCORE and (label is None or prediction is None):
+        for each in ranked_labels(tables, SCORE, prediction) if label is None else [label]:
             require_mean(tables, SCORE, each)
     if score == SCORE:
         notes += notes_on_confidence(tables, SCORE)
     require_scores(tables, score)
     return notes
-
-
-def _names_no_label(name: str) -> bool:
-    """Whether the name of a column says that it holds something else than labels, such as ids."""
-    is_other = name in (*IDS, *SCORES) or names_id(name) or ATTEMPT.fullmatch(name) is not None
-    return is_other or names_categories(name) or names_clusters(name)
 
 
 def _only(score: str) -> str:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from trackperm.tables.columns.names import IDS, INPUTS, names_id
+from trackperm.tables.lazy.table import COUNT
 from trackperm.tables.table import ExampleTable, shared_columns
 
 _BLOCK = 100_000
@@ -24,6 +25,33 @@ def is_of_data(tables: Sequence[ExampleTable], name: str, label: str) -> bool:
         return False
     keys = [key for key in shared_columns(tables) if key in (label, *IDS, *INPUTS) or names_id(key)]
     return _are_same(tables, [*(key for key in keys if _are_same(tables, [key])), name])
+
+
+def are_same(tables: Sequence[ExampleTable], name: str) -> bool:
+    """Whether all runs have the same values of a column, in any order."""
+    return _are_same(tables, [name])
+
+
+def matched_rows(
+    tables: Sequence[ExampleTable], names: Sequence[str]
+) -> list[tuple[tuple[str, ...], ...]] | None:
+    """Return the values of some columns as text, a row of each run for each example; None without matches.
+
+    Rows belong together if they agree in the ids and inputs that all runs share, or else by their position.
+    """
+    keys = [key for key in shared_columns(tables) if key in (*IDS, *INPUTS) or names_id(key)]
+    keys = [key for key in keys if key not in names and _are_same(tables, [key])]
+    found = [_values(table.head(_BLOCK), [*keys, *names]) for table in tables]
+    if len({*map(len, found)}) > 1:
+        return None
+    n = len(keys)
+    if any(row[:n] != other[:n] for rows in found[1:] for row, other in zip(found[0], rows, strict=True)):
+        if any(len({row[:n] for row in rows}) < len(rows) for rows in found):
+            return None
+        found = [sorted(rows) for rows in found]
+        if any(row[:n] != other[:n] for rows in found[1:] for row, other in zip(found[0], rows, strict=True)):
+            return None
+    return list(zip(*([row[n:] for row in rows] for rows in found), strict=True))
 
 
 def differing_columns(tables: Sequence[ExampleTable], names: Sequence[str]) -> list[str]:
@@ -55,7 +83,12 @@ def _are_same(tables: Sequence[ExampleTable], names: Sequence[str]) -> bool:
 
 
 def _rows(table: ExampleTable, names: Sequence[str]) -> Counter[tuple[str, ...]]:
-    return Counter(_values(table, names))
+    if len(names) > 1 or (counts := table.head(_BLOCK).counts_of_few(names[0], _BLOCK)) is None:
+        return Counter(_values(table, names))
+    rows = Counter[tuple[str, ...]]()
+    for value, n in zip(counts[names[0]].to_list(), counts[COUNT].to_list(), strict=True):
+        rows[_plain(value),] += n
+    return rows
 
 
 def _values(table: ExampleTable, names: Sequence[str]) -> list[tuple[str, ...]]:
