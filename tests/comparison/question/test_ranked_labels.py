@@ -63,7 +63,6 @@ def test_labels_of_two_classes(distance: float, columns: dict[str, Any]) -> None
         (4, {"difficulty": words("hard", "easy")}),
         (4, {"question_type": words("open", "closed")}),
         (4, {"judge_id": words("a", "b")}),
-        (4, {"mode": words("min", "max")}),
         (4, {"model_name": words("small", "large"), "key": words("a", "b")}),
         (0.3, {"class": words("physics", "maths")}),
         (0.3, {"is_fraud": POSITIVE}),
