@@ -272,12 +272,7 @@ class DifferenceHistogram:
                 f"`observed` has shape {a.shape} and `swapped` {b.shape}; expected the same shape"
             )
         counts = None if multiplicities is None else checked_multiplicities(multiplicities, a.shape[0])
-        signed, totals, swap_total = _grouped_differences(a, b, counts)
-        leading = signed[np.arange(signed.shape[0]), (signed != 0).argmax(axis=1)]
-        sign = np.sign(leading)
-        (kept,) = sign.nonzero()
-        numbers = np.stack([totals, totals * (sign > 0)])[:, kept]
-        folded, (folded_totals, n_up) = group_rows(sign[kept, None] * signed[kept], numbers)
+        folded, (folded_totals, n_up), swap_total = _folded_differences(a, b, counts)
         up, down = exact_column_sums(folded, n_up), exact_column_sums(folded, folded_totals - n_up)
         origin = tuple(s - d for s, d in zip(swap_total, down, strict=True))
         return cls(
@@ -286,7 +281,7 @@ class DifferenceHistogram:
             origin=origin,
             observed=tuple(x + d for x, d in zip(origin, up, strict=True)),
             swapped=swap_total,
-            n_examples=int(totals.sum()),
+            n_examples=a.shape[0] if counts is None else int(counts.sum()),
             n_up=n_up,
         )
 
@@ -296,20 +291,21 @@ class DifferenceHistogram:
         return int(self.multiplicities.sum())
 
 
-def _grouped_differences(
+def _folded_differences(
     observed: npt.NDArray[Any], swapped: npt.NDArray[Any], multiplicities: IntArray | None
 ) -> tuple[IntArray, IntArray, tuple[int, ...]]:
-    """Return the distinct rows of ``observed - swapped``, their multiplicities and the sums of `swapped`.
+    """Return the folded rows of ``observed - swapped``, their numbers, and the sums of `swapped`.
 
-    It reads the arrays once, in blocks that stay in the cache, and needs little memory beyond them. Columns
-    that are copies or negatives of earlier ones, such as the counts of the other run, are left out of the
-    grouping.
+    The rows are distinct, in lexicographic order. The numbers, shape (2, K), are those of all pairs of a row,
+    and of those with this sign. The arrays are read once, in blocks that stay in the cache. Columns that are
+    copies or negatives of earlier ones, such as the counts of the other run, are left out of the grouping.
     """
     n_rows, n_columns = observed.shape
     step = max(CELLS // n_columns, 1)
     totals = [0] * n_columns
     like: set[tuple[int, int, int]] | None = None
-    parts: list[tuple[dict[int, IntArray], IntArray]] = []
+    parts: list[tuple[IntArray, IntArray]] = []
+    is_grouped = n_rows <= step
     for first in range(0, n_rows, step):
         a, b = observed[first : first + step], swapped[first : first + step]
         largest = _largest(b)
@@ -325,36 +321,59 @@ def _grouped_differences(
             if (np.array_equal if sign > 0 else _are_opposite)(differences[i], differences[j])
         }
         source = {i: (j, sign) for i, j, sign in like}
-        columns, counts = _distinct({i: differences[i] for i in range(n_columns) if i not in source}, counts)
-        parts.append((columns | {i: sign * columns[j] for i, (j, sign) in source.items()}, counts))
-    free = [i for i in range(n_columns) if i not in source]
-    grouped = np.column_stack([np.concatenate([columns[i] for columns, _ in parts]) for i in free])
-    grouped_counts = np.concatenate([counts for _, counts in parts])
-    if len(parts) > 1:
-        grouped, grouped_counts = group_rows(grouped, grouped_counts)
-    rows = np.empty((grouped.shape[0], n_columns), dtype=np.int64)
-    rows[:, free] = grouped
+        free = [i for i in range(n_columns) if i not in source]
+        counted = _counted(differences[free], counts)
+        is_grouped &= counted is not None
+        rows, numbers = _folded(differences[free], counts) if counted is None else counted
+        parts.append((_with_copies(rows, free, source), numbers))
+    rows, numbers = parts[0]
+    if not is_grouped:
+        rows = np.concatenate([rows for rows, _ in parts])
+        numbers = np.concatenate([numbers for _, numbers in parts], axis=1)
+        rows, numbers = group_rows(rows[:, free], numbers)
+        rows = _with_copies(rows, free, source)
+    return rows, numbers, tuple(totals)
+
+
+def _with_copies(rows: IntArray, free: list[int], source: dict[int, tuple[int, int]]) -> IntArray:
+    """Return rows with the columns that are a sign times another one."""
+    if not source:
+        return rows
+    found = np.empty((rows.shape[0], len(free) + len(source)), dtype=np.int64)
+    found[:, free] = rows
     for i, (j, sign) in source.items():
-        rows[:, i] = sign * rows[:, j]
-    return rows, grouped_counts, tuple(totals)
+        found[:, i] = sign * found[:, j]
+    return found
 
 
-def _distinct(columns: dict[int, IntArray], counts: IntArray | None) -> tuple[dict[int, IntArray], IntArray]:
-    """Return the distinct rows of columns and their numbers; all rows if most may be distinct."""
-    n_rows = next(iter(columns.values())).size
-    lows = [int(column.min()) for column in columns.values()]
-    spans = [int(column.max()) - low + 1 for column, low in zip(columns.values(), lows, strict=True)]
-    if math.prod(spans) > CELLS:
-        return columns, np.ones(n_rows, dtype=np.int64) if counts is None else counts
-    keys = np.zeros(n_rows, dtype=np.int64)
-    for column, low, span in zip(columns.values(), lows, spans, strict=True):
+def _counted(columns: IntArray, counts: IntArray | None) -> tuple[IntArray, IntArray] | None:
+    """Return the distinct folded rows of columns, and their numbers; None if too many are possible."""
+    reach = np.abs(columns).max(axis=1).tolist()
+    spans = [2 * largest + 1 for largest in reach]
+    n_cells, middle = math.prod(spans), math.prod(spans) // 2
+    if n_cells > CELLS:
+        return None
+    # A row and its negative are as far from the middle, and a row with a positive leading entry is beyond it.
+    keys = columns[0] + reach[0]
+    for column, largest, span in zip(columns[1:], reach[1:], spans[1:], strict=True):
         keys *= span
-        keys += column - low
-    cells = np.bincount(keys, minlength=1) if counts is None else _bincount(keys, counts, math.prod(spans))
-    (present,) = np.nonzero(cells)
-    places = np.unravel_index(present, spans)
-    found = {i: place + low for i, place, low in zip(columns, places, lows, strict=True)}
-    return found, cells[present].astype(np.int64)
+        keys += column + largest
+    cells = np.bincount(keys, minlength=n_cells) if counts is None else _bincount(keys, counts, n_cells)
+    up, down = cells[middle + 1 :], cells[:middle][::-1]
+    numbers = np.stack([up + down, up])
+    (present,) = numbers[0].nonzero()
+    places = np.unravel_index(present + (middle + 1), spans)
+    return np.stack(places, axis=1) - np.array(reach), numbers[:, present]
+
+
+def _folded(columns: IntArray, counts: IntArray | None) -> tuple[IntArray, IntArray]:
+    """Return the folded rows of columns that are not all 0, and their numbers."""
+    sign: IntArray = np.sign(columns[(columns != 0).argmax(axis=0), np.arange(columns.shape[1])])
+    (kept,) = sign.nonzero()
+    numbers: IntArray = np.stack([np.abs(sign), np.maximum(sign, 0)])
+    if counts is not None:
+        numbers *= counts
+    return (sign * columns).T[kept], numbers[:, kept]
 
 
 def _are_opposite(one: IntArray, other: IntArray) -> bool:

@@ -47,6 +47,9 @@ CHUNK = 2**14
 """Frequency-row pairs per step: work arrays of up to 128 KiB, which the C library keeps. It asks the system
 for larger ones each time, and their pages then cost more than what is computed in them."""
 
+LEAST = 1e-300
+"""Least tangent that is divided by: the quotient is finite, and its angle is a right one."""
+
 ROWS = 2**9
 """Rows whose logarithms are added in one sum: a sum of sums has fewer roundings, at best with sqrt(K) rows
 each."""
@@ -140,6 +143,8 @@ class SwapDistribution:
 
     def centred_mean(self, tilt: FloatArray) -> FloatArray:
         """Return the mean of X - E/2 under `tilt`, shape (r,): the gradient of K."""
+        if not tilt.any():
+            return np.zeros(self.rank)
         weights = self.multiplicities * np.tanh(self.coordinates @ tilt / 2.0) / 2.0
         return np.asarray(weights @ self.coordinates)
 
@@ -174,6 +179,7 @@ def characteristic_function(
     modulus = math.lcm(*periods)
     a = (law.coordinates @ tilt / 2.0)[:, None]
     sech2, tanh = 1.0 / np.cosh(np.minimum(np.abs(a), 350.0)) ** 2, np.tanh(a)
+    tanh2 = tanh * tanh
     n, n_rows = frequencies.shape[0], law.multiplicities.size
     log_modulus, angle, angle_size = np.zeros(n), np.zeros(n), np.zeros(n)
     shift = np.array([[total - 2 * low for total, low in zip(law.total, start, strict=True)]], dtype=object)
@@ -192,16 +198,17 @@ def characteristic_function(
         w = np.minimum(twice, modulus - twice) * (math.pi / (2 * modulus))
         np.tan(w, out=w)
         squares = w * w
-        logs = squares / (1.0 + squares)
-        logs *= -sech2[chunk]
-        np.log1p(logs, out=logs)
-        th, square = np.broadcast_to(tanh[chunk], far.shape)[far], squares[far]
+        squares /= 1.0 + squares
+        squares *= sech2[chunk]
+        logs = tanh2[chunk] + squares
         with np.errstate(divide="ignore"):
-            logs[far] = np.log((square + th * th) / (1.0 + square))
+            np.log(logs, out=logs)
+        np.negative(squares, out=squares)
+        np.log1p(squares, out=squares)
+        logs = np.where(far, logs, squares)
         log_modulus += (counts / 2.0) @ logs
         if tanh[chunk].any():
-            angles = np.arctan(tanh[chunk] * w)
-            angles[far] = np.arctan2(th, w[far])
+            angles = np.arctan(tanh[chunk] * np.where(far, 1.0 / np.maximum(w, LEAST), w))
             angles *= np.sign(folded) * counts[:, None]
             angle += angles.sum(axis=0)
             angle_size += np.abs(angles).sum(axis=0)

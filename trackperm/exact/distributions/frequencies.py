@@ -34,7 +34,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -53,6 +53,9 @@ FEW_ROWS = 48
 
 FEW_BOXES = 64
 """Number of boxes at or below which they are split, by two levels at once: that is cheaper than more rows."""
+
+FIRST_BOXES = 128
+"""Number of boxes with which a search may start even if few of them can be dropped."""
 
 SMALL = 32
 """Largest number of frequencies of a box that is not bounded in parts if most boxes of its size are kept: to
@@ -141,17 +144,20 @@ class FrequencySearch:
         self._longest = lengths.max(axis=0)
         # Phases err by a few roundings of the sizes of their terms.
         self._roundings = 16.0 * UNIT * (lengths @ self._extents)
-        self._sizes = np.array(list(_box_sizes(self._extents.tolist(), self._longest.tolist())))
+        self._sizes = _box_sizes(self._extents, np.maximum(self._longest, 1.0 / np.array(periods)))
         self._levels: dict[int, BoxBounds] = {}
-        # Start with the widest boxes that can mostly be dropped, or with single frequencies.
+        # Start with the widest boxes that can mostly be dropped, or with single frequencies; but a few boxes
+        # are bounded as quickly as one.
+        numbers = -(-self._extents // self._sizes)
+        n_boxes = numbers.prod(axis=1, dtype=np.float64)
+        few = int(np.searchsorted(n_boxes, FIRST_BOXES, side="right")) - 1
         self._first = bisect_left(
             range(len(self._sizes) - 1),
             -ENOUGH * log_threshold,
+            lo=max(few, 0),
             key=lambda index: float(self._expected(self._reach(index)).sum()),
         )
-        self._shape: list[int] = (
-            -(-self._extents // self._sizes[self._first])
-        ).tolist()  # their numbers by axis
+        self._shape: list[int] = numbers[self._first].tolist()
 
     @cached_property
     def least_factors(self) -> int:
@@ -183,8 +189,9 @@ class FrequencySearch:
             raise self._refusal(f"the search for frequencies needs {self.least_factors:.0e} factors")
         found, n_found, n_factors, n_boxes = [], 0, 0, math.prod(self._shape)
         for first in range(0, n_boxes, BLOCK):
-            widest = np.arange(first, min(first + BLOCK, n_boxes))
-            boxes = np.stack(np.unravel_index(widest, self._shape), axis=1) * self._sizes[self._first]
+            boxes = _corners(
+                np.arange(first, min(first + BLOCK, n_boxes)), self._shape, self._sizes[self._first]
+            )
             index, last = self._first, len(self._sizes) - 1
             while boxes.shape[0]:
                 if index == last:
@@ -287,14 +294,16 @@ class FrequencySearch:
 
     def _split(self, corners: IntArray, index: int, further: int) -> IntArray:
         """Return the boxes of a smaller size that make up those of one size."""
-        size, smaller = self._sizes[index], self._sizes[further]
-        for axis, parts in enumerate((size // smaller).tolist()):
-            if parts > 1:
-                steps = np.zeros((parts, size.size), dtype=np.int64)
-                steps[:, axis] = smaller[axis] * np.arange(parts)
-                corners = (corners[:, None] + steps).reshape(-1, size.size)
-                corners = corners[corners[:, axis] < self._extents[axis]]
-        return corners
+        smaller = self._sizes[further]
+        parts = (self._sizes[index] // smaller).tolist()
+        steps = _corners(np.arange(math.prod(parts)), parts, smaller)
+        corners = (corners[:, None] + steps).reshape(-1, smaller.size)
+        return corners[(corners < self._extents).all(axis=1)]
+
+
+def _corners(which: IntArray, shape: Sequence[int], sizes: IntArray) -> IntArray:
+    """Return the corners of some of the boxes of equal sizes that tile a grid, by their numbers."""
+    return np.transpose(np.unravel_index(which, shape)) * sizes
 
 
 def _smallest(values: FloatArray, n: int) -> IntArray:
@@ -305,19 +314,20 @@ def _smallest(values: FloatArray, n: int) -> IntArray:
     return places[np.argsort(values[places])]
 
 
-def _box_sizes(extents: list[int], longest: list[float]) -> Iterator[list[int]]:
-    """Yield sizes of boxes from all frequencies to single ones; `longest` are the largest steps by axis."""
-    sizes = [1 << (extent - 1).bit_length() for extent in extents]
-    yield sizes
-    while max(sizes) > 1:
-        # Halving the relatively widest axes keeps boxes about as long as the peak they cover.
-        reach = [size * step for size, step in zip(sizes, longest, strict=True)]
-        widest = max(r for r, size in zip(reach, sizes, strict=True) if size > 1)
-        sizes = [
-            size // 2 if size > 1 and r >= 0.5 * widest else size
-            for r, size in zip(reach, sizes, strict=True)
-        ]
-        yield sizes
+def _box_sizes(extents: IntArray, longest: FloatArray) -> IntArray:
+    """Return sizes of boxes from all frequencies to single ones, shape (levels, r), all powers of two.
+
+    `longest` are the largest steps by axis. Halving the relatively widest axes keeps boxes about as long as
+    the peak they cover.
+    """
+    # Of an integer, the exponent of a float is its bit length.
+    whole, logs = np.frexp(extents - 1.0)[1], np.log2(longest)
+    widest = float((whole + logs).max())
+    halvings = np.arange(math.floor(widest - float(logs.min())) + 2)
+    exponents = np.clip(np.floor(widest - halvings[:, None] - logs + 1e-9), 0, whole)
+    changed = (exponents[1:] != exponents[:-1]).any(axis=1)
+    sizes: IntArray = 2 ** exponents[np.append(True, changed)].astype(np.int64)
+    return sizes
 
 
 @dataclass(frozen=True)
@@ -360,7 +370,7 @@ class BoxBounds:
     def _log_bounds(self, corners: IntArray, rows: slice) -> FloatArray:
         """Return the bounds by some of the rows."""
         steps, reach, counts = self.steps[rows], self.reach[rows, None], self.counts[rows]
-        minus_sech2, single = -self.sech2[rows, None], counts == 1.0
+        minus_sech2 = -self.sech2[rows, None]
         bounds = np.empty(corners.shape[0])
         n_together = max(1, CHUNK // max(counts.size, 1))
         for first in range(0, corners.shape[0], n_together):
@@ -383,6 +393,7 @@ class BoxBounds:
                 if counts.size <= FEW_ROWS:
                     logs = counts @ np.log(np.minimum(factors, 1.0))
                 else:
+                    single = counts == 1.0
                     logs = np.log(factors[single].prod(axis=0))
                     logs += counts[~single] @ np.log(np.minimum(factors[~single], 1.0))
             bounds[first : first + n_together] = logs

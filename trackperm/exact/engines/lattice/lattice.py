@@ -66,13 +66,10 @@ def reduce_rank(histogram: DifferenceHistogram) -> Lattice:
     Of floating-point numbers, sums of such coordinates may exceed 2^62, those of the differences do not, and
     the basis is the standard one then.
     """
-    m = histogram.differences.shape[1]
-    identity = tuple(tuple(int(i == j) for j in range(m)) for i in range(m))
-    standard = Lattice(identity, histogram.differences)
     rows = histogram.differences.astype(object)  # Python integers, which do not overflow
     reduced = echelon_basis(rows)
     if reduced is None:
-        return standard
+        return _standard_lattice(histogram)
     weights = histogram.multiplicities.astype(object)
     echelon, pivots = reduced
     rank = len(echelon)
@@ -80,12 +77,18 @@ def reduce_rank(histogram: DifferenceHistogram) -> Lattice:
     transform, inverse = _short_transform(((coordinates.T * weights) @ coordinates).tolist())
     coordinates = coordinates @ np.array(transform, dtype=object).reshape(rank, rank).T
     if any(size > LARGEST for size in weights @ np.abs(coordinates)):
-        return standard
+        return _standard_lattice(histogram)
     basis = tuple(
         tuple(sum(echelon[i][row] * inverse[i][j] for i in range(rank)) for j in range(rank))
-        for row in range(m)
+        for row in range(rows.shape[1])
     )
     return Lattice(basis, coordinates.astype(np.int64))
+
+
+def _standard_lattice(histogram: DifferenceHistogram) -> Lattice:
+    m = histogram.differences.shape[1]
+    identity = tuple(tuple(int(i == j) for j in range(m)) for i in range(m))
+    return Lattice(identity, histogram.differences)
 
 
 def along(lattice: Lattice, gram: IntMatrix, direction: Sequence[int]) -> Lattice:
@@ -149,7 +152,7 @@ def echelon_basis(rows: Integers) -> tuple[IntMatrix, list[int]] | None:
     basis: dict[int, list[int]] = {}
     # A few rows mostly span what all do, which then only have to be reduced once.
     for rest in (rows[:SPANNING], rows[SPANNING:]):
-        while (rest := _remainders(rest, basis)).size:
+        while rest.size and (rest := _remainders(rest, basis)).size:
             _insert(basis, rest[0].tolist())
             if len(basis) > MOST_REDUCED:
                 return None

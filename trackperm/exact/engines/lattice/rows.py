@@ -227,8 +227,8 @@ def _proved(quadratics: RowQuadratics, pieces: RowIntervals) -> tuple[RowInterva
     )
     first, last = edges[:-1], edges[1:] - 1
     kept = proved & np.stack([at_low, after[0], at_high]) & (first <= last)
-    heads = tuple(np.broadcast_to(axis, kept.shape)[kept] for axis in pieces.heads)
-    return RowIntervals(heads, first[kept], last[kept]), proved
+    _, which = kept.nonzero()
+    return RowIntervals(tuple(axis[which] for axis in pieces.heads), first[kept], last[kept]), proved
 
 
 def _around_vertices(region: RationalRegion, pieces: RowIntervals) -> tuple[list[RowIntervals], RowIntervals]:
