@@ -222,7 +222,8 @@ def _regression(comparison: Comparison, smallest: float) -> Finding:
     if lack is not None:
         return Finding(title, "undecided", f"too few {lack}")
     if comparison.n_discordant == 0:
-        return Finding(title, "pass", f"both runs count the same on all {_examples(comparison)}")
+        same = "have the same rounded scores" if phrases.is_rounded(comparison) else "count the same"
+        return Finding(title, "pass", f"both runs {same} on all {_examples(comparison)}")
     return Finding(title, "pass", f"not shown to be worse ({numbers})")
 
 
