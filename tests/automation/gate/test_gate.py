@@ -45,6 +45,16 @@ def test_another_baseline(folder: Path):
     assert (report.outcome, report.baseline.why) == ("pass", "named in place of the policy's")
 
 
+def test_runs_in_two_units_are_not_compared(tmp_path: Path) -> None:
+    scores = np.arange(1, 31) / 32
+    for name, factor in (("fractions", 1), ("percentages", 60)):
+        pl.DataFrame({"id": range(30), "score": scores * factor}).write_csv(tmp_path / f"{name}.csv")
+    policy = tmp_path / "trackperm.yaml"
+    policy.write_text("policies: [{name: p, baseline: {run: fractions.csv}, metric: score}]")
+    with pytest.raises(InputError, match="they seem to have two units"):
+        trackperm.gate(tmp_path / "percentages.csv", policy)
+
+
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [
