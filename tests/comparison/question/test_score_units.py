@@ -67,7 +67,7 @@ def test_two_units(sides: Any, is_reversed: bool) -> None:
 
 
 def test_a_policy_names_no_metric_for_these_runs(tmp_path: Path) -> None:
-    """Regression: a gate passed a candidate in percentages against fractions, since its policy names a metric."""
+    """Regression: gates passed percentages against fractions, since their policy names a metric."""
     both = frames((FRACTIONS, PERCENT))
     for named in ({"metrics": ("score",)}, {"statistics": ("mean",)}):
         with pytest.raises(InputError, match="fractions and percentages") as caught:

@@ -76,7 +76,9 @@ class _Scores:
         return is_within and self.share_from_one >= _FROM_ONE and self.share_above_one >= _ABOVE_ONE
 
 
-def with_one_unit(tables: Sequence[ExampleTable], statistic: Statistic, *, is_meant: bool | None) -> Statistic:
+def with_one_unit(
+    tables: Sequence[ExampleTable], statistic: Statistic, *, is_meant: bool | None
+) -> Statistic:
     """Refuse a mean of fractions in one run and of percentages in another; a note says so if `is_meant`.
 
     The statistic has a column `score`; one that reads other columns as well, or declares the range of scores,
