@@ -75,7 +75,8 @@ def _credit(n_baseline: int, n_candidate: int) -> list[str]:
         return []
     return [
         f"look: the baseline lacks {n_baseline:,} predictions and the candidate {n_candidate:,}:"
-        " counted as wrong, they may make the candidate better; `--missing drop` compares the examples that both runs have"
+        " counted as wrong, they may make the candidate better; `--missing drop` compares the examples that"
+        " both runs have"
     ]
 
 
