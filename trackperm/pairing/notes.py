@@ -11,6 +11,9 @@ from trackperm.pairing.joined import IN_TEST, SIDES, JoinedRows
 from trackperm.pairing.report import MISSING_PREDICTIONS, OUTCOMES
 from trackperm.statistic import Statistic
 
+CREDIT = "look: the baseline lacks"
+"""Start of the note that more predictions of the baseline than of the candidate are missing."""
+
 _COUNTED_AS_WRONG = f"{MISSING_PREDICTIONS} counted as wrong"
 _OF_RUN = re.compile(r"([\d,]+) of the")
 
@@ -74,7 +77,7 @@ def _credit(n_baseline: int, n_candidate: int) -> list[str]:
     if n_baseline <= n_candidate:
         return []
     return [
-        f"look: the baseline lacks {n_baseline:,} predictions and the candidate {n_candidate:,}:"
+        f"{CREDIT} {n_baseline:,} predictions and the candidate {n_candidate:,}:"
         " counted as wrong, they may make the candidate better; `--missing drop` compares the examples that"
         " both runs have"
     ]

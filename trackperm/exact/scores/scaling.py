@@ -208,7 +208,7 @@ def _rounded_numbers(candidate: Sequence[Number], baseline: Sequence[Number], un
     differences = [
         abs(float(x - y))
         for x, y in zip(candidate, baseline, strict=True)
-        if abs(x - y) > _NOISE * max(abs(x), abs(y))
+        if abs(float(x - y)) > _NOISE * max(abs(float(x)), abs(float(y)))
     ]
     _require_difference(scaled, np.array(differences))
     return scaled

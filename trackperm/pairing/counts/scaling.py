@@ -75,12 +75,13 @@ def _with_integers(
     """Replace a count by integer multiples of one unit, found from the distinct pairs of values."""
     columns = [count_of(side, name) for side in reversed(SIDES)]
     pairs = engine.collected(frame.select(*columns).unique())
+    candidate, baseline = (pairs[column].to_numpy() for column in columns)
     try:
-        scores = scale_scores(pairs[columns[0]].to_numpy(), pairs[columns[1]].to_numpy(), unit, wide=False)
+        scores = scale_scores(candidate, baseline, unit, wide=False)
     except InputError as error:
         message = f"the count `{name}` of `{statistic.name}`: {error.message}"
         if isinstance(error, LargeScoreError):
-            largest = max(float(pairs[column].abs().max()) for column in columns)
+            largest = max(float(abs(own).max()) for own in (candidate, baseline))
             message += f" (example {_example_of_largest(engine, frame, columns, largest)})"
         raise type(error)(message, hint=error.hint) from None
     values = pl.concat([pairs[column].alias("value") for column in columns])
