@@ -44,7 +44,7 @@ def test_an_interrupt(
     if is_imported:
         monkeypatch.setattr(commands, "app", Mock(side_effect=KeyboardInterrupt))
     else:
-        monkeypatch.setitem(sys.modules, "trackperm.cli.commands", Interrupted())  # type: ignore[arg-type]
+        monkeypatch.setitem(sys.modules, "trackperm.cli.commands", Interrupted())
     monkeypatch.setattr(cli, "_start_quickly", Mock())
     with pytest.raises(SystemExit) as ended:
         cli.main()

@@ -379,6 +379,12 @@ def test_negligible_differences_are_rounded_with_a_note() -> None:
     assert scores.note().endswith("; some differences count as equal, of up to 2e-30")
 
 
+def test_an_outlier_of_both_runs_may_hide_a_few_tiny_differences() -> None:
+    small = np.sqrt(np.arange(2.0, 40.0)) * 1e-3
+    u, v = np.append(small[:-1], [1e-15, 1e6]), np.append(small[1:], [3e-15, 1e6])
+    assert "some differences count as equal, of up to 2e-15" in scale_scores(u, v).note()
+
+
 def test_a_coarse_resolution_is_refused_beside_a_large_score() -> None:
     """Regression: differences below 8 roundings of the largest score were taken for noise."""
     with pytest.raises(InputError, match="resolution 100 makes both runs equal"):

@@ -226,7 +226,7 @@ class _Changed:
         if rounded.largest_change > noise:
             sizes = _distances(*(run.values for run in runs))
             seen = sizes[sizes > noise]
-            if seen.size and rounded.largest_change > min(seen.min() / 2.0, ROUGH * np.median(seen)):
+            if seen.size and rounded.largest_change > ROUGH * np.median(seen):
                 return None
         equal = (rounded.candidate == rounded.baseline) & self.places
         n_lost = np.count_nonzero(equal)
