@@ -103,6 +103,10 @@ class DisjointError(PairingError):
     """Two runs have no example in common."""
 
 
+class LargeScoreError(InputError):
+    """A score is so large that the differences of other examples are lost beside it."""
+
+
 class SourceError(InputError):
     """A file or artifact does not hold readable per-example data."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import polars as pl
 
 import trackperm
@@ -40,6 +42,17 @@ def test_notes_name_the_command_that_has_the_option() -> None:
     notes = [note for note in board.notes if "split" in note]
     assert notes
     assert all(note.endswith("; `trackperm compare --slice split` compares each part") for note in notes)
+
+
+def test_a_note_on_a_file_names_it_once(tmp_path: Path) -> None:
+    """Regression: "b.json: `b.json`: `id` has integers, which were compared as text"."""
+    for name in ("a", "b"):
+        run(range(0)).write_json(tmp_path / f"{name}.json")
+    run(range(0)).write_csv(tmp_path / "c.csv")
+    files = {name: tmp_path / name for name in ("a.json", "b.json", "c.csv")}
+    board = trackperm.leaderboard(files, "accuracy")
+    noted = [note for note in board.notes if "compared as text" in note]
+    assert [note.count("json") for note in noted] == [1, 1]
 
 
 def test_one_note_on_labels() -> None:

@@ -116,6 +116,16 @@ class TestDecimals:
             with pytest.raises(InputError, match=message):
                 means([0.125, 0.5], [0.314, 0.5], load_statistic("mean", resolution=resolution))
 
+    @pytest.mark.parametrize("statistic", ["mean", "rmse"])
+    def test_a_score_beside_which_differences_are_lost_is_named(self, statistic: str) -> None:
+        """Regression: 3.4e38 in both runs made all others equal: the runs were identical, p = 1."""
+        runs = [
+            table(origin, id=[7, 8, 9], label=[0, 0, 0], prediction=scores, score=scores)
+            for origin, scores in (("base", [0.5, 1e30, 0.75]), ("cand", [0.625, 1e30, 0.5]))
+        ]
+        with pytest.raises(InputError, match=r"which both runs have, is too large .* are lost \(example 8\)"):
+            pair(runs[0], runs[1], load_statistic(statistic))
+
     def test_missing_scores_are_named(self) -> None:
         with pytest.raises(
             PairingError, match=r"1 of 2 examples of `cand` has no value in `score` \(first: 1\)"

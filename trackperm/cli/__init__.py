@@ -23,6 +23,16 @@ would be in vain.
 
 def main() -> None:
     """Run the command line; entry point of the console script."""
+    try:
+        _run()
+    except KeyboardInterrupt:  # also while modules are imported
+        if sys.stderr is not None:
+            sys.stderr.write("interrupted\n")
+        sys.exit(130)
+
+
+def _run() -> None:
+    _open_closed_streams()
     if sys.argv[1:] == ["--version"] and _is_printed(f"trackperm {__version__}"):
         return
     _start_quickly()
@@ -30,6 +40,18 @@ def main() -> None:
     from trackperm.cli.commands import run
 
     run()
+
+
+def _open_closed_streams() -> None:
+    """Open the null device in place of standard streams that are closed, as by ``>&-``.
+
+    Files that libraries open would get their descriptors, and be written to as standard output or error.
+    """
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # which takes the lowest free descriptor
 
 
 def _start_quickly() -> None:
@@ -53,6 +75,8 @@ def _skip_the_last_collection() -> None:
 
 def _is_printed(line: str) -> bool:
     """Print a line, and return whether that worked; on failure, the full command reports the error."""
+    if sys.stdout is None:
+        return True
     try:
         sys.stdout.write(f"{line}\n")
         sys.stdout.flush()

@@ -10,6 +10,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -18,7 +19,7 @@ from typer.main import get_group
 
 from trackperm.cli.help import OTHERS, Commands, context_settings, write_sections
 from trackperm.cli.output import echo, echo_error
-from trackperm.errors import FaultError, TrackpermError
+from trackperm.errors import FaultError, StorageError, TrackpermError
 from trackperm.messages import did_you_mean, printable, printable_lines, without_secrets
 from trackperm.storage import is_full, no_room_for_temporary_files
 from trackperm.version import __version__
@@ -149,6 +150,9 @@ def root(
     """
 
 
+_NO_WORKING_DIRECTORY = "the working directory does not exist any more"
+
+
 def _print_error(text: str) -> None:
     echo_error(f"error: {printable_lines(without_secrets(text))}")
 
@@ -160,8 +164,18 @@ def _file_system_message(error: OSError) -> str:
     """
     if is_full(error) and error.filename is None:
         return no_room_for_temporary_files(error).on_command_line()
+    if error.filename is None and not _has_working_directory():
+        return f"{_NO_WORKING_DIRECTORY}\n\nHint: change to another one."
     place = "" if error.filename is None else f"`{printable(error.filename)}`: "
     return f"{place}{error.strerror or error}"
+
+
+def _has_working_directory() -> bool:
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def run() -> None:
@@ -169,11 +183,10 @@ def run() -> None:
     try:
         app(prog_name="trackperm")
     except TrackpermError as error:
+        if (error.hint is None or isinstance(error, StorageError)) and not _has_working_directory():
+            error.hint = f"{_NO_WORKING_DIRECTORY}; change to another one."
         _print_error(error.on_command_line())
         sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        typer.echo("interrupted", err=True)
-        sys.exit(130)
     except UnicodeError as error:
         _print_error(f"the result cannot be written: {error}")
         sys.exit(2)

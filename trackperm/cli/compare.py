@@ -10,7 +10,18 @@ import typer
 
 from trackperm.cli import arguments as a
 from trackperm.cli.log import Destination
-from trackperm.cli.output import FORMAT, SUFFIXES, OutputFiles, Renderers, as_json, emit, require_formats
+from trackperm.cli.output import (
+    FORMAT,
+    LABELS,
+    RUNS,
+    SUFFIXES,
+    OutputFiles,
+    Renderers,
+    as_json,
+    emit,
+    require_formats,
+    require_other_files,
+)
 from trackperm.errors import InputError
 
 if TYPE_CHECKING:
@@ -87,6 +98,7 @@ def compare(
 
     destination = Destination.of(log_to, tracking_uri, log=log, alert=alert, tag_runs=tag_runs)
     require_formats(output, FORMATS)
+    require_other_files(output, {RUNS: (baseline, candidate), LABELS: (labels,)})
     options = a.options_of_test(
         alternative, alpha, mid_p, method, n_samples, seed, exceedances, interval, memory
     )

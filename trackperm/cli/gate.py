@@ -12,7 +12,16 @@ from typing import Annotated, Literal
 
 import typer
 
-from trackperm.cli.output import FORMAT, OutputFiles, Renderers, echo, require_formats, write_files
+from trackperm.cli.output import (
+    FORMAT,
+    RUNS,
+    OutputFiles,
+    Renderers,
+    echo,
+    require_formats,
+    require_other_files,
+    write_files,
+)
 from trackperm.cli.progress import working
 from trackperm.errors import InputError, StorageError, TrackpermError
 from trackperm.storage import cannot_be_written
@@ -49,6 +58,7 @@ def gate(
     from trackperm.automation.gate.gate import choose_policy, gate_report
     from trackperm.automation.gate.markdown import markdown
     from trackperm.automation.gate.report import github_error
+    from trackperm.automation.policy.resolve import policy_path
 
     try:
         require_formats(output, ("text", "json", "markdown", "junit"), check_folders=False)
@@ -58,6 +68,9 @@ def gate(
                 hint="write a file by `-o gate.json` or `-o gate.md`.",
             )
         chosen = choose_policy(policy, name, baseline)
+        named = chosen.baseline.run
+        compared = candidate, named and policy_path(chosen, named)
+        require_other_files(output, {RUNS: compared, "the policy file": (policy,)})
     except TrackpermError as unread:
         if not github:
             raise

@@ -11,7 +11,16 @@ import typer
 
 from trackperm.cli.arguments import TrackingUri
 from trackperm.cli.column_roles import Column, candidates_of, classes_of_columns, described, holds_objects
-from trackperm.cli.output import OutputFiles, Renderers, TextOrJson, as_json, emit, require_formats
+from trackperm.cli.output import (
+    LABELS,
+    OutputFiles,
+    Renderers,
+    TextOrJson,
+    as_json,
+    emit,
+    require_formats,
+    require_other_files,
+)
 from trackperm.cli.progress import working
 from trackperm.cli.testable import Testable, source_of, testable
 from trackperm.errors import ChoiceError
@@ -44,6 +53,7 @@ def inspect(
     from trackperm.tables.remote import is_remote, shown_locator
 
     require_formats(output, ("text", "json"))
+    require_other_files(output, {"the run that is described": (run,), LABELS: (labels,)})
     shown = shown_locator(run) if is_remote(run) else run
     require_artifacts_of_runs(artifact, run, run)
     references = reference_answers(labels, {}, by_position=False)

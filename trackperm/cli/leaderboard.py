@@ -9,7 +9,7 @@ import typer
 
 from trackperm.cli import arguments as a
 from trackperm.cli.log import Destination
-from trackperm.cli.output import FORMAT, OutputFiles, emit, require_formats
+from trackperm.cli.output import FORMAT, LABELS, RUNS, OutputFiles, emit, require_formats, require_other_files
 from trackperm.errors import InputError
 from trackperm.messages import printable
 
@@ -110,6 +110,7 @@ def leaderboard(
         log, log_to, tracking_uri, tag_runs=tag_runs, has_baseline=baseline is not None
     )
     require_formats(output, FORMATS)
+    require_other_files(output, {RUNS: (*(runs or ()), baseline), LABELS: (labels,)})
     options = a.options_of_test(alternative, alpha, n_samples=n_samples, seed=seed, memory=memory)
     columns = a.columns(other_columns, id=id_column, prediction=prediction, label=label)
     question = Question(

@@ -78,5 +78,8 @@ def _opened(experiment: str, tracking_uri: str | None) -> tuple[MlflowTracker, s
     tracker = open_tracker("mlflow", tracking_uri)
     reference = RunReference.parse(experiment)
     if reference.scheme not in ("file", "mlflow"):
-        raise InputError(f"`{experiment}` is not an experiment of MLflow", hint="give only its name.")
+        raise InputError(
+            f"`{experiment}` is not an experiment of MLflow",
+            hint=f"write `mlflow:{experiment}` if this is its name.",
+        )
     return cast("MlflowTracker", tracker), reference.locator

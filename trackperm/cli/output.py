@@ -54,6 +54,9 @@ FORMAT = typer.Option("--format", help="Format of the printed result.")
 TextOrJson = Annotated[Literal["text", "json"], FORMAT]
 """Option ``--format`` of commands with text and JSON."""
 
+RUNS, LABELS = "one of the runs that are compared", "the file of labels"
+"""What files are that a command reads, in messages."""
+
 OutputFiles = Annotated[
     list[Path] | None,
     typer.Option(
@@ -83,6 +86,42 @@ def require_formats(
             raise InputError(f"the folder of `{printable(file)}` does not exist", hint="create it first.")
 
 
+def require_other_files(
+    files: Iterable[Path] | None, read: Mapping[str, Iterable[str | Path | None]]
+) -> None:
+    """Refuse files of ``-o`` that the command reads, before the tests run.
+
+    `read` has the files and references of a command, by what they are.
+    """
+    for file in files or ():
+        for role, references in read.items():
+            for reference in references:
+                if any(_is_same_file(file, each) for each in _possible_files(reference)):
+                    raise InputError(
+                        f"`{printable(file)}` is {role}; expected another file for `-o`",
+                        hint="the result would replace what the file has.",
+                    )
+
+
+def _possible_files(reference: str | Path | None) -> list[Path]:
+    """Return the paths that a reference may stand for: of ``FILE::PART``, each beginning."""
+    text = "" if reference is None else str(reference)
+    places = [match.start() for match in re.finditer("::", text)]
+    return [Path(text[:place]) for place in (*places, len(text)) if place]
+
+
+def _is_same_file(file: Path, other: Path) -> bool:
+    try:
+        return file.samefile(other.expanduser())
+    except (OSError, RuntimeError, ValueError):  # one of them does not exist, or is no path
+        return False
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    """Whether a stream is a terminal; one that was closed before the start is None."""
+    return stream is not None and stream.isatty()
+
+
 def is_coloured(stream: TextIO | None = None) -> bool:
     """Whether text on `stream` (standard output by default) has colours.
 
@@ -94,12 +133,12 @@ def is_coloured(stream: TextIO | None = None) -> bool:
     if os.environ.get("FORCE_COLOR"):
         return True
     stream = sys.stdout if stream is None else stream
-    return stream is not None and stream.isatty() and os.environ.get("TERM") != "dumb"
+    return is_terminal(stream) and os.environ.get("TERM") != "dumb"
 
 
 def _for_terminal(text: str, *, is_prose: bool) -> str:
     """Wrap sentences at the width of a terminal, and colour verdicts where colours are wanted."""
-    if is_prose and sys.stdout.isatty():
+    if is_prose and is_terminal(sys.stdout):
         text = wrapped(text, shutil.get_terminal_size().columns)
     if not is_coloured():
         return text

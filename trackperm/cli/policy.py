@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from trackperm.cli.help import Commands
-from trackperm.cli.output import Block, OutputFiles, TextOrJson, echo, emit_checks, require_formats
+from trackperm.cli.output import (
+    Block,
+    OutputFiles,
+    TextOrJson,
+    echo,
+    emit_checks,
+    require_formats,
+    require_other_files,
+)
 from trackperm.errors import SpecError
 from trackperm.messages import printable, without_credentials
 
@@ -45,6 +53,7 @@ def check(
     from trackperm.automation.policy.load import read_policies
 
     require_formats(output, ("text", "json"))
+    require_other_files(output, {"one of the policy files": files})
     found = {path: read_policies(path) for path in files}
     results = [
         {

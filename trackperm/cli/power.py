@@ -10,7 +10,16 @@ import typer
 from trackperm.choices import Alternative
 from trackperm.cli import arguments as a
 from trackperm.cli.arguments import Experiment, Settings, TrackingUri, assignments
-from trackperm.cli.output import OutputFiles, Renderers, TextOrJson, as_json, emit, require_formats
+from trackperm.cli.output import (
+    RUNS,
+    OutputFiles,
+    Renderers,
+    TextOrJson,
+    as_json,
+    emit,
+    require_formats,
+    require_other_files,
+)
 from trackperm.cli.progress import working
 
 
@@ -102,6 +111,7 @@ def power(
     planned: Callable[..., AnyPlan] = overloaded
 
     require_formats(output, ("text", "json"))
+    require_other_files(output, {RUNS: (baseline, candidate)})
     checked_integer("samples", n_resamples, 1)  # Python has another name for it
     with working("computing power"):
         found = planned(

@@ -10,6 +10,7 @@ from threading import Lock, Timer
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from trackperm.cli.output import is_terminal
 from trackperm.messages import printable
 
 if TYPE_CHECKING:
@@ -43,9 +44,9 @@ class Steps:
     """
 
     def __init__(self, n_steps: int | None, *, delay: float = _DELAY, console: Console | None = None) -> None:
-        is_terminal = sys.stderr.isatty() if console is None else console.is_terminal
+        has_terminal = is_terminal(sys.stderr) if console is None else console.is_terminal
         self._console = console
-        self._timer = Timer(delay, self._show) if is_terminal else None
+        self._timer = Timer(delay, self._show) if has_terminal else None
         self._lock = Lock()
         self._start = time.monotonic()
         self._bar: Progress | None = None

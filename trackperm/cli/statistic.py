@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from trackperm.cli.help import Commands
-from trackperm.cli.output import Block, OutputFiles, TextOrJson, echo, emit_checks, require_formats
+from trackperm.cli.output import (
+    Block,
+    OutputFiles,
+    TextOrJson,
+    echo,
+    emit_checks,
+    require_formats,
+    require_other_files,
+)
 from trackperm.errors import InputError, TrackpermError
 from trackperm.messages import printable
 from trackperm.storage import write_whole
@@ -76,6 +84,7 @@ def check(
     from trackperm.tables import read_examples, split_part
 
     require_formats(output, ("text", "json"))
+    require_other_files(output, {"one of the specs": files, "the file of predictions": (data,)})
     columns = None
     if data is not None:
         part_of = split_part(data)

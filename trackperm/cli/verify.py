@@ -7,7 +7,16 @@ from typing import Annotated
 import typer
 
 from trackperm.cli import arguments as a
-from trackperm.cli.output import OutputFiles, Renderers, TextOrJson, as_json, emit, require_formats
+from trackperm.cli.output import (
+    LABELS,
+    OutputFiles,
+    Renderers,
+    TextOrJson,
+    as_json,
+    emit,
+    require_formats,
+    require_other_files,
+)
 from trackperm.cli.progress import working
 
 MISMATCH = 4
@@ -49,6 +58,7 @@ def verify(
     from trackperm.ledger.verification.verify import verify as verified
 
     require_formats(output, ("text", "json"))
+    require_other_files(output, {"the comparison that is verified": (comparison,), LABELS: (labels,)})
     with working("verifying"):
         result = verified(
             comparison,

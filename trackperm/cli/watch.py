@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from trackperm.cli.output import Renderers, as_json, emit, require_formats
+from trackperm.cli.output import Renderers, as_json, emit, require_formats, require_other_files
 from trackperm.errors import InputError
 from trackperm.messages import printable
 
@@ -99,6 +99,7 @@ def watch(
         option = "--output" if output else "--format"
         raise InputError(f"`{option}` needs `--status`", hint="decisions are printed as JSON lines.")
     require_formats(output, ("text", "json"))
+    require_other_files(output, {"the policy file": (policy,)})
     if status:
         if state is None and not policy.is_file():
             raise InputError(

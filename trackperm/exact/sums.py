@@ -108,7 +108,7 @@ def difference_test_of(
     resolution: str | float | Fraction | Decimal | None = None,
 ) -> PermutationTest:
     """Test a difference in mean as :func:`difference_test` does, with options that were checked before."""
-    scores = scale_scores(candidate, baseline, resolution)
+    scores = scale_scores(candidate, baseline, resolution, differences_only=True)
     moves, counts = signed_differences(scores.candidate, scores.baseline)
     note = "" if scores.how == "integers" else scores.note()
     unit = Fraction(scores.unit.numerator, scores.unit.denominator * scores.candidate.size)

@@ -9,7 +9,7 @@ from trackperm.exact.intervals import Interval
 from trackperm.leaderboards.paired_runs import Entry, PairedRuns
 from trackperm.messages import amount, listed
 from trackperm.pairing.checks.label_values import other_spellings
-from trackperm.pairing.notes import counted_as_wrong
+from trackperm.pairing.notes import CREDIT, counted_as_wrong
 
 MOST_REASONS = 5
 """Most reasons for missing intervals that notes list, so that notes stay shorter than the table."""
@@ -28,7 +28,8 @@ def notes_of(paired: PairedRuns, intervals: Mapping[str, Interval | str]) -> lis
     shared = [note for note in of_run[0] if all(note in notes for notes in of_run)]
     notes = [*_on_labels(others), *shared, *_missing_predictions(others, reference)]
     for entry, own in zip(others, of_run, strict=True):
-        notes += [f"{entry.data.name}: {note}" for note in own if note not in shared]
+        prefix = f"`{entry.data.table.origin}`: "  # of notes on a table
+        notes += [f"{entry.data.name}: {note.removeprefix(prefix)}" for note in own if note not in shared]
     notes += other_spellings([entry.data.table for entry in paired.entries], paired.statistic)
     levels = dict.fromkeys(entry.pairing.report.asymptotic for entry in others)
     notes += [f"asymptotic: {level}" for level in levels if level is not None]
@@ -43,7 +44,7 @@ def _of_pairing(entry: Entry, reference: str) -> list[str]:
         .replace("the candidate", f"`{entry.data.name}`")
         .replace("`--slice ", "`trackperm compare --slice ")  # leaderboards have no such option
         for note in entry.pairing.report.notes
-        if counted_as_wrong(note) is None and not note.startswith(_LABELS)
+        if counted_as_wrong(note) is None and not note.startswith((_LABELS, CREDIT))
     ]
 
 

@@ -111,7 +111,7 @@ class LinearScores:
         For numbers of single precision, pairs can have another unit, and are converted one by one.
         """
         everything = np.concatenate(columns)
-        scaled = scale_scores(everything, everything[:1].repeat(everything.size), None, wide=False)
+        scaled = scale_scores(everything, everything, None, wide=False)
         is_single = (everything.astype(np.float32) == everything).all()
         if scaled.how != "decimals" or is_single:
             return cls(columns, slope)

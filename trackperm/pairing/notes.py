@@ -11,6 +11,9 @@ from trackperm.pairing.joined import IN_TEST, SIDES, JoinedRows
 from trackperm.pairing.report import MISSING_PREDICTIONS, OUTCOMES
 from trackperm.statistic import Statistic
 
+CREDIT = "look: the baseline lacks"
+"""Start of the note that more predictions of the baseline than of the candidate are missing."""
+
 _COUNTED_AS_WRONG = f"{MISSING_PREDICTIONS} counted as wrong"
 _OF_RUN = re.compile(r"([\d,]+) of the")
 
@@ -63,9 +66,20 @@ def missing_predictions(rows: JoinedRows) -> list[str]:
         return []
     of_baseline, of_candidate = (f"{n[side]:,} of the {side}" for side in SIDES)
     if outcomes[0] == outcomes[1]:
-        return [f"{_COUNTED_AS_WRONG}: {of_baseline}, {of_candidate}"]
+        return [f"{_COUNTED_AS_WRONG}: {of_baseline}, {of_candidate}", *_credit(*(n[side] for side in SIDES))]
     return [
         f"{MISSING_PREDICTIONS}: {of_baseline} at their {outcomes[0]}, {of_candidate} at their {outcomes[1]}"
+    ]
+
+
+def _credit(n_baseline: int, n_candidate: int) -> list[str]:
+    """Note that the baseline lacks more predictions, which makes the candidate look better."""
+    if n_baseline <= n_candidate:
+        return []
+    return [
+        f"{CREDIT} {n_baseline:,} predictions and the candidate {n_candidate:,}:"
+        " counted as wrong, they may make the candidate better; `--missing drop` compares the examples that"
+        " both runs have"
     ]
 
 

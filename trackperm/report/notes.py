@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from trackperm.comparison import Comparison
 from trackperm.exact.power import EquivalencePower
 from trackperm.exact.result import format_pvalue
+from trackperm.exact.scores.floats import EQUAL_BY_ROUNDING
 from trackperm.messages import amount
 from trackperm.pairing.checks.pairing_warnings import shared_input
 from trackperm.report import phrases
@@ -18,6 +19,7 @@ RARE = 0.5
 
 _CAUTION = re.compile(
     "(?:look|dropped|missing predictions(?: counted as wrong)?|paired by position): "
+    f"|`[^`]*`: rounded to .*{EQUAL_BY_ROUNDING}"
     "|`[^`]*`: the run (?:crashed|failed|was killed|was preempted)"
 )
 
@@ -48,7 +50,12 @@ def _notes_on_examples(comparison: Comparison) -> list[str]:
     report, found = comparison.pairing, []
     if comparison.n_discordant == 0:
         where = f"on every {phrases.unit(comparison)}"
-        found.append(f"identical{phrases.in_one_case(comparison)}: both runs have the same counts {where}")
+        if phrases.is_rounded(comparison):
+            found.append(f"equal by rounding: both runs have the same rounded scores {where}")
+        else:
+            found.append(
+                f"identical{phrases.in_one_case(comparison)}: both runs have the same counts {where}"
+            )
     if (changed := _changed(comparison)) is not None:
         found.append(changed)
     if report.n_dropped:

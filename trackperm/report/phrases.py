@@ -13,6 +13,7 @@ from trackperm.exact import PermutationTest
 from trackperm.exact.engines.monte_carlo import exact_interval
 from trackperm.exact.intervals import Interval
 from trackperm.exact.result import EXACT_WITHIN, Relation, rounded
+from trackperm.exact.scores.floats import EQUAL_BY_ROUNDING
 from trackperm.messages import amount
 from trackperm.report.numbers import extra_digits, format_difference, format_number
 from trackperm.statistic import Statistic
@@ -270,6 +271,11 @@ def in_one_case(comparison: Comparison) -> str:
         return ""
     shown = next(case for case in comparison.cases if case.difference == comparison.difference)
     return f" in the {shown.missing} case"
+
+
+def is_rounded(comparison: Comparison) -> bool:
+    """Whether some scores that differ between the runs are equal by rounding."""
+    return any(EQUAL_BY_ROUNDING in note for note in comparison.pairing.notes)
 
 
 def one_sided(alternative: Alternative) -> str:

@@ -45,6 +45,35 @@ def test_another_baseline(folder: Path):
     assert (report.outcome, report.baseline.why) == ("pass", "named in place of the policy's")
 
 
+@pytest.mark.parametrize(("n_wrong", "outcome"), [(0, "pass"), (12, "undecided")])
+def test_a_test_set_that_grew_is_no_progress(tmp_path: Path, n_wrong: int, outcome: str) -> None:
+    """Regression: examples that the baseline lacks counted as wrong: every candidate passed."""
+    answers([True] * 40).write_csv(tmp_path / "base.csv")
+    answers([False] * n_wrong + [True] * (100 - n_wrong)).write_csv(tmp_path / "grown.csv")
+    policy = tmp_path / "trackperm.yaml"
+    policy.write_text(
+        "policies: [{name: p, baseline: {run: base.csv}, statistics: [accuracy], missing: wrong}]"
+    )
+    report = trackperm.gate(tmp_path / "grown.csv", policy)
+    assert report.outcome == outcome
+    (finding,) = report.findings
+    reason = "on the examples that both runs have: the candidate is significantly worse"
+    assert (reason in finding.reason) == (outcome == "undecided")
+    look = "look: the baseline lacks 60 predictions and the candidate 0: counted as wrong, they may make"
+    assert any(note.startswith(look) for note in finding.notes)
+    assert trackperm.gate(tmp_path / "base.csv", policy, baseline=tmp_path / "grown.csv").outcome == "fail"
+
+
+def test_runs_in_two_units_are_not_compared(tmp_path: Path) -> None:
+    scores = np.arange(1, 31) / 32
+    for name, factor in (("fractions", 1), ("percentages", 60)):
+        pl.DataFrame({"id": range(30), "score": scores * factor}).write_csv(tmp_path / f"{name}.csv")
+    policy = tmp_path / "trackperm.yaml"
+    policy.write_text("policies: [{name: p, baseline: {run: fractions.csv}, metric: score}]")
+    with pytest.raises(InputError, match="they seem to have two units"):
+        trackperm.gate(tmp_path / "percentages.csv", policy)
+
+
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [

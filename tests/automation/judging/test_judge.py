@@ -370,3 +370,18 @@ def test_what_no_exchange_changes_is_undecided(policy: Any):
     judgement = judge(policy(), [trackperm.compare(*runs, "f1")])
     assert (judgement.outcome, judgement.exit_code) == ("undecided", 4)
     assert "the test cannot tell: the exchange of no single example changes the score" in judgement.reasons[0]
+
+
+def test_scores_that_are_equal_by_rounding_are_not_called_identical(policy: Any) -> None:
+    scores = [1e-6 * math.sqrt(n) for n in range(2, 40)]
+    baseline, candidate = (
+        pl.DataFrame({"id": range(39), "score": [math.sqrt(0.5), *own]})
+        for own in (scores, [math.nextafter(score, 1.0) for score in scores])
+    )
+    comparison = trackperm.compare(baseline, candidate, "mean")
+    shown = text.lines(comparison)
+    assert not any("identical" in line for line in shown)
+    assert "equal by rounding: both runs have the same rounded scores on every example" in shown
+    (finding,) = judge(policy(), [comparison]).findings
+    assert "both runs have the same rounded scores on all 39 examples" in finding.reason
+    assert any("some differences count as equal, of up to" in note for note in finding.notes)

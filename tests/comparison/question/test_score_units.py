@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -63,6 +64,18 @@ def test_two_units(sides: Any, is_reversed: bool) -> None:
     (line,) = [line for line in text.lines(found) if line.startswith("look: `score` of ")]
     assert "percentages" in line
     assert any("percentages" in note for note in trackperm.compare(*both, "mean").pairing.notes)
+
+
+def test_a_policy_names_no_metric_for_these_runs(tmp_path: Path) -> None:
+    """Regression: gates passed percentages against fractions, since their policy names a metric."""
+    both = frames((FRACTIONS, PERCENT))
+    for named in ({"metrics": ("score",)}, {"statistics": ("mean",)}):
+        with pytest.raises(InputError, match="fractions and percentages") as caught:
+            the_one(*both, **named, is_standing=True)
+        assert "A spec with `ranges: {score: [0, 100]}` compares them" in str(caught.value.hint)
+    spec = tmp_path / "points.yaml"
+    spec.write_text("counts: {total: score, n: 1}\nscore: total / n\nranges: {score: [0, 100]}\n")
+    assert the_one(*both, statistics=(spec,), is_standing=True).found == ()
 
 
 @pytest.mark.parametrize("sides", ORDINARY.values(), ids=ORDINARY)

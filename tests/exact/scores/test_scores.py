@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trackperm.errors import InputError, InputTypeError
+from trackperm.errors import InputError, InputTypeError, LargeScoreError
 from trackperm.exact import difference_test
 from trackperm.exact.scores.floats import ScaledScores, denominators
 from trackperm.exact.scores.resolution import format_unit, read_resolution
@@ -328,4 +328,64 @@ def test_the_last_of_many_scores_counts() -> None:
 
 def test_differences_beyond_the_range_of_floats_are_quiet() -> None:
     """Regression: NumPy warned of an overflow; warnings are errors here."""
-    assert difference_test([1e308, 1.0], [-1e308, 0.0]).pvalue == 1.0
+    assert difference_test([1e308, 1e300], [-1e308, 0.0]).pvalue == 0.5
+
+
+LOSSES = [round(0.2 + 0.137 * n, 3) for n in range(12)]
+WORSE = [round(loss + 0.5 + 0.01 * n, 3) for n, loss in enumerate(LOSSES)]
+
+
+@pytest.mark.parametrize("common", [1e9, 1e15, -1e15, 1e16, 3.4028234663852886e38, 1e308])
+def test_a_large_score_of_both_runs_hides_no_difference(common: float) -> None:
+    """Regression: all scores were rounded to 2^-52 of the common one: the runs were called identical."""
+    wanted = difference_test([*WORSE, 0.0], [*LOSSES, 0.0])
+    found = difference_test([*WORSE, common], [*LOSSES, common])
+    assert (found.pvalue, found.n_discordant) == (wanted.pvalue, wanted.n_discordant) == (2**-11, 12)
+    assert found.observed == pytest.approx(wanted.observed, rel=1e-12)
+    with_resolution = difference_test([*WORSE, common], [*LOSSES, common], resolution=0.001)
+    assert with_resolution.pvalue == wanted.pvalue
+    if abs(common) > 1e15:
+        with pytest.raises(LargeScoreError, match="which both runs have, is too large beside the others"):
+            scale_scores([*WORSE, common], [*LOSSES, common])
+    else:
+        scores = scale_scores([*WORSE, common], [*LOSSES, common])
+        assert (scores.unit, scores.largest_change) == (Fraction(1, 1000), 0.0)
+        assert [float(x) for x in exact(scores)[0]] == pytest.approx([*WORSE, common], rel=1e-15)
+
+
+def test_reals_beside_a_large_score_of_both_runs_keep_their_precision() -> None:
+    u, v = (np.append(np.sqrt(values), 1e10) for values in (WORSE, LOSSES))
+    scores = scale_scores(u, v)
+    assert scores.how == "binary"
+    assert scores.largest_change < 2**-27
+
+
+@pytest.mark.parametrize(
+    ("candidate", "baseline"),
+    [([*WORSE, 1.5e20], [*LOSSES, 1e20]), ([1e308, 1.0], [-1e308, 0.0]), ([1e20, *WORSE], [0.0, *LOSSES])],
+)
+def test_differences_that_are_lost_beside_a_larger_one_are_refused(
+    candidate: list[float], baseline: list[float]
+) -> None:
+    with pytest.raises(LargeScoreError, match=r"^a value of 1(.5e\+20|e\+20|e\+308) is too large"):
+        scale_scores(candidate, baseline)
+
+
+def test_negligible_differences_are_rounded_with_a_note() -> None:
+    reals = np.sqrt(np.arange(2.0, 30.0)) / 6.0
+    noisy = np.append(reals[:-1], np.nextafter(reals[:3], 1.0)), np.append(reals[1:], reals[:3])
+    assert scale_scores(*noisy).largest_change < 1e-15
+    scores = scale_scores(np.append(reals[:-1], 1e-30), np.append(reals[1:], 3e-30))
+    assert scores.note().endswith("; some differences count as equal, of up to 2e-30")
+
+
+def test_an_outlier_of_both_runs_may_hide_a_few_tiny_differences() -> None:
+    small = np.sqrt(np.arange(2.0, 40.0)) * 1e-3
+    u, v = np.append(small[:-1], [1e-15, 1e6]), np.append(small[1:], [3e-15, 1e6])
+    assert "some differences count as equal, of up to 2e-15" in scale_scores(u, v).note()
+
+
+def test_a_coarse_resolution_is_refused_beside_a_large_score() -> None:
+    """Regression: differences below 8 roundings of the largest score were taken for noise."""
+    with pytest.raises(InputError, match="resolution 100 makes both runs equal"):
+        scale_scores([0.5, 1e20], [0.25, 1e20], 100)

@@ -7,6 +7,7 @@ import json
 import zlib
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 from uuid import uuid4
 
 import pytest
@@ -16,8 +17,10 @@ from support.browser import browser
 from support.command_line import call_trackperm
 from support.mlflow_server import MlflowServer
 from support.mlflow_stores import MlflowStore
+from typer.testing import CliRunner
 
 import trackperm
+from trackperm.cli import commands
 from trackperm.errors import InputError, SpecError
 from trackperm.statistic import Statistic
 from trackperm.trackers.mlflow.tracker import MlflowTracker
@@ -281,6 +284,14 @@ def test_the_pages_of_mlflow_show_runs_with_their_verdicts_first(
         )
         assert all(box["x"] <= other["x"] for each in others.all() if (other := each.bounding_box()))
         chromium.close()
+
+
+def test_a_colon_in_the_name_of_an_experiment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Regression: the hint was to give only its name, which `colon:x` is."""
+    monkeypatch.setattr("trackperm.trackers.base.open_tracker", Mock())
+    found = CliRunner().invoke(commands.app, ["mlflow", "setup-view", "colon:x"])
+    assert isinstance(found.exception, InputError)
+    assert "write `mlflow:colon:x`" in str(found.exception.hint)
 
 
 def test_the_commands(store: MlflowStore, experiment: str, tmp_path: Path):

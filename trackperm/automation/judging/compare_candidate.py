@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from trackperm.automation.judging.baseline import Baseline
 from trackperm.automation.judging.duplicates import (
@@ -14,7 +15,7 @@ from trackperm.automation.judging.duplicates import (
     policy_tags,
     withdraw_duplicates,
 )
-from trackperm.automation.judging.judge import Judgement, judge
+from trackperm.automation.judging.judge import Judgement, credited, judge, without_credit
 from trackperm.automation.policy.policy import Policy
 from trackperm.automation.policy.resolve import policy_tracker, question_of
 from trackperm.comparison import Comparison, RunData, compare_statistics
@@ -89,23 +90,35 @@ def compare_and_log(
     place = logs_of(policy, second.tracker, candidate) if log else None
     if place is not None:
         require_options(place[0], tag_runs=policy.tag_runs)
-    comparisons = compare_statistics(
+    compared = partial(
+        compare_statistics,
         first,
         second,
         question_of(policy).statistics_of([first.table, second.table]),
         TestOptions(alternative=policy.alternative, alpha=policy.alpha),
-        slices=policy.slices,
         correction=policy.correction,
         margin=policy.margin,
-        missing=policy.missing,
         engine=policy.engine,
-        require_slices=True,
     )
+    comparisons = compared(missing=policy.missing, slices=policy.slices, require_slices=True)
     require_declared_units(policy, comparisons)
-    judged = JudgedComparison(policy, candidate, baseline, judge(policy, comparisons), tuple(comparisons))
+    judgement = _without_credit(policy, comparisons, compared)
+    judged = JudgedComparison(policy, candidate, baseline, judgement, tuple(comparisons))
     if place is None:
         return judged
     return _logged(judged, place[0], second.tracker, once=once, is_early=is_early)
+
+
+def _without_credit(
+    policy: Policy, comparisons: Sequence[Comparison], compared: Callable[..., list[Comparison]]
+) -> Judgement:
+    """Judge comparisons, also on the examples that both runs have where the baseline lacks predictions."""
+    judgement = judge(policy, comparisons)
+    titles = {comparison.title for comparison in comparisons if credited(comparison)}
+    if not titles or judgement.outcome == "fail":
+        return judgement
+    paired = compared(missing="drop", slices=policy.slices)
+    return without_credit(judgement, titles, judge(policy, paired))
 
 
 def read_run(policy: Policy, run: TrackedRun, opened: Tracker | None = None) -> RunData:

@@ -12,6 +12,9 @@
 3. Else pass. A candidate whose outputs count the same on every example passes too, if so many examples could
    have shown a difference.
 
+With ``missing: wrong``, a comparison whose baseline lacks more predictions than the candidate passes only if
+the examples that both runs have pass as well (:func:`without_credit`): a test set that grew is no progress.
+
 ``fail_on: not-shown-non-inferior``
 
 1. Pass if for every comparison the lower bound of level alpha lies above -margin, in the direction of better,
@@ -32,7 +35,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -43,6 +46,7 @@ from trackperm.errors import InputError
 from trackperm.exact.engines.monte_carlo import CONFIDENCE
 from trackperm.exact.multiplicity import ADJUSTMENTS, TARONE_HOLM, adjust_log10, tarone_holm_log10
 from trackperm.messages import amount
+from trackperm.pairing.notes import counted_as_wrong
 from trackperm.report import phrases
 from trackperm.report.notes import cautions_of
 from trackperm.report.numbers import format_difference
@@ -146,6 +150,35 @@ def judge(policy: Policy, comparisons: Sequence[Comparison]) -> Judgement:
     )
 
 
+def credited(comparison: Comparison) -> bool:
+    """Whether the baseline lacks more predictions than the candidate, which are counted as wrong."""
+    found = [counted_as_wrong(note) for note in comparison.pairing.notes]
+    return any(each is not None and each[0] > each[1] for each in found)
+
+
+def without_credit(judgement: Judgement, titles: Collection[str], paired: Judgement) -> Judgement:
+    """Return a judgement in which findings of `titles` pass only if those of `paired` with this title do."""
+    alone = {finding.title: finding for finding in paired.findings}
+    return Judgement.of(
+        finding
+        if finding.title not in titles or finding.outcome != "pass"
+        else _without_credit(finding, alone.get(finding.title))
+        for finding in judgement.findings
+    )
+
+
+def _without_credit(finding: Finding, paired: Finding | None) -> Finding:
+    if paired is not None and paired.outcome == "pass":
+        return finding
+    reason = "no example is left" if paired is None else paired.reason
+    return replace(
+        finding,
+        outcome="undecided",
+        reason="it passes only because predictions that the baseline lacks count as wrong; on the examples"
+        f" that both runs have: {reason}",
+    )
+
+
 def _notes(comparisons: Sequence[Comparison]) -> list[tuple[str, ...]]:
     """Return the cautions of each comparison, in the words of policies.
 
@@ -222,7 +255,8 @@ def _regression(comparison: Comparison, smallest: float) -> Finding:
     if lack is not None:
         return Finding(title, "undecided", f"too few {lack}")
     if comparison.n_discordant == 0:
-        return Finding(title, "pass", f"both runs count the same on all {_examples(comparison)}")
+        same = "have the same rounded scores" if phrases.is_rounded(comparison) else "count the same"
+        return Finding(title, "pass", f"both runs {same} on all {_examples(comparison)}")
     return Finding(title, "pass", f"not shown to be worse ({numbers})")
 
 

@@ -93,7 +93,8 @@ class PolicyKeys(Part, title="Policy"):
     """Alternative of the test; by default that of the spec."""
 
     missing: MissingRule = "error"
-    """Treatment of examples that only one run has."""
+    """Treatment of examples that only one run has. With `wrong`, a candidate whose baseline lacks more
+    predictions, as after a test set grew, passes only if it passes on the examples that both runs have."""
 
     engine: EngineName = "auto"
     """Where rows are joined and counted, which changes no result."""

@@ -56,6 +56,7 @@ def question_of(policy: Policy) -> Question:
         repeats=policy.repeats,
         cluster=policy.cluster,
         allow_unseen=policy.allow_unseen,
+        is_standing=True,
     )
 
 

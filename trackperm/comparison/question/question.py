@@ -127,6 +127,9 @@ class Question:
         Whether rows are paired in their order.
     allow_unseen : bool
         Whether predictions may be compared with labels that none of them equals.
+    is_standing : bool
+        Whether the choices were made before the runs, as by a policy: a named metric then says nothing about
+        their units.
     """
 
     statistics: tuple[StatisticSource, ...] = ()
@@ -139,6 +142,7 @@ class Question:
     cluster: str | None = None
     by_position: bool = False
     allow_unseen: bool = False
+    is_standing: bool = False
 
     def __post_init__(self) -> None:
         """Refuse contradictory choices, and values of other types than a program may give."""
@@ -214,9 +218,9 @@ class Question:
         for each in found:
             if numbers := columns_of_numbers(each):
                 require_decimal_points(typical, numbers)
-        is_named = bool(self.statistics or self.metrics)
+        is_meant = None if self.is_standing else bool(self.statistics or self.metrics)
         found = [
-            with_one_unit(tables, each, is_named=is_named) if "score" in each.columns else each
+            with_one_unit(tables, each, is_meant=is_meant) if "score" in each.columns else each
             for each in found
         ]
         if self.by_position:

@@ -76,18 +76,23 @@ class _Scores:
         return is_within and self.share_from_one >= _FROM_ONE and self.share_above_one >= _ABOVE_ONE
 
 
-def with_one_unit(tables: Sequence[ExampleTable], statistic: Statistic, *, is_named: bool) -> Statistic:
-    """Refuse a mean of fractions in one run and of percentages in another; a note says so if `is_named`.
+def with_one_unit(
+    tables: Sequence[ExampleTable], statistic: Statistic, *, is_meant: bool | None
+) -> Statistic:
+    """Refuse a mean of fractions in one run and of percentages in another; a note says so if `is_meant`.
 
-    The statistic has a column `score`; one that reads other columns as well is not checked.
+    The statistic has a column `score`; one that reads other columns as well, or declares the range of scores,
+    is not checked. `is_meant` is whether the user has named the statistic or metric for these runs; None if
+    it was named before they were made.
 
     Raises
     ------
     InputError
-        If the units differ and the user has not named the statistic or metric.
+        If the units differ and the statistic or metric is not meant.
     """
     column = statistic.columns["score"]
-    if set(statistic.used_columns) != {column} or statistic.rank_score is not None:
+    is_other = set(statistic.used_columns) != {column} or statistic.rank_score is not None
+    if is_other or "score" in statistic.ranges:
         return statistic
     scores = [
         found
@@ -98,12 +103,14 @@ def with_one_unit(tables: Sequence[ExampleTable], statistic: Statistic, *, is_na
     if not fractions:
         return statistic
     message = _sentence((fractions, percentages), scores[0], column)
-    if is_named:
+    if is_meant:
         return replace(statistic, found=(*statistic.found, f"look: {message}"))
+    others = f"`--metric {column}` compares them as they are."
+    if is_meant is None:
+        others = "A spec with `ranges: {score: [0, 100]}` compares them as they are."
     raise InputError(
         message,
-        hint="write the scores of all runs in one unit: multiply or divide those of one by 100."
-        f" `--metric {column}` compares them as they are.",
+        hint=f"write the scores of all runs in one unit: multiply or divide those of one by 100. {others}",
     )
 
 

@@ -6,8 +6,12 @@ forms that fits every score is used:
 1. integers;
 2. decimals of at most 9 digits: multiples of 10^-d, for the smallest sufficient d;
 3. fractions with denominators up to 10^4, over their common denominator;
-4. binary numbers: exact if all fit 62 bits over one power of two, else rounded to 2^-52 of the power of two
-   above the largest score. Counts whose differences would not add up to 62 bits are rounded to fewer.
+4. the same forms of the examples on which the runs differ, if a larger score that both runs have fits it
+   too, or loses no more than as a float: what both have is no part of any difference;
+5. binary numbers: exact if all fit 62 bits over one power of two, else rounded to 2^-52 of the power of two
+   above the largest score of an example on which the runs differ, as far as 62 bits reach. Counts whose
+   differences would not add up to 62 bits are rounded to fewer. Scores are refused if rounding loses
+   differences that could change the result.
 
 A score x is read as a decimal or fraction y if \|x - y\| <= t eps \|x\|, with t = 4 and eps = 2^-52, or 2^-23
 in a run with values of single precision only. The probability of reading an arbitrary real that way bounds d
@@ -25,15 +29,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from trackperm.errors import LargeScoreError
 from trackperm.exact.counts import CHUNK, LARGEST
 from trackperm.exact.scores.resolution import format_unit
+
+EQUAL_BY_ROUNDING = "some differences count as equal"
 
 How = Literal["integers", "decimals", "fractions", "binary", "resolution"]
 Floats = npt.NDArray[np.float64]
@@ -58,6 +65,15 @@ WIDE_EXAMPLES = 100_000
 WIDE_BITS = 1_024
 """Limits of scores, and bits of their common denominator, as Python integers: some seconds and 20 MB."""
 
+FINE = 2.0**-40
+"""Part of a score below which a difference is noise of its computation, or does not change a sum."""
+
+ROUGH = 2.0**-10
+"""Largest change by rounding, as a part of the median difference, if a larger score causes it."""
+
+FEW_KEPT = 8
+"""Fewest distinct pairs beside which lost ones do not matter: they split ties, of mass 2^-8 and less."""
+
 DOUBLE, SINGLE = 2.0**-52, 2.0**-23
 _TINY = 1e-300
 
@@ -77,6 +93,8 @@ class ScaledScores:
         Form in which scores were read.
     largest_change : float
         Largest absolute difference between a score and its multiple of the unit; 0.0 if scores are exact.
+    largest_lost : float
+        Largest absolute difference of two scores that are the same multiple of the unit, by rounding.
     """
 
     candidate: npt.NDArray[Any]
@@ -84,12 +102,16 @@ class ScaledScores:
     unit: Fraction
     how: How
     largest_change: float = 0.0
+    largest_lost: float = 0.0
 
     def note(self) -> str:
         """Describe the form of the scores, for use after ``scores:`` or the name of a count."""
         unit = format_unit(self.unit)
         if self.largest_change:
-            return f"rounded to multiples of {unit} (largest change {self.largest_change:.2g})"
+            rounded = f"rounded to multiples of {unit} (largest change {self.largest_change:.2g})"
+            if not self.largest_lost:
+                return rounded
+            return f"{rounded}; {EQUAL_BY_ROUNDING}, of up to {self.largest_lost:.2g}"
         if self.how == "integers":
             return "integers"
         if self.how == "decimals":
@@ -170,8 +192,125 @@ class Run:
 Runs = tuple[Run, Run]
 
 
-def read_floats(runs: Runs, *, wide: bool) -> ScaledScores:
-    """Read floats as integers, decimals, fractions or binary numbers, the first that fits."""
+@dataclass(frozen=True)
+class _Changed:
+    """Examples on which two runs differ.
+
+    Attributes
+    ----------
+    places : ndarray of bool, shape (N,)
+        Whether the runs differ.
+    largest, largest_common : float
+        Largest magnitude of scores there, and of scores that both runs have.
+    """
+
+    places: npt.NDArray[np.bool_]
+    largest: float
+    largest_common: float
+
+    @classmethod
+    def find(cls, runs: Runs) -> _Changed:
+        """Compare the scores of two runs; all examples count as changed if none is."""
+        places = runs[0].values != runs[1].values
+        if places.all() or not places.any():
+            return cls(np.ones_like(places), max(run.largest for run in runs), 0.0)
+        # products are many times faster than a selection
+        largest = max(Run.of(run.values * places).largest for run in runs)
+        return cls(places, largest, Run.of(runs[0].values * ~places).largest)
+
+    def lost(self, runs: Runs, rounded: ScaledScores) -> float | None:
+        """Return the largest difference that rounding removes; None if the result may depend on it."""
+        if not rounded.largest_change:
+            return 0.0
+        noise = FINE * self.largest
+        if rounded.largest_change > noise:
+            sizes = _distances(*(run.values for run in runs))
+            seen = sizes[sizes > noise]
+            if seen.size and rounded.largest_change > ROUGH * np.median(seen):
+                return None
+        equal = (rounded.candidate == rounded.baseline) & self.places
+        n_lost = np.count_nonzero(equal)
+        if not n_lost:
+            return 0.0
+        first, second = (run.values[equal] for run in runs)
+        sizes = _distances(first, second)
+        is_noise = sizes <= FINE * np.maximum(np.abs(first), np.abs(second))
+        if np.count_nonzero(self.places) - n_lost < FEW_KEPT and not is_noise.all():
+            return None
+        return float(sizes.max())
+
+
+def _distances(first: Floats, second: Floats) -> Floats:
+    with np.errstate(over="ignore"):
+        return np.abs(first - second)
+
+
+def without_common(runs: Runs) -> Runs:
+    """Replace scores that both runs have by 0."""
+    differ = runs[0].values != runs[1].values
+    return Run.of(np.where(differ, runs[0].values, 0.0)), Run.of(np.where(differ, runs[1].values, 0.0))
+
+
+def _with_common(runs: Runs, changed: _Changed) -> ScaledScores | None:
+    """Read the form of examples on which the runs differ, if larger scores that both have fit its unit."""
+    if changed.largest_common <= changed.largest:
+        return None
+    places = changed.places
+    found = _without_rounding((Run.of(runs[0].values[places]), Run.of(runs[1].values[places])), wide=False)
+    if found is None:
+        return None
+    scale, common = float(1 / found.unit), runs[0].values[~places]
+    if changed.largest_common * scale >= LARGEST:
+        return None
+    near = np.rint(common * scale)
+    changes = np.abs(near / scale - common)
+    changes[changes <= ULPS * DOUBLE * np.abs(common)] = 0.0
+    change = float(changes.max())
+    if change and scale < 2.0**52 / changed.largest_common:
+        return None
+    columns = tuple(np.empty(places.size, dtype=np.int64) for _ in runs)
+    for column, own in zip(columns, (found.candidate, found.baseline), strict=True):
+        column[places], column[~places] = own, near
+    return replace(found, candidate=columns[0], baseline=columns[1], largest_change=change)
+
+
+def read_floats(runs: Runs, *, wide: bool, differences_only: bool = False) -> ScaledScores:
+    """Read floats as integers, decimals, fractions or binary numbers, the first that fits.
+
+    With `differences_only`, scores that both runs have may be replaced by 0.
+
+    Raises
+    ------
+    LargeScoreError
+        If a score is so large that rounding loses differences of other examples.
+    """
+    found = _without_rounding(runs, wide=wide)
+    if found is not None:
+        return found
+    changed = _Changed.find(runs)
+    found = _with_common(runs, changed)
+    if found is not None:
+        return found
+    rounded = _binary(runs, changed.largest, wide=wide)
+    lost = changed.lost(runs, rounded)
+    if lost is not None:
+        return replace(rounded, largest_lost=lost)
+    if differences_only and changed.largest_common > changed.largest:
+        return read_floats(without_common(runs), wide=wide)
+    raise _too_large(max(run.largest for run in runs), format_unit(rounded.unit), changed)
+
+
+def _too_large(largest: float, unit: str, changed: _Changed) -> LargeScoreError:
+    whose = ", which both runs have," if changed.largest_common > changed.largest else ""
+    return LargeScoreError(
+        f"a value of {largest:.3g}{whose} is too large beside the others: in multiples of {unit}, differences"
+        " of other examples are lost",
+        hint="correct it where it stands for a failed or undefined value, or leave it empty in both"
+        " runs; `--missing drop` then leaves out the example.",
+    )
+
+
+def _without_rounding(runs: Runs, *, wide: bool) -> ScaledScores | None:
     if all(run.are_integers() for run in runs):
         return ScaledScores(runs[0].scaled(1.0), runs[1].scaled(1.0), Fraction(1), "integers")
     single = runs[0].single(), runs[1].single()
@@ -179,7 +318,7 @@ def read_floats(runs: Runs, *, wide: bool) -> ScaledScores:
         found = _decimals(attempt) or _fractions(attempt, wide=wide)
         if found is not None:
             return found
-    return _binary(runs, wide=wide)
+    return None
 
 
 @dataclass(frozen=True)
@@ -341,8 +480,11 @@ def integer_type(integers: Sequence[int], n_examples: int, *, wide: bool) -> typ
     return object if wide and n_examples <= WIDE_EXAMPLES else None
 
 
-def _binary(runs: Runs, *, wide: bool) -> ScaledScores:
-    """Read floats as multiples of a power of two, of which sums of differences fit 62 bits unless `wide`."""
+def _binary(runs: Runs, largest_changed: float, *, wide: bool) -> ScaledScores:
+    """Read floats as multiples of a power of two, of which sums of differences fit 62 bits unless `wide`.
+
+    `largest_changed` is the largest magnitude of scores in which the runs differ.
+    """
     _, exponent = math.frexp(max(run.largest for run in runs))
     # in units of the power of two above all values, since differences of floats can be beyond their range
     first, second = (np.ldexp(run.values, -exponent) for run in runs)
@@ -360,7 +502,7 @@ def _binary(runs: Runs, *, wide: bool) -> ScaledScores:
             unit = Fraction(2) ** (exponent - 61 + shift)
             return ScaledScores(candidate >> shift, baseline >> shift, unit, "binary")
     # Clipping, like rounding, moves a float below the power of two by at most half a unit.
-    bits = min(52, most_bits)
+    bits = min(52 + exponent - math.frexp(largest_changed)[1], 61, most_bits)
     last = 2.0**bits - 1.0
     rounded = [np.clip(np.rint(np.ldexp(run.values, bits - exponent)), -last, last) for run in runs]
     change = max(

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from trackperm.errors import InputError, InputTypeError
+from trackperm.errors import InputError, InputTypeError, LargeScoreError
 from trackperm.exact.counts import LARGEST
 from trackperm.exact.scores.floats import (
     DOUBLE,
@@ -26,10 +26,12 @@ from trackperm.exact.scores.floats import (
     integer_type,
     read_floats,
     round_floats,
+    without_common,
 )
 from trackperm.exact.scores.resolution import Resolution, format_unit, read_resolution
 
 Number = Fraction | float
+_NOISE = 2.0 * ULPS * DOUBLE
 _MISSING = "remove the example from both runs, or score it as an absent answer."
 
 
@@ -39,6 +41,7 @@ def scale_scores(
     resolution: Resolution | None = None,
     *,
     wide: bool = True,
+    differences_only: bool = False,
 ) -> ScaledScores:
     """Convert the scores of two runs to integers over one unit.
 
@@ -53,9 +56,14 @@ def scale_scores(
     wide : bool
         Whether fractions whose common denominator does not fit 62 bits may become Python integers, for at
         most 100,000 examples; otherwise they are read as binary numbers.
+    differences_only : bool
+        Whether only differences are used, so that a float that both runs have may become 0.
 
     Raises
     ------
+    LargeScoreError
+        If a score is so large that rounding loses differences of other examples, or beyond 62 bits of
+        `resolution`.
     InputTypeError
         If scores are not numbers; the message names the first such score.
     InputError
@@ -83,13 +91,18 @@ def scale_scores(
         return _scaled_numbers(*numbers, wide=wide) if unit is None else _rounded_numbers(*numbers, unit)
     runs = _run(arrays[0], "candidate"), _run(arrays[1], "baseline")
     if unit is None:
-        return read_floats(runs, wide=wide)
+        return read_floats(runs, wide=wide, differences_only=differences_only)
+    if differences_only:
+        runs = without_common(runs)
     largest = max(run.largest for run in runs)
     _require_room(largest, unit)
     scaled = round_floats(runs, unit)
     if scaled is None:
         return _rounded_numbers(runs[0].values.tolist(), runs[1].values.tolist(), unit)
-    _require_difference(scaled, float(np.abs(runs[0].values - runs[1].values).max()), largest)
+    with np.errstate(over="ignore"):
+        differences = np.abs(runs[0].values - runs[1].values)
+    sizes = np.maximum(np.abs(runs[0].values), np.abs(runs[1].values))
+    _require_difference(scaled, differences[differences > _NOISE * sizes])
     return scaled
 
 
@@ -192,25 +205,29 @@ def _rounded_numbers(candidate: Sequence[Number], baseline: Sequence[Number], un
             change = max(change, float(deviation))
     u, v = (np.array([nearest[x] for x in run], dtype=np.int64) for run in (candidate, baseline))
     scaled = ScaledScores(u, v, unit, "resolution", change)
-    widest = max(abs(float(x - y)) for x, y in zip(candidate, baseline, strict=True))
-    _require_difference(scaled, widest, float(largest))
+    differences = [
+        abs(float(x - y))
+        for x, y in zip(candidate, baseline, strict=True)
+        if abs(float(x - y)) > _NOISE * max(abs(float(x)), abs(float(y)))
+    ]
+    _require_difference(scaled, np.array(differences))
     return scaled
 
 
 def _require_room(largest: Number, unit: Fraction) -> None:
     if Fraction(largest) / unit >= LARGEST:
-        raise InputError(
+        raise LargeScoreError(
             f"the resolution {format_unit(unit)} is too fine: a score of {float(largest):.3g} is 2^62 times"
             " that, or more",
-            hint="use a coarser one.",
+            hint="use a coarser one, or correct this score if it stands for a failed or undefined value.",
         )
 
 
-def _require_difference(scaled: ScaledScores, widest: float, largest: float) -> None:
-    """Refuse a resolution that removes every difference, unless all are rounding errors of floats."""
-    if widest > 2.0 * ULPS * DOUBLE * largest and np.array_equal(scaled.candidate, scaled.baseline):
+def _require_difference(scaled: ScaledScores, differences: npt.NDArray[np.float64]) -> None:
+    """Refuse a resolution that removes all `differences`, which are no rounding errors of floats."""
+    if differences.size and np.array_equal(scaled.candidate, scaled.baseline):
         raise InputError(
             f"the resolution {format_unit(scaled.unit)} makes both runs equal on every example, although "
-            f"scores differ by up to {widest:.3g}",
+            f"scores differ by up to {differences.max():.3g}",
             hint="use a finer one.",
         )

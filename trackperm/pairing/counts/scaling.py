@@ -8,10 +8,11 @@ from fractions import Fraction
 
 import polars as pl
 
-from trackperm.errors import InputError
+from trackperm.errors import InputError, LargeScoreError
 from trackperm.exact.scores.scaling import scale_scores
+from trackperm.pairing.checks.differences import shown
 from trackperm.pairing.engines.base import Engine, Frame
-from trackperm.pairing.joined import SIDES, count_of
+from trackperm.pairing.joined import KEY, SIDES, count_of
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.expressions.frames import Decimals
 
@@ -74,17 +75,29 @@ def _with_integers(
     """Replace a count by integer multiples of one unit, found from the distinct pairs of values."""
     columns = [count_of(side, name) for side in reversed(SIDES)]
     pairs = engine.collected(frame.select(*columns).unique())
+    candidate, baseline = (pairs[column].to_numpy() for column in columns)
     try:
-        scores = scale_scores(pairs[columns[0]].to_numpy(), pairs[columns[1]].to_numpy(), unit, wide=False)
+        scores = scale_scores(candidate, baseline, unit, wide=False)
     except InputError as error:
         message = f"the count `{name}` of `{statistic.name}`: {error.message}"
-        raise InputError(message, hint=error.hint) from None
+        if isinstance(error, LargeScoreError):
+            largest = max(float(abs(own).max()) for own in (candidate, baseline))
+            message += f" (example {_example_of_largest(engine, frame, columns, largest)})"
+        raise type(error)(message, hint=error.hint) from None
     values = pl.concat([pairs[column].alias("value") for column in columns])
     integers = pl.concat(
         [pl.Series("integer", each, pl.Int64) for each in (scores.candidate, scores.baseline)]
     )
     table = pl.DataFrame([values, integers]).unique("value")
     return _replaced(engine, frame, columns, table), scores.unit, scores.note()
+
+
+def _example_of_largest(engine: Engine, frame: Frame, columns: Sequence[str], largest: float) -> str:
+    """Return the first example with a score of the largest magnitude."""
+    f = engine.functions
+    size = f.max_horizontal(*(f.col(column).abs() for column in columns))
+    found = engine.collected(frame.filter(size >= largest).select(KEY).sort(KEY).head(1))
+    return shown(found[KEY][0])
 
 
 def _in_unit(engine: Engine, frame: Frame, name: str, unit: Fraction) -> Frame:
