@@ -80,8 +80,8 @@ def test_the_margin_guards_against_unseen_examples_of_a_small_class() -> None:
     assert found.size.least == unseen.largest(0.05)
     assert unseen.largest(0.05) == pytest.approx(0.5 * (1 - 0.05 ** (1 / 60)), rel=1e-3)
     assert found.size.lack(0.02) == (
-        "a difference as large as the range of the scores, 1, on an unseen 4.9 % of the examples of the stratum"
-        " `rare` would change the score by 0.02435"
+        "a difference as large as the range of the scores, 1, on an unseen 4.9 % of the examples of the"
+        " stratum `rare` would change the score by 0.02435"
     )
 
 
