@@ -222,6 +222,22 @@ def test_a_margin_that_unseen_differences_exceed_has_no_power() -> None:
     assert law.power(1.01 * unseen, 0.0, ALPHA, n) == pytest.approx(1.0)
 
 
+def test_power_is_that_of_data_in_which_heavy_examples_differ() -> None:
+    """Half of the weight is with 4 examples, of which none differs: no such data show an interval."""
+    rows, law = f1_population()
+    counts = np.rint(400 * law).astype(np.int64)
+    there = counts > 0
+    table = rows[there], np.roll(rows[there], 2, axis=1), F1, counts[there]
+    shares, numbers = np.array([0.5 / 396, 0.5 / 4]), np.array([396, 4])
+    powers = []
+    for moved in ([80, 0], [76, 4]):
+        found = ScoreLaw.of(*table, UnseenDifferences(shares, numbers, np.array(moved), 1.0))
+        assert found is not None
+        assert found.power(0.26, 0.0, ALPHA, 400) == 0.0, "0.5 (1 - 0.05^(1/4)) is 0.264"
+        powers.append(found.power(0.27, 0.0, ALPHA, 400))
+    assert powers == [0.0, pytest.approx(1.0, abs=1e-3)]
+
+
 @pytest.mark.parametrize("difference", [0.0, 0.01])
 def test_examples_for_equivalence(difference: float) -> None:
     law = PairedLaw(0.1, 0)
