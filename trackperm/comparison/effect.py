@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from trackperm.choices import Alternative, IntervalChoice
+from trackperm.comparison.unseen import has_parts, unseen_differences
 from trackperm.errors import CapacityError, TrackpermError, UndefinedStatisticError
 from trackperm.exact import CountTable, PermutationTest
 from trackperm.exact.intervals import (
@@ -33,6 +34,7 @@ from trackperm.exact.power import MinimumDetectableEffect, detectable_effect
 from trackperm.exact.power.fewest import can_reach
 from trackperm.exact.types import IntArray
 from trackperm.statistic import Statistic
+from trackperm.statistic.score_ranges import largest_difference
 
 WIDENED_NOTE = "approximate, and widened to contain 0, which the test does not exclude"
 
@@ -82,21 +84,20 @@ def interval_of(
             largest=math.inf if largest is None else float(largest),
         )
     observed, swapped = statistic.pairs(table.candidate, table.baseline)
+    found = None
     if choice == "auto":
         found = _agreeing(statistic, observed, swapped, table, alpha, alternative, unit)
-        if found is not None:
-            return found
-    counts = table.multiplicities
-    if (why := why_bent(observed, statistic.h, counts)) is not None:
-        return why
-    if choice == "bootstrap":
-        return _resampled(statistic, observed, swapped, counts, alpha, alternative, unit)
-    why = why_not_scored(
-        observed, swapped, statistic.h, counts, alpha=alpha, alternative=alternative, unit=unit
+    if found is None:
+        found = _approximate(statistic, observed, swapped, table, choice, alpha, alternative, unit)
+    widest = largest_difference(statistic)
+    if widest is None or isinstance(found, str):
+        return found
+    # No difference is larger, so the cut interval contains the true one exactly if the whole one does.
+    return replace(
+        found,
+        low=max(found.low, float(-widest)) if math.isfinite(found.low) else found.low,
+        high=min(found.high, float(widest)) if math.isfinite(found.high) else found.high,
     )
-    if why is not None:
-        return why
-    return score_interval(observed, swapped, statistic.h, counts, alpha=alpha, alternative=alternative)
 
 
 def interval_beside(
@@ -152,12 +153,49 @@ def _agreeing(
         equal = scores.equally_weighted
         return binary_interval(scores, alpha=alpha, alternative=alternative) if equal else None
     why = why_not_shifted(scores, alpha=alpha, alternative=alternative, unit=unit)
+    if why is None:
+        why = _why_hidden(statistic, table, alpha, alternative, unit)
     if why is not None:
         return why
     try:
         return _bounded(shift_interval(scores, alpha=alpha, alternative=alternative))
     except CapacityError:
         return None
+
+
+def _approximate(
+    statistic: Statistic,
+    observed: IntArray,
+    swapped: IntArray,
+    table: CountTable,
+    choice: IntervalChoice,
+    alpha: float,
+    alternative: Alternative,
+    unit: str,
+) -> Interval | str:
+    """Return the score interval or the bootstrap interval, or the reason why it is unavailable."""
+    counts = table.multiplicities
+    if (why := why_bent(observed, statistic.h, counts)) is not None:
+        return why
+    if (why := _why_hidden(statistic, table, alpha, alternative, unit)) is not None:
+        return why
+    if choice == "bootstrap":
+        return _resampled(statistic, observed, swapped, counts, alpha, alternative, unit)
+    why = why_not_scored(
+        observed, swapped, statistic.h, counts, alpha=alpha, alternative=alternative, unit=unit
+    )
+    if why is not None:
+        return why
+    return score_interval(observed, swapped, statistic.h, counts, alpha=alpha, alternative=alternative)
+
+
+def _why_hidden(
+    statistic: Statistic, table: CountTable, alpha: float, alternative: Alternative, unit: str
+) -> str | None:
+    """Return the reason against an interval of a mean over strata or classes; None if all show enough."""
+    if not has_parts(statistic):
+        return None
+    return unseen_differences(statistic, table).why_hidden(alpha, alternative, unit)
 
 
 def _resampled(

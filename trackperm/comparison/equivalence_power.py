@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trackperm.comparison.evidence import range_of_scores
+from trackperm.comparison.evidence import unseen_of_interval
 from trackperm.exact import CountTable
 from trackperm.exact.intervals import Interval, additive_scores
 from trackperm.exact.pairwise import Influences
@@ -22,11 +22,11 @@ def law_by_interval(
         return PairsLaw.of(influences)
     observed, swapped = statistic.pairs(table.candidate, table.baseline)
     counts = table.multiplicities
-    scores = None
+    scores, unseen = None, unseen_of_interval(statistic, table, basis)
     if basis.method in ("paired proportions", "shift"):
         scores = additive_scores(observed, swapped, statistic.h, counts)
     if scores is None:
-        return ScoreLaw.of(observed, swapped, statistic.h, counts)
+        return ScoreLaw.of(observed, swapped, statistic.h, counts, unseen)
     if basis.method == "shift":
-        return ShiftLaw.of(scores, range_of_scores(statistic, table))
+        return ShiftLaw.of(scores, unseen)
     return PairedLaw.of(scores)

@@ -6,10 +6,11 @@ which misses with a probability of about alpha.
 1. If an interval of confidence 1 - 2 alpha is available, its ends are the bounds. The interval for paired
    proportions is exact and always available. Others are available if their coverage is near their confidence
    (:mod:`trackperm.exact.intervals.coverage`).
-2. An interval by shifts of the scores supports no margin below the loss that rare, unseen differences can
-   cause. If no example differs, up to a share of 1 - alpha^(1/n) of all examples may differ (Clopper and
-   Pearson 1934), each by the whole range of the scores and 0. Margins have to guard against such rare
-   failures.
+2. An interval by shifts of the scores, and any approximate one of a mean over strata or classes, supports no
+   margin below the loss that rare, unseen differences can cause. If no example differs, up to a share of
+   1 - alpha^(1/n) of all examples may differ (Clopper and Pearson 1934), each by the whole range of the
+   scores and 0, and more of the examples of a small stratum (:mod:`trackperm.exact.intervals.unseen`).
+   Margins have to guard against such rare failures.
 3. If no interval is available, the bounds use the share s of examples that may differ. With d discordant
    examples among n, s solves P(Binomial(n, s) <= d) = alpha. The bound is the largest change of either run's
    score when a share s of its examples changes in every count, over the whole range of the counts, and all in
@@ -27,7 +28,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -35,8 +35,9 @@ from scipy.special import betaincinv, ndtr, ndtri
 
 from trackperm.choices import IntervalChoice
 from trackperm.comparison.effect import interval_of
-from trackperm.exact import CountTable, RationalStatistic
-from trackperm.exact.intervals import Interval
+from trackperm.comparison.unseen import has_parts, scores_of, unseen_differences
+from trackperm.exact import CountTable
+from trackperm.exact.intervals import Interval, UnseenDifferences
 from trackperm.exact.pairwise import Influences
 from trackperm.exact.result import format_pvalue
 from trackperm.exact.root import bracketed_root
@@ -66,7 +67,7 @@ class SizeBounds:
     least : float
         Largest margin that the bounds cannot support, whatever their values.
     unseen : str
-        Text with the number of discordant examples, and the share that may be discordant.
+        Clause on the differences that no example showed, which the bounds or `least` follow from.
     """
 
     low: float
@@ -110,9 +111,19 @@ def size_bounds(
         share = float(betaincinv(d + 1, n - d, 1.0 - alpha)) if d < n else 1.0
         change = _largest_change(statistic, table, share)
         return SizeBounds(-change, change, basis, 0.0, _unseen(d, n, share, unit))
-    share = -math.expm1(math.log(alpha) / n)
-    least = share * range_of_scores(statistic, table) if basis.method == "shift" else 0.0
-    return SizeBounds(basis.low, basis.high, basis, least, _unseen(d, n, share, unit))
+    unseen = unseen_of_interval(statistic, table, basis)
+    if unseen is None:
+        return SizeBounds(basis.low, basis.high, basis, 0.0, _seen(d, n, unit))
+    noun = "stratum" if statistic.strata is not None else "class"
+    said = _rare(unseen, alpha, unit, noun)
+    return SizeBounds(basis.low, basis.high, basis, unseen.largest(alpha), said)
+
+
+def unseen_of_interval(statistic: Statistic, table: CountTable, basis: Interval) -> UnseenDifferences | None:
+    """Return the differences that this interval does not guard against, by rule 2; None if it does."""
+    if basis.method == "shift" or (basis.approximate and has_parts(statistic)):
+        return unseen_differences(statistic, table)
+    return None
 
 
 @dataclass(frozen=True)
@@ -192,6 +203,21 @@ def _unseen(d: int, n: int, share: float, unit: str) -> str:
     return f"{_seen(d, n, unit)}, and up to {100.0 * share:.2g} % may be"
 
 
+def _rare(unseen: UnseenDifferences, alpha: float, unit: str, noun: str) -> str:
+    """Return what differences as large as the range change, on as many examples as may differ unseen."""
+    changed = unseen.changed(alpha)
+    whose, k = "", int(np.argmax(unseen.shares))
+    if unseen.heaviest is not None:
+        whose = f" of the {noun} `{unseen.heaviest.name}`"
+        if np.count_nonzero(changed) > 1:
+            whose += " and fewer of others"
+    return (
+        f"a difference as large as the range of the scores, {unseen.widest:.4g}, on an unseen"
+        f" {100.0 * changed[k]:.2g} % of the {unit}s{whose} would change the score by"
+        f" {unseen.largest(alpha):.4g}"
+    )
+
+
 def _largest_change(statistic: Statistic, table: CountTable, share: float) -> float:
     """Return the largest change of a run's score if that share of its examples changes."""
     if statistic.score is None:
@@ -215,27 +241,8 @@ def _changes(
     statistic: Statistic, moved: npt.NDArray[np.float64], totals: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
     """Return the contrast of each run with totals `moved`, shape (k, m), to one with `totals`, shape (m,)."""
-    scores = _scores(statistic, np.vstack([moved, totals]))
+    scores = scores_of(statistic.score, np.vstack([moved, totals]))
     if statistic.contrast == "log ratio":
         with np.errstate(all="ignore"):
             scores = np.log(scores)
     return np.asarray(scores[:-1] - scores[-1])
-
-
-def _scores(statistic: Statistic, totals: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return the scores of runs with these totals; NaN or infinite if the score is undefined."""
-    score: Any = statistic.score
-    with np.errstate(all="ignore"):
-        values = score.values(totals) if isinstance(score, RationalStatistic) else score(totals)
-    return np.broadcast_to(np.asarray(values, dtype=np.float64), len(totals))
-
-
-def range_of_scores(statistic: Statistic, table: CountTable) -> float:
-    """Return the length of the smallest interval with 0 and all scores of single examples."""
-    if statistic.score is None:
-        return math.inf
-    # An example is scored as a run of n such examples, so that sums are comparable.
-    n = int(table.multiplicities.sum())
-    values = _scores(statistic, np.concatenate([table.candidate, table.baseline]).astype(np.float64) * n)
-    values = values[np.isfinite(values)]
-    return float(values.max(initial=0.0) - values.min(initial=0.0)) if values.size else math.inf

@@ -192,6 +192,7 @@ def equivalence_power(comparison: Comparison, power: EquivalencePower) -> str:
     """Return the power of equivalence, and what it means if equivalence is not shown."""
     if comparison.decision.equivalent or power.at_zero >= RARE:
         return str(power)
-    return (
-        f"{power}; even equal runs would rarely be shown equivalent with so few {phrases.unit(comparison)}s"
-    )
+    rarely = f"{power}; even equal runs would rarely be shown equivalent"
+    # Below `least` the range of the scores decides, with many examples as well.
+    hidden = not isinstance(comparison.size.basis, str) and comparison.size.lack(power.margin) is not None
+    return rarely if hidden else f"{rarely} with so few {phrases.unit(comparison)}s"

@@ -15,6 +15,7 @@ from support.cases import F1, mean_scores
 from trackperm.errors import CapacityError, InputError
 from trackperm.exact.intervals import (
     Interval,
+    UnseenDifferences,
     paired_proportions_interval,
     score_interval,
     shift_interval,
@@ -92,7 +93,7 @@ def test_of_shifts_it_is_that_of_simulated_data(
             continue
         shown += 1
         found += shift_interval(scores, alpha=2 * ALPHA).within(margin)
-        printed.append(ShiftLaw.of(scores, 0.0).power(margin, true, ALPHA, n))
+        printed.append(ShiftLaw.of(scores).power(margin, true, ALPHA, n))
     power = float(np.mean(printed))
     measured(f"shifts, N = {n}: {found / shown:.3f} of {shown}, printed {power:.3f}")
     assert binom.ppf(1e-3, shown, power - 0.05) <= found <= binom.ppf(1 - 1e-3, shown, power + 0.05)
@@ -202,7 +203,7 @@ def test_power_rises_with_the_margin_and_falls_with_the_difference() -> None:
     there = counts > 0
     score = ScoreLaw.of(rows[there], np.roll(rows[there], 2, axis=1), F1, counts[there])
     assert score is not None
-    for each in (PairedLaw(0.2, 500), ShiftLaw(0.4, 1.0, 500, 0.0), score):
+    for each in (PairedLaw(0.2, 500), ShiftLaw(0.4, 1.0, 500), score):
         by_margin = [each.power(margin, 0.0, ALPHA, 500) for margin in (0.01, 0.04, 0.06, 0.1)]
         assert by_margin == sorted(by_margin)
         assert by_margin[0] < 0.05 < 0.8 < by_margin[-1]
@@ -216,9 +217,25 @@ def test_a_margin_that_unseen_differences_exceed_has_no_power() -> None:
     """With n examples, a share of 1 - alpha^(1/n) of others may differ by the whole range."""
     n = 100
     unseen = (1 - ALPHA ** (1 / n)) * 2.0
-    law = ShiftLaw(0.01, 1.0, n, 2.0)
+    law = ShiftLaw(0.01, 1.0, n, UnseenDifferences(np.array([1 / n]), np.array([n]), np.array([20]), 2.0))
     assert law.power(0.99 * unseen, 0.0, ALPHA, n) == 0.0
     assert law.power(1.01 * unseen, 0.0, ALPHA, n) == pytest.approx(1.0)
+
+
+def test_power_is_that_of_data_in_which_heavy_examples_differ() -> None:
+    """Half of the weight is with 4 examples, of which none differs: no such data show an interval."""
+    rows, law = f1_population()
+    counts = np.rint(400 * law).astype(np.int64)
+    there = counts > 0
+    table = rows[there], np.roll(rows[there], 2, axis=1), F1, counts[there]
+    shares, numbers = np.array([0.5 / 396, 0.5 / 4]), np.array([396, 4])
+    powers = []
+    for moved in ([80, 0], [76, 4]):
+        found = ScoreLaw.of(*table, UnseenDifferences(shares, numbers, np.array(moved), 1.0))
+        assert found is not None
+        assert found.power(0.26, 0.0, ALPHA, 400) == 0.0, "0.5 (1 - 0.05^(1/4)) is 0.264"
+        powers.append(found.power(0.27, 0.0, ALPHA, 400))
+    assert powers == [0.0, pytest.approx(1.0, abs=1e-3)]
 
 
 @pytest.mark.parametrize("difference", [0.0, 0.01])

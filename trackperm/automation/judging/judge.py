@@ -314,7 +314,7 @@ def _non_inferiority(comparison: Comparison, margin: float) -> Finding:
     # this rule corrects no level
     shown, found = f"not shown to be at most {margin:g} worse", replace(comparison, corrected=None).detectable
     if lack is not None:
-        shown = f"{shown}; too few examples to tell: {basis if isinstance(basis, str) else lack}"
+        shown = f"{shown}; {f'too few examples to tell: {basis}' if isinstance(basis, str) else lack}"
     else:
         shown = f"{shown} ({where})"
     if comparison.depends_on_missing:

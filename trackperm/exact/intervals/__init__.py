@@ -18,13 +18,16 @@ from trackperm.exact.intervals.paired_proportions import (
 )
 from trackperm.exact.intervals.score import score_interval
 from trackperm.exact.intervals.shift import shift_interval
+from trackperm.exact.intervals.unseen import HeaviestPart, UnseenDifferences
 
 __all__ = [
     "AdditiveScores",
     "EffectSizes",
+    "HeaviestPart",
     "Interval",
     "IntervalMethod",
     "Relation",
+    "UnseenDifferences",
     "additive_scores",
     "binary_interval",
     "bootstrap_interval",

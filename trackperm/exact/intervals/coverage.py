@@ -33,6 +33,9 @@ leaves an observed tie is [0, 0]. An interval is shown, and may decide equivalen
    grows slower than sqrt(N / 2) if their tail is lighter than x^(-8/3). If 5 % of 50 predictions fail badly,
    the 5 % bound for RMSE misses in 20 % of the data sets without this rule, and in 3 % with it.
 
+A mean over strata or classes has a further rule (:mod:`trackperm.exact.intervals.unseen`): its interval is
+shown only if it is at least as wide as what differences may change that no example showed.
+
 With these numbers the one-sided error of a 5 % bound is at most 7 % over a grid of laws
 (``tests/exact/intervals/test_coverage.py``): 5 to 30 % positives, F1 from .5 to .99, 20 to 1,000 examples, of
 systems with shared errors or not; means of skewed, heavy-tailed and rarely different scores. For precision,

@@ -308,8 +308,8 @@ def possible_outcomes(
 
 def combined_counts(observed: IntArray, swapped: IntArray) -> IntArray | None:
     """Return the counts of single runs, which are combined to pairs; None if there are too many."""
-    m = observed.shape[1] // 2
-    if not np.array_equal(swapped, np.roll(observed, m, axis=1)):  # counts of either run, side by side
+    m, is_odd = divmod(observed.shape[1], 2)
+    if is_odd or not np.array_equal(swapped, np.roll(observed, m, axis=1)):  # not one run beside the other
         return None
     single = np.unique(np.vstack([observed[:, :m], observed[:, m:]]), axis=0)
     return single if len(single) <= MOST_COMBINED else None

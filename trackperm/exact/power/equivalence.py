@@ -51,6 +51,7 @@ from trackperm.exact.intervals.additive import AdditiveScores
 from trackperm.exact.intervals.coverage import ScoredNumber
 from trackperm.exact.intervals.of_pairs import fewest_effective, laws_of_influences
 from trackperm.exact.intervals.score import ConstrainedLaws, possible_outcomes
+from trackperm.exact.intervals.unseen import UnseenDifferences
 from trackperm.exact.pairwise import Influences
 from trackperm.exact.power.binomial_law import binomial_masses, binomial_window
 from trackperm.exact.power.normal import require_power
@@ -247,17 +248,17 @@ class ShiftLaw:
         Degrees of freedom of the variance of one example.
     n_examples : int
         Number of examples.
-    widest : float
-        Length of the range of the scores: a difference that no example showed may be as large.
+    unseen : UnseenDifferences or None
+        Differences that no example showed, which no smaller margin guards against; None if any margin does.
     """
 
     deviation: float
     freedom: float
     n_examples: int
-    widest: float
+    unseen: UnseenDifferences | None = None
 
     @classmethod
-    def of(cls, scores: AdditiveScores, widest: float) -> ShiftLaw:
+    def of(cls, scores: AdditiveScores, unseen: UnseenDifferences | None = None) -> ShiftLaw:
         """Return the law with the spread of these scores."""
         n, counts = scores.n_rows, scores.multiplicities.astype(np.float64)
         moves, weights = scores.moves.astype(np.float64), scores.weights.astype(np.float64)
@@ -266,13 +267,12 @@ class ShiftLaw:
         square = float(counts @ rest**2) / n
         kurtosis = float(counts @ rest**4) / n / square**2 if square > 0.0 else 3.0
         deviation = float(scores.unit) * math.sqrt(square * n / max(n - 1, 1)) * n / total
-        return cls(deviation, 2.0 / max(kurtosis - 1.0, 2.0 / n), n, widest)
+        return cls(deviation, 2.0 / max(kurtosis - 1.0, 2.0 / n), n, unseen)
 
     def power(self, margin: float, difference: float, alpha: float, n_examples: int) -> float:
         """Return the probability of equivalence within the margin, if that is the true difference."""
         z, n = float(-ndtri(alpha)), n_examples
-        unseen = -math.expm1(math.log(alpha) / n) * self.widest
-        if n <= z * z or margin <= unseen:
+        if n <= z * z or _is_hidden(margin, self.unseen, alpha, n / self.n_examples):
             return 0.0
         if self.deviation == 0.0:
             return float(abs(difference) < margin)
@@ -294,15 +294,23 @@ class ScoreLaw:
         Number of examples, or clusters.
     scored : ScoredNumber
         How many of them distinguish the runs, and their effective number.
+    unseen : UnseenDifferences or None
+        Differences that no example showed, in a mean over strata or classes.
     """
 
     laws: ConstrainedLaws
     n_examples: int
     scored: ScoredNumber
+    unseen: UnseenDifferences | None = None
 
     @classmethod
     def of(
-        cls, observed: IntArray, swapped: IntArray, h: Statistic, multiplicities: IntArray
+        cls,
+        observed: IntArray,
+        swapped: IntArray,
+        h: Statistic,
+        multiplicities: IntArray,
+        unseen: UnseenDifferences | None = None,
     ) -> ScoreLaw | None:
         """Return the law of these examples; None if no example distinguishes the runs."""
         laws, n = (
@@ -312,15 +320,20 @@ class ScoreLaw:
         scored = ScoredNumber.of(observed, swapped, h, multiplicities)
         if not 0.0 < laws.spread < math.inf or scored.effective == 0.0:
             return None
-        return cls(laws, n, scored)
+        return cls(laws, n, scored, unseen)
 
     def power(self, margin: float, difference: float, alpha: float, n_examples: int) -> float:
         """Return the probability of equivalence within the margin, if that is the true difference.
 
         It is 0 if no law over the outcomes has such a difference.
         """
-        inside = _power_by_laws(self.laws, (-margin, margin), difference, alpha, self.n_examples / n_examples)
+        scale = n_examples / self.n_examples
+        if _is_hidden(margin, self.unseen, alpha, scale):
+            return 0.0
+        inside = _power_by_laws(self.laws, (-margin, margin), difference, alpha, 1.0 / scale)
         fewest, share = self.scored.fewest(float(-ndtri(alpha))), self.scored.n_moved / self.n_examples
+        if self.unseen is not None:
+            fewest = max(fewest, self.unseen.fewest(alpha, scale))
         return inside * _at_least(fewest, n_examples, share)
 
 
@@ -361,6 +374,11 @@ class PairsLaw:
         inside = _power_by_laws(self.laws, (low, high), true, alpha, self.n_examples / n_examples)
         share = min(self.influences.n_effective / self.n_examples, 1.0)
         return inside * _at_least(fewest_effective(float(-ndtri(alpha))), n_examples, share)
+
+
+def _is_hidden(margin: float, unseen: UnseenDifferences | None, alpha: float, scale: float) -> bool:
+    """Return whether unseen differences may change the score by the margin."""
+    return unseen is not None and margin <= unseen.largest(alpha, scale)
 
 
 def _power_by_laws(
