@@ -38,7 +38,7 @@ _MOST = 2**14
 _MOST_OF_QUERY = 2**11
 """Most rows of a query, which has to find their ids in its other rows."""
 
-_SLICE = 2**18
+_SLICE = 2**16
 """Rows that are read at once."""
 
 _REWORDED = ("prompt", "input", "inputs", "user_input", "instruction", "text", "sentence")
@@ -73,6 +73,9 @@ _ALIKE = 0.3
 
 _SAME_WORDS = 0.6
 """Share of the rarer words that a question has to have in common with its partner."""
+
+_CUT = 16
+"""Fewest characters of a text that was cut."""
 
 _WORD = re.compile(r"[぀-ヿ㐀-鿿가-힯]|[^\W぀-ヿ㐀-鿿가-힯]+")
 """A word, or a character of a script that is written without spaces."""
@@ -146,10 +149,10 @@ def input_notes(tables: Tables, statistic: Statistic, columns: PairedColumns) ->
         if not compared.differing.is_empty():
             found.append(compared)
     doubtful = [each for each in found if each.is_permuted or each.is_other]
-    is_refused = doubtful and not (statistic.id_is_named and columns.id is not None)
-    if is_refused and not _is_proven(tables, columns, {each.name for each in found}):
+    proof = _proof(tables, columns, {each.name for each in found}) if doubtful else None
+    if doubtful and proof is None and (columns.id is None or not statistic.id_is_named):
         raise _refusal(doubtful[0], tables, columns)
-    return tuple(_line(each, tables, columns) for each in found)
+    return tuple(_line(each, tables, columns, proof) for each in found)
 
 
 def _names(tables: Tables, statistic: Statistic, columns: PairedColumns) -> Iterator[str]:
@@ -234,7 +237,7 @@ def _rows(table: ExampleTable, names: Sequence[str], most: int | None) -> pl.Dat
         for part in table.slices(names, _SLICE):
             parts.append(part.gather_every(step, -start % step))
             start += len(part)
-        return _texts(pl.concat(parts))
+        return _texts(pl.concat(parts) if parts else table.data.read(names).to_polars())
     data = table.data.select(list(names)).gather_every(step)
     columns = []
     for name in names:
@@ -340,6 +343,8 @@ def _are_alike(first: Sequence[str], second: Sequence[str], least: float) -> boo
         return sum(weights[word] for word in found)
 
     def share(i: int, j: int) -> float:
+        if _begins(first[i], second[j]):
+            return 1.0
         whole = min(weight(own[i]), weight(partner[j]))
         return weight(own[i] & partner[j]) / whole if whole else 0.0
 
@@ -354,31 +359,39 @@ def _are_alike(first: Sequence[str], second: Sequence[str], least: float) -> boo
     return n_alike >= _ALIKE * len(telling)
 
 
+def _begins(first: str, second: str) -> bool:
+    """Whether one text is the beginning of the other, as one that was cut."""
+    a, b = sorted((first.rstrip(".… "), second.rstrip(".… ")), key=len)
+    return len(a) >= _CUT and b.startswith(a)
+
+
 def _are_temporary(differing: pl.DataFrame) -> bool:
     """Whether most files of a run have names that are made anew in each run."""
     return any(2 * differing[side].str.contains(_HASH).sum() >= len(differing) for side in ("a", "b"))
 
 
-def _is_proven(tables: Tables, columns: PairedColumns, inputs: set[str]) -> bool:
-    """Whether labels or another column of different texts agree, so that the examples are the same."""
+def _proof(tables: Tables, columns: PairedColumns, inputs: set[str]) -> str | None:
+    """Return labels or another column of different texts that agree, so that the examples are the same."""
     label = columns.label
     if label is not None:
         values = _rows(tables[0], [label], _MOST)[label]
         if values.n_unique() >= max(_MANY_LABELS, _FEW * len(values)):
-            return True
+            return label
     taken = {*columns.names, *inputs, *ANSWERS, *LABELS, *SCORES}
     others = [name for name in shared_columns(tables) if name not in taken and not names_id(name)]
     compared = (_compared(tables, name, columns) for name in others[:_MOST_PROOFS])
-    return any(each is not None and each.proves for each in compared)
+    return next((each.name for each in compared if each is not None and each.proves), None)
 
 
 # Messages.
 
 
-def _line(found: _Compared, tables: Tables, columns: PairedColumns) -> str:
+def _line(found: _Compared, tables: Tables, columns: PairedColumns, proof: str | None = None) -> str:
     said = f"look: {_difference(found, tables, columns)}"
+    if proof is not None:
+        return f"{said}; `{proof}` agrees"
     if found.is_permuted:
-        return f"{said}; the rows may be paired wrongly{_better_id(found, tables, columns, '; ')}"
+        return f"{said}; the rows may be paired wrongly{_better_id(found, tables, columns, ': ')}"
     if found.is_other:
         return f"{said}; the runs may have other examples"
     return f"{said}; most of them are alike" if found.alike else said
@@ -390,7 +403,7 @@ def _difference(found: _Compared, tables: Tables, columns: PairedColumns) -> str
     said = (
         f"`{found.name}` differs between the runs on {n_differing:,} of {amount(found.n, 'example')} {same}"
     )
-    if found.is_permuted:
+    if found.n_moved and not found.alike:
         other = "are in another row" if columns.id is None else f"have another `{columns.id}`"
         return f"{said}; {found.n_moved:,} of these inputs {other} in `{tables[1].origin}`"
     return said
