@@ -53,7 +53,7 @@ def messages(system: str, questions: Sequence[str]) -> list[list[dict[str, str]]
     return [[{"role": "system", "content": system}, {"role": "user", "content": text}] for text in questions]
 
 
-@pytest.mark.parametrize("name", ["question", "prompt", "text", "inputs.question", "src", "Input"])
+@pytest.mark.parametrize("name", ["question", "prompt", "inputs.question", "src", "Input"])
 def test_other_inputs_under_the_same_ids_are_refused(name: str):
     found = refusal(run(**{name: QUESTIONS}), run(**{name: OTHERS}))
     assert found.message.startswith(
@@ -91,7 +91,7 @@ def test_labels_of_few_classes_prove_nothing():
         trackperm.compare(*runs)
 
 
-@pytest.mark.parametrize("name", ["question", "prompt", "audio_filepath"])
+@pytest.mark.parametrize("name", ["question", "prompt", "text", "audio_filepath"])
 def test_ids_that_were_given_anew(name: str):
     found = refusal(run(**{name: QUESTIONS}), run(**{name: SHUFFLED}))
     assert found.message.startswith(
@@ -239,6 +239,13 @@ def test_files_that_are_named_anew_in_each_run():
 
     assert lines(run(image=paths()), run(image=paths())) == [
         "`image` differs between the runs on 60 of 60 examples with the same `id`"
+    ]
+
+
+def test_a_text_may_be_an_output():
+    assert lines(run(text=QUESTIONS), run(text=OTHERS)) == [
+        "`text` differs between the runs on 60 of 60 examples with the same `id`; the runs may have other"
+        " examples"
     ]
 
 

@@ -28,7 +28,7 @@ from trackperm.pairing.checks.differences import Cases
 from trackperm.pairing.columns.roles import PairedColumns
 from trackperm.pairing.joined import KEY
 from trackperm.statistic import Statistic
-from trackperm.tables.columns.names import ANSWERS, INPUTS, LABELS, MEDIA, SCORES, names_id
+from trackperm.tables.columns.names import ANSWERS, INPUTS, LABELS, MEDIA, SCORES, TEXTS, names_id
 from trackperm.tables.lazy.table import LazyTable
 from trackperm.tables.table import ExampleTable, rows_repeat, shared_columns, to_polars
 
@@ -41,7 +41,7 @@ _MOST_OF_QUERY = 2**11
 _SLICE = 2**16
 """Rows that are read at once."""
 
-_REWORDED = ("prompt", "input", "inputs", "user_input", "instruction", "text", "sentence")
+_REWORDED = ("prompt", "input", "inputs", "user_input", "instruction", *TEXTS)
 """Names of inputs that runs on the same examples may write in other words, as with another template."""
 
 _FEWEST = 10
@@ -148,7 +148,10 @@ def input_notes(tables: Tables, statistic: Statistic, columns: PairedColumns) ->
             return () if compared.differing.is_empty() else (_line(compared, tables, columns),)
         if not compared.differing.is_empty():
             found.append(compared)
-    doubtful = [each for each in found if each.is_permuted or each.is_other]
+    # A text may be the output of each run, but outputs do not move to other rows.
+    doubtful = [
+        each for each in found if each.is_permuted or (each.is_other and _leaf(each.name) not in TEXTS)
+    ]
     proof = _proof(tables, columns, {each.name for each in found}) if doubtful else None
     if doubtful and proof is None and (columns.id is None or not statistic.id_is_named):
         raise _refusal(doubtful[0], tables, columns)
@@ -291,31 +294,31 @@ def _one_row_of_each(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_plain(pairs: pl.DataFrame, *, is_path: bool) -> pl.DataFrame:
-    """Add texts without case, Unicode form and white space at ends or repeated, and paths without folders."""
-
-    def plain(side: str) -> pl.Expr:
-        text = pl.col(side).str.normalize("NFKC").str.to_lowercase()
-        return text.str.replace_all(r"\s+", " ").str.strip_chars().alias(f"plain_{side}")
-
-    pairs = pairs.with_columns(map(plain, ("a", "b")))
+    """Add the texts in plain form, ``plain_a`` and ``plain_b``, of paths without folders."""
+    if pairs["a"].equals(pairs["b"]):  # as they mostly are, so that no form hides a difference
+        return pairs.with_columns(plain_a="a", plain_b="b")
+    pairs = pairs.with_columns(_plain(pairs[side]).alias(f"plain_{side}") for side in ("a", "b"))
     if not is_path:
         return pairs
     files = pairs.with_columns(pl.col("plain_a", "plain_b").str.replace(r"^.*[/\\]", ""))
     return files if files["plain_a"].n_unique() >= _DISTINCT * len(files) else pairs
 
 
+def _plain(texts: pl.Series) -> pl.Series:
+    """Return texts without case, Unicode form, and white space that is repeated or at an end."""
+    texts = texts.str.normalize("NFKC").str.to_lowercase()
+    return texts.str.replace_all(r"\s+", " ").str.strip_chars()
+
+
 def _n_moved(candidate: ExampleTable, name: str, differing: pl.DataFrame) -> int:
     """Count the inputs of the baseline that the candidate has in another row."""
     is_whole = len(candidate) <= _MOST and not _is_query(candidate)
     try:
-        wanted = differing["a"].unique()
-        read = candidate if is_whole else candidate.among(name, wanted)
+        read = candidate if is_whole else candidate.among(name, differing["a"].unique())
         others = _rows(read, [name], None)[name]
     except (InputTypeError, pl.exceptions.PolarsError):
         return 0
-    plain = _with_plain(pl.DataFrame({"a": others, "b": others}), is_path=False)["plain_a"]
-    values = _with_plain(differing.select("a", "b"), is_path=False)["plain_a"]
-    return int(values.is_in(plain.implode()).sum())
+    return int(_plain(differing["a"]).is_in(_plain(others).implode()).sum())
 
 
 def _are_alike(first: Sequence[str], second: Sequence[str], least: float) -> bool | None:
@@ -404,7 +407,10 @@ def _difference(found: _Compared, tables: Tables, columns: PairedColumns) -> str
         f"`{found.name}` differs between the runs on {n_differing:,} of {amount(found.n, 'example')} {same}"
     )
     if found.n_moved and not found.alike:
-        other = "are in another row" if columns.id is None else f"have another `{columns.id}`"
+        is_one = found.n_moved == 1
+        other = f"{'has' if is_one else 'have'} another `{columns.id}`"
+        if columns.id is None:
+            other = f"{'is' if is_one else 'are'} in another row"
         return f"{said}; {found.n_moved:,} of these inputs {other} in `{tables[1].origin}`"
     return said
 
