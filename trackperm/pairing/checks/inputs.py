@@ -16,7 +16,7 @@ import math
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,10 +25,10 @@ import polars as pl
 from trackperm.errors import InputTypeError, PairingError
 from trackperm.messages import amount, side_by_side
 from trackperm.pairing.checks.differences import Cases
-from trackperm.pairing.columns.roles import PairedColumns
+from trackperm.pairing.columns.roles import REWORDED, PairedColumns, input_name
 from trackperm.pairing.joined import KEY
 from trackperm.statistic import Statistic
-from trackperm.tables.columns.names import ANSWERS, INPUTS, LABELS, MEDIA, SCORES, TEXTS, names_id
+from trackperm.tables.columns.names import ANSWERS, LABELS, MEDIA, SCORES, TEXTS, names_id
 from trackperm.tables.lazy.table import LazyTable
 from trackperm.tables.table import ExampleTable, rows_repeat, shared_columns, to_polars
 
@@ -40,9 +40,6 @@ _MOST_OF_QUERY = 2**11
 
 _SLICE = 2**16
 """Rows that are read at once."""
-
-_REWORDED = ("prompt", "input", "inputs", "user_input", "instruction", *TEXTS)
-"""Names of inputs that runs on the same examples may write in other words, as with another template."""
 
 _FEWEST = 10
 """Fewest examples of which the inputs can be said to have nothing in common."""
@@ -140,7 +137,7 @@ def input_notes(tables: Tables, statistic: Statistic, columns: PairedColumns) ->
     if columns.identity or tables[0].data is tables[1].data:
         return ()
     found = []
-    for name in _names(tables, statistic, columns):
+    for name in columns.inputs:
         compared = _compared(tables, name, columns)
         if compared is None:
             continue
@@ -150,7 +147,7 @@ def input_notes(tables: Tables, statistic: Statistic, columns: PairedColumns) ->
             found.append(compared)
     # A text may be the output of each run, but outputs do not move to other rows.
     doubtful = [
-        each for each in found if each.is_permuted or (each.is_other and _leaf(each.name) not in TEXTS)
+        each for each in found if each.is_permuted or (each.is_other and input_name(each.name) not in TEXTS)
     ]
     proof = _proof(tables, columns, {each.name for each in found}) if doubtful else None
     if doubtful and proof is None and (columns.id is None or not statistic.id_is_named):
@@ -158,25 +155,12 @@ def input_notes(tables: Tables, statistic: Statistic, columns: PairedColumns) ->
     return tuple(_line(each, tables, columns, proof) for each in found)
 
 
-def _names(tables: Tables, statistic: Statistic, columns: PairedColumns) -> Iterator[str]:
-    """Yield the columns of inputs that the statistic does not read, those that no run rewords first."""
-    usual = [*(name for name in (*INPUTS, *MEDIA) if name not in _REWORDED), *_REWORDED]
-    taken = {*columns.names, *statistic.columns.values(), *statistic.slices}
-    shared = [name for name in shared_columns(tables) if name not in taken and _leaf(name) in usual]
-    yield from sorted(shared, key=lambda name: usual.index(_leaf(name)))
-
-
-def _leaf(name: str) -> str:
-    """Return the last part of a name in lower case: ``question`` of ``inputs.question``."""
-    return re.split(r"[./]", name.lower())[-1]
-
-
 def _compared(tables: Tables, name: str, columns: PairedColumns) -> _Compared | None:
     """Compare a column between paired rows; None if it has no different texts, or no rows are paired."""
     pairs = _paired_texts(tables, name, columns)
     if pairs is None or pairs.is_empty():
         return None
-    pairs = _with_plain(pairs, is_path=_leaf(name) in MEDIA)
+    pairs = _with_plain(pairs, is_path=input_name(name) in MEDIA)
     n = len(pairs)
     if min(pairs["plain_a"].n_unique(), pairs["plain_b"].n_unique()) < _DISTINCT * n:
         return None
@@ -186,9 +170,9 @@ def _compared(tables: Tables, name: str, columns: PairedColumns) -> _Compared | 
     if differing.is_empty():
         return _Compared(name, differing, n, is_proof)
     n_moved = _n_moved(tables[1], name, differing)
-    least = 0.0 if _leaf(name) in _REWORDED else _SAME_WORDS
+    least = 0.0 if input_name(name) in REWORDED else _SAME_WORDS
     alike = _are_alike(differing["plain_a"].to_list(), differing["plain_b"].to_list(), least)
-    if alike is False and _leaf(name) in MEDIA and _are_temporary(differing):
+    if alike is False and input_name(name) in MEDIA and _are_temporary(differing):
         alike = None
     return _Compared(name, differing, n, is_proof and n_moved < 2, n_moved, alike)
 
