@@ -21,6 +21,7 @@ from trackperm.choices import Missing
 from trackperm.errors import InputError, InputTypeError, PairingError
 from trackperm.exact import CountTable
 from trackperm.pairing.checks.differences import require_distinct_ids
+from trackperm.pairing.checks.inputs import input_notes
 from trackperm.pairing.checks.pairing_warnings import (
     ENOUGH,
     Evidence,
@@ -133,6 +134,7 @@ def pair_many(
             tables = reference, candidate
             typed, types = engine.typed(tables, columns.names, (*columns.texts, *columns.ids))
             require_id_types(columns.ids, types)
+            on_inputs = input_notes(tables, statistic, columns) if columns.inputs else ()
         except (InputError, InputTypeError):
             continue
         own, frame = map(engine.collected, typed)
@@ -142,7 +144,7 @@ def pair_many(
         if group is None:
             group = _Group(engine, reference, own, columns, types, statistic, missing, decimals or {})
             groups.append(group)
-        if group.add(_Member(number, candidate, columns, frame)):
+        if group.add(_Member(number, candidate, columns, frame, on_inputs)):
             for place, paired in group.paired():
                 found[place] = paired
     for group in groups:
@@ -152,12 +154,13 @@ def pair_many(
 
 
 class _Member(NamedTuple):
-    """A run with its columns and typed rows."""
+    """A run with its columns, typed rows and the notes on its inputs."""
 
     number: int
     table: ExampleTable
     columns: PairedColumns
     frame: pl.DataFrame
+    on_inputs: tuple[str, ...]
 
 
 class _Group:
@@ -231,6 +234,7 @@ class _Group:
                 *training_rows((self._run.table, member.table)),
                 *scores.notes,
                 *shared,
+                *member.on_inputs,
                 *pairing_warnings(evidence, self._columns, self._types),
             )
             report = reported(

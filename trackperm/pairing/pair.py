@@ -15,6 +15,7 @@ from trackperm.pairing.changed_predictions import unread_changes
 from trackperm.pairing.checked_join import joined_runs
 from trackperm.pairing.checks.differences import differences, refuse_differences
 from trackperm.pairing.checks.empty_sets import empty_sets_hint
+from trackperm.pairing.checks.inputs import input_notes
 from trackperm.pairing.checks.pairing_warnings import Evidence, fold_warnings, other_ids, pairing_warnings
 from trackperm.pairing.checks.splits import training_rows
 from trackperm.pairing.checks.verdicts import note_on_verdicts
@@ -188,6 +189,7 @@ def _paired(
             has_wrong=statistic.counts_missing,
             of_sets=empty_sets_hint(tables, found, statistic),
         )
+    on_inputs = input_notes(tables, statistic, columns) if columns.inputs else ()
     by_row = row_counts(rows, statistic, read_types, outcomes, decimals).with_strata()
     numbers = RowNumbers.of(rows) if columns.repeats else None
     if numbers is not None:
@@ -199,7 +201,7 @@ def _paired(
         examples,
         columns,
         missing,
-        (*_notes(rows, counts, numbers), *pairing_warnings(evidence, columns, types)),
+        (*_notes(rows, counts, numbers), *on_inputs, *pairing_warnings(evidence, columns, types)),
         digests(rows),
         n_changed(rows, counts.statistic, evidence.n_different),
     )

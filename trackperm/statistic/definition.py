@@ -124,6 +124,8 @@ class Statistic:
         Reason for the choice of the statistic, where the user named none, such as ``the log's own metric``.
     found : tuple of str
         Columns that were found in the data because the user named none.
+    id_is_named : bool
+        Whether the user named the column of ids.
     function : ScoreOfPython or None
         The Python function that is the score; None if the spec defines the score.
     """
@@ -168,6 +170,7 @@ class Statistic:
     rank_score: RankScore | None = None
     chosen: str = ""
     found: tuple[str, ...] = ()
+    id_is_named: bool = False
     function: ScoreOfPython | None = field(default=None, repr=False)
 
     @cached_property

@@ -126,12 +126,14 @@ def load_statistic(
             own = source.pair_term.resolution
         resolution = own if resolution is None else resolution
         chosen, found, function = source.chosen, source.found, source.function
+        id_is_named = source.id_is_named
         by_class = {
             key: own for key, own in source.class_columns.items() if columns[key] == source.columns[key]
         }
     else:
         document, name = _read(source)
         set_, chosen, found, function, by_class = None, "", (), None, {}
+        id_is_named = False
     groups = {"repeats": repeats, "cluster": cluster}
     entries = Entries(document, parameters, columns, groups, resolution, set_, units=units)
     statistic = compile_statistic(
@@ -141,7 +143,7 @@ def load_statistic(
         statistic = with_function(statistic, function.function, function.undefined)
     if by_class:
         statistic = reading_class_columns(statistic, by_class)
-    return replace(statistic, chosen=chosen, found=found)
+    return replace(statistic, chosen=chosen, found=found, id_is_named=id_is_named)
 
 
 def read_statistic(content: str | bytes, origin: str, name: str = "statistic") -> Statistic:

@@ -351,8 +351,11 @@ class Question:
             )
         if score and have(tables, [score]):
             found += note_on_presumed_direction(score, tables)
+        is_named = "id" in self.columns
         # The same statistic keeps what was computed of it once.
-        return adapted if adapted.found == tuple(found) else replace(adapted, found=tuple(found))
+        if adapted.found == tuple(found) and adapted.id_is_named == is_named:
+            return adapted
+        return replace(adapted, found=tuple(found), id_is_named=is_named)
 
     def _inferred_columns(
         self, statistic: Statistic, tables: Sequence[ExampleTable]

@@ -14,11 +14,11 @@ from trackperm.pairing.columns.numbers_as_text import text_columns
 from trackperm.pairing.columns.objects import require_no_objects
 from trackperm.pairing.report import OUTCOMES
 from trackperm.statistic import Statistic
-from trackperm.tables.columns.names import LABELS
+from trackperm.tables.columns.names import INPUTS, LABELS, MEDIA, TEXTS
 from trackperm.tables.columns.types import ColumnType, unusable
 from trackperm.tables.lazy.query import Query
 from trackperm.tables.row_meaning import why_no_examples
-from trackperm.tables.table import ExampleTable, id_columns
+from trackperm.tables.table import ExampleTable, id_columns, shared_columns
 
 # fmt: off
 _SUMMARIES = (
@@ -29,6 +29,9 @@ _SUMMARIES = (
 )
 """Ids of rows that summarise the others, with spaces for `_` and `-`."""
 # fmt: on
+
+REWORDED = ("prompt", "input", "inputs", "user_input", "instruction", *TEXTS)
+"""Names of inputs that runs on the same examples may write in other words, as with another template."""
 
 _MOST_ROWS = 100_000
 """Most rows of a run that is searched for such ids: larger ones come from no spreadsheet."""
@@ -58,6 +61,8 @@ class PairedColumns:
         Columns besides the label that belong to the examples because pairs are defined by them.
     identity : tuple of str
         Columns of both runs that identify an example's input, such as its hash.
+    inputs : tuple of str
+        Other columns of both runs with the name of an input, those that no run rewords first.
     repeats : str or None
         Treatment of several rows with one id; None if an id may have only one row.
     notes : tuple of str
@@ -74,6 +79,7 @@ class PairedColumns:
     classes: str | None
     of_pairs: tuple[str, ...]
     identity: tuple[str, ...]
+    inputs: tuple[str, ...]
     repeats: RepeatsInSpec | None
     notes: tuple[str, ...]
 
@@ -183,6 +189,7 @@ class PairedColumns:
             read = dict.fromkeys(name for name in (label, *used) if name is not None and name not in ids)
             texts, found = text_columns(tables, statistic, list(read), statistic.counter_columns)
             notes += found
+        taken = {*(() if by_position else ids), label, *used, *statistic.columns.values(), *statistic.slices}
         return cls(
             None if by_position else id_,
             () if by_position else ids,
@@ -194,6 +201,7 @@ class PairedColumns:
             classes,
             statistic.example_columns,
             tuple(name for name in baseline.identity if name in candidate.identity and name not in ids),
+            tuple(_inputs([name for name in shared_columns(tables) if name not in taken])),
             statistic.repeats if statistic.has_several_rows else None,
             (*notes, *_notes_of_files(baseline, candidate)),
         )
@@ -286,6 +294,19 @@ def _notes_of_files(baseline: ExampleTable, candidate: ExampleTable) -> list[str
         if facts[0] != facts[1]:
             notes.append(f"{name} differs: `{facts[0]}` in the baseline, `{facts[1]}` in the candidate")
     return notes
+
+
+def input_name(name: str) -> str:
+    """Return the last part of a name in lower case: ``question`` of ``inputs.question``."""
+    return name.lower().replace("/", ".").rpartition(".")[2]
+
+
+def _inputs(names: Sequence[str]) -> list[str]:
+    """Return the names of inputs, those that no run rewords first."""
+    usual = [*(name for name in (*INPUTS, *MEDIA) if name not in REWORDED), *REWORDED]
+    return sorted(
+        (name for name in names if input_name(name) in usual), key=lambda name: usual.index(input_name(name))
+    )
 
 
 def _column(statistic: Statistic, name: str | None) -> str | None:

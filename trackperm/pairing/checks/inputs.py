@@ -1,0 +1,425 @@
+"""Check of inputs: rows that are paired have to hold the same question, prompt, image or recording.
+
+Ids that number the rows of each run, as `enumerate` does, agree even if the runs have other questions, or the
+same ones in another order. Two runs whose inputs differ are told apart by three observations:
+
+- inputs of one run that the other has under another id: the ids were given anew;
+- inputs that share more words with their partners than with the partners of neighbouring rows: the same
+  inputs in other words, such as another template of a prompt, which may be compared;
+- another column whose values are different texts and agree, such as the reference answers.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import shlex
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from trackperm.errors import InputTypeError, PairingError
+from trackperm.messages import amount, side_by_side
+from trackperm.pairing.checks.differences import Cases
+from trackperm.pairing.columns.roles import REWORDED, PairedColumns, input_name
+from trackperm.pairing.joined import KEY
+from trackperm.statistic import Statistic
+from trackperm.tables.columns.names import ANSWERS, LABELS, MEDIA, SCORES, TEXTS, names_id
+from trackperm.tables.lazy.table import LazyTable
+from trackperm.tables.table import ExampleTable, rows_repeat, shared_columns, to_polars
+
+_MOST = 2**14
+"""Most rows whose inputs are compared, at regular distances: a bound on the time for large runs."""
+
+_MOST_OF_QUERY = 2**11
+"""Most rows of a query, which has to find their ids in its other rows."""
+
+_SLICE = 2**16
+"""Rows that are read at once."""
+
+_FEWEST = 10
+"""Fewest examples of which the inputs can be said to have nothing in common."""
+
+_DISTINCT = 0.5
+"""Least share of different values in a column of inputs; with fewer it holds templates or categories."""
+
+_FEW = 0.05
+"""Largest share of inputs that may differ between runs on the same examples, as after corrections."""
+
+_MANY_LABELS = 20
+"""Fewest different labels whose agreement proves that the examples are the same, in whatever order."""
+
+_MOST_PROOFS = 8
+"""Most further columns that are compared."""
+
+_JUDGED = 200
+"""Rows whose words are compared."""
+
+_NEIGHBOURS = (-5, -4, -3, -2, -1, 1, 2, 3, 4, 5)
+"""Rows, relative to a pair, with which it is compared: lists of questions are often sorted by topic."""
+
+_COMMON = 0.2
+"""Share of the rows of a run from which on a word belongs to the template."""
+
+_ALIKE = 0.3
+"""Share of rows that have to be closest to their partner; by chance it is one in eleven."""
+
+_SAME_WORDS = 0.6
+"""Share of the rarer words that a question has to have in common with its partner."""
+
+_CUT = 16
+"""Fewest characters of a text that was cut."""
+
+_WORD = re.compile(r"[぀-ヿ㐀-鿿가-힯]|[^\W぀-ヿ㐀-鿿가-힯]+")
+"""A word, or a character of a script that is written without spaces."""
+
+_HASH = r"(?:[0-9]+[a-f]|[a-f]+[0-9])[0-9a-f]{6,}|^tmp"
+"""Names of files that are made anew in each run."""
+
+_NUMBER = r"^\s*-?[0-9.]+(?:[eE][+-]?[0-9]+)?\s*$"
+
+Tables = tuple[ExampleTable, ExampleTable]
+
+
+@dataclass(frozen=True, eq=False)
+class _Compared:
+    """A column of inputs, compared between rows that are paired.
+
+    Attributes
+    ----------
+    name : str
+        Name of the column.
+    differing : DataFrame
+        Key and both texts, ``a`` and ``b``, of the pairs that differ.
+    n : int
+        Number of pairs.
+    proves : bool
+        Whether its agreement proves that the examples are the same.
+    n_moved : int
+        Number of differing inputs of the baseline that the candidate has in another row.
+    alike : bool or None
+        Whether the inputs that differ are the same ones in other words; None if no words tell.
+    """
+
+    name: str
+    differing: pl.DataFrame
+    n: int
+    proves: bool
+    n_moved: int = 0
+    alike: bool | None = None
+
+    @property
+    def is_permuted(self) -> bool:
+        """Whether inputs have other ids in the candidate."""
+        return not self.alike and self.n_moved >= max(2, _FEW * self.n)
+
+    @property
+    def is_other(self) -> bool:
+        """Whether most inputs have nothing in common with their partners."""
+        return self.alike is False and self.n >= _FEWEST and 2 * len(self.differing) > self.n
+
+
+def input_notes(tables: Tables, statistic: Statistic, columns: PairedColumns) -> tuple[str, ...]:
+    """Compare the inputs of paired rows; return lines on those that differ, which begin with ``look:``.
+
+    Inputs that identify themselves in a log, by their hashes, are compared by the pairing.
+
+    Raises
+    ------
+    PairingError
+        If the runs have the same inputs under other ids, or other inputs under the same ids, and the user
+        did not name the id; the message shows the first of them.
+    """
+    if columns.identity or tables[0].data is tables[1].data:
+        return ()
+    found = []
+    for name in columns.inputs:
+        compared = _compared(tables, name, columns)
+        if compared is None:
+            continue
+        if compared.proves:
+            return () if compared.differing.is_empty() else (_line(compared, tables, columns),)
+        if not compared.differing.is_empty():
+            found.append(compared)
+    # A text may be the output of each run, but outputs do not move to other rows.
+    doubtful = [
+        each for each in found if each.is_permuted or (each.is_other and input_name(each.name) not in TEXTS)
+    ]
+    proof = _proof(tables, columns, {each.name for each in found}) if doubtful else None
+    if doubtful and proof is None and (columns.id is None or not statistic.id_is_named):
+        raise _refusal(doubtful[0], tables, columns)
+    return tuple(_line(each, tables, columns, proof) for each in found)
+
+
+def _compared(tables: Tables, name: str, columns: PairedColumns) -> _Compared | None:
+    """Compare a column between paired rows; None if it has no different texts, or no rows are paired."""
+    pairs = _paired_texts(tables, name, columns)
+    if pairs is None or pairs.is_empty():
+        return None
+    pairs = _with_plain(pairs, is_path=input_name(name) in MEDIA)
+    n = len(pairs)
+    if min(pairs["plain_a"].n_unique(), pairs["plain_b"].n_unique()) < _DISTINCT * n:
+        return None
+    differing = pairs.filter(pl.col("plain_a") != pl.col("plain_b"))
+    without_digits = pairs["plain_a"].str.replace_all(r"[0-9]", "")
+    is_proof = without_digits.n_unique() >= _DISTINCT * n and len(differing) <= _FEW * n
+    if differing.is_empty():
+        return _Compared(name, differing, n, is_proof)
+    n_moved = _n_moved(tables[1], name, differing)
+    least = 0.0 if input_name(name) in REWORDED else _SAME_WORDS
+    alike = _are_alike(differing["plain_a"].to_list(), differing["plain_b"].to_list(), least)
+    if alike is False and input_name(name) in MEDIA and _are_temporary(differing):
+        alike = None
+    return _Compared(name, differing, n, is_proof and n_moved < 2, n_moved, alike)
+
+
+# Reading of rows.
+
+
+def _paired_texts(tables: Tables, name: str, columns: PairedColumns) -> pl.DataFrame | None:
+    """Return key and text, ``a`` and ``b``, of paired rows; None if they cannot be read as text.
+
+    An example of several rows is one row if all of them have the same text, and is left out otherwise.
+    """
+    baseline, candidate = tables
+    ids = columns.ids
+    most = _MOST_OF_QUERY if any(map(_is_query, tables)) else _MOST
+    try:
+        first = _rows(baseline, (*ids, name), most)
+        if ids and len(candidate) > most:
+            type_ = _rows(candidate.head(1), ids[:1], 1)[ids[0]].dtype
+            wanted = first[ids[0]].cast(type_, strict=False).drop_nulls().unique()
+            second = _rows(candidate.among(ids[0], wanted), (*ids, name), None)
+        else:
+            second = _rows(candidate, (*ids, name), most)
+    except (InputTypeError, pl.exceptions.PolarsError):
+        return None
+    if not all(each[name].dtype == pl.String for each in (first, second)):
+        return None
+    sides = [
+        _one_row_of_each(pl.DataFrame({KEY: _keys(each, ids), side: each[name]}))
+        for side, each in (("a", first), ("b", second))
+    ]
+    pairs = sides[0].join(sides[1], on=KEY, how="inner", maintain_order="left")
+    are_numbers = pairs["a"].head(1000).str.contains(_NUMBER).all()
+    return None if are_numbers else pairs.drop_nulls()
+
+
+def _is_query(table: ExampleTable) -> bool:
+    return isinstance(table.data, LazyTable) and table.data.is_query
+
+
+def _rows(table: ExampleTable, names: Sequence[str], most: int | None) -> pl.DataFrame:
+    """Read columns of at most about `most` rows, at regular distances; any rows of a query."""
+    step = 1 if most is None else -(-len(table) // most)
+    if isinstance(table.data, LazyTable):
+        if table.data.is_query:
+            read = table.data.head(most) if step > 1 and most is not None else table.data
+            return _texts(read.read(names).to_polars())
+        parts, start = [], 0
+        for part in table.slices(names, _SLICE):
+            parts.append(part.gather_every(step, -start % step))
+            start += len(part)
+        return _texts(pl.concat(parts) if parts else table.data.read(names).to_polars())
+    data = table.data.select(list(names)).gather_every(step)
+    columns = []
+    for name in names:
+        values = data.get_column(name)
+        if name in table.unusable:  # objects of a JSON file
+            columns.append(pl.Series(name, list(map(_as_json, values.to_list())), pl.String))
+        else:
+            columns.append(to_polars(values, f"column `{name}` of `{table.origin}`").alias(name))
+    return _texts(pl.DataFrame(columns))
+
+
+def _texts(rows: pl.DataFrame) -> pl.DataFrame:
+    """Write categories as text, and lists and objects as JSON."""
+    columns = []
+    for values in rows.get_columns():
+        if values.dtype in (pl.Categorical, pl.Enum):
+            values = values.cast(pl.String)
+        elif values.dtype.is_nested() or values.dtype == pl.Object:
+            values = pl.Series(values.name, list(map(_as_json, values.to_list())), pl.String)
+        columns.append(values)
+    return pl.DataFrame(columns)
+
+
+def _as_json(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
+
+
+def _keys(rows: pl.DataFrame, ids: Sequence[str]) -> pl.Series:
+    """Return the ids of rows as text, which is the same for integers and whole decimals; null without id."""
+    if not ids:
+        return pl.int_range(len(rows), dtype=pl.Int64, eager=True).cast(pl.String)
+    parts = []
+    for name in ids:
+        whole = rows[name].dtype.is_float() and bool((rows[name] % 1 == 0).all())
+        parts.append((rows[name].cast(pl.Int64) if whole else rows[name]).cast(pl.String))
+    return pl.DataFrame(parts).select(pl.concat_str(pl.all(), separator=", ").alias(KEY))[KEY]
+
+
+def _one_row_of_each(rows: pl.DataFrame) -> pl.DataFrame:
+    rows = rows.drop_nulls(KEY)
+    if not rows[KEY].is_duplicated().any():
+        return rows
+    text = pl.col(rows.columns[1])
+    texts = rows.group_by(KEY, maintain_order=True).agg(text.first(), n=text.n_unique())
+    return texts.filter(pl.col("n") == 1).drop("n")
+
+
+# Comparison of texts.
+
+
+def _with_plain(pairs: pl.DataFrame, *, is_path: bool) -> pl.DataFrame:
+    """Add the texts in plain form, ``plain_a`` and ``plain_b``, of paths without folders."""
+    if pairs["a"].equals(pairs["b"]):  # as they mostly are, so that no form hides a difference
+        return pairs.with_columns(plain_a="a", plain_b="b")
+    pairs = pairs.with_columns(_plain(pairs[side]).alias(f"plain_{side}") for side in ("a", "b"))
+    if not is_path:
+        return pairs
+    files = pairs.with_columns(pl.col("plain_a", "plain_b").str.replace(r"^.*[/\\]", ""))
+    return files if files["plain_a"].n_unique() >= _DISTINCT * len(files) else pairs
+
+
+def _plain(texts: pl.Series) -> pl.Series:
+    """Return texts without case, Unicode form, and white space that is repeated or at an end."""
+    texts = texts.str.normalize("NFKC").str.to_lowercase()
+    return texts.str.replace_all(r"\s+", " ").str.strip_chars()
+
+
+def _n_moved(candidate: ExampleTable, name: str, differing: pl.DataFrame) -> int:
+    """Count the inputs of the baseline that the candidate has in another row."""
+    is_whole = len(candidate) <= _MOST and not _is_query(candidate)
+    try:
+        read = candidate if is_whole else candidate.among(name, differing["a"].unique())
+        others = _rows(read, [name], None)[name]
+    except (InputTypeError, pl.exceptions.PolarsError):
+        return 0
+    return int(_plain(differing["a"]).is_in(_plain(others).implode()).sum())
+
+
+def _are_alike(first: Sequence[str], second: Sequence[str], least: float) -> bool | None:
+    """Whether texts share more words with their partners than with the partners of neighbouring rows.
+
+    `least` is the least share of words to have in common. Words of the template do not count. None if most
+    texts have no other words.
+    """
+    n = len(first)
+    judged = range(0, n, max(1, n // _JUDGED))
+    rows = {(i + step) % n for i in judged for step in (0, *_NEIGHBOURS)}
+    words = [{i: {*_WORD.findall(side[i])} for i in rows} for side in (first, second)]
+    sizes = [Counter(word for found in side.values() for word in found) for side in words]
+    most = max(1, _COMMON * len(rows))
+    weights = {
+        word: math.log(2 * len(rows) / (sizes[0][word] + sizes[1][word]))
+        for word in sizes[0].keys() | sizes[1].keys()
+        if max(sizes[0][word], sizes[1][word]) <= most
+    }
+    own, partner = (
+        {i: {word for word in found if word in weights} for i, found in side.items()} for side in words
+    )
+
+    def weight(found: set[str]) -> float:
+        return sum(weights[word] for word in found)
+
+    def share(i: int, j: int) -> float:
+        if _begins(first[i], second[j]):
+            return 1.0
+        whole = min(weight(own[i]), weight(partner[j]))
+        return weight(own[i] & partner[j]) / whole if whole else 0.0
+
+    telling = [i for i in judged if own[i] and partner[i]]
+    if 2 * len(telling) < len(judged):
+        return None
+    n_alike = 0
+    for i in telling:
+        others = {(i + step) % n for step in _NEIGHBOURS} - {i}
+        mine = share(i, i)
+        n_alike += mine > 0 and mine >= least and all(mine > share(i, j) for j in others)
+    return n_alike >= _ALIKE * len(telling)
+
+
+def _begins(first: str, second: str) -> bool:
+    """Whether one text is the beginning of the other, as one that was cut."""
+    a, b = sorted((first.rstrip(".… "), second.rstrip(".… ")), key=len)
+    return len(a) >= _CUT and b.startswith(a)
+
+
+def _are_temporary(differing: pl.DataFrame) -> bool:
+    """Whether most files of a run have names that are made anew in each run."""
+    return any(2 * differing[side].str.contains(_HASH).sum() >= len(differing) for side in ("a", "b"))
+
+
+def _proof(tables: Tables, columns: PairedColumns, inputs: set[str]) -> str | None:
+    """Return labels or another column of different texts that agree, so that the examples are the same."""
+    label = columns.label
+    if label is not None:
+        values = _rows(tables[0], [label], _MOST)[label]
+        if values.n_unique() >= max(_MANY_LABELS, _FEW * len(values)):
+            return label
+    taken = {*columns.names, *inputs, *ANSWERS, *LABELS, *SCORES}
+    others = [name for name in shared_columns(tables) if name not in taken and not names_id(name)]
+    compared = (_compared(tables, name, columns) for name in others[:_MOST_PROOFS])
+    return next((each.name for each in compared if each is not None and each.proves), None)
+
+
+# Messages.
+
+
+def _line(found: _Compared, tables: Tables, columns: PairedColumns, proof: str | None = None) -> str:
+    said = f"look: {_difference(found, tables, columns)}"
+    if proof is not None:
+        return f"{said}; `{proof}` agrees"
+    if found.is_permuted:
+        return f"{said}; the rows may be paired wrongly{_better_id(found, tables, columns, ': ')}"
+    if found.is_other:
+        return f"{said}; the runs may have other examples"
+    return f"{said}; most of them are alike" if found.alike else said
+
+
+def _difference(found: _Compared, tables: Tables, columns: PairedColumns) -> str:
+    n_differing = len(found.differing)
+    same = "in the same row" if columns.id is None else f"with the same `{columns.id}`"
+    said = (
+        f"`{found.name}` differs between the runs on {n_differing:,} of {amount(found.n, 'example')} {same}"
+    )
+    if found.n_moved and not found.alike:
+        is_one = found.n_moved == 1
+        other = f"{'has' if is_one else 'have'} another `{columns.id}`"
+        if columns.id is None:
+            other = f"{'is' if is_one else 'are'} in another row"
+        return f"{said}; {found.n_moved:,} of these inputs {other} in `{tables[1].origin}`"
+    return said
+
+
+def _refusal(found: _Compared, tables: Tables, columns: PairedColumns) -> PairingError:
+    rows = Cases.of(*found.differing.select(KEY, "a", "b").head(5)).first
+    header = ("example", *(f"`{table.origin}`" for table in tables))
+    why = "" if found.is_permuted else ", and the texts have little in common"
+    accepted = (
+        f" `--id {shlex.quote(columns.id)}` compares these pairs nevertheless."
+        if columns.id is not None
+        else f" Rows are compared nevertheless if one run has no `{found.name}`."
+    )
+    if found.is_permuted:
+        hint = "The ids were given anew" if columns.id is not None else "The rows are in another order"
+        hint += f"{_better_id(found, tables, columns, ': ')}.{accepted}"
+    else:
+        hint = f"The inputs differ: evaluate both runs on the same data.{accepted}"
+    return PairingError(f"{_difference(found, tables, columns)}{why}{side_by_side(header, rows)}", hint=hint)
+
+
+def _better_id(found: _Compared, tables: Tables, columns: PairedColumns, before: str) -> str:
+    """Return the option that pairs the same inputs; empty if they identify no example."""
+    if found.name in tables[0].unusable or (
+        not columns.repeats and rows_repeat(tables, [found.name], if_unknown=True)
+    ):
+        return ""
+    return f"{before}`--id {shlex.quote(found.name)}` pairs the same inputs"
