@@ -54,12 +54,26 @@ def verified(comparison: Comparison, **changes: Any) -> Verification:
 
 
 @pytest.mark.parametrize(
-    "name", ["alone", "with a margin", "corrected", "slice", "monte carlo", "f1 of texts"]
+    "name",
+    [
+        "alone",
+        "with a margin",
+        "worse within a margin",
+        "examples left out",
+        "corrected",
+        "slice",
+        "monte carlo",
+        "f1 of texts",
+    ],
 )
 def test_everything_that_is_logged_matches(name: str):
     found = {
         "alone": lambda: accuracy(9, 1, both=20),
         "with a margin": lambda: accuracy(9, 8, both=400, margin=0.05),
+        "worse within a margin": lambda: accuracy(2, 20, both=400, margin=0.1),
+        "examples left out": lambda: trackperm.compare(
+            answers([True] * 4 + [False] * 26), answers([True] * 20), missing="drop"
+        ),
         "corrected": lambda: corrected([accuracy(20, 4, both=10, neither=3), accuracy(9, 4)])[0],
         "slice": lambda: replace(accuracy(5, 1), slice=Slice("language", "de", declared=True)),
         "monte carlo": lambda: accuracy(12, 5, method="monte-carlo", n_samples=2000, seed=11),
