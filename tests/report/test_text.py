@@ -199,7 +199,7 @@ def test_the_p_of_an_equivalence_is_that_of_the_equivalence():
 
 @pytest.mark.parametrize(("margin", "what"), [(None, "it"), (0.9, "the sign")])
 def test_the_headline_says_that_missing_predictions_decide(margin: float | None, what: str):
-    runs = [answers([True] * 20 + [False] * 20), answers([True] * 26)]
+    runs = [answers([True] * 20 + [False] * 20), answers([True] * 24)]
     comparison = trackperm.compare(*runs, missing="bounds", margin=margin)
     assert headline(comparison).endswith(f"; {what} depends on the missing predictions")
 
