@@ -159,6 +159,7 @@ def _renderers(comparisons: Sequence[Comparison], reproductions: Sequence[Reprod
     """Return renderers of the comparisons, each with the result of an older program if there is one."""
     from trackperm import report
     from trackperm.report import description, picture, text
+    from trackperm.report.markdown_rows import table_of
 
     rows = list(zip(comparisons, reproductions, strict=True))
     return {
@@ -168,7 +169,12 @@ def _renderers(comparisons: Sequence[Comparison], reproductions: Sequence[Reprod
         "json": lambda: as_json(
             [each.to_dict() | ({"compat": older.to_dict()} if older else {}) for each, older in rows]
         ),
-        "markdown": lambda: "\n\n".join(description.markdown(each).rstrip() for each in comparisons),
+        "markdown": lambda: "\n\n".join(
+            [
+                *([table_of(comparisons)] if len(comparisons) > 1 else []),
+                *(description.markdown(each).rstrip() for each in comparisons),
+            ]
+        ),
         "html": lambda: report.html(comparisons[0]),
         "svg": lambda: picture.picture(comparisons[0]),
         "png": lambda: picture.png(comparisons[0]),
