@@ -296,7 +296,7 @@ def test_markdown_of_several_comparisons_begins_with_their_table(folder: Path):
     assert lines[0] == "| statistic | baseline | candidate | difference | interval | p | verdict |"
     assert [line.partition(" | ")[0] for line in lines[2:4]] == [
         "| accuracy",
-        "| error\\_rate, lower is better",
+        "| error\\_rate (lower is better)",
     ]
     assert lines[4] == ""
     assert lines[5].startswith("**")
