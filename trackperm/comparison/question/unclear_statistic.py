@@ -69,8 +69,8 @@ def _ways(tables: Sequence[ExampleTable], scores: Sequence[str], roles: Mapping[
     ]
     numbers = differing_columns(tables, numbers)
     if not scores and (spans := _statistic_of_tags(tables)) is not None:
-        others = "`trackperm statistic list` names other statistics of lists"
-        return f"{spans} compares the entity spans of the tags; {others}."
+        lists = "`trackperm statistic list` names other statistics of lists"
+        return f"{spans} compares the entity spans of the tags; {lists}."
     is_in_program = tables[0].is_in_program
     inspected = "" if is_in_program else f"; `trackperm inspect {tables[0].origin}` describes the columns"
     label = roles["label"] if roles["prediction"] is None and not scores else None
