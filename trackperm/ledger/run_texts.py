@@ -78,8 +78,8 @@ def comparison_name(comparison: Comparison) -> str:
         shown = f", {equivalence(comparison).replace(' = ', ' ')}"
     if verdict.depends_on_missing:
         shown = ": it depends on missing predictions"
-    if left := _left_of_all(comparison):
-        shown += f", {left} examples"
+    if share := _share_of_examples(comparison):
+        shown += f", {share} examples"
     if verdict.equivalent and verdict.word != "equivalent":
         shown += f", and is equivalent within {comparison.margin:g}"
     rest = f"{within} in {shorten_in_the_middle(_plain(comparison.title), _STATISTIC)}{shown}"
@@ -117,8 +117,8 @@ def comparison_cell(comparison: Comparison) -> str:
         because = f"within {comparison.margin:g}"
     elif verdict.equivalent:
         because += f" {MARKERS['equivalent']} within {comparison.margin:g}"
-    if left := _left_of_all(comparison):
-        because += f" n={left}"
+    if share := _share_of_examples(comparison):
+        because += f" n={share}"
     name = _name(comparison.statistic.title, is_lower_better=not comparison.statistic.greater_is_better)
     return f"{name} {shown} {verdict.marker} {because}"
 
@@ -134,7 +134,7 @@ def leaderboard_cell(board: Leaderboard, score: float, pair: Pair) -> str:
     return " ".join(filter(None, found))
 
 
-def _left_of_all(comparison: Comparison) -> str:
+def _share_of_examples(comparison: Comparison) -> str:
     """Return how many of all examples are in the test, ``380 of 400``; empty text if all are."""
     report = comparison.pairing
     return f"{report.n_paired:,} of {report.n_paired + report.n_dropped:,}" if report.n_dropped else ""
