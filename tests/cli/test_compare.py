@@ -289,6 +289,19 @@ def test_files_are_written_in_the_format_of_their_names(folder: Path):
     assert result.stderr.splitlines() == [f"written: {name}" for name in (*files, "c.png")]
 
 
+def test_markdown_of_several_comparisons_begins_with_their_table(folder: Path):
+    """Regression: thirty-one slices were 864 lines without a table."""
+    options = ["-s", "accuracy", "-s", "error_rate", "--format", "markdown"]
+    lines = call_trackperm(folder, "compare", "base.parquet", "cand.csv", *options).stdout.splitlines()
+    assert lines[0] == "| statistic | baseline | candidate | difference | interval | p | verdict |"
+    assert [line.partition(" | ")[0] for line in lines[2:4]] == [
+        "| accuracy",
+        "| error\\_rate (lower is better)",
+    ]
+    assert lines[4] == ""
+    assert lines[5].startswith("**")
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

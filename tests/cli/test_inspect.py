@@ -125,9 +125,14 @@ FILES: dict[str, tuple[str, str, str]] = {
         "span_f1",
         "JSON array of objects",
     ),
+    "tags by other names": (
+        json.dumps([{"id": 1, "tokens": ["of", "a"], "ner_tags": ["O", "B-a"], "pred_tags": ["O", "B-a"]}]),
+        "span_f1",
+        "JSON array of objects",
+    ),
     "a name with blanks": ("id,prediction,label\n1,a,a\n2,b,a\n3,b,b\n", "cohen_kappa", "CSV or TSV"),
 }
-USUAL = {"a name with blanks", "no ids", "a column of numbers"}
+USUAL = {"tags by other names", "a name with blanks", "no ids", "a column of numbers"}
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ FORMATTED = {
     "trackperm/tables/wandb/logged_tables.py": {"kept", "noted"},
     "trackperm/automation/training/lightning.py": {"size"},
     "trackperm/exact/rank_statistics/permutation.py": {"n_coins"},
+    "trackperm/ledger/run_texts.py": {"share"},
     "trackperm/pairing/checks/label_values.py": {"number"},
     "trackperm/pairing/counts/repeats.py": {"sides[0]"},
 }

@@ -47,6 +47,15 @@ def test_an_incomplete_run_is_listed_and_not_compared():
     assert [pair.adjusted for pair in alone.pairs] == [pair.adjusted for pair in board.pairs]
 
 
+def test_reasons_call_runs_as_the_table_does(tmp_path: Path):
+    """Regression: they had the paths of files, or the ids of MLflow's runs."""
+    paths = [tmp_path / f"{name}.csv" for name in (*GOOD, "short")]
+    for path, run in zip(paths, (*GOOD.values(), frame("1", N - 5)), strict=True):
+        run.write_csv(path)
+    board = trackperm.leaderboard(paths)
+    assert "examples of `a.csv` and 0 of 15 examples of `short.csv` have" in reasons(board)["short.csv"]
+
+
 @pytest.mark.parametrize(
     ("other", "reason"),
     [

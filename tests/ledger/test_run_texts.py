@@ -62,6 +62,20 @@ def test_equivalence_has_the_p_value_of_equivalence():
     assert comparison_cell(found) == "accuracy 0.9100 ≡ within 0.05"
 
 
+def test_a_sign_within_the_margin_and_examples_that_were_left_out_are_said():
+    """Regression: the tag of a candidate that is worse by less than the margin was that of any worse one."""
+    found = accuracy(2, 20, both=900, neither=80, margin=0.05)
+    assert comparison_name(found) == (
+        "candidate loses to baseline in accuracy, p 0.00012, and is equivalent within 0.05"
+    )
+    assert comparison_cell(found) == "accuracy 0.9002 ▼ p=0.00012 ≡ within 0.05"
+    runs = [answers([True] * 4 + [False] * 26), answers([True] * 16 + [False] * 4)]
+    for margin, cell in ((None, "▲ p=0.00049"), (0.9, "▲ p=0.00049 ≡ within 0.9")):
+        dropped = trackperm.compare(*runs, missing="drop", margin=margin)
+        assert comparison_cell(dropped) == f"accuracy 0.8000 {cell} n=20 of 30"
+        assert "in accuracy, p 0.00049, 20 of 30 examples" in comparison_name(dropped)
+
+
 def test_drawn_and_adjusted_results_say_so():
     drawn = accuracy(20, 4, both=10, method="monte-carlo", n_samples=2000)
     written = drawn.format_pvalue(2)

@@ -67,6 +67,17 @@ class TestResult:
             {"id": 1, "baseline.tp": 1, "candidate.tp": 1, "baseline.incorrect": 0, "candidate.incorrect": 2}
         ]
 
+    def test_a_column_that_has_the_name_of_a_count_is_shown(self, tmp_path: Any) -> None:
+        """Regression: predictions that a log calls `correct` were missing beside this count."""
+        runs = [table(id=[1, 2], label=["a", "b"], correct=said) for said in (["b", "b"], ["a", "b"])]
+        (row,) = rows(pair(*runs, load_statistic("accuracy", columns={"prediction": "correct"})).discordant)
+        assert (row["baseline.prediction"], row["candidate.prediction"]) == ("b", "a")
+        assert (row["baseline.correct"], row["candidate.correct"]) == (0, 1)
+        spec = tmp_path / "long.yaml"
+        spec.write_text("name: long\ncounts: {n: n > 3}\nscore: n\n")
+        (row,) = rows(pair(table(id=[1], n=[2]), table(id=[1], n=[5]), load_statistic(spec)).discordant)
+        assert (row["candidate.n (column)"], row["candidate.n"]) == (5, 1)
+
     def test_a_label_that_no_count_reads_is_shown(self) -> None:
         baseline, candidate = (table(id=[1], score=[score], label=["x"]) for score in (0, 1))
         assert rows(pair(baseline, candidate, MEAN).discordant)[0]["label"] == "x"

@@ -198,6 +198,13 @@ def test_the_p_of_an_equivalence_is_that_of_the_equivalence():
     assert ", uncorrected for equivalence)" in headline(several[0])
 
 
+@pytest.mark.parametrize(("margin", "what"), [(None, "it"), (0.9, "the sign")])
+def test_the_headline_says_that_missing_predictions_decide(margin: float | None, what: str):
+    runs = [answers([True] * 20 + [False] * 20), answers([True] * 24)]
+    comparison = trackperm.compare(*runs, missing="bounds", margin=margin)
+    assert headline(comparison).endswith(f"; {what} depends on the missing predictions")
+
+
 def test_monte_carlo_is_labelled_everywhere():
     comparison = accuracy(better=30, worse=20, both=40, method="monte-carlo", n_samples=999)
     (first,) = [line for line in text.lines(comparison) if line.startswith("p ≈ ")]

@@ -14,7 +14,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Column:
-    """Description of a column; `why_not` is the reason why it cannot be used, or empty."""
+    """Description of a column.
+
+    `why_not` is the reason why it cannot be used, or empty; `has_tags` states that it holds lists of tags of
+    entity spans.
+    """
 
     name: str
     type: str
@@ -22,6 +26,7 @@ class Column:
     n_null: int
     example: object
     why_not: str = ""
+    has_tags: bool = False
 
     @property
     def usable(self) -> bool:
@@ -43,6 +48,7 @@ class Column:
 def described(table: ExampleTable, name: str) -> Column:
     """Describe the only column of a table."""
     from trackperm.tables.columns.types import typed_columns
+    from trackperm.tables.tags import hold_tags
 
     raw = table.frame.get_column(name)
     n_null = raw.null_count()
@@ -56,7 +62,8 @@ def described(table: ExampleTable, name: str) -> Column:
     present = values.drop_nulls()
     example = present[0] if len(present) else None
     type_ = types[name].value if len(present) else "nothing"
-    return Column(name, type_, present.n_unique(), values.null_count(), example)
+    has_tags = hold_tags(values)
+    return Column(name, type_, present.n_unique(), values.null_count(), example, has_tags=has_tags)
 
 
 def holds_objects(table: ExampleTable, name: str) -> bool:
@@ -77,6 +84,7 @@ def candidates_of(
     `repeated_id` is the id of examples with several rows. Columns that number these rows are not scores.
     """
     from trackperm.tables.columns.names import ATTEMPT
+    from trackperm.tables.tags import roles_of_tags
 
     usable = [column for column in columns if column.usable]
     ids = [
@@ -106,6 +114,9 @@ def candidates_of(
         unknown = [name for name in scores if not is_called(name, "score")]
         if len(unknown) == len(scores) == 1:  # a forecast by its model, such as `AutoARIMA` beside `y`
             predictions, scores = unknown, []
+    tags = roles_of_tags([column.name for column in usable if column.has_tags])
+    if tags is not None and not (predictions and labels):
+        predictions, labels = [tags[0]], [tags[1]]
     return {
         "id": sorted(ids, key=lambda name: not is_called(name, "id")),
         "prediction": predictions,

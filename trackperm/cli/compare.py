@@ -180,6 +180,7 @@ def _renderers(comparisons: Sequence[Comparison], reproductions: Sequence[Reprod
     from trackperm import report
     from trackperm.report import description, text
     from trackperm.report.drawings import picture
+    from trackperm.report.markdown_rows import table_of
 
     rows = list(zip(comparisons, reproductions, strict=True))
     return {
@@ -189,7 +190,12 @@ def _renderers(comparisons: Sequence[Comparison], reproductions: Sequence[Reprod
         "json": lambda: as_json(
             [each.to_dict() | ({"compat": older.to_dict()} if older else {}) for each, older in rows]
         ),
-        "markdown": lambda: "\n\n".join(description.markdown(each).rstrip() for each in comparisons),
+        "markdown": lambda: "\n\n".join(
+            [
+                *([table_of(comparisons)] if len(comparisons) > 1 else []),
+                *(description.markdown(each).rstrip() for each in comparisons),
+            ]
+        ),
         "html": lambda: report.html(comparisons[0]),
         "svg": lambda: picture.picture(comparisons[0]),
         "png": lambda: picture.png(comparisons[0]),

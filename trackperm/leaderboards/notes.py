@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from trackperm.exact.intervals import Interval
-from trackperm.leaderboards.paired_runs import Entry, PairedRuns
+from trackperm.leaderboards.paired_runs import Entry, PairedRuns, with_names
 from trackperm.messages import amount, listed
 from trackperm.pairing.checks.label_values import other_spellings
 from trackperm.pairing.notes import CREDIT, counted_as_wrong
@@ -34,7 +33,8 @@ def notes_of(paired: PairedRuns, intervals: Mapping[str, Interval | str]) -> lis
     levels = dict.fromkeys(entry.pairing.report.asymptotic for entry in others)
     notes += [f"asymptotic: {level}" for level in levels if level is not None]
     notes += _refusals({run: why for run, why in intervals.items() if isinstance(why, str)})
-    return _with_names(notes, paired.entries)
+    runs = [entry.data for entry in paired.entries]
+    return [with_names(note, runs) for note in notes]
 
 
 def _of_pairing(entry: Entry, reference: str) -> list[str]:
@@ -46,13 +46,6 @@ def _of_pairing(entry: Entry, reference: str) -> list[str]:
         for note in entry.pairing.report.notes
         if counted_as_wrong(note) is None and not note.startswith((_LABELS, CREDIT))
     ]
-
-
-def _with_names(notes: Iterable[str], entries: Iterable[Entry]) -> list[str]:
-    """Return notes with the runs called as in the table, not by references such as ``mlflow:RUN_ID``."""
-    names = {entry.data.table.origin: entry.data.name for entry in entries}
-    called = re.compile(f"`({'|'.join(map(re.escape, names))})`")
-    return [called.sub(lambda found: f"`{names[found[1]]}`", note) for note in notes]
 
 
 def _on_labels(others: list[Entry]) -> list[str]:

@@ -6,7 +6,8 @@ reference run, so that all runs agree with each other. A run that fails is left 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -175,6 +176,7 @@ def pair_all(
     if len(entries) < 2:
         hints = (failure.hint for failure in failures.values() if failure is not None)
         raise too_few_runs([entry.data for entry in entries], incomplete, next(hints, None))
+    incomplete = tuple(replace(run, reason=with_names(run.reason, runs)) for run in incomplete)
     if missing == "drop":
         entries = _on_common_examples(entries)
     _require_one_order(entries)
@@ -358,6 +360,13 @@ def _on_common_examples(entries: Sequence[Entry]) -> list[Entry]:
             found = replace(found, strata=strata, statistic=left)
         kept.append(replace(entry, pairing=found))
     return kept
+
+
+def with_names(message: str, runs: Iterable[RunData]) -> str:
+    """Return a message with the runs called as in the table, not by references such as ``mlflow:RUN_ID``."""
+    names = {run.table.origin: run.name for run in runs}
+    called = re.compile(f"`({'|'.join(map(re.escape, names))})`")
+    return called.sub(lambda found: f"`{names[found[1]]}`", message)
 
 
 def too_few_runs(

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from trackperm.comparison import Comparison
-from trackperm.comparison.verdict import Conclusion
+from trackperm.comparison.verdict import MARKERS, Conclusion
 from trackperm.exact.result import EXACT_WITHIN
 from trackperm.leaderboards import Leaderboard, Pair
 from trackperm.report.fitting_names import fitting_names, shorten_in_the_middle
@@ -78,6 +78,10 @@ def comparison_name(comparison: Comparison) -> str:
         shown = f", {equivalence(comparison).replace(' = ', ' ')}"
     if verdict.depends_on_missing:
         shown = ": it depends on missing predictions"
+    if share := _share_of_examples(comparison):
+        shown += f", {share} examples"
+    if verdict.equivalent and verdict.word != "equivalent":
+        shown += f", and is equivalent within {comparison.margin:g}"
     rest = f"{within} in {shorten_in_the_middle(_plain(comparison.title), _STATISTIC)}{shown}"
     names = [_plain(name) for name in (comparison.candidate_name, comparison.baseline_name)]
     candidate, baseline = fitting_names(names, _LONGEST - len(f" {verb} {rest}"))
@@ -96,7 +100,8 @@ def comparison_cell(comparison: Comparison) -> str:
 
     ``↓`` after the name of the statistic means that lower is better. Without scores of its own, the run is
     shown with the difference, ``Δ+0.0120``. Where missing predictions are bounded, the score is that of the
-    worst case: ``accuracy ≥0.4500``.
+    worst case: ``accuracy ≥0.4500``. At its end, ``≡ within 0.05`` says that the difference is smaller than
+    the margin as well, and ``n=380 of 400`` that examples were left out.
     """
     _, score = comparison.guaranteed_scores
     shown = f"Δ{format_difference(comparison.difference)}"
@@ -110,6 +115,10 @@ def comparison_cell(comparison: Comparison) -> str:
         because = "depends on missing predictions"
     elif verdict.word == "equivalent":
         because = f"within {comparison.margin:g}"
+    elif verdict.equivalent:
+        because += f" {MARKERS['equivalent']} within {comparison.margin:g}"
+    if share := _share_of_examples(comparison):
+        because += f" n={share}"
     name = _name(comparison.statistic.title, is_lower_better=not comparison.statistic.greater_is_better)
     return f"{name} {shown} {verdict.marker} {because}"
 
@@ -123,6 +132,12 @@ def leaderboard_cell(board: Leaderboard, score: float, pair: Pair) -> str:
     shown = format_number(score, extra=cells.score_digits(board))
     found = [name, shown, pair.marker, f"adj. p{adjusted}", one_sided_word(pair.test.alternative)]
     return " ".join(filter(None, found))
+
+
+def _share_of_examples(comparison: Comparison) -> str:
+    """Return how many of all examples are in the test, ``380 of 400``; empty text if all are."""
+    report = comparison.pairing
+    return f"{report.n_paired:,} of {report.n_paired + report.n_dropped:,}" if report.n_dropped else ""
 
 
 def _name(statistic: str, *, is_lower_better: bool) -> str:

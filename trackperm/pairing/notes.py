@@ -39,6 +39,10 @@ def design(rows: JoinedRows, frame: Frame, statistic: Statistic) -> list[str]:
         of_column = "" if column is None else f" (`{column}`)"
         if statistic.adds_classes:
             notes.append(f"classes: the score adds up counts of {len(statistic.weights)} classes{of_column}")
+        elif len(statistic.weights) == 1:
+            notes.append(
+                f"{noun}: the score of the only {'class' if statistic.has_classes else 'stratum'}{of_column}"
+            )
         else:
             notes.append(
                 f"{noun}: the mean of the scores of {len(statistic.weights)} {noun}{of_column},"

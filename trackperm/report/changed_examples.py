@@ -64,10 +64,11 @@ def changed_examples(comparison: Comparison, most: int | None = None) -> Changed
         if run == "baseline" and rest and other in frame.columns:
             is_taken = rest in frame.columns
             names.append(f"{rest} of the runs" if is_taken else rest)
-            columns.append([_pair(*both) for both in zip(frame[name], frame[other], strict=True)])
+            both = zip(frame[name].to_list(), frame[other].to_list(), strict=True)
+            columns.append([_pair(*values) for values in both])
         elif not (run == "candidate" and rest and f"baseline.{rest}" in frame.columns):
             names.append(name)
-            columns.append([cell(value) for value in frame[name]])
+            columns.append([cell(value) for value in frame[name].to_list()])
     if words is not None:
         names, columns = [DIRECTION, *names], [words[: len(frame)], *columns]
     return ChangedExamples(tuple(names), list(zip(*columns, strict=True)), words is not None)

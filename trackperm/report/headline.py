@@ -36,16 +36,24 @@ def _sentence(comparison: Comparison, baseline: str, candidate: str, statistic: 
         shown = f"{candidate} is not shown to be {sought} than {baseline}"
         if sought is None:
             shown = f"{candidate} and {baseline} are not shown to differ"
-        return f"Undecided: {shown} by {statistic} {found}"
+        return f"Undecided: {shown} by {statistic} {found}{_on_missing(comparison)}"
     if comparison.verdict == "equivalent":
         within = f"{comparison.margin:g} by {statistic} ({phrases.equivalence(comparison)} for equivalence)"
-        return f"{candidate} and {baseline} are equivalent within {within}"
+        return f"{candidate} and {baseline} are equivalent within {within}{_on_missing(comparison)}"
     note = "" if comparison.statistic.greater_is_better else ", where lower is better"
     size = ""
     if comparison.equivalence is not None:
         shown = phrases.equivalence(comparison)
         size = f", and equivalent within {comparison.margin:g} ({shown} for equivalence)"
     return f"{candidate} is {comparison.verdict} than {baseline} by {statistic}{note} {found}{size}"
+
+
+def _on_missing(comparison: Comparison) -> str:
+    """Say that the sign depends on the missing predictions, if it does."""
+    if not comparison.decision.depends_on_missing:
+        return ""
+    what = "it" if comparison.verdict == "undecided" else "the sign"
+    return f"; {what} depends on the missing predictions"
 
 
 def _qualifiers(comparison: Comparison) -> list[str]:

@@ -89,6 +89,11 @@ def _chance(comparison: Comparison) -> str:
     if phrases.is_range(comparison):
         far = f"in the less extreme case, {far}"
     often = how_often(test.log10_pvalue, is_bound=test.relation == "≤")
+    if (
+        test.method == "monte-carlo" and test.interval[0] <= 0.0
+    ):  # no draw: (0 + 1) / (n + 1) estimates nothing
+        at_most = how_often(math.log10(test.interval[1]), is_bound=True)
+        often = f"{at_most} (99 % confidence; none of {test.n_samples:,} random swaps gave one)"
     other = "" if test.alternative == "two-sided" else "; differences in the other direction do not count"
     half = ", with equal differences counted half" if test.mid_p else ""
     n_tests = None if comparison.corrected is None else comparison.corrected.n_tests

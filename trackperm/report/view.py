@@ -28,6 +28,11 @@ MOST_ROWS = 1_000
 """Rows of the table of changed examples, if its bytes allow."""
 
 _MARKUP = 30  # bytes of markup around a cell
+_CELL = 500
+"""Characters of a text in the table of changed examples."""
+
+_BEFORE_DIFFERENCE = 60
+"""Characters that are shown before the first difference of two long texts with the same beginning."""
 
 
 @dataclass(frozen=True)
@@ -173,9 +178,20 @@ def _cut(value: Cell | tuple[Cell, Cell]) -> Cell | tuple[Cell, Cell]:
         short = [_rounded(each) for each in value]
         if short[0] == short[1]:
             short = list(value)
-        first, second = (shorten(each, 500) if isinstance(each, str) else each for each in short)
+        if isinstance(short[0], str) and isinstance(short[1], str):
+            return _cut_pair(short[0], short[1])
+        first, second = (shorten(each, _CELL) if isinstance(each, str) else each for each in short)
         return first, second
-    return shorten(value, 500) if isinstance(value, str) else value
+    return shorten(value, _CELL) if isinstance(value, str) else value
+
+
+def _cut_pair(first: str, second: str) -> tuple[str, str]:
+    """Cut two texts so that they still differ, before their first difference if it would be cut off."""
+    pairs = enumerate(zip(first, second, strict=False))
+    n_same = next((i for i, (one, other) in pairs if one != other), min(len(first), len(second)))
+    start = 0 if n_same < _CELL - 1 else n_same - _BEFORE_DIFFERENCE
+    before = "…" * (start > 0)
+    return shorten(before + first[start:], _CELL), shorten(before + second[start:], _CELL)
 
 
 def _rounded(value: Cell) -> Cell:

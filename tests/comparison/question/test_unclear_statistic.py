@@ -67,3 +67,36 @@ def test_yes_and_no_beside_labels_of_another_name(answer: str, gold: str | None,
     ]
     assert hint(*frames).startswith(f"name the columns of accuracy by {options}, name a column of scores")
     assert f"`--metric '{gold}" not in hint(*frames)
+
+
+@pytest.mark.parametrize(
+    ("label", "prediction", "options"),
+    [
+        ("ner_tags", "pred_tags", " --label ner_tags --prediction pred_tags"),
+        ("label", "prediction", ""),
+        ("labels", "predictions", " --label labels --prediction predictions"),
+    ],
+)
+def test_lists_of_tags_have_spans(label: str, prediction: str, options: str) -> None:
+    """Regression: the hint named accuracy, which does not compare lists."""
+    gold = [["O", "B-PER", "I-PER"], ["O"], ["B-LOC", "O"]]
+    run = pl.DataFrame(
+        {"id": range(3), "tokens": [["a"]] * 3, label: gold, prediction: [*gold[:2], ["O", "O"]]}
+    )
+    assert hint(run, run).startswith(
+        f"`--statistic span_f1{options}` compares the entity spans of the tags; "
+    )
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"ner_tags": [["O", "B-PER"]], "chunk_tags": [["B-NP", "O"]], "pred_tags": [["O", "O"]]},
+        {"first_tags": [["O", "B-PER"]], "second_tags": [["O", "B-PER"]]},
+        {"tags": [["news", "B-side"]], "pred_tags": [["news"]]},
+        {"tags": [["O", "O"]], "pred_tags": [["O", "O"]]},
+    ],
+)
+def test_other_lists_have_no_spans(columns: dict[str, list[list[str]]]) -> None:
+    run = pl.DataFrame({"id": [1], **columns})
+    assert "span_f1" not in hint(run, run)

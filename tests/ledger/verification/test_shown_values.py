@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import polars as pl
 import pytest
 from support.changed_evidence import failures
-from support.comparisons import accuracy
+from support.comparisons import accuracy, answers
 
 import trackperm
 from trackperm.comparison import Comparison, Slice, corrected
@@ -54,12 +54,26 @@ def verified(comparison: Comparison, **changes: Any) -> Verification:
 
 
 @pytest.mark.parametrize(
-    "name", ["alone", "with a margin", "corrected", "slice", "monte carlo", "f1 of texts"]
+    "name",
+    [
+        "alone",
+        "with a margin",
+        "worse within a margin",
+        "examples left out",
+        "corrected",
+        "slice",
+        "monte carlo",
+        "f1 of texts",
+    ],
 )
 def test_everything_that_is_logged_matches(name: str):
     found = {
         "alone": lambda: accuracy(9, 1, both=20),
         "with a margin": lambda: accuracy(9, 8, both=400, margin=0.05),
+        "worse within a margin": lambda: accuracy(2, 20, both=400, margin=0.1),
+        "examples left out": lambda: trackperm.compare(
+            answers([True] * 4 + [False] * 26), answers([True] * 20), missing="drop"
+        ),
         "corrected": lambda: corrected([accuracy(20, 4, both=10, neither=3), accuracy(9, 4)])[0],
         "slice": lambda: replace(accuracy(5, 1), slice=Slice("language", "de", declared=True)),
         "monte carlo": lambda: accuracy(12, 5, method="monte-carlo", n_samples=2000, seed=11),
@@ -186,6 +200,20 @@ def test_what_is_not_read_is_said(comparison: Comparison):
         assert note in found.notes
     more = verified(comparison, tables={**tables_of(comparison), "null_distribution_table": b"{}"})
     assert "not verified: the tables `null_distribution_table`" in more.notes
+
+
+@pytest.mark.parametrize("options", [{}, {"margin": 0.2}])
+def test_with_one_case_of_missing_predictions_the_interval_of_both_is_not_verified(options: dict[str, Any]):
+    """Regression: the interval of both cases did not match that of the logged counts, which are of one."""
+    runs = [answers([True] * 12 + [False] * 8), answers([True] * 17)]
+    comparison = trackperm.compare(*runs, missing="bounds", **options)
+    logged = as_logged(comparison)
+    assert "accuracy/ci_low" in (logged.metrics or {})
+    found = verify_files(evidence(comparison), logged, tables_of(comparison))
+    assert not failures(found)
+    assert "not verified: interval in its metrics, which covers both cases" in found.notes
+    more = replace(logged, metrics={**metrics(comparison), "accuracy/p_low": 1e-9})
+    assert failures(verify_files(evidence(comparison), more)) == {"metric accuracy/p_low"}
 
 
 def of_another_version(comparison: Comparison, without: str = "") -> tuple[dict[str, bytes], str]:

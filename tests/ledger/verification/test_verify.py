@@ -85,6 +85,18 @@ class TestInPython:
             trackperm.verify(wrong, **options)
 
     @pytest.mark.tracker
+    def test_a_logged_comparison_of_bounded_missing_predictions(self, tmp_path: Path):
+        """Regression: its interval, of both cases, did not match that of the weaker one."""
+        store = MlflowStore.local(tmp_path)
+        for name, n in (("old", 20), ("new", 17)):
+            store.run_with_predictions("digits", name, answers([True] * n).to_dict(as_series=False))
+        runs = [f"mlflow:digits/{name}" for name in ("old", "new")]
+        logged = trackperm.log(trackperm.compare(*runs, missing="bounds", tracking_uri=store.uri)).run
+        assert isinstance(logged, TrackedRun)
+        for from_runs in (False, True):
+            assert trackperm.verify(logged, from_runs=from_runs, tracking_uri=store.uri).matches
+
+    @pytest.mark.tracker
     def test_a_part_of_what_runs_logged(self, tmp_path: Path):
         """Regression: `mlflow:ID::a` was not found, nor counted as the run, nor verified without its path."""
         store = MlflowStore.local(tmp_path)

@@ -174,6 +174,12 @@ def test_a_class_that_only_predictions_have_is_left_out() -> None:
     )
 
 
+def test_the_score_of_one_class_is_no_mean() -> None:
+    run = pl.DataFrame({"id": [0, 1], "label": ["a", "a"], "prediction": ["a", "a"]})
+    notes = trackperm.compare(run, run, "macro_f1").pairing.notes
+    assert "classes: the score of the only class (`label`)" in notes
+
+
 def test_a_list_of_classes(tmp_path: Path) -> None:
     """The classes of a list are those of the mean, whether they are labels or only predicted."""
     sides = runs(2, 10, ["a", "b", "c"])

@@ -175,6 +175,10 @@ def test_plain_words() -> None:
     )
     assert "with equal differences counted half" in plain_words(accuracy(20, 4, both=76, mid_p=True))
     assert "at least this high" in plain_words(CASES["one-sided"])
+    drawn = plain_words(accuracy(40, 1, both=100, method="monte-carlo", n_samples=1_999))
+    assert drawn.endswith(  # regression: "about once in 2,000", where the probability is 4e-11
+        "at most once in 377 comparisons (99 % confidence; none of 1,999 random swaps gave one)."
+    )
     assert plain_words(CASES["equal"]) == "The two runs have the same score."
 
 

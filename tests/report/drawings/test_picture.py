@@ -6,6 +6,7 @@ import re
 from html import unescape
 
 import polars as pl
+import pytest
 from support.comparisons import accuracy, named
 
 import trackperm
@@ -57,3 +58,17 @@ def test_a_long_name_is_cut_in_its_middle_and_p_stays() -> None:
     for found in (words(comparison), headline(comparison)):
         assert re.search(r"….*-B is better than checkpoint-.*….*-A by accuracy \(p = 0.00154\)", found)
     assert len(headline(comparison, 230)) <= 230
+
+
+@pytest.mark.parametrize("name", [f"ab__Efg-Hijk-{{}}_{'x' * 80}-m", f"{'x' * 95}{{}}", f"{'a-' * 50}{{}}"])
+def test_names_of_any_form_leave_room_for_p(name: str) -> None:
+    """Regression: lines that were broken at hyphens filled four lines before the p-value."""
+    found = words(named(accuracy(20, 4, both=10), name.format("70B"), name.format("405B")))
+    assert "by accuracy (p = 0.00154)" in found[: found.index("The candidate gets")]
+
+
+def test_the_number_of_examples_and_the_level_of_the_bar_are_in_the_picture() -> None:
+    found = words(accuracy(20, 4, both=10))
+    assert re.search(
+        r"34 examples \(24 discordant: 20 better, 4 worse\); difference \+0.4706, 95% CI \[", found
+    )

@@ -18,6 +18,7 @@ from trackperm.report.changed_examples import WORSE, directions
 from trackperm.report.description import explanation
 from trackperm.report.drawings.text_bar import text_bar
 from trackperm.report.formatting import escape_markdown, shorten
+from trackperm.report.markdown_rows import ALIGNMENT, HEADER, cells
 from trackperm.report.notes import notes_of
 from trackperm.report.plain_words import plain_words
 from trackperm.trackers.references import TrackedRun
@@ -109,39 +110,12 @@ def _picture(row: Row) -> str:
 
 
 def _table(rows: Sequence[Row]) -> str:
-    lines = [
-        "| | statistic | baseline | candidate | difference | interval | p | verdict |",
-        "|---|---|---:|---:|---:|---|---|---|",
-    ]
+    lines = [f"| | {HEADER}", f"|---|{ALIGNMENT}"]
     for finding, comparison, url in rows:
-        values = dict(phrases.scores(comparison))
-        intervals = [f"{ends} ({name})" for name, ends in phrases.intervals(comparison)]
-        cells = [
-            _SIGNS[finding.outcome],
-            f"{_linked(_code(comparison.title), url)}{phrases.direction(comparison.statistic)}",
-            values.get("baseline", ""),
-            values.get("candidate", ""),
-            values.get("difference", values.get("observed", "")),
-            "<br>".join(intervals) or f"none: {_prose(comparison.interval_unavailable or '')}",
-            _pvalue(comparison),
-            f"{comparison.marker} {comparison.verdict}",
-        ]
-        lines.append(f"| {' | '.join(cells)} |")
+        title, *numbers = cells(comparison, _linked(_code(comparison.title), url))
+        shown = (_SIGNS[finding.outcome], title, *map(_unlinked, numbers))
+        lines.append(f"| {' | '.join(shown)} |")
     return "\n".join(lines)
-
-
-def _pvalue(comparison: Comparison) -> str:
-    if comparison.verdict == "equivalent":
-        return f"{phrases.equivalence(comparison).removeprefix('p = ')} (equivalence)"
-    found = phrases.bare_pvalue(comparison)
-    kinds = (phrases.certainty_word(comparison.test), phrases.one_sided_word(comparison.test.alternative))
-    if any(kinds):
-        found += f" ({', '.join(filter(None, kinds))})"
-    if comparison.n_uncorrected is not None:
-        return f"{found} (uncorrected)"
-    if comparison.corrected is None:
-        return found
-    return f"{found} (adjusted {phrases.adjusted_pvalue(comparison)})"
 
 
 def _folded(rows: Sequence[Row]) -> Iterator[str]:

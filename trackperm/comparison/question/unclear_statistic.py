@@ -27,6 +27,7 @@ from trackperm.tables.first_line import example_as_header
 from trackperm.tables.formats.npz import left_out
 from trackperm.tables.row_meaning import why_no_examples
 from trackperm.tables.table import ExampleTable, shared_columns
+from trackperm.tables.tags import columns_of_tags, roles_of_tags
 
 ROLES = {"prediction": PREDICTIONS, "label": LABELS}
 """Usual names of the columns that accuracy reads."""
@@ -71,6 +72,9 @@ def _ways(tables: Sequence[ExampleTable], scores: Sequence[str], roles: Mapping[
         name for name in numbers if name not in others and not names_id(name) and not ATTEMPT.fullmatch(name)
     ]
     numbers = differing_columns(tables, numbers)
+    if not scores and (spans := _statistic_of_tags(tables)) is not None:
+        lists = "`trackperm statistic list` names other statistics of lists"
+        return f"{spans} compares the entity spans of the tags; {lists}."
     is_in_program = tables[0].is_in_program
     inspected = "" if is_in_program else f"; `trackperm inspect {tables[0].origin}` describes the columns"
     label = roles["label"] if roles["prediction"] is None and not scores else None
@@ -100,6 +104,17 @@ def _ways(tables: Sequence[ExampleTable], scores: Sequence[str], roles: Mapping[
     else:
         named += f"name a column of scores by `--metric COLUMN`{metric}{value}, or "
     return f"{named}a statistic of `trackperm statistic list` by `--statistic NAME`{inspected}."
+
+
+def _statistic_of_tags(tables: Sequence[ExampleTable]) -> str | None:
+    """Return the options of the statistic of two columns of tags; None if no two columns hold tags."""
+    found = [columns_of_tags(table) for table in tables]
+    names = [name for name in shared_columns(tables) if all(name in columns for columns in found)]
+    if (roles := roles_of_tags(names)) is None:
+        return None
+    named = zip(("label", "prediction"), reversed(roles), strict=True)
+    options = [f"--{role} {shlex.quote(name)}" for role, name in named if name != role]
+    return f"`{' '.join(['--statistic span_f1', *options])}`"
 
 
 def are_predicted_numbers(tables: Sequence[ExampleTable], prediction: str | None, label: str | None) -> bool:

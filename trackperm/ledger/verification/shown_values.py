@@ -90,6 +90,7 @@ class Shown:
             unread.append("metrics of other names, as another version wrote them")
         elif not _can_show(again):
             unread.append("name of the run, which depends on both cases of missing predictions")
+            unread.append("interval in its metrics, which covers both cases")
         unread.append("the run under which this one is nested")
         unread.append("what the compared runs themselves show, such as their tags and metrics `sig.…`")
         yield from (f"not verified: {each}" for each in unread)
@@ -157,14 +158,20 @@ def _of_name(logged: LoggedComparison, again: Comparison, *, is_same: bool) -> I
 def _of_metrics(logged: LoggedComparison, again: Comparison, *, is_same: bool) -> Iterator[Check]:
     if logged.metrics is None:
         return
-    computed = metrics(again)
-    for name in sorted(computed):
+    computed, taken = metrics(again), _of_both_cases(again)
+    for name in sorted({*computed} - taken):
         tolerance = CLOSE if again.error_bound >= 1 else CLOSE + 2 * again.error_bound
         if name.endswith("/error_bound"):
             tolerance = BOUND_CLOSE
         yield Check.close(f"metric {name}", logged.metrics.get(name), computed[name], tolerance)
-    for name in sorted({*logged.metrics} - {*computed}) if is_same else ():
+    for name in sorted({*logged.metrics} - {*computed} - taken) if is_same else ():
         yield Check(f"metric {name}", repr(logged.metrics[name]), "no metric of this comparison", False)
+
+
+def _of_both_cases(again: Comparison) -> set[str]:
+    """Return the names of metrics that need the counts of both cases of missing predictions."""
+    ends = ("ci_low", "ci_high")
+    return set() if _can_show(again) else {f"{again.statistic.name}/{end}" for end in ends}
 
 
 def _of_tables(tables: Mapping[str, bytes], again: Comparison, *, are_required: bool) -> Iterator[Check]:

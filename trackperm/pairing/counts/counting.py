@@ -370,8 +370,8 @@ def discordant_rows(
     if STRATUM in schema:
         selected[STRATUM] = f.col(STRATUM)
     if has_values:
-        values = {f"{side}.{name}": f.col(of(side, name)) for name in columns.of_runs for side in SIDES}
-        selected |= {name: value for name, value in values.items() if name not in counts}
+        own = _names_beside_counts(columns.of_runs, statistic)
+        selected |= {f"{side}.{own[name]}": f.col(of(side, name)) for name in own for side in SIDES}
     units = {} if isinstance(statistic.resolution, Fraction) else statistic.resolution
     for column, (side, name) in counts.items():
         count = f.col(count_of(side, name))
@@ -385,6 +385,22 @@ def discordant_rows(
         differing.select(value.alias(name) for name, value in zip(names, selected.values(), strict=True))
     )
     return found.rename(names)
+
+
+def _names_beside_counts(columns: Sequence[str], statistic: Statistic) -> dict[str, str]:
+    """Name each column of the runs that is shown beside the counts, by its role if a count has its name.
+
+    A column whose values are the count of its name is left out.
+    """
+    counts, names = statistic.count_names, dict[str, str]()
+    for column in columns:
+        if column not in counts:
+            names[column] = column
+        elif statistic.column_of_count(column) != column:
+            roles = (role for role, name in statistic.columns.items() if name == column)
+            free = (role for role in roles if role not in (*columns, *counts))
+            names[column] = next(free, f"{column} (column)")
+    return names
 
 
 def _real_by_stratum(

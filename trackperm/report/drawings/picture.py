@@ -22,8 +22,11 @@ from trackperm.report.plain_words import plain_words
 
 _MARGIN, _HEADLINE, _WORDS, _SMALL = 24, 20, 14, 12  # units; sizes of texts
 
+_LINES = 4
+"""Most lines of the headline."""
+
 _IN_HEADLINE = 230
-"""Characters of the headline, so that it has at most four lines."""
+"""Most characters of the headline."""
 
 _MOST_CAVEATS = 6
 """Caveats of a picture; the page has all of them."""
@@ -43,9 +46,8 @@ def picture(comparison: Comparison) -> str:
     parts: list[str] = []
     top = float(_MARGIN)
     for words, size, style in _texts(comparison):
-        columns = int(1.1 * WIDTH / drawing.width_of("x", size))
         indent = 26 if size == _HEADLINE else 0
-        for i, line in enumerate(textwrap.wrap(words, columns, max_lines=4, placeholder="…")):
+        for i, line in enumerate(_wrapped(words, size)):
             top += size * 1.35
             if indent and i == 0:
                 ink = drawing.VERDICTS[comparison.verdict]
@@ -70,14 +72,30 @@ def picture(comparison: Comparison) -> str:
 
 def _texts(comparison: Comparison) -> Iterator[tuple[str, int, dict[str, str | int]]]:
     """Yield texts with their sizes and styles: a picture is passed on without the page that it is from."""
-    yield headline(comparison, _IN_HEADLINE), _HEADLINE, {"fill": TEXT, "font_weight": 700}
+    yield _fitting_headline(comparison), _HEADLINE, {"fill": TEXT, "font_weight": 700}
     yield plain_words(comparison), _WORDS, {"fill": SOFT}
+    yield f"{phrases.examples(comparison)}; {label(comparison)}", _SMALL, {"fill": SOFT}
     caveats = cautions_of(comparison)
     for caveat in caveats[:_MOST_CAVEATS]:
         yield shorten(caveat, _IN_CAVEAT), _SMALL, {"fill": TEXT}
     if len(caveats) > _MOST_CAVEATS:
         yield f"and {len(caveats) - _MOST_CAVEATS} more caveats", _SMALL, {"fill": TEXT}
     yield f"scope: {phrases.SCOPE}", _SMALL, {"fill": SOFT}
+
+
+def _fitting_headline(comparison: Comparison) -> str:
+    """Return the headline with as much of the names of the runs as four lines hold."""
+    rooms = range(_IN_HEADLINE, 0, -10)
+    fitting = (
+        found for room in rooms if len(_wrapped(found := headline(comparison, room), _HEADLINE)) <= _LINES
+    )
+    return next(fitting, headline(comparison, 0))
+
+
+def _wrapped(words: str, size: float) -> list[str]:
+    """Break a text into lines of the picture's width."""
+    columns = int(1.1 * WIDTH / drawing.width_of("x", size))
+    return textwrap.wrap(words, columns, break_on_hyphens=False)
 
 
 def _raised(element: str, size: float) -> str:
