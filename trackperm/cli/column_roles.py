@@ -47,8 +47,8 @@ class Column:
 
 def described(table: ExampleTable, name: str) -> Column:
     """Describe the only column of a table."""
+    from trackperm.tables.columns.tags import hold_tags
     from trackperm.tables.columns.types import typed_columns
-    from trackperm.tables.tags import hold_tags
 
     raw = table.frame.get_column(name)
     n_null = raw.null_count()
@@ -84,7 +84,7 @@ def candidates_of(
     `repeated_id` is the id of examples with several rows. Columns that number these rows are not scores.
     """
     from trackperm.tables.columns.names import ATTEMPT
-    from trackperm.tables.tags import roles_of_tags
+    from trackperm.tables.columns.tags import roles_of_tags
 
     usable = [column for column in columns if column.usable]
     ids = [

@@ -22,12 +22,12 @@ from trackperm.tables.columns.names import (
     names_id,
 )
 from trackperm.tables.columns.nested_fields import known_fields
+from trackperm.tables.columns.tags import columns_of_tags, roles_of_tags
 from trackperm.tables.columns.types import FIRST_ROWS, are_decimals, is_number
 from trackperm.tables.first_line import example_as_header
 from trackperm.tables.formats.npz import left_out
 from trackperm.tables.row_meaning import why_no_examples
 from trackperm.tables.table import ExampleTable, shared_columns
-from trackperm.tables.tags import columns_of_tags, roles_of_tags
 
 ROLES = {"prediction": PREDICTIONS, "label": LABELS}
 """Usual names of the columns that accuracy reads."""
