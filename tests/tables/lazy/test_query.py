@@ -152,14 +152,14 @@ class TestComparisons:
     @pytest.mark.parametrize("engine", ["auto", "duckdb"])
     def test_a_column_that_is_not_used_is_not_read(self, kind: str, engine: Any) -> None:
         """Nor is it where ids, the unit and the statistic are inferred, and slices are made."""
-        frames = [with_failure(kind, table, "prompt") for table in runs()]
+        frames = [with_failure(kind, table, "trace") for table in runs()]
         found = trackperm.compare(*frames, slices=["language"], engine=engine)
         expected = trackperm.compare(*(native("polars", table) for table in runs()), slices=["language"])
         assert [each.key for each in found] == [each.key for each in expected]
         assert [each.pvalue for each in found] == [each.pvalue for each in expected]
 
     def test_labels_of_another_table(self, kind: str) -> None:
-        frames = [with_failure(kind, table.drop(["label"]), "prompt") for table in runs()]
+        frames = [with_failure(kind, table.drop(["label"]), "trace") for table in runs()]
         gold = runs()[0].select(["id", "label"])
         found = trackperm.compare(*frames, labels=gold.to_pandas())
         assert found.key == trackperm.compare(*(native("polars", table) for table in runs())).key

@@ -62,7 +62,8 @@ class TruthsAsNumbers(NamedTuple):
             if not (is_boolean and is_text) and not _says_truths(table, words):
                 continue
             counts = table.counts_of_few(numbers, _MOST)
-            if counts is None or not {str(each) for each in counts[numbers].drop_nulls()} <= _NUMBERS:
+            values = set() if counts is None else {str(each) for each in counts[numbers].drop_nulls()}
+            if not values or not values <= _NUMBERS:
                 continue
             truth = "" if is_boolean else '.str.to_lowercase().is_in(["true", "yes"])'
             cast = f".cast(pl.Int64){'.cast(pl.String)' if is_text else ''}"
