@@ -15,10 +15,10 @@ _NAME = 40
 """Characters of a name in a table, whose other columns take some 90."""
 
 _SHORTER_NAME = 24
-"""Characters to which names are cut before a table is split; names of runs and hyperparameters are longer."""
+"""Columns to which names are cut before a table is split; names of runs and hyperparameters are longer."""
 
 _SHORTEST_NAME = 12
-"""Characters of a name that are shown in any case."""
+"""Columns of a name that are shown in any case."""
 
 _REASON = 300
 
@@ -70,13 +70,20 @@ def _fitting(
         shown = names.on_one_line(_NAME)
         tables = _split(parts.cells(board, stars=stars, names=shown), apart)
         excess = max(map(_width, tables)) - width
-        limit = max(least, max(map(cell_len, shown)) - excess)
         if excess > 0:
-            shown = names.on_one_line(limit)
+            shown = _cut(names, max(least, max(map(cell_len, shown)) - excess))
             tables = _split(parts.cells(board, stars=stars, names=shown), apart)
         if max(map(_width, tables)) <= width:
             break
     return shown, tables
+
+
+def _cut(names: ShortNames, room: int) -> tuple[str, ...]:
+    """Cut names to the most characters that take at most `room` columns; wide characters take two."""
+    from rich.cells import cell_len  # imported late: results of two runs have no such table
+
+    cuts = map(names.on_one_line, range(min(room, _NAME), room // 2, -1))
+    return next((cut for cut in cuts if max(map(cell_len, cut)) <= room), names.on_one_line(room // 2))
 
 
 def _split(table: parts.Cells, apart: Sequence[str]) -> list[list[str]]:
