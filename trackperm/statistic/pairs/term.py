@@ -1,7 +1,7 @@
 """Pairs of a spec: which examples are the left and right ones, what a pair counts, and its sums over columns.
 
 A term that depends on scores and on values of the examples by comparisons alone is tabulated
-(:mod:`.pair_table`), so that its sums take O(N log N) steps (:func:`~trackperm.exact.pairwise.ranked_pairs`).
+(:mod:`.table`), so that its sums take O(N log N) steps (:func:`~trackperm.exact.pairwise.ranked_pairs`).
 Any other term is evaluated on all pairs. With classes, pairs are made for every class, which conditions and
 scores may read.
 """
