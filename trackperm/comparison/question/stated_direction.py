@@ -143,8 +143,8 @@ def _mixed(
     keep = rewriting(origin, f"filter(pl.col({text_of(column)}) == {first})", "one_direction")
     return InputError(
         f"`{score}` of `{origin}` holds values of different directions: `{column}` is {said}{missing}",
-        hint=f"keep the rows of one direction in each run, as `{keep}` of polars does; if `{column}` is not the"
-        f" direction of `{score}`, {_spec(score)}",
+        hint=f"keep the rows of one direction in each run, as `{keep}` of polars does; if `{column}` is not"
+        f" the direction of `{score}`, {_spec(score)}",
     )
 
 

@@ -68,7 +68,7 @@ Average = Literal["macro", "weighted"]
 
 @dataclass(frozen=True, eq=False)
 class PairTerm:
-    """What a statistic of pairs counts: its score is the mean of `term` over all pairs.
+    """Term of a statistic of pairs, and which examples are pairs: its score is the mean over all pairs.
 
     Attributes
     ----------
