@@ -102,6 +102,11 @@ def rewritten(text: str, write: Callable[[str, str | None], str | None]) -> str:
     return text
 
 
+def argument_of(option: str) -> str | None:
+    """Return the argument in Python of an option with a value; None for other options."""
+    return {**NAMES, **PAIRS, "slice": "slices"}.get(option)
+
+
 def in_python(text: str) -> str:
     """Rewrite options as arguments of Python, such as ``missing="drop"``."""
     return rewritten(_COMMAND.sub(_call, text), _argument)
@@ -132,7 +137,7 @@ def _argument(name: str, value: str | None) -> str | None:
 def _argument_without_value(name: str) -> str | None:
     if name in COLUMNS:
         return "columns"
-    return {**NAMES, **PAIRS, "slice": "slices", "log-to": "trackperm.log"}.get(name)
+    return "trackperm.log" if name == "log-to" else argument_of(name)
 
 
 def _call(command: re.Match[str]) -> str:

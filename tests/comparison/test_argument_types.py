@@ -200,6 +200,8 @@ def test_sparse_columns_of_pandas() -> None:
         ({"label": "gold"}, '`columns={"label": "gold"}` names a column'),
         ({"memory": "2GiB"}, '`memory_budget="2GiB"`'),
         ({"by_postion": True}, "Did you mean `by_position`?"),
+        ({"set": {"positive": "yes"}}, "`parameters={'positive': 'yes'}`"),
+        ({"discordance": 0.2}, "it has `"),
     ],
 )
 def test_an_unknown_argument_has_a_next_step(option: Any, instead: str):

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from trackperm.errors import InputError, InputTypeError
 from trackperm.tables.columns.types import ColumnType, typed_columns, unusable
-from trackperm.tables.table import ExampleTable
+from trackperm.tables.table import ExampleTable, shared_columns
 
 INTEGER, DECIMAL, BOOLEAN, TEXT, TEXT_LIST, INTEGER_LIST, DECIMAL_LIST = ColumnType
 
@@ -296,3 +296,18 @@ def test_an_index_of_pandas_without_new_names_is_none(names: list[Any]) -> None:
     index = pd.MultiIndex.from_tuples([(1, 2)[: len(names)]], names=names)
     frame = pd.DataFrame({"x": ["a"]}, index=index if len(names) > 1 else pd.Index([1], name=names[0]))
     assert ExampleTable.from_native(frame, "run").columns == ["x"]
+
+
+def test_the_columns_of_wide_tables_are_listed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Regression: they were listed for each name, so that errors about 600 columns took minutes."""
+    row = {f"c{i}": [i] for i in range(50)}
+    tables = [ExampleTable.from_native(pl.DataFrame(row), run) for run in ("a", "b")]
+    listed, schema = list[object](), nw.DataFrame.schema
+
+    def counted(frame: nw.DataFrame[Any]) -> nw.Schema:
+        listed.append(frame)
+        return schema.__get__(frame)
+
+    monkeypatch.setattr(nw.DataFrame, "schema", property(counted))
+    assert shared_columns(tables) == shared_columns(tables) == list(row)
+    assert len(listed) <= len(tables)

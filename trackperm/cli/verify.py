@@ -39,7 +39,7 @@ def verify(
         str | None,
         typer.Option(
             metavar="NAME|BASE,CAND",
-            help="With --from-runs: as for `trackperm compare`. [default: as logged].",
+            help="With --from-runs: as for `trackperm compare`. [default: as logged]",
         ),
     ] = None,
     labels: Annotated[

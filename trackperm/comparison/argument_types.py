@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 from trackperm.errors import InputTypeError
-from trackperm.messages import did_you_mean, echoed
-from trackperm.option_names import COLUMNS, NAMES
+from trackperm.messages import did_you_mean, echoed, listed
+from trackperm.option_names import COLUMNS, argument_of
 
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
@@ -60,11 +60,13 @@ def _meant(name: str, value: object, known: Collection[str]) -> str:
     in_columns = f'`columns={{"{name}": {shown}}}`'
     if name in COLUMNS:
         return f"{in_columns} names a column."
-    python = {**NAMES, "slice": "slices"}.get(name.replace("_", "-"))
-    if python in known:
-        return f"`{python}={shown}`."
+    argument = argument_of(name.replace("_", "-"))
+    if argument in known:
+        return f"`{argument}={shown}`."
     if close := did_you_mean(name, known, likeness=_SLIPS):
         return close.strip()
+    if argument is not None:  # of another function
+        return f"it has {listed(known)}."
     return f'`parameters={{"{name}": {shown}}}` gives a parameter of the statistic, {in_columns} a column.'
 
 

@@ -322,9 +322,10 @@ def _folded_differences(
         }
         source = {i: (j, sign) for i, j, sign in like}
         free = [i for i in range(n_columns) if i not in source]
-        counted = _counted(differences[free], counts)
+        columns = differences[free] if source else differences
+        counted = _counted(columns, counts)
         is_grouped &= counted is not None
-        rows, numbers = _folded(differences[free], counts) if counted is None else counted
+        rows, numbers = _folded(columns, counts) if counted is None else counted
         parts.append((_with_copies(rows, free, source), numbers))
     rows, numbers = parts[0]
     if not is_grouped:
@@ -348,7 +349,7 @@ def _with_copies(rows: IntArray, free: list[int], source: dict[int, tuple[int, i
 
 def _counted(columns: IntArray, counts: IntArray | None) -> tuple[IntArray, IntArray] | None:
     """Return the distinct folded rows of columns, and their numbers; None if too many are possible."""
-    reach = np.abs(columns).max(axis=1).tolist()
+    reach = np.maximum(columns.max(axis=1), -columns.min(axis=1)).tolist()
     spans = [2 * largest + 1 for largest in reach]
     n_cells, middle = math.prod(spans), math.prod(spans) // 2
     if n_cells > CELLS:

@@ -15,10 +15,9 @@ def has_judge(tables: Sequence[ExampleTable]) -> bool:
     A judge writes other comments on other answers: texts without repeats that are the same in both runs are
     inputs or part of the data, such as the comments that are classified.
     """
-    return any(
-        names_judgement(name) and not (names_reasons(name) and _is_of_data(tables, name))
-        for name in shared_columns(tables)
-    )
+    names = sorted(filter(names_judgement, shared_columns(tables)), key=names_reasons)
+    # Values are read last: a name that means no reasons decides without them.
+    return any(not names_reasons(name) or not _is_of_data(tables, name) for name in names)
 
 
 def _is_of_data(tables: Sequence[ExampleTable], name: str) -> bool:

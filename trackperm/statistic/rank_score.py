@@ -116,7 +116,7 @@ class RankScore:
         Parameters
         ----------
         rows : polars.DataFrame
-            A row for each example, with its values by :func:`~.pair_columns.example_column`.
+            A row for each example, with its values by :func:`~.pairs.columns.example_column`.
         read_columns : mapping of str to str
             Column of every name.
         types : mapping of str to ColumnType

@@ -140,7 +140,7 @@ class ExampleTable:
         """All columns, in memory; see :meth:`only`."""
         return self.data.read(self.columns) if isinstance(self.data, LazyTable) else self.data
 
-    @property
+    @cached_property
     def schema(self) -> nw.Schema:
         """Names of the columns and their types."""
         return self.data.schema
@@ -397,4 +397,5 @@ def _without_pyarrow(table: nw.DataFrame[Any], origin: str) -> tuple[nw.DataFram
 
 def shared_columns(tables: Sequence[ExampleTable]) -> list[str]:
     """Return the columns that all runs have, in the order of the first."""
-    return [name for name in tables[0].columns if have(tables[1:], [name])]
+    first, *others = (table.schema for table in tables)
+    return [name for name in first if all(name in other for other in others)]

@@ -50,7 +50,7 @@ class RunRecord:
 
 
 class Aliased(NamedTuple):
-    """What an alias in a registry names.
+    """Target of an alias in a registry.
 
     Attributes
     ----------

@@ -123,6 +123,7 @@ def test_rows_of_opposite_direction(
     with pytest.raises(InputError, match=f"values of different directions: `{column}` is {said}") as caught:
         trackperm.compare(*both, **said_by_user)
     assert f'filter(pl.col("{column}") == ' in str(caught.value.hint)
+    assert f"if `{column}` is not the direction of `score`, write a spec: " in str(caught.value.hint)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ RUNS = {
         "mlp": 40,
         "gradient-boosting-lr0.01-depth5-seed42-subsample0.8": 32,
         "gradient-boosting-lr0.01-depth5-seed43-subsample0.8": 28,
-        "日本語のモデル": 10,
+        "日本語で書かれた質問に答える大きな言語モデルの三番目の版": 10,
     }.items()
 }
 

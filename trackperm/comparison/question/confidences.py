@@ -86,7 +86,7 @@ def notes_on_confidence(tables: Sequence[ExampleTable], score: str) -> tuple[str
         it has answers but no inputs, or no score is above 0, as logarithms of probabilities are not.
     """
     known = {name.lower(): name for name in shared_columns(tables)}
-    if has_judge(tables) or not any(_has_decimals(table, score) for table in tables):
+    if not any(_has_decimals(table, score) for table in tables) or has_judge(tables):
         return ()
     has_labels = not known.keys().isdisjoint(LABELS)
     retrieved = None if has_labels else retrieved_documents(tables)

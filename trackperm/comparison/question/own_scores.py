@@ -320,9 +320,10 @@ def _note_on_extended(answers: Sequence[_Answers], score: _Score, prediction: st
 
 
 def _notes_on_calls(answers: Sequence[_Answers], score: _Score, label: str) -> tuple[str, ...]:
-    """Return a note if `passed` may say that calls went through, so that it measures no answer.
+    """Return a note if `passed` may say that calls went through, whatever they answered.
 
-    Then it is true for nearly all answers that are not their label, or false only where there is no answer.
+    So it may be if it is true for nearly all answers that are not their label, or false only where there is
+    no answer.
     """
     if score.name != PASSED:
         return ()

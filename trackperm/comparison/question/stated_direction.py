@@ -136,13 +136,15 @@ def _statement(table: ExampleTable, column: str, score: str) -> tuple[str, bool]
 def _mixed(
     origin: str, column: str, values: Sequence[object], others: Sequence[object], score: str
 ) -> InputError:
+    """Return the error about rows that state several directions by `values`, or by some rows alone."""
     said = listed(str(value) for value in (*values, *(value for value in others if value is not None)))
     missing = " or missing" if None in others else ""
     first = text_of(values[0]) if isinstance(values[0], str) else repr(values[0])
     keep = rewriting(origin, f"filter(pl.col({text_of(column)}) == {first})", "one_direction")
     return InputError(
         f"`{score}` of `{origin}` holds values of different directions: `{column}` is {said}{missing}",
-        hint=f"keep the rows of one direction in each run, as `{keep}` of polars does.",
+        hint=f"keep the rows of one direction in each run, as `{keep}` of polars does; if `{column}` is not"
+        f" the direction of `{score}`, {_spec(score)}",
     )
 
 

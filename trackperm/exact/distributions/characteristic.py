@@ -11,9 +11,11 @@ where a_k = lambda . x_k / 2 and b_k = theta . x_k / 2. The squared modulus of a
 1 - sech^2(a) sin^2(b), and its phase is atan(tanh a tan b), plus pi where cos b < 0.
 
 Accuracy. Phases are reduced as integers before any tangent is taken, so that b has a few roundings wherever
-it lies. With w = tan b where |b| <= pi/4 and w = cot b elsewhere, the logarithm of the squared modulus is
-log1p(-sech^2 w^2 / (1 + w^2)) or log((w^2 + tanh^2) / (1 + w^2)). Its relative accuracy is a few units
-everywhere, exact zeros included. log cosh a is log1p(2 sinh^2(a/2)).
+it lies. With w = tan b where |b| <= pi/4 and w = cot b elsewhere, q = w^2 / (1 + w^2) is sin^2 b or cos^2 b,
+and the logarithm of the squared modulus is log1p(-q sech^2 a) or log(tanh^2 a + q sech^2 a). The first has a
+relative error of a few units, exact zeros included. The second has an absolute error of a few units where it
+is near 0: tanh |a| is large there, and so is the phase, which the bound counts as well. log cosh a is
+log1p(2 sinh^2(a/2)).
 """
 
 from __future__ import annotations
@@ -37,8 +39,8 @@ UNIT = 2.0**-53
 """Unit roundoff of float64."""
 
 FACTOR_ROUNDINGS = 24.0
-"""Relative roundings of the log modulus and phase of a factor: six of the tangent, which the square doubles,
-and two for each of the squares, products, quotient and logarithm."""
+"""Roundings of a factor, relative to the sum of its log modulus and phase: six of the tangent, which the
+square doubles, and two for each of the squares, products, quotient and logarithm."""
 
 EXACT_PHASES = 2**51
 """Largest phase for which floats hold the integers that it is summed from."""

@@ -80,7 +80,6 @@ CHUNK = 2**15
 MOST_FACTORS = 2**32
 """Largest number of box-row pairs: a quarter of a minute, after which other engines are quicker."""
 
-
 MOST_LEFT_OUT = 8
 """Most rows without which survivors are estimated as well."""
 
@@ -154,7 +153,7 @@ class FrequencySearch:
         self._first = bisect_left(
             range(len(self._sizes) - 1),
             -ENOUGH * log_threshold,
-            lo=max(few, 0),
+            lo=few,
             key=lambda index: float(self._expected(self._reach(index)).sum()),
         )
         self._shape: list[int] = numbers[self._first].tolist()

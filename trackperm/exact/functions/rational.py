@@ -137,14 +137,6 @@ class Polynomial:
         """Total degree; 0 for constants, zero included."""
         return max((sum(exponents) for exponents in self.terms), default=0)
 
-    def coefficients_of_last(self) -> list[Polynomial]:
-        """Return the coefficients of 1, y, y^2, ... in the last variable y, polynomials in the others."""
-        n = self.n_variables - 1
-        by_power: dict[int, dict[Exponents, int]] = {}
-        for exponents, c in self.terms.items():
-            by_power.setdefault(exponents[-1], {})[exponents[:-1]] = c
-        return [Polynomial(by_power.get(power, {}), n) for power in range(max(by_power, default=0) + 1)]
-
     @property
     def affine_form(self) -> tuple[int, tuple[int, ...]]:
         """Coefficients of 1 and of each variable."""

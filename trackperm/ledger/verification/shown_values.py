@@ -48,7 +48,7 @@ TABLES = ("results", "discordant", "second_opinions")
 
 @dataclass(frozen=True)
 class Shown:
-    """What a tracker shows of a comparison, or a folder of its files.
+    """Run and tables of a comparison in a tracker, or in a folder of its files.
 
     Attributes
     ----------

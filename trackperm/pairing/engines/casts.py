@@ -37,7 +37,7 @@ def stored(table: ExampleTable, columns: Sequence[str], path: Path) -> ExampleTa
 
 
 def types_of(tables: Sequence[ExampleTable], columns: Sequence[str], texts: Sequence[str]) -> Types:
-    """Find the types of columns of two tables, with the errors of :func:`~.column_types.typed_columns`."""
+    """Find the types of columns of two tables, with the errors of :func:`~.columns.types.typed_columns`."""
     names = list(dict.fromkeys(columns))
     integers = _integers(tables, names)
     others = [name for name in names if name not in integers]

@@ -15,10 +15,10 @@ _NAME = 40
 """Characters of a name in a table, whose other columns take some 90."""
 
 _SHORTER_NAME = 24
-"""Characters to which names are cut before a table is split; names of runs and hyperparameters are longer."""
+"""Columns to which names are cut before a table is split; names of runs and hyperparameters are longer."""
 
 _SHORTEST_NAME = 12
-"""Characters of a name that are shown in any case."""
+"""Columns of a name that are shown in any case."""
 
 _REASON = 300
 
@@ -59,8 +59,6 @@ def _fitting(
     board: Leaderboard, names: ShortNames, *, stars: bool, width: int | None
 ) -> tuple[tuple[str, ...], list[list[str]]]:
     """Return the names as they are shown, and the lines of one table, or of two that fit the width."""
-    from rich.cells import cell_len  # imported late: results of two runs have no such table
-
     shown = names.on_one_line(_NAME)
     whole = _table(parts.cells(board, stars=stars, names=shown))
     if width is None or _width(whole) <= width:
@@ -70,13 +68,18 @@ def _fitting(
         shown = names.on_one_line(_NAME)
         tables = _split(parts.cells(board, stars=stars, names=shown), apart)
         excess = max(map(_width, tables)) - width
-        limit = max(least, max(map(cell_len, shown)) - excess)
         if excess > 0:
-            shown = names.on_one_line(limit)
+            shown = _cut(names, max(least, _width(shown) - excess))
             tables = _split(parts.cells(board, stars=stars, names=shown), apart)
         if max(map(_width, tables)) <= width:
             break
     return shown, tables
+
+
+def _cut(names: ShortNames, room: int) -> tuple[str, ...]:
+    """Cut names to the most characters that take at most `room` columns; wide characters take two."""
+    cuts = map(names.on_one_line, range(min(room, _NAME), room // 2, -1))
+    return next((cut for cut in cuts if _width(cut) <= room), names.on_one_line(room // 2))
 
 
 def _split(table: parts.Cells, apart: Sequence[str]) -> list[list[str]]:
@@ -103,10 +106,11 @@ def _wrapped(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[list[
     return [list(row) for row in zip(*([""] * (height - len(own)) + own for own in broken), strict=True)]
 
 
-def _width(table: Sequence[str]) -> int:
+def _width(texts: Sequence[str]) -> int:
+    """Return how many columns of a terminal the widest text takes."""
     from rich.cells import cell_len  # imported late: results of two runs have no such table
 
-    return max(map(cell_len, table))
+    return max(map(cell_len, texts))
 
 
 def markdown(board: Leaderboard, *, stars: bool = False, remarks: Sequence[str] = ()) -> str:

@@ -1,7 +1,7 @@
 """Pairs of a spec: which examples are the left and right ones, what a pair counts, and its sums over columns.
 
 A term that depends on scores and on values of the examples by comparisons alone is tabulated
-(:mod:`.pair_table`), so that its sums take O(N log N) steps (:func:`~trackperm.exact.pairwise.ranked_pairs`).
+(:mod:`.table`), so that its sums take O(N log N) steps (:func:`~trackperm.exact.pairwise.ranked_pairs`).
 Any other term is evaluated on all pairs. With classes, pairs are made for every class, which conditions and
 scores may read.
 """
@@ -68,7 +68,7 @@ Average = Literal["macro", "weighted"]
 
 @dataclass(frozen=True, eq=False)
 class PairTerm:
-    """What a statistic of pairs counts: its score is the mean of `term` over all pairs.
+    """Term of a statistic of pairs, and which examples are pairs: its score is the mean over all pairs.
 
     Attributes
     ----------
