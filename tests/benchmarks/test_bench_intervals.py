@@ -13,7 +13,7 @@ from benchmarks.workloads import Integers, seconds
 from support.cases import mean_scores
 
 import trackperm
-from trackperm.comparison.effect import interval_of
+from trackperm.comparison.inference.effect import interval_of
 from trackperm.exact import difference_test, structured_test
 from trackperm.exact.intervals import Interval, shift_interval
 

@@ -1,8 +1,8 @@
 """Comparison of two runs: reading, pairing, testing, verdict and correction."""
 
+from trackperm.comparison.assumptions.dependence import Dependence
 from trackperm.comparison.context import AdjustedPValue, MissingDataCase, Slice
 from trackperm.comparison.corrections import CORRECTIONS, corrected
-from trackperm.comparison.dependence import Dependence
 from trackperm.comparison.question.question import Question
 from trackperm.comparison.result import Comparison
 from trackperm.comparison.runs import (

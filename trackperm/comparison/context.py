@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from trackperm.choices import Missing
-from trackperm.comparison.verdict import Sign
+from trackperm.comparison.inference.verdict import Sign
 from trackperm.exact.result import Relation, format_pvalue
 
 

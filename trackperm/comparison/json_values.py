@@ -6,7 +6,7 @@ import math
 from dataclasses import asdict
 from typing import Any
 
-from trackperm.comparison.evidence import EquivalencePValue
+from trackperm.comparison.inference.evidence import EquivalencePValue
 from trackperm.exact import PermutationTest
 from trackperm.exact.intervals import EffectSizes, Interval
 from trackperm.exact.power import EquivalencePower

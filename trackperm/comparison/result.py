@@ -11,13 +11,25 @@ from typing import Any, cast
 import polars as pl
 
 from trackperm.choices import IntervalChoice
+from trackperm.comparison.assumptions.dependence import Dependence
+from trackperm.comparison.assumptions.null_hypothesis import null_hypothesis, remarks
 from trackperm.comparison.context import AdjustedPValue, MissingDataCase, Slice
-from trackperm.comparison.dependence import Dependence
-from trackperm.comparison.effect import detectable_effect_of, effect_sizes_of, hull_of, interval_beside
-from trackperm.comparison.equivalence_power import law_by_interval
-from trackperm.comparison.evidence import EquivalencePValue, SizeBounds, equivalence_pvalue, size_bounds
 from trackperm.comparison.frame import TYPES, one_row
 from trackperm.comparison.identity import key_of, signature_of
+from trackperm.comparison.inference.effect import (
+    detectable_effect_of,
+    effect_sizes_of,
+    hull_of,
+    interval_beside,
+)
+from trackperm.comparison.inference.equivalence_power import law_by_interval
+from trackperm.comparison.inference.evidence import (
+    EquivalencePValue,
+    SizeBounds,
+    equivalence_pvalue,
+    size_bounds,
+)
+from trackperm.comparison.inference.verdict import Conclusion, Verdict, decide
 from trackperm.comparison.json_values import (
     effect_sizes_as_json,
     equivalence_as_json,
@@ -25,7 +37,6 @@ from trackperm.comparison.json_values import (
     interval_as_json,
     pvalue_as_json,
 )
-from trackperm.comparison.null_hypothesis import null_hypothesis, remarks
 from trackperm.comparison.runs import RunData, TwoRuns
 from trackperm.comparison.scores import scores_of
 from trackperm.comparison.second_opinions import (
@@ -34,7 +45,6 @@ from trackperm.comparison.second_opinions import (
     second_opinions,
     studentized_opinion,
 )
-from trackperm.comparison.verdict import Conclusion, Verdict, decide
 from trackperm.exact import CountTable, NullDistribution, PermutationTest
 from trackperm.exact.intervals import EffectSizes, Interval
 from trackperm.exact.power import EquivalencePower, MinimumDetectableEffect, equivalence_power

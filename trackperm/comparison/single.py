@@ -10,12 +10,12 @@ from fractions import Fraction
 import numpy as np
 
 from trackperm.choices import EngineName, Missing, MissingRule
+from trackperm.comparison.assumptions.dependence import Dependence, dependence_of
 from trackperm.comparison.context import MissingDataCase
-from trackperm.comparison.dependence import Dependence, dependence_of
+from trackperm.comparison.inference.verdict import checked_margin
 from trackperm.comparison.result import Comparison
 from trackperm.comparison.runs import RunData, named_test_sets
 from trackperm.comparison.scores import ranked_examples, score_of, scores_of
-from trackperm.comparison.verdict import checked_margin
 from trackperm.errors import (
     InputError,
     TrackpermError,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from trackperm.comparison.dependence import MOST_EXAMPLES, above_noise, shares_of
-from trackperm.comparison.intraclass import Intraclass
+from trackperm.comparison.assumptions.dependence import MOST_EXAMPLES, above_noise, shares_of
+from trackperm.comparison.assumptions.intraclass import Intraclass
 from trackperm.leaderboards.paired_runs import PairedRuns
 from trackperm.pairing.cluster_columns import cluster_columns
 
@@ -18,7 +18,8 @@ def clusters_seen(paired: PairedRuns) -> list[str]:
     """Return notes on columns whose groups of examples are dependent, with the number of pairs that show it.
 
     The columns are those that the reference run shares with another run. Each run is compared with the
-    reference run by the rules of :mod:`trackperm.comparison.dependence`; all runs share its level.
+    reference run by the rules of :mod:`trackperm.comparison.assumptions.dependence`, and all runs share its
+    level.
     """
     others = [entry for entry in paired.entries if entry.data.name != paired.reference.name][:MOST_RUNS]
     statistic = paired.statistic

@@ -9,7 +9,7 @@ from itertools import combinations
 
 import numpy as np
 
-from trackperm.comparison.verdict import Sign, decide_sign
+from trackperm.comparison.inference.verdict import Sign, decide_sign
 from trackperm.exact import PermutationTest
 from trackperm.exact.intervals import Interval
 from trackperm.exact.multiplicity import Adjustment, adjust, adjust_log10

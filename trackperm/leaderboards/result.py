@@ -15,7 +15,7 @@ import polars as pl
 from trackperm.choices import Alternative, MissingOfMany
 from trackperm.comparison import RunData
 from trackperm.comparison.identity import key_of, signature_of
-from trackperm.comparison.verdict import MARKERS, Sign
+from trackperm.comparison.inference.verdict import MARKERS, Sign
 from trackperm.exact import PermutationTest
 from trackperm.exact.intervals import Interval
 from trackperm.exact.multiplicity import Correction

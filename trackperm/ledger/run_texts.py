@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from trackperm.comparison import Comparison
-from trackperm.comparison.verdict import MARKERS, Conclusion
+from trackperm.comparison.inference.verdict import MARKERS, Conclusion
 from trackperm.exact.result import EXACT_WITHIN
 from trackperm.leaderboards import Leaderboard, Pair
 from trackperm.report.fitting_names import fitting_names, shorten_in_the_middle

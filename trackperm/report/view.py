@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from html import escape
 
 from trackperm.comparison import Comparison
+from trackperm.comparison.inference.verdict import MARKERS
 from trackperm.comparison.second_opinions import SecondOpinion
-from trackperm.comparison.verdict import MARKERS
 from trackperm.errors import CapacityError
 from trackperm.exact.power.equivalence import percent
 from trackperm.report import description, phrases

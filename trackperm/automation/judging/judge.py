@@ -24,7 +24,7 @@ the examples that both runs have pass as well (:func:`without_credit`): a test s
    pass: its test detects a difference as large as the margin.
 3. Else undecided, also if the missing predictions decide.
 
-:mod:`trackperm.comparison.evidence` says which bounds count, for judgements and for verdicts.
+:mod:`trackperm.comparison.inference.evidence` says which bounds count, for judgements and for verdicts.
 
 References
 ----------

@@ -6,10 +6,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from trackperm.comparison import Comparison
-from trackperm.comparison.equivalence_power import law_by_interval
+from trackperm.comparison.inference.equivalence_power import law_by_interval
+from trackperm.comparison.inference.verdict import checked_margin
 from trackperm.comparison.planning.pilot import Pilot, unit_of
 from trackperm.comparison.planning.planned_unit import EXAMPLES, PlannedUnit
-from trackperm.comparison.verdict import checked_margin
 from trackperm.errors import InputError
 from trackperm.exact.power.equivalence import DifferenceLaw, PairedLaw, examples_for_equivalence
 from trackperm.exact.power.paired import share_better_of

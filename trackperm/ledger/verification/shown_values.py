@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from trackperm.comparison import Comparison
-from trackperm.comparison.verdict import MARKERS
+from trackperm.comparison.inference.verdict import MARKERS
 from trackperm.errors import InputError
 from trackperm.ledger.comparison_publication import (
     LOG10_P_TAG,

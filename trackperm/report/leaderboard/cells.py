@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from trackperm.comparison.verdict import MARKERS, Sign
+from trackperm.comparison.inference.verdict import MARKERS, Sign
 from trackperm.exact.result import EXACT_WITHIN, format_pvalue
 from trackperm.leaderboards import Leaderboard, Pair, Row
 from trackperm.messages import amount

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import groupby
 
-from trackperm.comparison.verdict import MARKERS, Sign
+from trackperm.comparison.inference.verdict import MARKERS, Sign
 from trackperm.leaderboards import Leaderboard
 from trackperm.report.leaderboard import cells
 from trackperm.report.leaderboard.chart_layout import MOST_ROWS, labelled_places

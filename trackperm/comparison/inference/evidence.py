@@ -34,8 +34,8 @@ import numpy.typing as npt
 from scipy.special import betaincinv, ndtr, ndtri
 
 from trackperm.choices import IntervalChoice
-from trackperm.comparison.effect import interval_of
-from trackperm.comparison.unseen import has_parts, scores_of, unseen_differences
+from trackperm.comparison.inference.effect import interval_of
+from trackperm.comparison.inference.unseen import has_parts, scores_of, unseen_differences
 from trackperm.exact import CountTable
 from trackperm.exact.intervals import Interval, UnseenDifferences
 from trackperm.exact.pairwise import Influences

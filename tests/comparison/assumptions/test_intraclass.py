@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from support.budget import cases
 
-from trackperm.comparison.intraclass import Intraclass, sign_cumulants
+from trackperm.comparison.assumptions.intraclass import Intraclass, sign_cumulants
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

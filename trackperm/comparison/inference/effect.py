@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from trackperm.choices import Alternative, IntervalChoice
-from trackperm.comparison.unseen import has_parts, unseen_differences
+from trackperm.comparison.inference.unseen import has_parts, unseen_differences
 from trackperm.errors import CapacityError, TrackpermError, UndefinedStatisticError
 from trackperm.exact import CountTable, PermutationTest
 from trackperm.exact.intervals import (

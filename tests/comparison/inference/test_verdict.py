@@ -12,7 +12,7 @@ from support.comparisons import accuracy, answers
 
 import trackperm
 from trackperm.choices import Alternative
-from trackperm.comparison.verdict import MARKERS, decide, decide_sign
+from trackperm.comparison.inference.verdict import MARKERS, decide, decide_sign
 from trackperm.errors import InputError
 
 TWO_SIDED = {"alternative": "two-sided", "greater_is_better": True, "alpha": 0.05}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trackperm.comparison.evidence import unseen_of_interval
+from trackperm.comparison.inference.evidence import unseen_of_interval
 from trackperm.exact import CountTable
 from trackperm.exact.intervals import Interval, additive_scores
 from trackperm.exact.pairwise import Influences

@@ -11,8 +11,8 @@ from support.comparisons import numbered
 
 import trackperm
 from trackperm.comparison import Comparison
+from trackperm.comparison.inference.unseen import unseen_differences
 from trackperm.comparison.planning.equivalence_plan import plan_equivalence
-from trackperm.comparison.unseen import unseen_differences
 from trackperm.statistic import Statistic, read_statistic
 
 SIZES = {"common": 150, "second": 46, "rare": 4}

@@ -21,10 +21,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from trackperm.comparison.intraclass import Intraclass
+from trackperm.comparison.assumptions.intraclass import Intraclass
+from trackperm.comparison.inference.verdict import Sign
 from trackperm.comparison.runs import RunData
 from trackperm.comparison.scores import ranked_examples
-from trackperm.comparison.verdict import Sign
 from trackperm.errors import InputError
 from trackperm.exact import CountTable, RationalStatistic
 from trackperm.exact.rank_statistics import changes_by_coin

@@ -1,10 +1,10 @@
 """Errors of bounds of means over strata and classes, by simulation; the table in the documentation.
 
-``python -m comparison.coverages_of_strata`` in the folder of the tests prints it. Labels have the given
-numbers, and each run is right on an example of a class with the given probability; a wrong prediction is the
-first other class. Bounds of 5 % are those of the score interval of 90 %, with and without the rule on unseen
-differences (:mod:`trackperm.exact.intervals.unseen`). An interval that is not shown counts as containing
-everything, and equivalence is declared at a margin as large as the true difference.
+``python -m comparison.inference.coverages_of_strata`` in the folder of the tests prints it. Labels have the
+given numbers, and each run is right on an example of a class with the given probability; a wrong prediction
+is the first other class. Bounds of 5 % are those of the score interval of 90 %, with and without the rule
+on unseen differences (:mod:`trackperm.exact.intervals.unseen`). An interval that is not shown counts as
+containing everything, and equivalence is declared at a margin as large as the true difference.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trackperm.comparison.evidence import size_bounds
+from trackperm.comparison.inference.evidence import size_bounds
 from trackperm.exact import CountTable
 from trackperm.exact.intervals import Interval, score_interval, why_not_scored
 from trackperm.statistic import Statistic, load_statistic

@@ -8,7 +8,7 @@ still equivalent within a margin. The rules are, in this order:
 2. Size. The candidate is equivalent within a margin if the interval of confidence 1 - 2 alpha lies strictly
    between -margin and margin: then both one-sided tests of |difference| >= margin have p < alpha (Schuirmann
    1987). Each end of the interval has to be a one-sided bound of confidence 1 - alpha for the statistic; see
-   :mod:`trackperm.comparison.evidence`.
+   :mod:`trackperm.comparison.inference.evidence`.
 3. Summary. One word summarises the verdict: the sign if it is decided, else ``equivalent`` if that is shown,
    else ``undecided``.
 

@@ -17,7 +17,7 @@ from support.specs import load
 
 import trackperm
 from trackperm.comparison import Comparison, Dependence, RunData, compare_runs
-from trackperm.comparison.dependence import above_noise, shares_of
+from trackperm.comparison.assumptions.dependence import above_noise, shares_of
 from trackperm.pairing.cluster_columns import ClusterColumn
 from trackperm.pairing.pair import pair_in_memory as pair
 from trackperm.report import html, text

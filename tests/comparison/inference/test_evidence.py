@@ -14,8 +14,8 @@ from support.comparisons import answers, numbered
 
 import trackperm
 from trackperm.comparison import Comparison
-from trackperm.comparison.effect import interval_of
-from trackperm.comparison.evidence import SizeBounds, equivalence_pvalue, size_bounds
+from trackperm.comparison.inference.effect import interval_of
+from trackperm.comparison.inference.evidence import SizeBounds, equivalence_pvalue, size_bounds
 from trackperm.errors import InputError
 from trackperm.exact import CountTable
 from trackperm.exact.intervals import Interval

@@ -1,0 +1,1 @@
+"""Assumptions of the test: independent examples, and a null hypothesis of exchangeable outputs."""

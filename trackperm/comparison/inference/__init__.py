@@ -1,0 +1,1 @@
+"""Inference from a test: effect size and interval, evidence of equivalence, and verdict."""
