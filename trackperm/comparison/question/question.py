@@ -67,7 +67,7 @@ from trackperm.exact.scores.resolution import Resolution
 from trackperm.messages import echoed, listed
 from trackperm.pairing.checks.compared_texts import require_compared_texts
 from trackperm.pairing.checks.label_values import other_spellings, require_label_values
-from trackperm.pairing.columns.roles import require_no_only_row, require_no_summary
+from trackperm.pairing.checks.summary_rows import require_no_only_row, require_no_summary
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.class_columns import patterns_of_classes, with_class_columns
 from trackperm.tables.columns.decimal_commas import require_decimal_points

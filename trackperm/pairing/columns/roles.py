@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import polars as pl
-
 from trackperm.choices import Missing, RepeatsInSpec
-from trackperm.errors import InputError, InputTypeError, PairingError
+from trackperm.errors import InputError, PairingError
 from trackperm.pairing.columns.lacking import lacking_columns
 from trackperm.pairing.columns.numbers_as_text import text_columns
 from trackperm.pairing.columns.objects import require_no_objects
@@ -16,25 +14,10 @@ from trackperm.pairing.report import OUTCOMES
 from trackperm.statistic import Statistic
 from trackperm.tables.columns.names import INPUTS, LABELS, MEDIA, TEXTS
 from trackperm.tables.columns.types import ColumnType, unusable
-from trackperm.tables.lazy.query import Query
-from trackperm.tables.row_meaning import why_no_examples
 from trackperm.tables.table import ExampleTable, id_columns, shared_columns
-
-# fmt: off
-_SUMMARIES = (
-    "mean", "average", "avg", "total", "sum", "std", "stdev", "stddev", "count", "min", "max", "median",
-    "overall", "all", "aggregate", "summary", "25%", "50%", "75%", "macro avg", "micro avg", "weighted avg",
-    "samples avg", "grand total", "amean", "gmean", "hmean", "gm", "macro average", "micro average",
-    "weighted average", "macro mean", "micro mean", "global",
-)
-"""Ids of rows that summarise the others, with spaces for `_` and `-`."""
-# fmt: on
 
 REWORDED = ("prompt", "input", "inputs", "user_input", "instruction", *TEXTS)
 """Names of inputs that runs on the same examples may write in other words, as with another template."""
-
-_MOST_ROWS = 100_000
-"""Most rows of a run that is searched for such ids: larger ones come from no spreadsheet."""
 
 
 @dataclass(frozen=True)
@@ -236,53 +219,6 @@ def require_id_types(ids: Sequence[str], types: Mapping[str, ColumnType]) -> Non
             raise PairingError(
                 f"column `{name}` is {types[name].value}; ids must be integers or text",
                 hint="convert them to text, or name another column by `--id NAME`.",
-            )
-
-
-def require_no_only_row(tables: Sequence[ExampleTable]) -> None:
-    """Refuse runs that are paired by position if the only row of each is a summary, or holds the examples.
-
-    Raises
-    ------
-    PairingError
-        If they are; the hint says what to compare.
-    """
-    if any(isinstance(table.data, Query) or len(table) != 1 for table in tables):
-        return
-    if (reason := why_no_examples(tables)) is not None:
-        raise PairingError(f"each run has only one row, as `{tables[0].origin}`", hint=f"{reason}.")
-
-
-def require_no_summary(tables: Sequence[ExampleTable], id_: str) -> None:
-    """Refuse an id that is the word for a summary, once, if every other id of the run has a digit.
-
-    Raises
-    ------
-    PairingError
-        If there is one; the message names its row.
-    """
-    for table in tables:
-        names = id_columns(id_, [table])
-        for name in names if len(names) == 1 else ():
-            if name not in table.columns or len(table) > _MOST_ROWS:
-                continue
-            try:
-                ids = table.only((name,)).polars_column(name)
-            except InputTypeError:
-                continue  # the pairing reports the error
-            if ids.dtype != pl.String:
-                continue
-            plain = ids.str.strip_chars().str.to_lowercase().str.replace_all("[_-]", " ")
-            is_summary = plain.is_in(_SUMMARIES).fill_null(False)
-            others = ids.filter(~is_summary).drop_nulls()
-            repeats = ids.filter(is_summary).is_duplicated().any()
-            if not is_summary.any() or repeats or not others.str.contains(r"\d").all() or others.is_empty():
-                continue
-            row = int(is_summary.arg_max() or 0)
-            raise PairingError(
-                f"row {row + 1} of `{table.origin}` has the `{name}` {ids[row]!r}, which is the name of a"
-                " summary of the other rows",
-                hint="remove such rows, or give the example another id: each row has to be an example.",
             )
 
 
