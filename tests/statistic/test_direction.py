@@ -162,8 +162,15 @@ OPEN = {
     "harmfulness": "harmfulness",
     "mqm_score": "mqm",
     "sycophancy_score": "sycophancy",
+    "recall_toxicity": "toxicity",
+    "attack_auc": "attack",  # of an inference about the training data, which should fail
+    "toxicity_bias_auc": "bias",
 }
 GREATER = (
+    "violence_detection_accuracy",
+    "hate_speech_f1_macro",
+    "self_harm_precision_score",
+    "hallucination_auc",
     "bugs_fixed",
     "bad_words_filtered",
     "matches",

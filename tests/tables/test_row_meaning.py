@@ -85,6 +85,26 @@ NO_EXAMPLES: dict[str, tuple[dict[str, list[Any]], str]] = {
 }
 
 
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"src": "We went home at noon.", "dst": "Wir gingen mittags nach Hause."},
+        {"src": "We went home.", "src_lang": "en", "dst_lang": "de"},
+        {"head_yaw": 0.5, "tail_length": 3},
+        {"start_time": 1, "end_time": 2, "entity_type": "city"},
+        {"image": [f"{i}.png" for i in range(10)], "subject": "cat", "object": "mat", "relation": "on"},
+    ],
+    ids=["translation", "languages", "head", "times", "image"],
+)
+def test_columns_that_link_nothing(columns: dict[str, Any]) -> None:
+    """Regression: translations in `dst` were told to be links of a graph."""
+    run = pl.DataFrame({"id": range(10), "score": TENTHS}).with_columns(
+        pl.Series(name, each) if isinstance(each, list) else pl.lit(each).alias(name)
+        for name, each in columns.items()
+    )
+    assert trackperm.compare(run, run).statistic.name == "score"
+
+
 @pytest.mark.parametrize("kind", NO_EXAMPLES)
 def test_rows_that_are_not_examples(kind: str, tmp_path: Path) -> None:
     columns, reason = NO_EXAMPLES[kind]

@@ -75,6 +75,15 @@ fails, watermarks may be wanted, and a long common prefix is copied, or right. W
 what is `not` bad is good.
 """
 
+_DETECTED = _set(
+    "violence violent sexual hate hateful harm harmful unsafe selfharm profanity profane misogyny",
+    "misinformation toxicity toxic hallucination hallucinations hallucinated nsfw nudity",
+)
+"""Such words for what a classifier finds in texts and images, if the name ends in a word for agreement."""
+
+_AGREEMENT = _set("accuracy acc precision recall f auc auroc auprc mcc kappa")
+"""Words for agreement with labels, whose greater values are better: `hate_speech_f1`."""
+
 _ACRONYMS = _set("tpot itl e2el ape owa assd asd masd dcf jer aic bic rtf")
 """Short names of durations and errors, which are words or names elsewhere."""
 
@@ -203,7 +212,7 @@ def direction_word(name: str) -> str | None:
     >>> direction_word("val_loss"), direction_word("accuracy")
     ('loss', None)
     """
-    found = _found(name, _LOWER) or _found(name, _OPEN)
+    found = _found(name, _LOWER) or _found(name, _OPEN - _DETECTED if _names_agreement(name) else _OPEN)
     if found is None:
         found = _found_alone(name, _LOWER_ALONE) or _found_alone(name, _OPEN_ALONE)
     return None if found is None else unicodedata.normalize("NFC", name)[found[0] : found[1]]
@@ -386,6 +395,14 @@ def _without_accents(name: str) -> str:
     if name.isascii():
         return name
     return "".join(unicodedata.normalize("NFD", each)[0] for each in unicodedata.normalize("NFC", name))
+
+
+def _names_agreement(name: str) -> bool:
+    """Whether a name ends in a word for agreement with labels, before words such as `score` and `macro`."""
+    words = [
+        word for word, *_ in _words(name) if word in _AGREEMENT or word not in _PLAIN | _BESIDE | _OF_SCORES
+    ]
+    return bool(words) and words[-1] in _AGREEMENT
 
 
 def _found_alone(name: str, known: frozenset[str]) -> tuple[int, int] | None:

@@ -23,6 +23,7 @@ from trackperm.tables.columns.names import (
     INPUTS,
     ITEMS,
     LABELS,
+    MEDIA,
     METRICS,
     PREDICTIONS,
     QUERIES,
@@ -63,6 +64,18 @@ _LINKS = (
     ("start", "entity", "end"),
 )
 """First words of the columns of two things that a model links, and of others beside them."""
+
+_IN_TEXTS = frozenset(("mention", "start"))
+"""Those of things that were found in a text, which may stand beside them."""
+
+_OF_THINGS = frozenset((
+    "id", "ids", "uri", "url", "iri", "entity", "name", "node", "index", "idx", "text", "title", "label",
+    "char", "pos", "position", "offset", "span", "token",
+))  # fmt: skip
+"""Words that may follow these: `head_id` and `mention_text` are things, `head_yaw` and `src_lang` are not."""
+
+_SENTENCE = r"\S+(?:\s+\S+){3}"
+"""Words of a sentence, such as a translation in `dst`, which is no thing that is linked."""
 
 _PROGRESS = re.compile(r"_?(global_)?(epochs?|steps?|iterations?|iter)", re.IGNORECASE)
 
@@ -149,13 +162,26 @@ def verification_trials(tables: Sequence[ExampleTable]) -> str | None:
 
 
 def scored_links(tables: Sequence[ExampleTable]) -> tuple[str, str] | None:
-    """Return the columns of two things that a model links, without labels: triples of a graph, entities."""
+    """Return the columns of two things that a model links, without labels: triples of a graph, entities.
+
+    Sentences are no such things, such as a source and its translation; nor is a triple beside the question or
+    the image of an example.
+    """
     names = shared_columns(tables)
     known = {name.lower() for name in names}
     if SCORE not in known or known & {*ANSWERS, *LABELS} or any(map(names_judgement, names)):
         return None
-    first = {words[0]: name for name in reversed(names) if (words := words_of(name))}
-    return next(((first[each[0]], first[each[1]]) for each in _LINKS if first.keys() >= {*each}), None)
+    first = {
+        words[0]: name
+        for name in reversed(names)
+        if (words := words_of(name)) and _OF_THINGS.issuperset(words[1:])
+    }
+    found = next(((first[each[0]], first[each[1]]) for each in _LINKS if first.keys() >= {*each}), None)
+    if found is None or all(_are_sentences(tables, name) for name in found):
+        return None
+    are_asked = known & {*INPUTS, *MEDIA} - {name.lower() for name in found}
+    is_in_text = words_of(found[0])[0] in _IN_TEXTS
+    return None if are_asked and not is_in_text else found
 
 
 def _reasons(tables: Sequence[ExampleTable], names: dict[str, str]) -> Iterator[str]:
@@ -267,6 +293,17 @@ def _is_of_example(tables: Sequence[ExampleTable], name: str) -> bool:
 
 def _first(usual: Sequence[str], names: Mapping[str, str]) -> str | None:
     return next((names[each] for each in usual if each in names), None)
+
+
+def _are_sentences(tables: Sequence[ExampleTable], name: str) -> bool:
+    """Whether most values of a column in the first rows of each run have four words or more."""
+    try:
+        read = [table.head(FIRST_ROWS).only((name,)).polars_column(name) for table in tables]
+    except TrackpermError:
+        return False
+    if any(values.dtype != pl.String for values in read):
+        return False
+    return all(2 * values.str.contains(_SENTENCE).sum() > len(values) for values in read)
 
 
 def _falls(table: ExampleTable, query: str) -> bool:

@@ -50,6 +50,7 @@ def test_a_log_of_attacks_that_says_what_is_better() -> None:
     assert the_one(*frames).greater_is_better is False
     for name in ("correct", "passed", "reward"):
         assert the_one(*runs(name, attack="x")).chosen == f"the only score, `{name}`"
+    assert the_one(*runs("score", **{"kwargs.forbidden_words": "x"})).chosen == "the only score, `score`"
 
 
 @pytest.mark.parametrize("as_text", [False, True])

@@ -51,6 +51,10 @@ def words(values: list[Any], *texts: str) -> list[str]:
             runs([each / 9 for each in RATINGS], RATINGS, "cosine_score", score=RATINGS),
             "`--metric cosine_score`",
         ),
+        (
+            runs(*([f"{word} {i}" for i in range(N)] for word in ("so", "no")), "response", score=RATINGS),
+            "The scores may be those of one run: score the outputs of each; ",
+        ),
     ],
 )
 def test_labels_called_like_a_score(frames: list[pl.DataFrame], hint: str | None) -> None:

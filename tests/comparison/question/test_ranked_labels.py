@@ -63,6 +63,8 @@ def test_labels_of_two_classes(distance: float, columns: dict[str, Any]) -> None
         (4, {"difficulty": words("hard", "easy")}),
         (4, {"question_type": words("open", "closed")}),
         (4, {"judge_id": words("a", "b")}),
+        (4, {"variant": words("original", "perturbed"), "cached": POSITIVE}),
+        (-1.2, {"needs_math": POSITIVE, "multi_hop": POSITIVE, "is_noisy": POSITIVE}),
         (4, {"model_name": words("small", "large"), "key": words("a", "b")}),
         (0.3, {"class": words("physics", "maths")}),
         (0.3, {"is_fraud": POSITIVE}),
@@ -127,6 +129,7 @@ def test_scores_of_people_beside_scores_of_answers() -> None:
     """Hard questions are hard for people and models; answers that differ are judged, whatever their gold."""
     assert the_one(*graded(0.4, "human_accuracy")).name == "score"
     assert the_one(*graded(0.1, "expected_tokens")).name == "score"
+    assert the_one(*graded(0.1, "human_minutes")).name == "score"
     answers = [
         frame.with_columns(response=pl.format(f"{i} {{}}", "id"))
         for i, frame in enumerate(graded(0.1, question=ASKED))

@@ -207,6 +207,7 @@ OFTEN = ["cat"] * 8 + ["dog"] * 4
         ({"winner": (IN_TURN, OFTEN), "match": (["True", "False"] * 6, ["True"] * 12)}, "match=True"),
         ({"winner": (IN_TURN, OFTEN), "refused": (["True", "False"] * 6, ["True"] * 12)}, "winner=VALUE"),
         ({"model_1": (["a"] * 12, ["b"] * 12), "category": (IN_TURN, IN_TURN)}, None),
+        ({"model_1": (["a"] * 12, ["b"] * 12), "rater": (IN_TURN, IN_TURN)}, None),
     ],
 )
 def test_the_column_that_is_suggested(columns: dict[str, Any], option: str | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,7 @@ from trackperm.tables.table import ExampleTable
 
 N = 60
 RNG = np.random.default_rng(3)
-WORDS = [
-    first + second for first in ("riv", "cast", "eng", "purp", "mon", "vio") for second in "abcdefghijkl"
-]
+WORDS = ["".join(word) for word in RNG.choice([*"abcdefghijklmnop"], (400, 7))]
 
 
 def texts(n: int = N) -> list[str]:
@@ -38,9 +37,13 @@ def run(n: int = N, **columns: Any) -> pl.DataFrame:
     return pl.DataFrame({"id": range(n), "correct": correct, **columns})
 
 
-def lines(baseline: Any, candidate: Any, **options: Any) -> list[str]:
+def notes(baseline: Any, candidate: Any, **options: Any) -> list[str]:
     found = trackperm.compare(baseline, candidate, metric="correct", **options)
-    return [note.removeprefix("look: ") for note in found.pairing.notes if "differs between" in note]
+    return [note for note in found.pairing.notes if "differs between" in note]
+
+
+def lines(baseline: Any, candidate: Any, **options: Any) -> list[str]:
+    return [note.removeprefix("look: ") for note in notes(baseline, candidate, **options)]
 
 
 def refusal(baseline: Any, candidate: Any, **options: Any) -> PairingError:
@@ -61,7 +64,8 @@ def test_other_inputs_under_the_same_ids_are_refused(name: str):
         " little in common\n\n    example   `baseline`"
     )
     assert found.hint == (
-        "The inputs differ: evaluate both runs on the same data. `--id id` compares these pairs nevertheless."
+        "The inputs differ: evaluate both runs on the same data. If they are the same ones in another form,"
+        " such as translations, `--id id` compares these pairs nevertheless."
     )
 
 
@@ -82,6 +86,26 @@ def test_other_inputs_under_the_same_ids_are_refused(name: str):
 )
 def test_other_inputs_of_all_kinds(name: str, first: list[Any], second: list[Any]):
     assert "have little in common" in refusal(run(**{name: first}), run(**{name: second})).message
+
+
+def drawn(question: str) -> str:
+    """Return a prompt with the question below examples that are drawn anew."""
+    return "".join(f"Q: {text}\nA: yes\n\n" for text in RNG.choice(OTHERS, 8)) + f"Q: {question}\nA:"
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ([f"Question {i}: {QUESTIONS[i]}" for i in ROWS], [f"Question {i}: {OTHERS[i]}" for i in ROWS]),
+        ([f"{QUESTIONS[i]} (row {i})" for i in ROWS], [f"{OTHERS[i]} (row {i})" for i in ROWS]),
+        ([drawn(text) for text in QUESTIONS], [drawn(text) for text in SHUFFLED]),
+        ([f"Be brief. {text}" for text in QUESTIONS], [f"Think first. {text}" for text in SHUFFLED]),
+    ],
+    ids=["numbered", "numbered at the end", "drawn", "template"],
+)
+def test_prompts_of_other_questions(first: list[str], second: list[str]):
+    """Regression: rows that were numbered in the prompt were the same questions in other words."""
+    assert "have little in common" in refusal(run(prompt=first), run(prompt=second)).message
 
 
 def test_labels_of_few_classes_prove_nothing():
@@ -173,19 +197,54 @@ def test_an_id_that_was_named_is_used():
         ),
         ("question", QUESTIONS, [f"Q: {text} Let's think step by step." for text in QUESTIONS]),
         ("input", messages("be brief", QUESTIONS), messages("be precise and long", QUESTIONS)),
-        ("question", QUESTIONS, [f"{text[:20]}..." for text in QUESTIONS]),
+        ("question", QUESTIONS, [f"{text[:30]}..." for text in QUESTIONS]),
         (
             "text",
             [text.replace("a", "uh") for text in QUESTIONS],
             [text.replace("b ", " ") for text in QUESTIONS],
         ),
+        ("prompt", [drawn(text) for text in QUESTIONS], [drawn(text) for text in QUESTIONS]),
+        ("question", QUESTIONS, [re.sub("([a-z])[a-z] ", r"\1 ", text) for text in QUESTIONS]),
+        (
+            "question",
+            [text.replace(" ", "ing ") for text in QUESTIONS],
+            [text.removeprefix("What is the ") for text in QUESTIONS],
+        ),
+        (
+            "audio",
+            [f"wav/{WORDS[i]}_{i}.wav" for i in ROWS],
+            [f"mp3/{WORDS[i]}_{i}_16k_normalised.mp3" for i in ROWS],
+        ),
     ],
-    ids=["prompt", "question", "messages", "cut", "heard"],
+    ids=["prompt", "question", "messages", "cut", "heard", "drawn", "typing errors", "stems", "audio"],
 )
 def test_the_same_inputs_in_other_words(name: str, first: list[Any], second: list[Any]):
-    (line,) = lines(run(**{name: first}), run(**{name: second}))
+    """They are known to be the same, so that the line is no warning."""
+    (line,) = notes(run(**{name: first}), run(**{name: second}))
     assert line.startswith(f"`{name}` differs between the runs on ")
     assert line.endswith("; most of them are alike")
+
+
+def test_prompts_of_which_some_are_alike():
+    half = [*QUESTIONS[:30], *OTHERS[30:]]
+    (line,) = notes(run(prompt=QUESTIONS), run(prompt=[f"Be brief. {text}" for text in half]))
+    assert re.fullmatch(
+        r"look: `prompt` differs between .* with the same `id`; about 5\d % of them are alike", line
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "second"),
+    [
+        ("input", RNG.random((N, 3)).tolist(), RNG.random((N, 3)).tolist()),
+        ("input", [f"{i * 977:05x}f0f0f0f0" for i in ROWS], [f"{i * 787:05x}e1e1e1e1" for i in ROWS]),
+    ],
+    ids=["vectors", "ids of sessions"],
+)
+def test_inputs_that_tell_nothing(name: str, first: list[Any], second: list[Any]):
+    (line,) = notes(run(**{name: first}), run(**{name: second}))
+    assert line == f"look: `{name}` differs between the runs on 60 of 60 examples with the same `id`"
+    assert "have another `id`" in refusal(run(**{name: first}), run(**{name: first[::-1]})).message
 
 
 @pytest.mark.parametrize(
@@ -200,11 +259,36 @@ def test_the_same_inputs_in_other_words(name: str, first: list[Any], second: lis
         ({"prompt": ["cot"] * N}, {"prompt": ["direct"] * N}),
         ({"input": RNG.random(N)}, {"input": RNG.random(N)}),
         ({"image": [f"/a/{i}.png" for i in ROWS]}, {"image": [f"/mnt/b/{i}.png" for i in ROWS]}),
+        (
+            {"image": [f"https://a/{i}.png?signature={i}" for i in ROWS]},
+            {"image": [f"https://a/{i}.png?signature=b/{i + 99}" for i in ROWS]},
+        ),
+        (
+            {"image": [{"sha256": f"{i:064x}", "path": f"{i}.png", "boxes": [i, 1]} for i in ROWS]},
+            {"image": [{"sha256": f"{i:064x}", "path": f"{i}.png", "boxes": [i, 2]} for i in ROWS]},
+        ),
+        (
+            {"image": [f"{i}.png" for i in ROWS], "text": QUESTIONS},
+            {"image": [f"{i}.png" for i in ROWS], "text": OTHERS},
+        ),
         ({"response": QUESTIONS}, {"response": OTHERS}),
         ({"context": QUESTIONS}, {"context": OTHERS}),
         ({"question": QUESTIONS}, {"prompt": OTHERS}),
     ],
-    ids=["case", "forms", "question", "template", "numbers", "folders", "outputs", "context", "columns"],
+    ids=[
+        "case",
+        "forms",
+        "question",
+        "template",
+        "numbers",
+        "folders",
+        "signed",
+        "boxes",
+        "read",
+        "outputs",
+        "context",
+        "columns",
+    ],
 )
 def test_inputs_that_need_no_line(first: dict[str, Any], second: dict[str, Any]):
     assert lines(run(**first), run(**second)) == []
@@ -227,7 +311,7 @@ def test_some_inputs_that_differ(second: list[str], end: str):
 @pytest.mark.parametrize("name", ["goal", "label"])
 def test_another_column_proves_the_examples(name: str):
     attacks = [run(prompt=each, **{name: QUESTIONS}) for each in (texts(), texts())]
-    assert lines(*attacks) == [
+    assert notes(*attacks) == [
         f"`prompt` differs between the runs on 60 of 60 examples with the same `id`; `{name}` agrees"
     ]
 
@@ -243,6 +327,8 @@ def test_files_that_are_named_anew_in_each_run():
 
 
 def test_a_text_may_be_an_output():
+    written = [run(question=QUESTIONS, text=each).drop("id") for each in (QUESTIONS, OTHERS)]
+    assert lines(*written, columns={"id": "question"}) == []
     assert lines(run(text=QUESTIONS), run(text=OTHERS)) == [
         "`text` differs between the runs on 60 of 60 examples with the same `id`; the runs may have other"
         " examples"

@@ -17,6 +17,10 @@ _ATTACKS = frozenset((
 ))  # fmt: skip
 """Words in names of columns of attacks: `attack_type`, `jailbreak_prompt`."""
 
+_FORBIDDEN = frozenset(("forbidden",))
+_CONSTRAINTS = frozenset(("word", "words", "keyword", "keywords", "phrase", "phrases", "letter", "letters"))
+"""Words in names of columns of instructions: `forbidden_words` of IFEval, which an answer should avoid."""
+
 
 def require_no_attacks(tables: Sequence[ExampleTable], score: str) -> None:
     """Refuse a default score that may be greater where an attack succeeds.
@@ -49,8 +53,12 @@ def _column_of_attacks(tables: Sequence[ExampleTable], score: str) -> str | None
     """Return a column of attacks beside a score that may be theirs; None if logs say what is better."""
     if score not in (SCORE, *OF_CALLS):
         return None
-    names = (name for name in shared_columns(tables) if not _ATTACKS.isdisjoint(words_of(name)))
-    column = next(names, None)
+    column = next(filter(_names_attack, shared_columns(tables)), None)
     if column is None or known_direction(score, score, tables)[0] is not None:
         return None
     return column
+
+
+def _names_attack(name: str) -> bool:
+    words = {*words_of(name)}
+    return not _ATTACKS.isdisjoint(words - _FORBIDDEN if words & _CONSTRAINTS else words)

@@ -75,6 +75,8 @@ def require_score_of_outputs(tables: Sequence[ExampleTable], score: str, predict
             way = (
                 f"`--statistic spearman` with {label} and `--metric {quoted}` compares how `{name}` ranks it"
             )
+        elif values.isdisjoint(scores) and len(values) > _MOST_CLASSES:  # texts, which no number labels
+            way = "The scores may be those of one run: score the outputs of each"
         else:
             option = "" if name == prediction else f" with `--prediction {quoted}`"
             way = f"{label}{option} compares `{name}` with it by accuracy"

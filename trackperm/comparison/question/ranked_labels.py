@@ -55,12 +55,20 @@ _LABELS = frozenset((
 
 _PROPERTIES = frozenset((
     "has", "have", "contains", "includes", "requires", "needs", "uses", "with", "without", "long", "short",
-    "hard", "easy", "multi", "multimodal", "image", "images", "code", "english", "turn",
+    "hard", "easy", "multi", "multimodal", "image", "images", "code", "english", "turn", "multiturn", "hop",
+    "math", "reasoning", "table", "tables", "tool", "tools", "negation", "context", "ended", "paraphrased",
+    "noisy", "occluded", "night",
 ))
 """Words in names of columns that describe an example and are no labels."""
 
 _OF_NAMES = frozenset(("name", "key"))
 """Words in names of columns of systems, parts of data and metrics, whose scores may lie far apart."""
+
+_OF_SETTINGS = frozenset((
+    "variant", "arm", "tier", "modality", "device", "view", "setting", "settings", "environment", "channel",
+    "accent", "sex", "complexity", "cached", "retry", "retried", "fallback", "quantized", "truncated",
+))
+"""Words in names of columns that say how an example was made or run, or for whom."""
 
 _OF_DIRECTIONS = frozenset((
     "better", "direction", "mode", "goal", "objective", "polarity", "minimize", "maximize",
@@ -70,6 +78,9 @@ _OF_DIRECTIONS = frozenset((
 _GOLD = frozenset(("gold", "golden", "true", "truth", "gt", "annotated", "annotator", "annotators"))
 _HUMAN = frozenset(("human", "humans", "expert", "experts", "expected", "target", "reference", "actual"))
 """Words in names of columns of gold values and of scores by people: `gold_score`, `human_rating`."""
+
+_OF_TASKS = frozenset(("difficulty", "level", "seconds", "minutes", "hours", "days"))
+"""Words in names of columns that say how hard a task is, as `human_minutes`: so it is for models, too."""
 # fmt: on
 
 
@@ -145,7 +156,7 @@ def _names_no_label(name: str) -> bool:
     """Whether the name of a column says that it holds something else than labels, such as ids."""
     if name in (*IDS, *SCORES) or names_id(name) or ATTEMPT.fullmatch(name) is not None:
         return True
-    is_other = not (_OF_NAMES | _OF_DIRECTIONS).isdisjoint(words_of(name))
+    is_other = not (_OF_NAMES | _OF_SETTINGS | _OF_DIRECTIONS).isdisjoint(words_of(name))
     return not names_label(name) and (is_other or names_categories(name) or names_clusters(name))
 
 
@@ -184,7 +195,8 @@ def _are_correlated(tables: Sequence[ExampleTable], score: str, name: str, *, is
     from scipy.stats import spearmanr
 
     words = {*words_of(name)}
-    if not words & (_GOLD | _HUMAN) or names_quantity(name) or names_id(name) or name in SCORES:
+    is_other = names_quantity(name) or names_id(name) or name in SCORES or words & _OF_TASKS
+    if not words & (_GOLD | _HUMAN) or is_other:
         return False
     least = _CORRELATED if is_judged or words & _GOLD else _CORRELATED_HUMANS
     for table in tables:

@@ -67,9 +67,9 @@ def unclear_statistic(
 def _ways(tables: Sequence[ExampleTable], scores: Sequence[str], roles: Mapping[str, str | None]) -> str:
     """Build the hint that explains how to name a statistic or columns."""
     numbers = scores or [name for name in shared_columns(tables) if is_number(name, tables)]
-    others = (*IDS, *PREDICTIONS, *LABELS)
+    usual = (*IDS, *PREDICTIONS, *LABELS)
     numbers = [
-        name for name in numbers if name not in others and not names_id(name) and not ATTEMPT.fullmatch(name)
+        name for name in numbers if name not in usual and not names_id(name) and not ATTEMPT.fullmatch(name)
     ]
     numbers = differing_columns(tables, numbers)
     if not scores and (spans := _statistic_of_tags(tables)) is not None:
@@ -86,10 +86,11 @@ def _ways(tables: Sequence[ExampleTable], scores: Sequence[str], roles: Mapping[
         )
     metric = f" ({listed(numbers)})" if numbers else ""
     names = [
-        name for name in shared_columns(tables) if name not in (*others, *CLUSTERS) and not names_id(name)
+        name for name in shared_columns(tables) if name not in (*usual, *CLUSTERS) and not names_id(name)
     ]
     likely = _likely(tables, roles, names)
-    verdict = likely_option(tables, [name for name in names if name not in likely.get("label", ())])
+    others = [name for name in names if name not in likely.get("label", ())]
+    verdict = likely_option(tables, differing_columns(tables, others))
     value = f", a good value whose share is compared by `--metric {shlex.quote(verdict)}`" if verdict else ""
     unclear = [role for role, column in roles.items() if column is None]
     options = [option for role in unclear for option in _of_role(tables, role, likely.get(role, ()))]

@@ -16,8 +16,9 @@ import math
 import re
 import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 import polars as pl
@@ -25,7 +26,7 @@ import polars as pl
 from trackperm.errors import InputTypeError, PairingError
 from trackperm.messages import amount, side_by_side
 from trackperm.pairing.checks.differences import Cases
-from trackperm.pairing.columns.roles import REWORDED, PairedColumns, input_name
+from trackperm.pairing.columns.roles import REWORDED, PairedColumns, input_name, names_input
 from trackperm.pairing.joined import KEY
 from trackperm.statistic import Statistic
 from trackperm.tables.columns.names import ANSWERS, LABELS, MEDIA, SCORES, TEXTS, names_id
@@ -68,6 +69,9 @@ _COMMON = 0.2
 _ALIKE = 0.3
 """Share of rows that have to be closest to their partner; by chance it is one in eleven."""
 
+_NEARLY_ALL = 0.8
+"""Such a share that leaves no doubt; other questions about the same passages reach 0.45."""
+
 _SAME_WORDS = 0.6
 """Share of the rarer words that a question has to have in common with its partner."""
 
@@ -77,9 +81,26 @@ _CUT = 16
 _WORD = re.compile(r"[぀-ヿ㐀-鿿가-힯]|[^\W぀-ヿ㐀-鿿가-힯]+")
 """A word, or a character of a script that is written without spaces."""
 
+_PART = re.compile(r"[^\W\d_]+|[0-9]+")
+"""A part of the name of a file: letters or digits."""
+
+_DIGITS = re.compile(r"[0-9]+")
+
+_END = 50
+"""Words at the beginning and end of a text of which the common ones are counted."""
+
+_BEGINNING = 1000
+"""Characters of a text whose words are taken apart; those of a longer one tell enough."""
+
+_FEWEST_WORDS = 3
+"""Fewest common words at the ends of two texts that hold the same question."""
+
 _HASH = r"(?:[0-9]+[a-f]|[a-f]+[0-9])[0-9a-f]{6,}|^tmp"
 """Names of files that are made anew in each run."""
 
+_BEFORE_FILE = r"^[^?#]*[/\\]"
+_QUERY = r"[?#].*$"
+_VECTOR = r"^\[[-0-9.e+,\s\[\]]*\]$"
 _NUMBER = r"^\s*-?[0-9.]+(?:[eE][+-]?[0-9]+)?\s*$"
 
 Tables = tuple[ExampleTable, ExampleTable]
@@ -101,8 +122,8 @@ class _Compared:
         Whether its agreement proves that the examples are the same.
     n_moved : int
         Number of differing inputs of the baseline that the candidate has in another row.
-    alike : bool or None
-        Whether the inputs that differ are the same ones in other words; None if no words tell.
+    share_alike : float or None
+        Share of the inputs that differ which are closest to their partner; None if no words tell.
     """
 
     name: str
@@ -110,7 +131,12 @@ class _Compared:
     n: int
     proves: bool
     n_moved: int = 0
-    alike: bool | None = None
+    share_alike: float | None = None
+
+    @property
+    def alike(self) -> bool | None:
+        """Whether the inputs that differ are the same ones in other words; None if no words tell."""
+        return None if self.share_alike is None else self.share_alike >= _ALIKE
 
     @property
     def is_permuted(self) -> bool:
@@ -124,9 +150,10 @@ class _Compared:
 
 
 def input_notes(tables: Tables, statistic: Statistic, columns: PairedColumns) -> tuple[str, ...]:
-    """Compare the inputs of paired rows; return lines on those that differ, which begin with ``look:``.
+    """Compare the inputs of paired rows; return lines on those that differ, with ``look:`` if in doubt.
 
-    Inputs that identify themselves in a log, by their hashes, are compared by the pairing.
+    Inputs that identify themselves in a log, by their hashes, are compared by the pairing. A text beside
+    another input that agrees is what a model wrote, or read in an image.
 
     Raises
     ------
@@ -137,10 +164,14 @@ def input_notes(tables: Tables, statistic: Statistic, columns: PairedColumns) ->
     if columns.identity or tables[0].data is tables[1].data:
         return ()
     found = []
+    is_asked = any(map(names_input, columns.ids))
     for name in columns.inputs:
+        if is_asked and input_name(name) in TEXTS:
+            continue
         compared = _compared(tables, name, columns)
         if compared is None:
             continue
+        is_asked |= compared.differing.is_empty()
         if compared.proves:
             return () if compared.differing.is_empty() else (_line(compared, tables, columns),)
         if not compared.differing.is_empty():
@@ -170,11 +201,10 @@ def _compared(tables: Tables, name: str, columns: PairedColumns) -> _Compared | 
     if differing.is_empty():
         return _Compared(name, differing, n, is_proof)
     n_moved = _n_moved(tables[1], name, differing)
-    least = 0.0 if input_name(name) in REWORDED else _SAME_WORDS
-    alike = _are_alike(differing["plain_a"].to_list(), differing["plain_b"].to_list(), least)
-    if alike is False and input_name(name) in MEDIA and _are_temporary(differing):
-        alike = None
-    return _Compared(name, differing, n, is_proof and n_moved < 2, n_moved, alike)
+    share = _share_alike(differing["plain_a"].to_list(), differing["plain_b"].to_list(), name)
+    if share is not None and share < _ALIKE and _tell_nothing(differing, name):
+        share = None
+    return _Compared(name, differing, n, is_proof and n_moved < 2, n_moved, share)
 
 
 # Reading of rows.
@@ -251,6 +281,8 @@ def _texts(rows: pl.DataFrame) -> pl.DataFrame:
 def _as_json(value: Any) -> str | None:
     if value is None or isinstance(value, str):
         return value
+    if isinstance(value, Mapping) and isinstance(value.get("sha256"), str):
+        return str(value["sha256"])  # a file in a table of W&B, beside boxes or masks that a model predicted
     return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
 
 
@@ -284,7 +316,9 @@ def _with_plain(pairs: pl.DataFrame, *, is_path: bool) -> pl.DataFrame:
     pairs = pairs.with_columns(_plain(pairs[side]).alias(f"plain_{side}") for side in ("a", "b"))
     if not is_path:
         return pairs
-    files = pairs.with_columns(pl.col("plain_a", "plain_b").str.replace(r"^.*[/\\]", ""))
+    files = pairs.with_columns(
+        pl.col("plain_a", "plain_b").str.replace(_BEFORE_FILE, "").str.replace(_QUERY, "")
+    )
     return files if files["plain_a"].n_unique() >= _DISTINCT * len(files) else pairs
 
 
@@ -305,16 +339,39 @@ def _n_moved(candidate: ExampleTable, name: str, differing: pl.DataFrame) -> int
     return int(_plain(differing["a"]).is_in(_plain(others).implode()).sum())
 
 
-def _are_alike(first: Sequence[str], second: Sequence[str], least: float) -> bool | None:
-    """Whether texts share more words with their partners than with the partners of neighbouring rows.
+def _share_alike(first: Sequence[str], second: Sequence[str], name: str) -> float | None:
+    """Return the share of texts that have most in common with their partners, in a column of this name.
 
-    `least` is the least share of words to have in common. Words of the template do not count. None if most
-    texts have no other words.
+    They are the same words, the same parts of words, which typing errors, stems and inflections leave, or
+    the same words at an end, where a prompt has its question beside other passages or examples. None if most
+    texts have no words that tell them apart.
+    """
+    if input_name(name) in MEDIA:
+        return _closest_by_words(first, second, lambda text: {*_PART.findall(text)}, _SAME_WORDS)
+    is_reworded = input_name(name) in REWORDED
+    by_words = _closest_by_words(
+        first, second, lambda text: {*_WORD.findall(text)}, 0.0 if is_reworded else _SAME_WORDS
+    )
+    if by_words is not None and by_words >= _NEARLY_ALL:
+        return by_words
+    by_ends = _closest_by_ends(first, second) if is_reworded else 0.0
+    if by_words is None or by_ends >= _NEARLY_ALL:
+        return by_ends if by_ends >= _ALIKE else None
+    return max(by_words, by_ends, _closest_by_words(first, second, _parts_of_words, _SAME_WORDS) or 0.0)
+
+
+def _closest_by_words(
+    first: Sequence[str], second: Sequence[str], split: Callable[[str], set[str]], least: float
+) -> float | None:
+    """Return the share of texts that have most words in common with their partner, and at least `least`.
+
+    Words of the template do not count; nor do numbers beside other words if any share is enough, since rows
+    may be numbered in the text.
     """
     n = len(first)
-    judged = range(0, n, max(1, n // _JUDGED))
-    rows = {(i + step) % n for i in judged for step in (0, *_NEIGHBOURS)}
-    words = [{i: {*_WORD.findall(side[i])} for i in rows} for side in (first, second)]
+    judged = _judged(n)
+    rows = _judged_rows(n)
+    words = [{i: split(side[i]) for i in rows} for side in (first, second)]
     sizes = [Counter(word for found in side.values() for word in found) for side in words]
     most = max(1, _COMMON * len(rows))
     weights = {
@@ -322,28 +379,92 @@ def _are_alike(first: Sequence[str], second: Sequence[str], least: float) -> boo
         for word in sizes[0].keys() | sizes[1].keys()
         if max(sizes[0][word], sizes[1][word]) <= most
     }
-    own, partner = (
-        {i: {word for word in found if word in weights} for i, found in side.items()} for side in words
-    )
+
+    def rare(*, numbers: bool) -> list[dict[int, set[str]]]:
+        kept = {word for word in weights if numbers or not word.isdecimal()}
+        return [{i: found & kept for i, found in side.items()} for side in words]
+
+    def telling(own: dict[int, set[str]], partner: dict[int, set[str]]) -> list[int]:
+        return [i for i in judged if own[i] and partner[i]]
+
+    own, partner = rare(numbers=least > 0.0)
+    if least == 0.0 and 2 * len(telling(own, partner)) < len(judged):
+        own, partner = rare(numbers=True)
+    told = telling(own, partner)
+    if 2 * len(told) < len(judged):
+        return None
 
     def weight(found: set[str]) -> float:
         return sum(weights[word] for word in found)
 
+    wholes = [{i: weight(found) for i, found in side.items()} for side in (own, partner)]
+
     def share(i: int, j: int) -> float:
         if _begins(first[i], second[j]):
             return 1.0
-        whole = min(weight(own[i]), weight(partner[j]))
+        whole = min(wholes[0][i], wholes[1][j])
         return weight(own[i] & partner[j]) / whole if whole else 0.0
 
-    telling = [i for i in judged if own[i] and partner[i]]
-    if 2 * len(telling) < len(judged):
-        return None
-    n_alike = 0
-    for i in telling:
+    return _closest(told, n, share, least)
+
+
+def _closest_by_ends(first: Sequence[str], second: Sequence[str]) -> float:
+    """Return the share of texts whose ends have most words in common with those of their partner.
+
+    What all texts of a run begin or end with does not count. All numbers are the same word, since rows may be
+    numbered in the text.
+    """
+    n = len(first)
+    rows = _judged_rows(n)
+    sides = [_ends([_WORD.findall(_DIGITS.sub("0", side[i])) for i in rows]) for side in (first, second)]
+    own, partner = (dict(zip(rows, side, strict=True)) for side in sides)
+
+    def n_common(i: int, j: int) -> float:
+        return sum(_n_common(a, b) for a, b in zip(own[i], partner[j], strict=True))
+
+    return _closest(_judged(n), n, n_common, _FEWEST_WORDS)
+
+
+def _closest(rows: Sequence[int], n: int, near: Callable[[int, int], float], least: float) -> float:
+    """Return the share of rows that are nearer to their partner than to the partners of neighbouring rows."""
+    n_closest = 0
+    for i in rows:
         others = {(i + step) % n for step in _NEIGHBOURS} - {i}
-        mine = share(i, i)
-        n_alike += mine > 0 and mine >= least and all(mine > share(i, j) for j in others)
-    return n_alike >= _ALIKE * len(telling)
+        mine = near(i, i)
+        n_closest += mine > 0 and mine >= least and all(mine > near(i, j) for j in others)
+    return n_closest / len(rows)
+
+
+def _judged(n: int) -> range:
+    return range(0, n, max(1, n // _JUDGED))
+
+
+def _judged_rows(n: int) -> list[int]:
+    """Return the rows that are judged, and those with which they are compared."""
+    return sorted({(i + step) % n for i in _judged(n) for step in (0, *_NEIGHBOURS)})
+
+
+def _parts_of_words(text: str) -> set[str]:
+    """Return the three letters from each place of the first words, and words with digits as they are."""
+    found = set()
+    for word in _WORD.findall(text[:_BEGINNING]):
+        if any(map(str.isdigit, word)):
+            found.add(word)
+        else:
+            found |= {f" {word} "[i : i + 3] for i in range(len(word))}
+    return found
+
+
+def _ends(texts: Sequence[list[str]]) -> list[tuple[list[str], list[str]]]:
+    """Return the first words of each text, and the last ones backwards, after those of all texts."""
+    backwards = [words[::-1] for words in texts]
+    starts = [_n_common(min(side), max(side)) for side in (texts, backwards)]
+    return [(a[starts[0] :][:_END], b[starts[1] :][:_END]) for a, b in zip(texts, backwards, strict=True)]
+
+
+def _n_common(first: Sequence[str], second: Sequence[str]) -> int:
+    """Count the words that two texts begin with."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False)))
 
 
 def _begins(first: str, second: str) -> bool:
@@ -352,9 +473,14 @@ def _begins(first: str, second: str) -> bool:
     return len(a) >= _CUT and b.startswith(a)
 
 
-def _are_temporary(differing: pl.DataFrame) -> bool:
-    """Whether most files of a run have names that are made anew in each run."""
-    return any(2 * differing[side].str.contains(_HASH).sum() >= len(differing) for side in ("a", "b"))
+def _tell_nothing(differing: pl.DataFrame, name: str) -> bool:
+    """Whether most inputs of a run are made anew in each run, as files and ids are, or vectors of numbers."""
+    is_made = pl.col("plain_a", "plain_b").str.contains(_HASH)
+    if input_name(name) not in MEDIA:
+        is_made &= ~pl.col("plain_a", "plain_b").str.contains(" ")
+    is_vector = pl.col("plain_a", "plain_b").str.contains(_VECTOR)
+    shares = differing.select((is_made | is_vector).mean()).row(0)
+    return bool(max(shares) >= 0.5)
 
 
 def _proof(tables: Tables, columns: PairedColumns, inputs: set[str]) -> str | None:
@@ -374,14 +500,19 @@ def _proof(tables: Tables, columns: PairedColumns, inputs: set[str]) -> str | No
 
 
 def _line(found: _Compared, tables: Tables, columns: PairedColumns, proof: str | None = None) -> str:
-    said = f"look: {_difference(found, tables, columns)}"
+    """Return a line on inputs that differ, which is no warning if they are known to be the same ones."""
+    said = _difference(found, tables, columns)
     if proof is not None:
-        return f"{said}; `{proof}` agrees"
+        return f"{'look: ' if found.is_permuted else ''}{said}; `{proof}` agrees"
     if found.is_permuted:
-        return f"{said}; the rows may be paired wrongly{_better_id(found, tables, columns, ': ')}"
+        return f"look: {said}; the rows may be paired wrongly{_better_id(found, tables, columns, ': ')}"
     if found.is_other:
-        return f"{said}; the runs may have other examples"
-    return f"{said}; most of them are alike" if found.alike else said
+        return f"look: {said}; the runs may have other examples"
+    if found.share_alike is None or not found.alike:
+        return f"look: {said}"
+    if found.share_alike >= _NEARLY_ALL:
+        return f"{said}; most of them are alike"
+    return f"look: {said}; about {found.share_alike:.0%} of them are alike".replace("%", " %")
 
 
 def _difference(found: _Compared, tables: Tables, columns: PairedColumns) -> str:
@@ -404,15 +535,16 @@ def _refusal(found: _Compared, tables: Tables, columns: PairedColumns) -> Pairin
     header = ("example", *(f"`{table.origin}`" for table in tables))
     why = "" if found.is_permuted else ", and the texts have little in common"
     accepted = (
-        f" `--id {shlex.quote(columns.id)}` compares these pairs nevertheless."
+        f"`--id {shlex.quote(columns.id)}` compares these pairs nevertheless"
         if columns.id is not None
-        else f" Rows are compared nevertheless if one run has no `{found.name}`."
+        else f"rows are compared nevertheless if one run has no `{found.name}`"
     )
     if found.is_permuted:
         hint = "The ids were given anew" if columns.id is not None else "The rows are in another order"
-        hint += f"{_better_id(found, tables, columns, ': ')}.{accepted}"
+        hint += f"{_better_id(found, tables, columns, ': ')}. {accepted[0].upper()}{accepted[1:]}."
     else:
-        hint = f"The inputs differ: evaluate both runs on the same data.{accepted}"
+        hint = "The inputs differ: evaluate both runs on the same data."
+        hint += f" If they are the same ones in another form, such as translations, {accepted}."
     return PairingError(f"{_difference(found, tables, columns)}{why}{side_by_side(header, rows)}", hint=hint)
 
 

@@ -237,12 +237,15 @@ def input_name(name: str) -> str:
     return name.lower().replace("/", ".").rpartition(".")[2]
 
 
+def names_input(name: str) -> bool:
+    """Whether a column has the usual name of an input: ``inputs.question``, ``image_path``."""
+    return input_name(name) in (*INPUTS, *MEDIA)
+
+
 def _inputs(names: Sequence[str]) -> list[str]:
     """Return the names of inputs, those that no run rewords first."""
     usual = [*(name for name in (*INPUTS, *MEDIA) if name not in REWORDED), *REWORDED]
-    return sorted(
-        (name for name in names if input_name(name) in usual), key=lambda name: usual.index(input_name(name))
-    )
+    return sorted(filter(names_input, names), key=lambda name: usual.index(input_name(name)))
 
 
 def _column(statistic: Statistic, name: str | None) -> str | None:
