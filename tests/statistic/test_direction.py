@@ -171,6 +171,7 @@ GREATER = (
     "hate_speech_f1_macro",
     "self_harm_precision_score",
     "hallucination_auc",
+    "refusal_accuracy",
     "bugs_fixed",
     "bad_words_filtered",
     "matches",

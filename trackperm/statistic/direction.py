@@ -77,7 +77,7 @@ what is `not` bad is good.
 
 _DETECTED = _set(
     "violence violent sexual hate hateful harm harmful unsafe selfharm profanity profane misogyny",
-    "misinformation toxicity toxic hallucination hallucinations hallucinated nsfw nudity",
+    "misinformation refusal refusals toxicity toxic hallucination hallucinations hallucinated nsfw nudity",
 )
 """Such words for what a classifier finds in texts and images, if the name ends in a word for agreement."""
 

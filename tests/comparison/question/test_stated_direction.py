@@ -65,7 +65,7 @@ def frames(*values: Any, column: str = "metric", score: str = "score") -> list[p
         ("better", "smaller"),
     ],
 )
-@pytest.mark.parametrize("score", ["score", "reward", "acc"])
+@pytest.mark.parametrize("score", ["score", "reward", "success"])
 @pytest.mark.parametrize("is_named", [False, True])
 def test_lower_is_better(column: str, value: Any, score: str, is_named: bool) -> None:
     found = trackperm.compare(*frames(value, column=column, score=score), metric=score if is_named else None)
@@ -221,6 +221,23 @@ def test_a_statistic_of_which_more_is_better(statistic: str, score: str) -> None
         assert f'`metric="{score}"`' in str(caught.value)
     with pytest.raises(InputError, match=message):
         trackperm.leaderboard(dict(zip(("a", "b"), frames("wer", score=score), strict=True)), statistic)
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "score"),
+    [
+        ("mode", ("min",), "correct"),
+        ("goal", ("minimize",), "accuracy"),
+        ("mode", ("minimal",), "score"),
+        ("mode", ("lower",), "score"),
+        ("goal", ("less",), "score"),
+        ("mode", ("min", "full"), "score"),
+        ("direction", ("lower", "left"), "score"),
+    ],
+)
+def test_settings_state_no_direction(column: str, values: tuple[str, ...], score: str) -> None:
+    """Regression: fewer correct answers in a mode called min were better."""
+    assert trackperm.compare(*frames(*values, column=column, score=score)).verdict == "worse"
 
 
 def test_attempts_that_should_not_pass() -> None:

@@ -7,10 +7,23 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from trackperm.comparison.question.own_scores import OF_CALLS
 from trackperm.errors import InputError
 from trackperm.messages import listed
-from trackperm.statistic.direction import direction_word, is_known_metric, lower_is_better_by_name
-from trackperm.tables.columns.directions import lower_is_better_by, may_state_direction, states_by_truth
+from trackperm.statistic.direction import (
+    direction_word,
+    greater_is_better_by_name,
+    is_known_metric,
+    is_metric,
+    lower_is_better_by_name,
+    word_of_value,
+)
+from trackperm.tables.columns.directions import (
+    lower_is_better_by,
+    may_be_setting,
+    may_state_direction,
+    states_by_truth,
+)
 from trackperm.tables.columns.names import EVALUATORS, METRICS, SCORE, SCORES, VALUES
 from trackperm.tables.columns.types import is_number
 from trackperm.tables.polars_code import rewriting, text_of
@@ -98,10 +111,18 @@ def _require_agreement(stated: Sequence[StatedDirection], score: str) -> None:
 
 
 def _by_statements(tables: Sequence[ExampleTable], score: str) -> Iterator[StatedDirection]:
-    """Yield the directions that columns such as `lower_is_better` or `mode` state."""
+    """Yield the directions that columns such as `lower_is_better` or `mode` state.
+
+    A `mode`, `goal` or `objective` states none for what is right by its name, such as `correct`: it may be a
+    setting of the run or a property of the example. Nor do words if a run has none that state a direction.
+    """
     names = (name.lower() for table in tables for name in table.columns if may_state_direction(name))
     for usual in dict.fromkeys(names):
         column = _spelled(tables, usual)
+        if may_be_setting(column) and _names_what_is_right(score):
+            continue
+        if not states_by_truth(column) and any(_has_no_direction(table, column) for table in tables):
+            continue
         of_all = all(_own(table, column) for table in tables)
         first: dict[bool, tuple[str, str]] = {}
         for table in tables:
@@ -111,6 +132,24 @@ def _by_statements(tables: Sequence[ExampleTable], score: str) -> Iterator[State
             raise _differ(dict(first.values()), column, score, _spec(score))
         for is_lower, (run, value) in first.items():
             yield StatedDirection(is_lower, _reason(column, value, "" if of_all else run))
+
+
+def _names_what_is_right(score: str) -> bool:
+    """Whether the name of a score says that greater is better, and more than `score` or `success` does."""
+    is_good = score not in OF_CALLS and word_of_value(score) == "good"
+    return is_good or (is_metric(score) and greater_is_better_by_name(score))
+
+
+def _has_no_direction(table: ExampleTable, column: str) -> bool:
+    """Whether a run has values in a column, none of which states a direction."""
+    own = _own(table, column)
+    if own is None:
+        return False
+    counts = table.counts_of_few(own, _MOST_VALUES)
+    values = [] if counts is None else [value for value in counts[own].to_list() if value is not None]
+    return counts is None or (
+        bool(values) and all(lower_is_better_by(own, value) is None for value in values)
+    )
 
 
 def _statement(table: ExampleTable, column: str, score: str) -> tuple[str, bool] | None:
