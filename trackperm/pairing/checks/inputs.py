@@ -89,8 +89,9 @@ _DIGITS = re.compile(r"[0-9]+")
 _END = 50
 """Words at the beginning and end of a text of which the common ones are counted."""
 
-_BEGINNING = 1000
-"""Characters of a text whose words are taken apart; those of a longer one tell enough."""
+_LENGTH = 1000
+"""Characters at the beginning and the end of a text whose words are compared: those of a longer one tell
+enough."""
 
 _FEWEST_WORDS = 3
 """Fewest common words at the ends of two texts that hold the same question."""
@@ -200,7 +201,7 @@ def _compared(tables: Tables, name: str, columns: PairedColumns) -> _Compared | 
     is_proof = without_digits.n_unique() >= _DISTINCT * n and len(differing) <= _FEW * n
     if differing.is_empty():
         return _Compared(name, differing, n, is_proof)
-    n_moved = _n_moved(tables[1], name, differing)
+    n_moved = _n_moved(tables[1], name, differing, pairs)
     share = _share_alike(differing["plain_a"].to_list(), differing["plain_b"].to_list(), name)
     if share is not None and share < _ALIKE and _tell_nothing(differing, name):
         share = None
@@ -328,15 +329,19 @@ def _plain(texts: pl.Series) -> pl.Series:
     return texts.str.replace_all(r"\s+", " ").str.strip_chars()
 
 
-def _n_moved(candidate: ExampleTable, name: str, differing: pl.DataFrame) -> int:
-    """Count the inputs of the baseline that the candidate has in another row."""
+def _n_moved(candidate: ExampleTable, name: str, differing: pl.DataFrame, pairs: pl.DataFrame) -> int:
+    """Count the inputs of the baseline that the candidate has in another row, paired or not."""
     is_whole = len(candidate) <= _MOST and not _is_query(candidate)
     try:
         read = candidate if is_whole else candidate.among(name, differing["a"].unique())
         others = _rows(read, [name], None)[name]
     except (InputTypeError, pl.exceptions.PolarsError):
         return 0
-    return int(_plain(differing["a"]).is_in(_plain(others).implode()).sum())
+    own, paired = differing["plain_a"], pairs["plain_b"]
+    if input_name(name) in MEDIA:  # their plain form has no folders
+        own, paired = _plain(differing["a"]), _plain(pairs["b"])
+    unpaired = _plain(others.filter(~others.is_in(pairs["b"].implode())))
+    return int(own.is_in(pl.concat([paired, unpaired]).implode()).sum())
 
 
 def _share_alike(first: Sequence[str], second: Sequence[str], name: str) -> float | None:
@@ -349,9 +354,7 @@ def _share_alike(first: Sequence[str], second: Sequence[str], name: str) -> floa
     if input_name(name) in MEDIA:
         return _closest_by_words(first, second, lambda text: {*_PART.findall(text)}, _SAME_WORDS)
     is_reworded = input_name(name) in REWORDED
-    by_words = _closest_by_words(
-        first, second, lambda text: {*_WORD.findall(text)}, 0.0 if is_reworded else _SAME_WORDS
-    )
+    by_words = _closest_by_words(first, second, _words, 0.0 if is_reworded else _SAME_WORDS)
     if by_words is not None and by_words >= _NEARLY_ALL:
         return by_words
     by_ends = _closest_by_ends(first, second) if is_reworded else 0.0
@@ -416,7 +419,7 @@ def _closest_by_ends(first: Sequence[str], second: Sequence[str]) -> float:
     """
     n = len(first)
     rows = _judged_rows(n)
-    sides = [_ends([_WORD.findall(_DIGITS.sub("0", side[i])) for i in rows]) for side in (first, second)]
+    sides = [_ends([_DIGITS.sub("0", side[i]) for i in rows]) for side in (first, second)]
     own, partner = (dict(zip(rows, side, strict=True)) for side in sides)
 
     def n_common(i: int, j: int) -> float:
@@ -444,10 +447,15 @@ def _judged_rows(n: int) -> list[int]:
     return sorted({(i + step) % n for i in _judged(n) for step in (0, *_NEIGHBOURS)})
 
 
+def _words(text: str) -> set[str]:
+    """Return the words at the beginning and the end of a text."""
+    return {*_WORD.findall(text if len(text) <= 2 * _LENGTH else f"{text[:_LENGTH]} {text[-_LENGTH:]}")}
+
+
 def _parts_of_words(text: str) -> set[str]:
     """Return the three letters from each place of the first words, and words with digits as they are."""
     found = set()
-    for word in _WORD.findall(text[:_BEGINNING]):
+    for word in _WORD.findall(text[:_LENGTH]):
         if any(map(str.isdigit, word)):
             found.add(word)
         else:
@@ -455,15 +463,25 @@ def _parts_of_words(text: str) -> set[str]:
     return found
 
 
-def _ends(texts: Sequence[list[str]]) -> list[tuple[list[str], list[str]]]:
+def _ends(texts: Sequence[str]) -> list[tuple[list[str], list[str]]]:
     """Return the first words of each text, and the last ones backwards, after those of all texts."""
-    backwards = [words[::-1] for words in texts]
-    starts = [_n_common(min(side), max(side)) for side in (texts, backwards)]
-    return [(a[starts[0] :][:_END], b[starts[1] :][:_END]) for a, b in zip(texts, backwards, strict=True)]
+    backwards = [text[::-1] for text in texts]
+    forward, back = (_after_common(side) for side in (texts, backwards))
+    last = [[word[::-1] for word in words] for words in back]
+    return list(zip(forward, last, strict=True))
+
+
+def _after_common(texts: Sequence[str]) -> list[list[str]]:
+    """Return the first words of each text after those with which all of them begin."""
+    start = _n_common(min(texts), max(texts))
+    *_, last = ("", *_WORD.findall(texts[0][max(0, start - _LENGTH) : start]))
+    if texts[0].endswith(last, 0, start):  # it may go on in other texts
+        start -= len(last)
+    return [_WORD.findall(text[start : start + _LENGTH])[:_END] for text in texts]
 
 
 def _n_common(first: Sequence[str], second: Sequence[str]) -> int:
-    """Count the words that two texts begin with."""
+    """Count the words that two lists begin with, or the characters of two texts."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False)))
 
 
