@@ -317,10 +317,10 @@ def test_memory_does_not_grow_with_columns_that_are_not_used(engine: str, tmp_pa
     n = 60_000
     paths = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
     for path, table in zip(paths, runs(n), strict=True):
-        prompt = pl.format("{} {}", pl.col("id"), pl.lit("x" * 3072))
-        pl.from_arrow(table).with_columns(prompt=prompt).write_parquet(path, row_group_size=5000)
+        trace = pl.format("{} {}", pl.col("id"), pl.lit("x" * 3072))
+        pl.from_arrow(table).with_columns(trace=trace).write_parquet(path, row_group_size=5000)
     peaks = [
         int(subprocess.check_output([sys.executable, "-c", PEAK.format(n=n), engine, *arguments], text=True))
         for arguments in ([], map(str, paths))
     ]
-    assert peaks[1] - peaks[0] < n * 3  # KiB, half of what the prompts of both runs hold
+    assert peaks[1] - peaks[0] < n * 3  # KiB, half of what the traces of both runs hold

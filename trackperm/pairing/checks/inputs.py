@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
+import narwhals as nw
 import polars as pl
 
 from trackperm.errors import InputTypeError, PairingError
@@ -34,7 +35,13 @@ from trackperm.tables.lazy.table import LazyTable
 from trackperm.tables.table import ExampleTable, rows_repeat, shared_columns, to_polars
 
 _MOST = 2**14
-"""Most rows whose inputs are compared, at regular distances: a bound on the time for large runs."""
+"""Most rows whose inputs are compared, a bound on the time and memory for large runs."""
+
+_PARTS = 16
+"""Stretches of a large run that are compared, at regular distances."""
+
+_MATCHED = 0.9
+"""Share of rows that have to be in the same stretches of the other run; otherwise they are searched."""
 
 _MOST_OF_QUERY = 2**11
 """Most rows of a query, which has to find their ids in its other rows."""
@@ -221,12 +228,12 @@ def _paired_texts(tables: Tables, name: str, columns: PairedColumns) -> pl.DataF
     most = _MOST_OF_QUERY if any(map(_is_query, tables)) else _MOST
     try:
         first = _rows(baseline, (*ids, name), most)
+        second = _rows(candidate, (*ids, name), most)
         if ids and len(candidate) > most:
-            type_ = _rows(candidate.head(1), ids[:1], 1)[ids[0]].dtype
-            wanted = first[ids[0]].cast(type_, strict=False).drop_nulls().unique()
-            second = _rows(candidate.among(ids[0], wanted), (*ids, name), None)
-        else:
-            second = _rows(candidate, (*ids, name), most)
+            wanted = first[ids[0]].cast(second[ids[0]].dtype, strict=False).drop_nulls().unique()
+            n_matched = int(wanted.is_in(second[ids[0]].implode()).sum())
+            if n_matched < _MATCHED * len(wanted):
+                second = _rows(candidate.among(ids[0], wanted), (*ids, name), None)
     except (InputTypeError, pl.exceptions.PolarsError):
         return None
     if not all(each[name].dtype == pl.String for each in (first, second)):
@@ -235,7 +242,10 @@ def _paired_texts(tables: Tables, name: str, columns: PairedColumns) -> pl.DataF
         _one_row_of_each(pl.DataFrame({KEY: _keys(each, ids), side: each[name]}))
         for side, each in (("a", first), ("b", second))
     ]
-    pairs = sides[0].join(sides[1], on=KEY, how="inner", maintain_order="left")
+    if sides[0][KEY].equals(sides[1][KEY]):  # as they mostly are: a join would copy the texts
+        pairs = sides[0].with_columns(sides[1]["b"])
+    else:
+        pairs = sides[0].join(sides[1], on=KEY, how="inner", maintain_order="left")
     are_numbers = pairs["a"].head(1000).str.contains(_NUMBER).all()
     return None if are_numbers else pairs.drop_nulls()
 
@@ -245,18 +255,22 @@ def _is_query(table: ExampleTable) -> bool:
 
 
 def _rows(table: ExampleTable, names: Sequence[str], most: int | None) -> pl.DataFrame:
-    """Read columns of at most about `most` rows, at regular distances; any rows of a query."""
-    step = 1 if most is None else -(-len(table) // most)
+    """Read columns of at most `most` rows, in stretches at regular distances; any rows of a query."""
+    n = len(table)
+    size, starts = n, [0]
+    if most is not None and n > most:
+        size = max(1, most // _PARTS)
+        starts = [part * (n - size) // (_PARTS - 1) for part in range(_PARTS)]
     if isinstance(table.data, LazyTable):
         if table.data.is_query:
-            read = table.data.head(most) if step > 1 and most is not None else table.data
+            read = table.data.head(most) if size < n and most is not None else table.data
             return _texts(read.read(names).to_polars())
-        parts, start = [], 0
-        for part in table.slices(names, _SLICE):
-            parts.append(part.gather_every(step, -start % step))
-            start += len(part)
-        return _texts(pl.concat(parts) if parts else table.data.read(names).to_polars())
-    data = table.data.select(list(names)).gather_every(step)
+        parts = table.data.slices(names, _SLICE) if most is None else table.data.parts(names, starts, size)
+        found = list(parts)
+        return _texts(pl.concat(found) if found else table.data.read(names).to_polars())
+    data = table.data.select(list(names))
+    if size < n:
+        data = nw.concat([data[start : start + size] for start in starts])
     columns = []
     for name in names:
         values = data.get_column(name)

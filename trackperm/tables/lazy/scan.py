@@ -114,15 +114,15 @@ class Scan(LazyTable):
         self._require_held(names)
         return nw.from_native(self._limited(self.lazy.select(names)), eager_only=True)
 
-    def slices(self, names: Iterable[str], size: int) -> Iterator[pl.DataFrame]:
-        """Read the columns `names`, `size` rows at a time.
+    def parts(self, names: Iterable[str], starts: Iterable[int], size: int) -> Iterator[pl.DataFrame]:
+        """Read `size` rows of the columns `names` from each start.
 
         Raise SourceError if they are broken, or exceed the limit on the expanded size of a file.
         """
         names = list(names)
         self._require_held(names)
         lazy = self.lazy.select(names)
-        for start in range(0, self.n_rows, size):
+        for start in starts:
             yield self._limited(lazy.slice(start, size))
 
     def repeats(self, names: Sequence[str]) -> bool:

@@ -63,8 +63,13 @@ class LazyTable(ABC):
         return self.read(names).rename(dict(names))
 
     def slices(self, names: Iterable[str], size: int) -> Iterator[pl.DataFrame]:
-        """Yield the columns `names`, `size` rows at a time; by default all rows are read at once."""
-        yield from self.read(names).to_polars().iter_slices(size)
+        """Yield the columns `names`, `size` rows at a time."""
+        yield from self.parts(names, range(0, self.n_rows, size), size)
+
+    def parts(self, names: Iterable[str], starts: Iterable[int], size: int) -> Iterator[pl.DataFrame]:
+        """Yield `size` rows of the columns `names` from each start; by default all rows are read at once."""
+        whole = self.read(names).to_polars()
+        yield from (whole.slice(start, size) for start in starts)
 
     @abstractmethod
     def repeats(self, names: Sequence[str]) -> bool:
