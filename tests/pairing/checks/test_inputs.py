@@ -14,7 +14,8 @@ from support.engines import each_engine, native
 
 import trackperm
 from trackperm.errors import PairingError
-from trackperm.pairing.checks import inputs
+from trackperm.pairing.checks import paired_texts
+from trackperm.pairing.columns.roles import PairedColumns
 from trackperm.statistic import load_statistic
 from trackperm.tables.table import ExampleTable
 
@@ -364,8 +365,8 @@ def as_file(frame: pl.DataFrame, path: Path) -> Path:
 def test_rows_of_large_runs_are_sampled(
     questions: list[str], message: str | None, is_query: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
-    for name, value in (("_MOST", 16), ("_MOST_OF_QUERY", 12), ("_SLICE", 7)):
-        monkeypatch.setattr(inputs, name, value)
+    for name, value in (("MOST_ROWS", 16), ("_MOST_OF_QUERY", 12), ("_SLICE", 7)):
+        monkeypatch.setattr(paired_texts, name, value)
     opened: Callable[[Path], Any] = pl.scan_parquet if is_query else str
     first, second = (
         opened(as_file(run(question=each), tmp_path / f"{i}.parquet"))
@@ -388,14 +389,14 @@ def test_ids_of_other_types(first: Any, second: Any):
         )
         for each, type_ in ((QUESTIONS, first), (SHUFFLED, second))
     ]
-    pairs = inputs._paired_texts((tables[0], tables[1]), "question", columns_of(tables))
+    pairs = paired_texts.paired_texts((tables[0], tables[1]), "question", columns_of(tables))
     assert pairs is not None
     assert len(pairs) == N
 
 
 def columns_of(tables: list[ExampleTable]) -> Any:
     statistic = load_statistic("mean", columns={"score": "correct"})
-    return inputs.PairedColumns.find(tables[0], tables[1], statistic, False, "error")
+    return PairedColumns.find(tables[0], tables[1], statistic, False, "error")
 
 
 def test_leaderboards_exclude_runs_with_other_inputs():

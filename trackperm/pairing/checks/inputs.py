@@ -11,43 +11,21 @@ same ones in another order. Two runs whose inputs differ are told apart by three
 
 from __future__ import annotations
 
-import json
-import math
-import re
 import shlex
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
-from typing import Any
 
-import narwhals as nw
 import polars as pl
 
 from trackperm.errors import InputTypeError, PairingError
 from trackperm.messages import amount, side_by_side
 from trackperm.pairing.checks.differences import Cases
-from trackperm.pairing.columns.roles import REWORDED, PairedColumns, input_name, names_input
+from trackperm.pairing.checks.likeness import ALIKE, NEARLY_ALL, share_alike
+from trackperm.pairing.checks.paired_texts import MOST_ROWS, is_query, paired_texts, read_rows
+from trackperm.pairing.columns.roles import PairedColumns, input_name, names_input
 from trackperm.pairing.joined import KEY
 from trackperm.statistic import Statistic
 from trackperm.tables.columns.names import ANSWERS, LABELS, MEDIA, SCORES, TEXTS, names_id
-from trackperm.tables.lazy.table import LazyTable
-from trackperm.tables.table import ExampleTable, rows_repeat, shared_columns, to_polars
-
-_MOST = 2**14
-"""Most rows whose inputs are compared, a bound on the time and memory for large runs."""
-
-_PARTS = 16
-"""Stretches of a large run that are compared, at regular distances."""
-
-_MATCHED = 0.9
-"""Share of rows that have to be in the same stretches of the other run; otherwise they are searched."""
-
-_MOST_OF_QUERY = 2**11
-"""Most rows of a query, which has to find their ids in its other rows."""
-
-_SLICE = 2**16
-"""Rows that are read at once."""
+from trackperm.tables.table import ExampleTable, rows_repeat, shared_columns
 
 _FEWEST = 10
 """Fewest examples of which the inputs can be said to have nothing in common."""
@@ -64,52 +42,12 @@ _MANY_LABELS = 20
 _MOST_PROOFS = 8
 """Most further columns that are compared."""
 
-_JUDGED = 200
-"""Rows whose words are compared."""
-
-_NEIGHBOURS = (-5, -4, -3, -2, -1, 1, 2, 3, 4, 5)
-"""Rows, relative to a pair, with which it is compared: lists of questions are often sorted by topic."""
-
-_COMMON = 0.2
-"""Share of the rows of a run from which on a word belongs to the template."""
-
-_ALIKE = 0.3
-"""Share of rows that have to be closest to their partner; by chance it is one in eleven."""
-
-_NEARLY_ALL = 0.8
-"""Such a share that leaves no doubt; other questions about the same passages reach 0.45."""
-
-_SAME_WORDS = 0.6
-"""Share of the rarer words that a question has to have in common with its partner."""
-
-_CUT = 16
-"""Fewest characters of a text that was cut."""
-
-_WORD = re.compile(r"[぀-ヿ㐀-鿿가-힯]|[^\W぀-ヿ㐀-鿿가-힯]+")
-"""A word, or a character of a script that is written without spaces."""
-
-_PART = re.compile(r"[^\W\d_]+|[0-9]+")
-"""A part of the name of a file: letters or digits."""
-
-_DIGITS = re.compile(r"[0-9]+")
-
-_END = 50
-"""Words at the beginning and end of a text of which the common ones are counted."""
-
-_LENGTH = 1000
-"""Characters at the beginning and the end of a text whose words are compared: those of a longer one tell
-enough."""
-
-_FEWEST_WORDS = 3
-"""Fewest common words at the ends of two texts that hold the same question."""
-
 _HASH = r"(?:[0-9]+[a-f]|[a-f]+[0-9])[0-9a-f]{6,}|^tmp"
 """Names of files that are made anew in each run."""
 
 _BEFORE_FILE = r"^[^?#]*[/\\]"
 _QUERY = r"[?#].*$"
 _VECTOR = r"^\[[-0-9.e+,\s\[\]]*\]$"
-_NUMBER = r"^\s*-?[0-9.]+(?:[eE][+-]?[0-9]+)?\s*$"
 
 Tables = tuple[ExampleTable, ExampleTable]
 
@@ -144,7 +82,7 @@ class _Compared:
     @property
     def alike(self) -> bool | None:
         """Whether the inputs that differ are the same ones in other words; None if no words tell."""
-        return None if self.share_alike is None else self.share_alike >= _ALIKE
+        return None if self.share_alike is None else self.share_alike >= ALIKE
 
     @property
     def is_permuted(self) -> bool:
@@ -196,7 +134,7 @@ def input_notes(tables: Tables, statistic: Statistic, columns: PairedColumns) ->
 
 def _compared(tables: Tables, name: str, columns: PairedColumns) -> _Compared | None:
     """Compare a column between paired rows; None if it has no different texts, or no rows are paired."""
-    pairs = _paired_texts(tables, name, columns)
+    pairs = paired_texts(tables, name, columns)
     if pairs is None or pairs.is_empty():
         return None
     pairs = _with_plain(pairs, is_path=input_name(name) in MEDIA)
@@ -209,119 +147,10 @@ def _compared(tables: Tables, name: str, columns: PairedColumns) -> _Compared | 
     if differing.is_empty():
         return _Compared(name, differing, n, is_proof)
     n_moved = _n_moved(tables[1], name, differing, pairs)
-    share = _share_alike(differing["plain_a"].to_list(), differing["plain_b"].to_list(), name)
-    if share is not None and share < _ALIKE and _tell_nothing(differing, name):
+    share = share_alike(differing["plain_a"].to_list(), differing["plain_b"].to_list(), name)
+    if share is not None and share < ALIKE and _tell_nothing(differing, name):
         share = None
     return _Compared(name, differing, n, is_proof and n_moved < 2, n_moved, share)
-
-
-# Reading of rows.
-
-
-def _paired_texts(tables: Tables, name: str, columns: PairedColumns) -> pl.DataFrame | None:
-    """Return key and text, ``a`` and ``b``, of paired rows; None if they cannot be read as text.
-
-    An example of several rows is one row if all of them have the same text, and is left out otherwise.
-    """
-    baseline, candidate = tables
-    ids = columns.ids
-    most = _MOST_OF_QUERY if any(map(_is_query, tables)) else _MOST
-    try:
-        first = _rows(baseline, (*ids, name), most)
-        second = _rows(candidate, (*ids, name), most)
-        if ids and len(candidate) > most:
-            wanted = first[ids[0]].cast(second[ids[0]].dtype, strict=False).drop_nulls().unique()
-            n_matched = int(wanted.is_in(second[ids[0]].implode()).sum())
-            if n_matched < _MATCHED * len(wanted):
-                second = _rows(candidate.among(ids[0], wanted), (*ids, name), None)
-    except (InputTypeError, pl.exceptions.PolarsError):
-        return None
-    if not all(each[name].dtype == pl.String for each in (first, second)):
-        return None
-    sides = [
-        _one_row_of_each(pl.DataFrame({KEY: _keys(each, ids), side: each[name]}))
-        for side, each in (("a", first), ("b", second))
-    ]
-    if sides[0][KEY].equals(sides[1][KEY]):  # as they mostly are: a join would copy the texts
-        pairs = sides[0].with_columns(sides[1]["b"])
-    else:
-        pairs = sides[0].join(sides[1], on=KEY, how="inner", maintain_order="left")
-    are_numbers = pairs["a"].head(1000).str.contains(_NUMBER).all()
-    return None if are_numbers else pairs.drop_nulls()
-
-
-def _is_query(table: ExampleTable) -> bool:
-    return isinstance(table.data, LazyTable) and table.data.is_query
-
-
-def _rows(table: ExampleTable, names: Sequence[str], most: int | None) -> pl.DataFrame:
-    """Read columns of at most `most` rows, in stretches at regular distances; any rows of a query."""
-    n = len(table)
-    size, starts = n, [0]
-    if most is not None and n > most:
-        size = max(1, most // _PARTS)
-        starts = [part * (n - size) // (_PARTS - 1) for part in range(_PARTS)]
-    if isinstance(table.data, LazyTable):
-        if table.data.is_query:
-            read = table.data.head(most) if size < n and most is not None else table.data
-            return _texts(read.read(names).to_polars())
-        parts = table.data.slices(names, _SLICE) if most is None else table.data.parts(names, starts, size)
-        found = list(parts)
-        return _texts(pl.concat(found) if found else table.data.read(names).to_polars())
-    data = table.data.select(list(names))
-    if size < n:
-        data = nw.concat([data[start : start + size] for start in starts])
-    columns = []
-    for name in names:
-        values = data.get_column(name)
-        if name in table.unusable:  # objects of a JSON file
-            columns.append(pl.Series(name, list(map(_as_json, values.to_list())), pl.String))
-        else:
-            columns.append(to_polars(values, f"column `{name}` of `{table.origin}`").alias(name))
-    return _texts(pl.DataFrame(columns))
-
-
-def _texts(rows: pl.DataFrame) -> pl.DataFrame:
-    """Write categories as text, and lists and objects as JSON."""
-    columns = []
-    for values in rows.get_columns():
-        if values.dtype in (pl.Categorical, pl.Enum):
-            values = values.cast(pl.String)
-        elif values.dtype.is_nested() or values.dtype == pl.Object:
-            values = pl.Series(values.name, list(map(_as_json, values.to_list())), pl.String)
-        columns.append(values)
-    return pl.DataFrame(columns)
-
-
-def _as_json(value: Any) -> str | None:
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, Mapping) and isinstance(value.get("sha256"), str):
-        return str(value["sha256"])  # a file in a table of W&B, beside boxes or masks that a model predicted
-    return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
-
-
-def _keys(rows: pl.DataFrame, ids: Sequence[str]) -> pl.Series:
-    """Return the ids of rows as text, which is the same for integers and whole decimals; null without id."""
-    if not ids:
-        return pl.int_range(len(rows), dtype=pl.Int64, eager=True).cast(pl.String)
-    parts = []
-    for name in ids:
-        whole = rows[name].dtype.is_float() and bool((rows[name] % 1 == 0).all())
-        parts.append((rows[name].cast(pl.Int64) if whole else rows[name]).cast(pl.String))
-    return pl.DataFrame(parts).select(pl.concat_str(pl.all(), separator=", ").alias(KEY))[KEY]
-
-
-def _one_row_of_each(rows: pl.DataFrame) -> pl.DataFrame:
-    rows = rows.drop_nulls(KEY)
-    if not rows[KEY].is_duplicated().any():
-        return rows
-    text = pl.col(rows.columns[1])
-    texts = rows.group_by(KEY, maintain_order=True).agg(text.first(), n=text.n_unique())
-    return texts.filter(pl.col("n") == 1).drop("n")
-
-
-# Comparison of texts.
 
 
 def _with_plain(pairs: pl.DataFrame, *, is_path: bool) -> pl.DataFrame:
@@ -345,10 +174,10 @@ def _plain(texts: pl.Series) -> pl.Series:
 
 def _n_moved(candidate: ExampleTable, name: str, differing: pl.DataFrame, pairs: pl.DataFrame) -> int:
     """Count the inputs of the baseline that the candidate has in another row, paired or not."""
-    is_whole = len(candidate) <= _MOST and not _is_query(candidate)
+    is_whole = len(candidate) <= MOST_ROWS and not is_query(candidate)
     try:
         read = candidate if is_whole else candidate.among(name, differing["a"].unique())
-        others = _rows(read, [name], None)[name]
+        others = read_rows(read, [name], None)[name]
     except (InputTypeError, pl.exceptions.PolarsError):
         return 0
     own, paired = differing["plain_a"], pairs["plain_b"]
@@ -356,153 +185,6 @@ def _n_moved(candidate: ExampleTable, name: str, differing: pl.DataFrame, pairs:
         own, paired = _plain(differing["a"]), _plain(pairs["b"])
     unpaired = _plain(others.filter(~others.is_in(pairs["b"].implode())))
     return int(own.is_in(pl.concat([paired, unpaired]).implode()).sum())
-
-
-def _share_alike(first: Sequence[str], second: Sequence[str], name: str) -> float | None:
-    """Return the share of texts that have most in common with their partners, in a column of this name.
-
-    They are the same words, the same parts of words, which typing errors, stems and inflections leave, or
-    the same words at an end, where a prompt has its question beside other passages or examples. None if most
-    texts have no words that tell them apart.
-    """
-    if input_name(name) in MEDIA:
-        return _closest_by_words(first, second, lambda text: {*_PART.findall(text)}, _SAME_WORDS)
-    is_reworded = input_name(name) in REWORDED
-    by_words = _closest_by_words(first, second, _words, 0.0 if is_reworded else _SAME_WORDS)
-    if by_words is not None and by_words >= _NEARLY_ALL:
-        return by_words
-    by_ends = _closest_by_ends(first, second) if is_reworded else 0.0
-    if by_words is None or by_ends >= _NEARLY_ALL:
-        return by_ends if by_ends >= _ALIKE else None
-    return max(by_words, by_ends, _closest_by_words(first, second, _parts_of_words, _SAME_WORDS) or 0.0)
-
-
-def _closest_by_words(
-    first: Sequence[str], second: Sequence[str], split: Callable[[str], set[str]], least: float
-) -> float | None:
-    """Return the share of texts that have most words in common with their partner, and at least `least`.
-
-    Words of the template do not count; nor do numbers beside other words if any share is enough, since rows
-    may be numbered in the text.
-    """
-    n = len(first)
-    judged = _judged(n)
-    rows = _judged_rows(n)
-    words = [{i: split(side[i]) for i in rows} for side in (first, second)]
-    sizes = [Counter(word for found in side.values() for word in found) for side in words]
-    most = max(1, _COMMON * len(rows))
-    weights = {
-        word: math.log(2 * len(rows) / (sizes[0][word] + sizes[1][word]))
-        for word in sizes[0].keys() | sizes[1].keys()
-        if max(sizes[0][word], sizes[1][word]) <= most
-    }
-
-    def rare(*, numbers: bool) -> list[dict[int, set[str]]]:
-        kept = {word for word in weights if numbers or not word.isdecimal()}
-        return [{i: found & kept for i, found in side.items()} for side in words]
-
-    def telling(own: dict[int, set[str]], partner: dict[int, set[str]]) -> list[int]:
-        return [i for i in judged if own[i] and partner[i]]
-
-    own, partner = rare(numbers=least > 0.0)
-    if least == 0.0 and 2 * len(telling(own, partner)) < len(judged):
-        own, partner = rare(numbers=True)
-    told = telling(own, partner)
-    if 2 * len(told) < len(judged):
-        return None
-
-    def weight(found: set[str]) -> float:
-        return sum(weights[word] for word in found)
-
-    wholes = [{i: weight(found) for i, found in side.items()} for side in (own, partner)]
-
-    def share(i: int, j: int) -> float:
-        if _begins(first[i], second[j]):
-            return 1.0
-        whole = min(wholes[0][i], wholes[1][j])
-        return weight(own[i] & partner[j]) / whole if whole else 0.0
-
-    return _closest(told, n, share, least)
-
-
-def _closest_by_ends(first: Sequence[str], second: Sequence[str]) -> float:
-    """Return the share of texts whose ends have most words in common with those of their partner.
-
-    What all texts of a run begin or end with does not count. All numbers are the same word, since rows may be
-    numbered in the text.
-    """
-    n = len(first)
-    rows = _judged_rows(n)
-    sides = [_ends([_DIGITS.sub("0", side[i]) for i in rows]) for side in (first, second)]
-    own, partner = (dict(zip(rows, side, strict=True)) for side in sides)
-
-    def n_common(i: int, j: int) -> float:
-        return sum(_n_common(a, b) for a, b in zip(own[i], partner[j], strict=True))
-
-    return _closest(_judged(n), n, n_common, _FEWEST_WORDS)
-
-
-def _closest(rows: Sequence[int], n: int, near: Callable[[int, int], float], least: float) -> float:
-    """Return the share of rows that are nearer to their partner than to the partners of neighbouring rows."""
-    n_closest = 0
-    for i in rows:
-        others = {(i + step) % n for step in _NEIGHBOURS} - {i}
-        mine = near(i, i)
-        n_closest += mine > 0 and mine >= least and all(mine > near(i, j) for j in others)
-    return n_closest / len(rows)
-
-
-def _judged(n: int) -> range:
-    return range(0, n, max(1, n // _JUDGED))
-
-
-def _judged_rows(n: int) -> list[int]:
-    """Return the rows that are judged, and those with which they are compared."""
-    return sorted({(i + step) % n for i in _judged(n) for step in (0, *_NEIGHBOURS)})
-
-
-def _words(text: str) -> set[str]:
-    """Return the words at the beginning and the end of a text."""
-    return {*_WORD.findall(text if len(text) <= 2 * _LENGTH else f"{text[:_LENGTH]} {text[-_LENGTH:]}")}
-
-
-def _parts_of_words(text: str) -> set[str]:
-    """Return the three letters from each place of the first words, and words with digits as they are."""
-    found = set()
-    for word in _WORD.findall(text[:_LENGTH]):
-        if any(map(str.isdigit, word)):
-            found.add(word)
-        else:
-            found |= {f" {word} "[i : i + 3] for i in range(len(word))}
-    return found
-
-
-def _ends(texts: Sequence[str]) -> list[tuple[list[str], list[str]]]:
-    """Return the first words of each text, and the last ones backwards, after those of all texts."""
-    backwards = [text[::-1] for text in texts]
-    forward, back = (_after_common(side) for side in (texts, backwards))
-    last = [[word[::-1] for word in words] for words in back]
-    return list(zip(forward, last, strict=True))
-
-
-def _after_common(texts: Sequence[str]) -> list[list[str]]:
-    """Return the first words of each text after those with which all of them begin."""
-    start = _n_common(min(texts), max(texts))
-    *_, last = ("", *_WORD.findall(texts[0][max(0, start - _LENGTH) : start]))
-    if texts[0].endswith(last, 0, start):  # it may go on in other texts
-        start -= len(last)
-    return [_WORD.findall(text[start : start + _LENGTH])[:_END] for text in texts]
-
-
-def _n_common(first: Sequence[str], second: Sequence[str]) -> int:
-    """Count the words that two lists begin with, or the characters of two texts."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False)))
-
-
-def _begins(first: str, second: str) -> bool:
-    """Whether one text is the beginning of the other, as one that was cut."""
-    a, b = sorted((first.rstrip(".… "), second.rstrip(".… ")), key=len)
-    return len(a) >= _CUT and b.startswith(a)
 
 
 def _tell_nothing(differing: pl.DataFrame, name: str) -> bool:
@@ -519,16 +201,13 @@ def _proof(tables: Tables, columns: PairedColumns, inputs: set[str]) -> str | No
     """Return labels or another column of different texts that agree, so that the examples are the same."""
     label = columns.label
     if label is not None:
-        values = _rows(tables[0], [label], _MOST)[label]
+        values = read_rows(tables[0], [label], MOST_ROWS)[label]
         if values.n_unique() >= max(_MANY_LABELS, _FEW * len(values)):
             return label
     taken = {*columns.names, *inputs, *ANSWERS, *LABELS, *SCORES}
     others = [name for name in shared_columns(tables) if name not in taken and not names_id(name)]
     compared = (_compared(tables, name, columns) for name in others[:_MOST_PROOFS])
     return next((each.name for each in compared if each is not None and each.proves), None)
-
-
-# Messages.
 
 
 def _line(found: _Compared, tables: Tables, columns: PairedColumns, proof: str | None = None) -> str:
@@ -542,7 +221,7 @@ def _line(found: _Compared, tables: Tables, columns: PairedColumns, proof: str |
         return f"look: {said}; the runs may have other examples"
     if found.share_alike is None or not found.alike:
         return f"look: {said}"
-    if found.share_alike >= _NEARLY_ALL:
+    if found.share_alike >= NEARLY_ALL:
         return f"{said}; most of them are alike"
     return f"look: {said}; about {found.share_alike:.0%} of them are alike".replace("%", " %")
 
