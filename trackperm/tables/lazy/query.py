@@ -246,8 +246,10 @@ def _aggregates(values: nw.Expr, dtype: pl.DataType) -> Iterator[nw.Expr]:
     """Yield aggregates whose values determine the type of a column."""
     if dtype.is_float():
         values = nw.when(~values.is_nan()).then(values)
-    if dtype.is_float() or dtype.is_decimal():
+    if dtype.is_float():
         yield nw.when(values % 1 != 0).then(values).min()
+    if dtype.is_decimal():  # of which polars 1.40 has no remainders
+        yield nw.when(values.floor() != values).then(values).min()
     if dtype.is_numeric():
         yield values.max()
     if isinstance(dtype, pl.List):
