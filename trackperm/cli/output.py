@@ -113,7 +113,7 @@ def _possible_files(reference: str | Path | None) -> list[Path]:
 def _is_same_file(file: Path, other: Path) -> bool:
     try:
         return file.samefile(other.expanduser())
-    except (OSError, RuntimeError, ValueError):  # one of them does not exist, or is no path
+    except (OSError, RuntimeError, ValueError):  # a path does not exist, or is not valid
         return False
 
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from trackperm.comparison.inference.evidence import size_bounds
 from trackperm.exact import CountTable
+from trackperm.exact.functions.rational import RationalStatistic
 from trackperm.exact.intervals import Interval, score_interval, why_not_scored
 from trackperm.statistic import Statistic, load_statistic
 
@@ -93,7 +94,9 @@ def simulated(law: Law, n_sets: int, seed: int) -> np.ndarray:
     labels, right, masses = law.outcomes()
     u, v = (counts_of(law, side, labels, right) for side in (0, 1))
     expected = masses * np.repeat(law.sizes, 4)
-    scores = [float(statistic.score.values((expected @ side)[None])[0]) for side in (u, v)]  # type: ignore
+    score = statistic.score
+    assert isinstance(score, RationalStatistic)
+    scores = [float(score.values((expected @ side)[None])[0]) for side in (u, v)]
     truth = scores[0] - scores[1]
     rng, found = np.random.default_rng(seed), np.zeros((n_sets, 2, 4))
     for i in range(n_sets):

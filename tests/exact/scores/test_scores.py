@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from trackperm.errors import InputError, InputTypeError, LargeScoreError
 from trackperm.exact import difference_test
-from trackperm.exact.scores.floats import ScaledScores, denominators
+from trackperm.exact.scores.denominators import denominators
+from trackperm.exact.scores.floats import ScaledScores
 from trackperm.exact.scores.resolution import format_unit, read_resolution
 from trackperm.exact.scores.scaling import scale_scores
 
@@ -345,7 +346,7 @@ def test_a_large_score_of_both_runs_hides_no_difference(common: float) -> None:
     with_resolution = difference_test([*WORSE, common], [*LOSSES, common], resolution=0.001)
     assert with_resolution.pvalue == wanted.pvalue
     if abs(common) > 1e15:
-        with pytest.raises(LargeScoreError, match="which both runs have, is too large beside the others"):
+        with pytest.raises(LargeScoreError, match="which both runs have, is too large for the other values"):
             scale_scores([*WORSE, common], [*LOSSES, common])
     else:
         scores = scale_scores([*WORSE, common], [*LOSSES, common])

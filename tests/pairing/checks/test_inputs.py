@@ -220,7 +220,7 @@ def test_an_id_that_was_named_is_used():
     ids=["prompt", "question", "messages", "cut", "heard", "drawn", "typing errors", "stems", "audio"],
 )
 def test_the_same_inputs_in_other_words(name: str, first: list[Any], second: list[Any]):
-    """They are known to be the same, so that the line is no warning."""
+    """The line does not begin with ``look:``, because the inputs are recognised as the same."""
     (line,) = notes(run(**{name: first}), run(**{name: second}))
     assert line.startswith(f"`{name}` differs between the runs on ")
     assert line.endswith("; most of them are alike")

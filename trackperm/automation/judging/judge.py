@@ -13,7 +13,8 @@
    have shown a difference.
 
 With ``missing: wrong``, a comparison whose baseline lacks more predictions than the candidate passes only if
-the examples that both runs have pass as well (:func:`without_credit`): a test set that grew is no progress.
+the examples that both runs have pass as well (:func:`without_credit`): examples that were added to the test
+set do not make the candidate better.
 
 ``fail_on: not-shown-non-inferior``
 

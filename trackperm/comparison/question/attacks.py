@@ -28,7 +28,7 @@ def require_no_attacks(tables: Sequence[ExampleTable], score: str) -> None:
     Raises
     ------
     InputError
-        If `score`, `success` or `pass` stands beside a column of attacks, and no log says what is better.
+        If the log has `score`, `success` or `pass` and a column of attacks, and states no direction.
     """
     if (column := _column_of_attacks(tables, score)) is None:
         return

@@ -110,7 +110,7 @@ def _are_labels(scores: Collection[str], changed: Collection[str], outputs: Coll
 
 
 def _stay_by_no_chance(score: str, scores: Collection[str], changed: Collection[str]) -> bool:
-    """Whether a score of several values stays the same in so many outputs that change that it is none."""
+    """Whether a column is the same for so many changed outputs that it cannot be their score."""
     n_values = 3 if score in (SCORE, REWARD, PASSED) else 2
     return not _BINARY.issuperset(scores) and len(changed) >= _CHANGED and len({*changed}) >= n_values
 

@@ -28,7 +28,7 @@ bound on Q implies, so no other fractions need to be tried.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal
@@ -38,6 +38,7 @@ import numpy.typing as npt
 
 from trackperm.errors import LargeScoreError
 from trackperm.exact.counts import CHUNK, LARGEST
+from trackperm.exact.scores.denominators import common_denominator, denominators
 from trackperm.exact.scores.resolution import format_unit
 
 EQUAL_BY_ROUNDING = "some differences count as equal"
@@ -62,8 +63,7 @@ MOST_DENOMINATOR = 10_000
 """Largest denominator of a fraction: scores per example are ratios of counts such as tokens or classes."""
 
 WIDE_EXAMPLES = 100_000
-WIDE_BITS = 1_024
-"""Limits of scores, and bits of their common denominator, as Python integers: some seconds and 20 MB."""
+"""Most scores as Python integers: some seconds and 20 MB."""
 
 FINE = 2.0**-40
 """Part of a score below which a difference is noise of its computation, or does not change a sum."""
@@ -303,8 +303,8 @@ def read_floats(runs: Runs, *, wide: bool, differences_only: bool = False) -> Sc
 def _too_large(largest: float, unit: str, changed: _Changed) -> LargeScoreError:
     whose = ", which both runs have," if changed.largest_common > changed.largest else ""
     return LargeScoreError(
-        f"a value of {largest:.3g}{whose} is too large beside the others: in multiples of {unit}, differences"
-        " of other examples are lost",
+        f"a value of {largest:.3g}{whose} is too large for the other values: in multiples of {unit}, the"
+        " differences of other examples are lost",
         hint="correct it where it stands for a failed or undefined value, or leave it empty in both"
         " runs; `--missing drop` then leaves out the example.",
     )
@@ -410,33 +410,6 @@ class _Distinct:
         return [p * (denominator // q) for p, q in pairs]
 
 
-def denominators(values: Floats, tolerance: float, limit: int) -> npt.NDArray[np.int64] | None:
-    """Return the denominator of the first convergent of each value within `tolerance` of it, shape (K,).
-
-    The tolerance is relative. None if a value has no such convergent with a denominator up to `limit`.
-    """
-    magnitudes = np.abs(values)
-    fraction = magnitudes - np.floor(magnitudes)
-    result = np.ones(values.size, dtype=np.int64)
-    (active,) = np.nonzero(fraction > tolerance * magnitudes)
-    fraction, tolerances = fraction[active], tolerance * magnitudes[active]
-    rest = fraction
-    # Rows p and q of the convergents p / q; they start with 1/0 and 0/1.
-    previous, current = np.array([[[1.0], [0.0]], [[0.0], [1.0]]]) + np.zeros(active.size)
-    while active.size:
-        rest = 1.0 / np.maximum(rest, _TINY)
-        quotient = np.floor(rest)
-        rest -= quotient
-        previous, current = current, quotient * current + previous
-        if (current[1] > limit).any():
-            return None
-        settled = np.abs(fraction - current[0] / current[1]) <= tolerances
-        result[active[settled]] = current[1, settled].astype(np.int64)
-        active, fraction, tolerances, rest = (x[~settled] for x in (active, fraction, tolerances, rest))
-        previous, current = previous[:, ~settled], current[:, ~settled]
-    return result
-
-
 def _fractions(runs: Runs, *, wide: bool) -> ScaledScores | None:
     for ulps in (ULPS, 0.5):
         first = _Distinct.find(runs[0], ulps)
@@ -461,16 +434,6 @@ def _over_common_denominator(
         for own, part, run in zip(integers, parts, runs, strict=True)
     ]
     return ScaledScores(columns[0], columns[1], Fraction(1, denominator), "fractions")
-
-
-def common_denominator(found: Iterable[int]) -> int | None:
-    """Return the least common multiple; None beyond :data:`WIDE_BITS`."""
-    common = 1
-    for denominator in found:
-        common = math.lcm(common, denominator)
-        if common.bit_length() > WIDE_BITS:
-            return None
-    return common
 
 
 def integer_type(integers: Sequence[int], n_examples: int, *, wide: bool) -> type | None:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from trackperm.errors import InputError, InputTypeError, LargeScoreError
 from trackperm.exact.counts import LARGEST
+from trackperm.exact.scores.denominators import common_denominator
 from trackperm.exact.scores.floats import (
     DOUBLE,
     MOST_DIGITS,
@@ -22,7 +23,6 @@ from trackperm.exact.scores.floats import (
     How,
     Run,
     ScaledScores,
-    common_denominator,
     integer_type,
     read_floats,
     round_floats,

@@ -16,6 +16,14 @@ from trackperm.errors import CapacityError
 _SECONDS = 5.0
 """Time of one search; a page asks again with every letter that is typed."""
 
+_COUNT = (
+    "select count(*) from examples where (? = 'all' or direction = ?) and (? = '' or instr(folded, ?) > 0)"
+)
+_PAGE = (
+    "select cells from examples where (? = 'all' or direction = ?) and (? = '' or instr(folded, ?) > 0)"
+    " order by place limit ? offset ?"
+)
+
 _STEPS_BETWEEN_CHECKS = 100_000
 """Steps of SQLite between two looks at the clock, about a millisecond."""
 
@@ -86,7 +94,6 @@ def read_changed_examples(
     `search` is a part of the text in any column, in any case; `direction` is ``all``, ``better`` or
     ``worse``. Raise CapacityError if the search takes longer than five seconds.
     """
-    wanted = "where (? = 'all' or direction = ?) and (? = '' or instr(folded, ?) > 0)"
     values = (direction, direction, search.casefold(), search.casefold())
     deadline = time.monotonic() + _SECONDS
     with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro&immutable=1", uri=True)) as table:
@@ -94,11 +101,8 @@ def read_changed_examples(
         try:
             (names,) = table.execute("select names from columns").fetchone()
             (total,) = table.execute("select count(*) from examples").fetchone()
-            (matching,) = table.execute(f"select count(*) from examples {wanted}", values).fetchone()  # noqa: S608 - a constant
-            found = table.execute(
-                f"select cells from examples {wanted} order by place limit ? offset ?",  # noqa: S608 - a constant
-                (*values, limit, offset),
-            ).fetchall()
+            (matching,) = table.execute(_COUNT, values).fetchone()
+            found = table.execute(_PAGE, (*values, limit, offset)).fetchall()
         except sqlite3.OperationalError as error:
             raise CapacityError(
                 f"the search of the changed examples took longer than {_SECONDS:g} seconds",
