@@ -85,7 +85,7 @@ CHARACTERISTICS: dict[str, Callable[[np.random.Generator], tuple[dict[int, int],
 
 
 @pytest.mark.parametrize(
-    ("name", "c"), [("one coin", 4.0), ("log modulus", 5.0), ("angle", 8.0), ("rows", 20.0)]
+    ("name", "c"), [("one coin", 4.0), ("log modulus", 5.0), ("angle", 8.0), ("rows", 120.0)]
 )
 def test_characteristic_function(name: str, c: float) -> None:
     """Roundings of a factor, of logarithms times multiplicities, of angles, and of sums over rows."""
@@ -106,6 +106,21 @@ def test_characteristic_function(name: str, c: float) -> None:
                 truth *= (flint.acb(half, angle * step).cosh() / half.cosh()) ** count
             pairs.append((float(abs(flint.acb(value.real, value.imag) - truth)), float(error)))
     check_band(pairs, c)
+
+
+@pytest.mark.parametrize("tilt", [(0.0, 0.0), (0.25, -0.125)])
+def test_phases_that_many_frequencies_share(tilt: tuple[float, float]) -> None:
+    """Logarithms and angles of all phases are looked up where there are fewer of them than frequencies."""
+    rng = np.random.default_rng(2)
+    periods = (24, 36)
+    law = SwapDistribution(rng.integers(-5, 6, (7, 2)), rng.integers(1, 40, 7))
+    frequencies = np.stack(np.meshgrid(np.arange(24), np.arange(19), indexing="ij"), axis=-1).reshape(-1, 2)
+    values, errors = characteristic_function(law, np.array(tilt), (3, -8), periods, frequencies)
+    for value, error, frequency in zip(values, errors, frequencies, strict=True):
+        (alone,), (own,) = characteristic_function(law, np.array(tilt), (3, -8), periods, frequency[None])
+        assert abs(value - alone) <= error + own
+    assert np.abs(values).max() == 1.0
+    assert errors.max() < 1e-13
 
 
 def norm_of_errors(kinds: dict[int, int], window: Window) -> tuple[float, float]:

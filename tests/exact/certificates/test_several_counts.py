@@ -164,7 +164,7 @@ def test_wrapped_mass_of_rows() -> None:
 def test_sums_of_narrow_and_wide_intervals(slope: float) -> None:
     """1 - q cancels near frequency 0, where a plain difference loses digits."""
     law = SwapDistribution(np.array([[1, 0], [0, 1]]), np.array([30, 2_000]))
-    tilt = plane._tilted(law, np.array([0.0, slope]))
+    tilt = plane._tilted(law, np.array([0.0, slope]), log_tail=-6.0)
     x = np.arange(31)
     mean = round(float(tilt.mean[1]))
     pairs = []

@@ -10,9 +10,9 @@ K(lambda) = sum_k c_k log cosh(lambda . x_k / 2),
 where a_k = lambda . x_k / 2 and b_k = theta . x_k / 2. The squared modulus of a factor is
 1 - sech^2(a) sin^2(b), and its phase is atan(tanh a tan b), plus pi where cos b < 0.
 
-Accuracy. Phases are reduced as integers before any tangent is taken, so that b has a few roundings wherever
-it lies. With w = tan b where |b| <= pi/4 and w = cot b elsewhere, q = w^2 / (1 + w^2) is sin^2 b or cos^2 b,
-and the logarithm of the squared modulus is log1p(-q sech^2 a) or log(tanh^2 a + q sech^2 a). The first has a
+Accuracy. Phases are reduced as integers before any sine is taken, so that b has a few roundings wherever
+it lies. With q = sin^2 b where |b| <= pi/4 and q = cos^2 b = sin^2 (pi/2 - |b|) elsewhere, the logarithm of
+the squared modulus is log1p(-q sech^2 a) or log(tanh^2 a + q sech^2 a). The first has a
 relative error of a few units, exact zeros included. The second has an absolute error of a few units where it
 is near 0: tanh |a| is large there, and so is the phase, which the bound counts as well. log cosh a is
 log1p(2 sinh^2(a/2)).
@@ -39,8 +39,8 @@ UNIT = 2.0**-53
 """Unit roundoff of float64."""
 
 FACTOR_ROUNDINGS = 24.0
-"""Roundings of a factor, relative to the sum of its log modulus and phase: six of the tangent, which the
-square doubles, and two for each of the squares, products, quotient and logarithm."""
+"""Roundings of a factor, relative to the sum of its log modulus and phase: six of the sine, which the square
+doubles and the logarithm increases by half, and two for each of the squares, products and logarithm."""
 
 EXACT_PHASES = 2**51
 """Largest phase for which floats hold the integers that it is summed from."""
@@ -180,13 +180,14 @@ def characteristic_function(
     """
     modulus = math.lcm(*periods)
     a = (law.coordinates @ tilt / 2.0)[:, None]
-    sech2, tanh = 1.0 / np.cosh(np.minimum(np.abs(a), 350.0)) ** 2, np.tanh(a)
-    tanh2 = tanh * tanh
+    is_tilted = bool(a.any())
     n, n_rows = frequencies.shape[0], law.multiplicities.size
+    # Where the periods have a small common multiple, there are fewer phases than frequencies.
+    all_phases = np.arange(modulus // 2 + 1.0) if modulus <= n else None
     log_modulus, angle, angle_size = np.zeros(n), np.zeros(n), np.zeros(n)
-    shift = np.array([[total - 2 * low for total, low in zip(law.total, start, strict=True)]], dtype=object)
-    (shifted,) = _phases(frequencies, shift, periods, modulus)
-    half_turns = np.zeros(n, dtype=np.int64)
+    shift = [(total - 2 * low) % (2 * p) for total, low, p in zip(law.total, start, periods, strict=True)]
+    (shifted,), turns = _folded_phases(frequencies, np.array([shift]), periods, modulus)
+    half_turns = turns[0].astype(np.int64) % 2
     rows = max(1, min(CHUNK // max(n, 1), ROWS))
     for first in range(0, n_rows, rows):
         chunk = slice(first, first + rows)
@@ -194,35 +195,56 @@ def characteristic_function(
         # b = pi folded / modulus, in [-pi/2, pi/2]; each half turn is a factor -1.
         folded, turns = _folded_phases(frequencies, law.coordinates[chunk], periods, modulus)
         half_turns ^= ((counts % 2) @ turns).astype(np.int64) % 2
-        twice = np.abs(folded)
-        twice *= 2
-        far = twice > modulus / 2
-        w = np.minimum(twice, modulus - twice) * (math.pi / (2 * modulus))
-        np.tan(w, out=w)
-        squares = w * w
-        squares /= 1.0 + squares
-        squares *= sech2[chunk]
-        logs = tanh2[chunk] + squares
-        with np.errstate(divide="ignore"):
-            np.log(logs, out=logs)
-        np.negative(squares, out=squares)
-        np.log1p(squares, out=squares)
-        logs = np.where(far, logs, squares)
+        distances = np.abs(folded)
+        slopes = a[chunk] if is_tilted else a[:1]
+        logs, angles = _log_factors(distances if all_phases is None else all_phases, modulus, slopes)
+        if all_phases is not None:
+            places = distances.astype(np.intp)
+            if is_tilted:
+                places += all_phases.size * np.arange(counts.size)[:, None]
+            logs, angles = logs.take(places), None if angles is None else angles.take(places)
         log_modulus += (counts / 2.0) @ logs
-        if tanh[chunk].any():
-            angles = np.arctan(tanh[chunk] * np.where(far, 1.0 / np.maximum(w, LEAST), w))
+        if angles is not None:
             angles *= np.sign(folded) * counts[:, None]
             angle += angles.sum(axis=0)
             angle_size += np.abs(angles).sum(axis=0)
-    angle += (shifted + half_turns * modulus) % (2 * modulus) * (math.pi / modulus)
+    turned = (shifted + half_turns * modulus) * (math.pi / modulus)
+    angle += turned
     size = np.exp(log_modulus)
     roundings = FACTOR_ROUNDINGS + min(rows, n_rows) + n_rows / rows
     with np.errstate(invalid="ignore"):
         logs_error = np.where(size > 0.0, size * roundings * (angle_size - log_modulus), 0.0)
-    errors = UNIT * (logs_error + size * (4.0 * (angle_size + 2.0 * math.pi) + 8.0))
+    errors = UNIT * (logs_error + size * (4.0 * (angle_size + np.abs(turned)) + 8.0))
     values = np.empty(n, dtype=np.complex128)
     values.real, values.imag = size * np.cos(angle), -size * np.sin(angle)
     return values, errors
+
+
+def _log_factors(
+    distances: npt.NDArray[Any], modulus: int, slopes: FloatArray
+) -> tuple[FloatArray, FloatArray | None]:
+    """Return logarithms of squared moduli of factors, and their phases up to signs and half turns.
+
+    They are those at b = pi distances / modulus, from 0 to pi/2, for a = `slopes`, shape (K, 1). Without
+    slopes there are no such phases.
+    """
+    sech2, tanh = 1.0 / np.cosh(np.minimum(np.abs(slopes), 350.0)) ** 2, np.tanh(slopes)
+    twice = 2 * distances
+    far = twice > modulus / 2
+    nearest = np.minimum(twice, modulus - twice) * (math.pi / (2 * modulus))
+    squares = np.sin(nearest)
+    squares *= squares
+    squares = sech2 * squares
+    logs = tanh * tanh + squares
+    with np.errstate(divide="ignore"):
+        np.log(logs, out=logs)
+    np.negative(squares, out=squares)
+    np.log1p(squares, out=squares)
+    logs = np.where(far, logs, squares)
+    if not tanh.any():
+        return logs, None
+    tangents = np.tan(nearest)
+    return logs, np.arctan(tanh * np.where(far, 1.0 / np.maximum(tangents, LEAST), tangents))
 
 
 def _folded_phases(

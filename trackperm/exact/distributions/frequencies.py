@@ -52,7 +52,10 @@ FEW_ROWS = 48
 """Largest number of rows that are all used at once: choosing among fewer saves nothing."""
 
 FEW_BOXES = 64
-"""Number of boxes at or below which they are split, by two levels at once: that is cheaper than more rows."""
+"""Number of boxes at or below which they are split: that is cheaper than more rows."""
+
+SPLIT = 2**8
+"""Number of boxes up to which they are split by several levels at once: few are bounded as quickly as one."""
 
 FIRST_BOXES = 128
 """Number of boxes with which a search may start even if few of them can be dropped."""
@@ -61,8 +64,11 @@ SMALL = 32
 """Largest number of frequencies of a box that is not bounded in parts if most boxes of its size are kept: to
 evaluate all of them then takes no longer than to rule some out."""
 
+FEW = 1_500
+"""Number of frequencies that are not bounded any more: evaluating them takes less time than bounding them."""
+
 SMALLEST = 4
-"""The same of any boxes: to bound that few frequencies each takes as long as to evaluate them."""
+"""The same as `SMALL` of any boxes: to bound that few frequencies each takes as long as to evaluate them."""
 
 MOST_DOUBLINGS = 4
 """Number of doublings of the rows that bound a box: sixteen times as many rule out what can be ruled out.
@@ -139,7 +145,7 @@ class FrequencySearch:
         self._sech2 = 1.0 / np.cosh(np.minimum(np.abs(a), 350.0)) ** 2
         self._losses = -self._counts * np.log((1.0 + np.tanh(np.abs(a))) / 2.0)
         self._extents = np.array([*periods[:-1], periods[-1] // 2 + 1], dtype=np.int64)
-        lengths = np.abs(self._steps)
+        self._lengths = lengths = np.abs(self._steps)
         self._longest = lengths.max(axis=0)
         # Phases err by a few roundings of the sizes of their terms.
         self._roundings = 16.0 * UNIT * (lengths @ self._extents)
@@ -150,12 +156,14 @@ class FrequencySearch:
         numbers = -(-self._extents // self._sizes)
         n_boxes = numbers.prod(axis=1, dtype=np.float64)
         few = int(np.searchsorted(n_boxes, FIRST_BOXES, side="right")) - 1
-        self._first = bisect_left(
-            range(len(self._sizes) - 1),
-            -ENOUGH * log_threshold,
-            lo=few,
-            key=lambda index: float(self._expected(self._reach(index)).sum()),
-        )
+        needed = -ENOUGH * log_threshold
+
+        def loss(index: int) -> float:
+            return float(self._expected(self._reach(index)).sum())
+
+        self._first, last = few, len(self._sizes) - 1
+        if few < last and loss(few) < needed:
+            self._first = bisect_left(range(last), needed, lo=few + 1, key=loss)
         self._shape: list[int] = numbers[self._first].tolist()
 
     @cached_property
@@ -187,33 +195,36 @@ class FrequencySearch:
         if self.least_factors > MOST_FACTORS:
             raise self._refusal(f"the search for frequencies needs {self.least_factors:.0e} factors")
         found, n_found, n_factors, n_boxes = [], 0, 0, math.prod(self._shape)
+        volumes = [math.prod(sizes) for sizes in self._sizes.tolist()]
         for first in range(0, n_boxes, BLOCK):
             boxes = _corners(
                 np.arange(first, min(first + BLOCK, n_boxes)), self._shape, self._sizes[self._first]
             )
             index, last = self._first, len(self._sizes) - 1
-            while boxes.shape[0]:
+            while boxes.shape[1]:
                 if index == last:
-                    boxes = boxes[self._near_bounds(boxes) >= self.log_threshold]
-                level, n_before = self._level(index), boxes.shape[0]
+                    boxes = boxes[:, self._near_bounds(boxes) >= self.log_threshold]
+                level, n_before = self._level(index), boxes.shape[1]
                 boxes, n_bounded = level.survivors(boxes, self.log_threshold)
                 n_factors += n_bounded
-                if n_factors > MOST_FACTORS or n_found + boxes.shape[0] > 4 * limit:
+                if n_factors > MOST_FACTORS or n_found + boxes.shape[1] > 4 * limit:
                     raise self._refusal(f"more than {limit} frequencies matter")
                 if index == last:
                     break
-                n_each, few_rows = math.prod(level.sizes.tolist()), level.ends == [self._counts.size]
-                mostly_kept = n_each <= SMALLEST or (n_each <= SMALL and 2 * boxes.shape[0] > n_before)
-                if few_rows and mostly_kept:
+                n_each, few_rows = volumes[index], level.ends == [self._counts.size]
+                mostly_kept = n_each <= SMALLEST or (n_each <= SMALL and 2 * boxes.shape[1] > n_before)
+                if few_rows and (mostly_kept or n_each * boxes.shape[1] <= FEW):
                     boxes = self._split(boxes, index, last)
                     break
-                further = min(index + (2 if boxes.shape[0] <= FEW_BOXES else 1), last)
+                further = index + 1
+                while further < last and boxes.shape[1] * n_each <= SPLIT * volumes[further + 1]:
+                    further += 1
                 boxes, index = self._split(boxes, index, further), further
             found.append(boxes)
-            n_found += boxes.shape[0]
+            n_found += boxes.shape[1]
             if n_found > limit:
                 raise self._refusal(f"more than {limit} frequencies matter")
-        return np.concatenate(found)
+        return np.concatenate(found, axis=1).T
 
     def _refusal(self, reason: str) -> CapacityError:
         return CapacityError(
@@ -223,7 +234,7 @@ class FrequencySearch:
 
     def _reach(self, index: int) -> FloatArray:
         """Return the distance that phases move inside a box, in half turns, shape (K,)."""
-        return np.asarray(np.abs(self._steps) @ ((self._sizes[index] - 1) / 2.0))
+        return np.asarray(self._lengths @ ((self._sizes[index] - 1) / 2.0))
 
     def _expected(self, reach: FloatArray) -> FloatArray:
         """Return the average loss of log modulus by each row far from any peak."""
@@ -233,8 +244,8 @@ class FrequencySearch:
     @cached_property
     def _near_rows(self) -> list[tuple[FloatArray, FloatArray]]:
         """Longest steps by axis and matrices Q of all rows, and of rows with ever shorter steps."""
-        lengths, found = np.abs(self._steps), []
-        weights, relative = self._counts * self._sech2, (lengths / self._longest).max(axis=1)
+        found = []
+        weights, relative = self._counts * self._sech2, (self._lengths / self._longest).max(axis=1)
         for k in range(HALVINGS + 1):
             steps, w = (each[relative <= 0.5**k] for each in (self._steps, weights))
             if not w.size:
@@ -245,8 +256,9 @@ class FrequencySearch:
     def _near_bounds(self, frequencies: IntArray) -> FloatArray:
         """Return upper bounds of the log modulus near frequency 0, shape (n,); 0 for other frequencies."""
         periods = np.array(self.periods, dtype=np.int64)
-        signed = np.where(2 * frequencies > periods, frequencies - periods, frequencies).astype(np.float64)
-        sizes, bounds = np.abs(signed), np.zeros(len(frequencies))
+        signed = frequencies.T.astype(np.float64)
+        signed -= np.where(2 * signed > periods, periods, 0)
+        sizes, bounds = np.abs(signed), np.zeros(len(signed))
         # Each entry of a matrix is a sum over the rows; a few roundings more are those of the form.
         rounding = UNIT * (self._counts.size + 64)
         for longest, matrix in self._near_rows:
@@ -263,8 +275,10 @@ class FrequencySearch:
         if index in self._levels:
             return self._levels[index]
         reach = self._reach(index)
-        expected = self._expected(reach)
-        rows = np.flatnonzero(expected)
+        rows, expected = np.arange(reach.size), reach
+        if rows.size > FEW_ROWS:
+            expected = self._expected(reach)
+            rows = np.flatnonzero(expected)
         ends = [rows.size]
         if rows.size > FEW_ROWS:
             # Exponents of the merits come first; rows with equal ones are in random order.
@@ -296,13 +310,15 @@ class FrequencySearch:
         smaller = self._sizes[further]
         parts = (self._sizes[index] // smaller).tolist()
         steps = _corners(np.arange(math.prod(parts)), parts, smaller)
-        corners = (corners[:, None] + steps).reshape(-1, smaller.size)
-        return corners[(corners < self._extents).all(axis=1)]
+        corners = (corners[:, :, None] + steps[:, None]).reshape(smaller.size, -1)
+        if (corners.max(axis=1, initial=0) < self._extents).all():
+            return corners
+        return corners[:, (corners < self._extents[:, None]).all(axis=0)]
 
 
 def _corners(which: IntArray, shape: Sequence[int], sizes: IntArray) -> IntArray:
-    """Return the corners of some of the boxes of equal sizes that tile a grid, by their numbers."""
-    return np.transpose(np.unravel_index(which, shape)) * sizes
+    """Return the corners of some of the boxes of equal sizes that tile a grid, by their numbers; (r, n)."""
+    return np.stack(np.unravel_index(which, shape)) * sizes[:, None]
 
 
 def _smallest(values: FloatArray, n: int) -> IntArray:
@@ -319,13 +335,13 @@ def _box_sizes(extents: IntArray, longest: FloatArray) -> IntArray:
     `longest` are the largest steps by axis. Halving the relatively widest axes keeps boxes about as long as
     the peak they cover.
     """
-    # Of an integer, the exponent of a float is its bit length.
-    whole, logs = np.frexp(extents - 1.0)[1], np.log2(longest)
-    widest = float((whole + logs).max())
-    halvings = np.arange(math.floor(widest - float(logs.min())) + 2)
-    exponents = np.clip(np.floor(widest - halvings[:, None] - logs + 1e-9), 0, whole)
-    changed = (exponents[1:] != exponents[:-1]).any(axis=1)
-    sizes: IntArray = 2 ** exponents[np.append(True, changed)].astype(np.int64)
+    whole, logs = [(n - 1).bit_length() for n in extents.tolist()], np.log2(longest).tolist()
+    widest = max(w + log for w, log in zip(whole, logs, strict=True))
+    exponents = [
+        tuple(min(max(math.floor(widest - k - log + 1e-9), 0), w) for w, log in zip(whole, logs, strict=True))
+        for k in range(math.floor(widest - min(logs)) + 2)
+    ]
+    sizes: IntArray = 2 ** np.array(list(dict.fromkeys(exponents)), dtype=np.int64)
     return sizes
 
 
@@ -356,28 +372,25 @@ class BoxBounds:
 
     def survivors(self, corners: IntArray, log_threshold: float) -> tuple[IntArray, int]:
         """Return the boxes that may exceed the threshold, and the number of box-row pairs used."""
-        logs, first, n_bounded = np.zeros(corners.shape[0]), 0, 0
+        logs, first, n_bounded = np.zeros(corners.shape[1]), 0, 0
         for end in self.ends:
             logs = logs + self._log_bounds(corners, slice(first, end))
-            n_bounded += corners.shape[0] * (end - first)
+            n_bounded += corners.shape[1] * (end - first)
             kept = logs >= log_threshold
-            corners, logs, first = corners[kept], logs[kept], end
-            if corners.shape[0] <= (0 if (self.sizes == 1).all() else FEW_BOXES):
+            corners, logs, first = corners[:, kept], logs[kept], end
+            if corners.shape[1] <= (0 if (self.sizes == 1).all() else FEW_BOXES):
                 break
         return corners, n_bounded
 
     def _log_bounds(self, corners: IntArray, rows: slice) -> FloatArray:
         """Return the bounds by some of the rows."""
         steps, reach, counts = self.steps[rows], self.reach[rows, None], self.counts[rows]
-        minus_sech2 = -self.sech2[rows, None]
-        bounds = np.empty(corners.shape[0])
+        minus_sech2, middle = -self.sech2[rows, None], (self.sizes[:, None] - 1) / 2.0
+        bounds = np.empty(corners.shape[1])
         n_together = max(1, CHUNK // max(counts.size, 1))
-        for first in range(0, corners.shape[0], n_together):
+        for first in range(0, corners.shape[1], n_together):
             # Boxes that stick out of the grid are bounded as if they did not: more, never less, survives.
-            centres = corners[first : first + n_together] + (self.sizes - 1) / 2.0
-            distance = steps[:, :1] * centres[:, 0]
-            for axis in range(1, self.sizes.size):
-                distance += steps[:, axis, None] * centres[:, axis]
+            distance = steps @ (corners[:, first : first + n_together] + middle)
             distance -= np.rint(distance)
             np.abs(distance, out=distance)
             distance -= reach

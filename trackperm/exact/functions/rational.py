@@ -47,7 +47,7 @@ class Polynomial:
     __slots__ = ("n_variables", "terms")
 
     def __init__(self, terms: Mapping[Exponents, int], n_variables: int) -> None:
-        self.terms = dict(filter(itemgetter(1), sorted(terms.items())))
+        self.terms = dict(filter(itemgetter(1), terms.items()))
         self.n_variables = n_variables
         if len(self.terms) > MAX_TERMS:
             raise CapacityError(
@@ -110,7 +110,7 @@ class Polynomial:
         )
 
     def __hash__(self) -> int:
-        return hash((self.n_variables, tuple(self.terms.items())))
+        return hash((self.n_variables, frozenset(self.terms.items())))
 
     def __repr__(self) -> str:
         return f"Polynomial({self.terms}, {self.n_variables})"

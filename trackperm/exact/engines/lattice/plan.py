@@ -154,8 +154,9 @@ def _rows_have_few_frequencies(law: SwapDistribution, window: Window) -> bool:
         n_frequencies = sum(_frequencies_in_space(law))
         return TILTED * n_frequencies <= space.MOST_FREQUENCIES and window.size <= FINEST_GRID
     # A plane's frequencies are no more than half the points of its window.
-    periods = _window(law, plane.LOG_WINDOW).periods
-    return window.size <= FEW or sum(n_expected(law, periods, plane.LOG_PRUNED)) <= FEW
+    if window.size <= FEW:
+        return True
+    return sum(n_expected(law, _window(law, plane.LOG_WINDOW).periods, plane.LOG_PRUNED)) <= FEW
 
 
 def _n_sampled(law: SwapDistribution, periods: tuple[int, ...], log_threshold: float) -> float:

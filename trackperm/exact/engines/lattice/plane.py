@@ -98,6 +98,12 @@ Its square is still a float.
 SPREAD = 6.0
 """Standard deviations of a sum's rounding error that the certificate covers: 2e-9 is the chance of more."""
 
+MOST_PHASES = 2**10
+"""Largest number of phases that are worth a longer window: there are about as many frequencies."""
+
+LENGTHENED = 16
+"""Share of a row, as its inverse, by which a window is lengthened at the most for fewer phases."""
+
 BLOCK = 2**15
 """Terms per step, of a frequency of a row each: complex arrays of 512 KiB stay in the second-level cache."""
 
@@ -141,7 +147,7 @@ def rows_tail(
     reach : Reach
         Points that swaps may lead to.
     """
-    first, precision = _tilted(law, first_tilt), law.least_precision
+    first, precision = _tilted(law, first_tilt, log_tail), law.least_precision
     none = np.zeros(law.rank)
     window = first.window
     if first_tilt.any():
@@ -152,7 +158,7 @@ def rows_tail(
     rows, log_beyond = window_rows(window), log_outside(law, none, window)
     if law.rank > 2:
         # Most rows of a box are so far from the mean that even whole they are negligible.
-        untilted = _tilted(law, none)
+        untilted = _tilted(law, none, log_tail)
         bounds = _log_mass_bounds(untilted, rows, precision)
         rows = rows.chosen(bounds > log_tail + LOG_IGNORED - math.log(n_rows))
         log_beyond = float(np.logaddexp(log_beyond, log_tail + LOG_IGNORED))
@@ -181,6 +187,9 @@ def _assigned(
     The number is -1 for rows whose mass is negligible, or to which no tilt applies.
     """
     tilts = [first]
+    if not first.tilt.any() and log_tail + LOG_EXCESS >= 0.0:
+        # Without a tilt all weights are 1, which suits a mild tail.
+        return tilts, np.zeros(rows.n, dtype=np.int64), np.zeros(rows.n)
     bounds = _log_mass_bounds(first, rows, precision)
     chosen = np.full(rows.n, -1, dtype=np.int64)
     best = np.full(rows.n, np.inf)
@@ -198,19 +207,33 @@ def _assigned(
         further = quantised(tilt_at(law, np.array([*head, y])))
         if any(np.array_equal(further, tilt.tilt) for tilt in tilts):
             break
-        tilts.append(_tilted(law, further))
+        tilts.append(_tilted(law, further, log_tail))
         bounds = np.minimum(bounds, _log_mass_bounds(tilts[-1], rows, precision))
     chosen[~needed] = -1
     return tilts, chosen, bounds
 
 
-def _tilted(law: SwapDistribution, tilt: FloatArray) -> Tilted:
-    """Tilt a distribution; of rank two, the first axis of its window has a length that transforms fast."""
-    found = Tilted.of(law, tilt, LOG_WINDOW, fast=False)
+def _tilted(law: SwapDistribution, tilt: FloatArray, log_tail: float) -> Tilted:
+    """Tilt a distribution; of rank two, the first axis of its window has a length that transforms fast.
+
+    The other one is lengthened a little where the frequencies then have few phases in all. Without a tilt no
+    weight magnifies what the window leaves out.
+    """
+    log_left_out = LOG_WINDOW
+    if law.rank == 2 and not tilt.any():
+        log_left_out = max(log_left_out, LOG_IGNORED - 1.0 + log_tail)
+    found = Tilted.of(law, tilt, log_left_out, fast=False)
     if law.rank > 2:
         return found
     across, along = found.window.periods
-    return replace(found, window=Window(found.window.start, (smooth_length(across), along)))
+    across = smooth_length(across)
+    if across <= MOST_PHASES:
+        longer = np.arange(along, along + along // LENGTHENED + 1)
+        n_phases = np.lcm(across, longer)
+        best = int(n_phases.argmin())
+        if n_phases[best] <= MOST_PHASES:
+            along = int(longer[best])
+    return replace(found, window=Window(found.window.start, (across, along)))
 
 
 def _near(tilt: Tilted, rows: RowIntervals) -> IntArray:
@@ -348,13 +371,16 @@ def _row_sums(
     row_weights = np.exp(exponents)
     x, y = rows.heads[0] - window.start[0], _near(tilt, rows) - window.start[1]
     beyond, decay = y + sign * rows.sizes, np.exp(-rate * rows.sizes)
+    # Many rows begin, or end, at the edge of the window.
+    y, beyond = (ends[:1] if (ends == ends[:1]).all() else ends for ends in (y, beyond))
     at_zero = rows.sizes if rate == 0.0 else np.expm1(-rate * rows.sizes) / np.expm1(-rate)
     turns = np.exp(1j * _angles(np.arange(n_along), n_along))
     sums, sizes = np.zeros(x.size), np.zeros(x.size)
     shared = transformed = 0.0
     for first in range(0, along.size, n_together):
         block = along[first : first + n_together, None]
-        mine = (place >= first) & (place < first + n_together)
+        is_only = along.size <= n_together
+        mine = slice(None) if is_only else (place >= first) & (place < first + n_together)
         spectrum = np.zeros((block.size, n_across), dtype=np.complex128)
         spectrum[place[mine] - first, frequencies[mine, 0]] = entries[mine]
         at_rows = np.fft.ifft(spectrum, norm="forward")[:, x]
