@@ -37,6 +37,7 @@ from trackperm.ledger.verification.files import (
 from trackperm.ledger.verification.shown_values import Shown
 from trackperm.messages import listed
 from trackperm.statistic import Statistic
+from trackperm.statistic.class_columns import with_class_columns
 from trackperm.statistic.written_spec import written_spec
 from trackperm.trackers.publication import LoggedComparison
 
@@ -229,6 +230,10 @@ def _compared_again(
     candidate = replace(candidate, name=data["candidate_name"])
     options, of_logged = data["options"], of_family(data)
     by_position = data["pairing"]["by"] == "position"
+    # The id need not be proved again: whether the user named it is not logged, and the pairing was accepted.
+    statistic = replace(statistic, id_is_named=True)
+    if statistic.names_by_class:
+        statistic = with_class_columns(statistic, (baseline.table, candidate.table))
     if (part := of_logged["slice"]) is not None:
         baseline, candidate = runs_of_slice(baseline, candidate, statistic, part, by_position=by_position)
     again = compare_runs(
