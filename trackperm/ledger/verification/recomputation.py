@@ -79,6 +79,9 @@ _OF_BOTH_CASES = (
 )
 """Values that need the counts of both cases of missing predictions, where these are bounded."""
 
+_FOR_READING = ("artifacts", "run_columns", "labels")
+"""Values that say how the runs were read; no number depends on them, and 0.2.0 logged none of them."""
+
 _OF_RUNS = ("baseline", "candidate", "cases", "options")
 _OF_PAIRING = (
     "by",
@@ -315,7 +318,7 @@ def _of_fields(data: Mapping[str, Any], fresh: Mapping[str, Any], *, is_same: bo
         ("", data, fresh),
         ("pairing.", data["pairing"], fresh["pairing"]),
     ):
-        for name in sorted({*found} ^ {*logged}) if is_same else ():
+        for name in sorted(({*found} ^ {*logged}) - {*_FOR_READING}) if is_same else ():
             there = "logged" if name in logged else "missing"
             yield Check(f"field {prefix}{name}", there, "missing" if name in logged else "a value", False)
 
