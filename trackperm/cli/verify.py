@@ -43,7 +43,10 @@ def verify(
         ),
     ] = None,
     labels: Annotated[
-        str | None, typer.Option(metavar="FILE", help="With --from-runs: as for `trackperm compare`.")
+        str | None,
+        typer.Option(
+            metavar="FILE", help="With --from-runs: as for `trackperm compare`. [default: as logged]"
+        ),
     ] = None,
     baseline_columns: a.BaselineColumns = None,
     candidate_columns: a.CandidateColumns = None,

@@ -425,6 +425,7 @@ class Comparison(TwoRuns, Presented):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON values; numbers that are not finite become None."""
+        labels = self.baseline_data.labels
         return {
             "statistic": self.statistic.name,
             "chosen": self.statistic.chosen or None,
@@ -434,6 +435,8 @@ class Comparison(TwoRuns, Presented):
             "baseline_name": self.baseline_name,
             "candidate_name": self.candidate_name,
             "artifacts": [self.baseline_data.artifact, self.candidate_data.artifact],
+            "run_columns": [dict(self.baseline_data.columns), dict(self.candidate_data.columns)],
+            "labels": None if labels is None else labels.to_dict(),
             "baseline_score": finite(self.baseline_score),
             "candidate_score": finite(self.candidate_score),
             "difference": self.difference,

@@ -51,6 +51,10 @@ class RunData:
         The tracker that has the run.
     artifact : str or None
         Artifact that was chosen in the run, as ``PATH`` or ``PATH::PART``; None if the run has only one.
+    columns : mapping of str to str
+        This run's own names of columns, by those in the comparison, where they differ.
+    labels : References or None
+        Separate reference answers that were added to the table.
     """
 
     table: ExampleTable
@@ -58,6 +62,8 @@ class RunData:
     run: TrackedRun | None = None
     tracker: Tracker | None = field(default=None, compare=False, repr=False)
     artifact: str | None = field(default=None, compare=False, repr=False)
+    columns: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
+    labels: References | None = field(default=None, compare=False, repr=False)
 
     def under(self, reference: str) -> RunData:
         """Return the run under another reference, such as one that it had before."""
@@ -243,7 +249,14 @@ def load_run(
     if columns:
         run = load_run(source, role, artifact=artifact, tracking_uri=tracking_uri)
         table = with_renamed_columns(run.table, columns, f"{role}-column")
-        return replace(run, table=table if references is None else labelled(table, references))
+        table = table if references is None else labelled(table, references)
+        return replace(run, table=table, columns=columns, labels=references)
+    return replace(_loaded(source, role, artifact, references, tracking_uri), labels=references)
+
+
+def _loaded(
+    source: Any, role: str, artifact: str | None, references: References | None, tracking_uri: str | None
+) -> RunData:
     if isinstance(source, TrackedRun):
         return _of_tracked_run(source, artifact, references, tracking_uri)
     if not isinstance(source, str | Path):

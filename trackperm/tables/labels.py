@@ -18,6 +18,7 @@ from trackperm.tables.columns.types import typed_columns
 from trackperm.tables.lazy.labelled import Labelled
 from trackperm.tables.lazy.table import LazyTable
 from trackperm.tables.named_frame import named_frame
+from trackperm.tables.remote import shown_locator
 from trackperm.tables.table import ExampleTable, id_columns
 
 _SHOWN = 5
@@ -50,6 +51,20 @@ class References:
     by_position: bool = False
     prediction: str = "prediction"
     table: ExampleTable | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the file, without credentials of a URL, and the columns as JSON values.
+
+        The file is None for a table in memory.
+        """
+        file = str(self.path) if self.part is None else f"{self.path}::{self.part}"
+        return {
+            "file": shown_locator(file) if self.table is None else None,
+            "id": self.id,
+            "label": self.label,
+            "prediction": self.prediction,
+            "by_position": self.by_position,
+        }
 
 
 class _Roles(NamedTuple):

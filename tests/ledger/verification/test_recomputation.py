@@ -426,6 +426,37 @@ class TestFromRuns:
         found = verify_from_runs(files, comparison.baseline_data, comparison.candidate_data)
         assert not failures(found)
 
+    @pytest.mark.parametrize("statistic", ["multiclass_log_loss", "multiclass_brier", "macro_roc_auc"])
+    def test_columns_by_class(self, statistic: str):
+        """Regression: the pattern in the spec, `probability_*`, was taken for the name of a column."""
+        label = [0, 1, 2] * 8
+        runs = []
+        for step in (3, 5):
+            sure = [(i % step) / 8 for i in range(24)]
+            columns = {
+                f"probability_{each}": [
+                    0.25 + s if each == meant else (0.75 - s) / 2
+                    for s, meant in zip(sure, label, strict=True)
+                ]
+                for each in range(3)
+            }
+            runs.append(numbered(label=label, half=["first", "second"] * 12, **columns))
+        for comparison in trackperm.compare(*runs, statistic, slices=["half"]):
+            assert not failures(verify_from_runs(evidence(comparison), *run_data(*runs)))
+
+    def test_an_id_that_was_named(self):
+        """Regression: other inputs under the same ids were refused, although `id` had been named."""
+        words = ["apple", "river", "stone", "cloud", "tiger", "piano", "bread", "light", "ocean", "violin"]
+        asked = [f"what is the {a} of the {b}" for a in words for b in words[:3]]
+        runs = [
+            answers([i % n > 0 for i in range(30)]).with_columns(question=pl.Series(each))
+            for n, each in ((2, asked), (5, asked[1:] + asked[:1]))
+        ]
+        with pytest.raises(InputError, match="question"):
+            trackperm.compare(*runs, "accuracy")
+        comparison = trackperm.compare(*runs, "accuracy", columns={"id": "id"})
+        assert not failures(verify_from_runs(evidence(comparison), *run_data(*runs)))
+
     def test_labels_that_are_refused_today_were_compared(self):
         """Logged comparisons are recomputed even if labels have to pass new checks."""
         label = ["0", "1", "2"] * 6

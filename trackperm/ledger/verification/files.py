@@ -56,15 +56,6 @@ def run_references(files: Mapping[str, bytes]) -> tuple[str, str]:
         raise InputError(f"`{RESULT}` does not name the runs that were compared: {error}") from error
 
 
-def logged_artifacts(files: Mapping[str, bytes]) -> tuple[str | None, str | None]:
-    """Return the artifacts that were chosen in baseline and candidate; older logs name none."""
-    found = read_result(files).get("artifacts")
-    if not isinstance(found, list) or len(found) != 2:
-        return None, None
-    baseline, candidate = (each if isinstance(each, str) else None for each in found)
-    return baseline, candidate
-
-
 def read_result(files: Mapping[str, bytes]) -> dict[str, Any]:
     """Parse ``comparison.json``; raise an error of :data:`UNREADABLE` if it is damaged."""
     data = json.loads(files[RESULT])

@@ -37,6 +37,7 @@ from trackperm.ledger.verification.files import (
 from trackperm.ledger.verification.shown_values import Shown
 from trackperm.messages import listed
 from trackperm.statistic import Statistic
+from trackperm.statistic.class_columns import with_class_columns
 from trackperm.statistic.written_spec import written_spec
 from trackperm.trackers.publication import LoggedComparison
 
@@ -77,6 +78,9 @@ _OF_BOTH_CASES = (
     "equivalence_power",
 )
 """Values that need the counts of both cases of missing predictions, where these are bounded."""
+
+_FOR_READING = ("artifacts", "run_columns", "labels")
+"""Values that say how the runs were read; no number depends on them, and 0.2.0 logged none of them."""
 
 _OF_RUNS = ("baseline", "candidate", "cases", "options")
 _OF_PAIRING = (
@@ -229,6 +233,10 @@ def _compared_again(
     candidate = replace(candidate, name=data["candidate_name"])
     options, of_logged = data["options"], of_family(data)
     by_position = data["pairing"]["by"] == "position"
+    # The id need not be proved again: whether the user named it is not logged, and the pairing was accepted.
+    statistic = replace(statistic, id_is_named=True)
+    if statistic.names_by_class:
+        statistic = with_class_columns(statistic, (baseline.table, candidate.table))
     if (part := of_logged["slice"]) is not None:
         baseline, candidate = runs_of_slice(baseline, candidate, statistic, part, by_position=by_position)
     again = compare_runs(
@@ -310,7 +318,7 @@ def _of_fields(data: Mapping[str, Any], fresh: Mapping[str, Any], *, is_same: bo
         ("", data, fresh),
         ("pairing.", data["pairing"], fresh["pairing"]),
     ):
-        for name in sorted({*found} ^ {*logged}) if is_same else ():
+        for name in sorted(({*found} ^ {*logged}) - {*_FOR_READING}) if is_same else ():
             there = "logged" if name in logged else "missing"
             yield Check(f"field {prefix}{name}", there, "missing" if name in logged else "a value", False)
 

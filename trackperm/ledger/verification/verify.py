@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from trackperm.comparison import load_runs, reference_answers
+from trackperm.comparison import load_runs
 from trackperm.comparison.runs import is_tracked
 from trackperm.errors import InputError, SourceError
 from trackperm.ledger.verification.checks import Check, Verification
-from trackperm.ledger.verification.files import COUNTS, columns_of_spec, logged_artifacts, run_references
+from trackperm.ledger.verification.files import COUNTS, run_references
+from trackperm.ledger.verification.reading_options import ReadingOptions
 from trackperm.ledger.verification.recomputation import verify_files, verify_from_runs
 from trackperm.ledger.verification.shown_values import TABLES
 from trackperm.trackers.opened import opened
@@ -22,7 +25,7 @@ def verify(
     *,
     from_runs: bool = False,
     artifact: str | tuple[str, str] | None = None,
-    labels: str | Path | None = None,
+    labels: Any = None,
     baseline_columns: Mapping[str, str] | None = None,
     candidate_columns: Mapping[str, str] | None = None,
     tracking_uri: str | None = None,
@@ -42,10 +45,10 @@ def verify(
     artifact : str or (str, str), optional
         With `from_runs`, artifact path of the predictions in both runs, or one path per run; by default as
         logged.
-    labels : str or Path, optional
-        With `from_runs`, file of the reference answers, if they are not in the runs.
+    labels : str, path or data frame, optional
+        With `from_runs`, the reference answers, if they are not in the runs; by default the logged file.
     baseline_columns, candidate_columns : mapping, optional
-        With `from_runs`, column names of one run, as for :func:`trackperm.compare`.
+        With `from_runs`, column names of one run, as for :func:`trackperm.compare`; by default as logged.
     tracking_uri : str, optional
         Tracking server or store; by default as the tracker decides.
 
@@ -57,7 +60,8 @@ def verify(
     Raises
     ------
     InputError
-        If the comparison does not exist, its files are incomplete, or the runs cannot be compared any more.
+        If the comparison does not exist, its files are incomplete, or the runs cannot be compared any more,
+        as where the logged file of labels is gone.
     TrackerError
         If the tracker cannot be reached or refuses.
 
@@ -73,7 +77,7 @@ def verify(
     True
     """
     own_columns = baseline_columns or {}, candidate_columns or {}
-    if not from_runs and (artifact or labels or any(own_columns)):
+    if not from_runs and (artifact or labels is not None or any(own_columns)):
         raise InputError(
             "`--artifact`, `--labels`, `--baseline-column` and `--candidate-column` need `--from-runs`",
             hint="add `--from-runs`.",
@@ -86,22 +90,22 @@ def verify(
     if from_runs:
         found += [verify_files(files)] if COUNTS in files else []
         own = comparison.tracking_uri if isinstance(comparison, TrackedRun) else None
-        references = reference_answers(labels, {}, by_position=False)
         named = run_references(files)
+        reading = ReadingOptions.of(files, artifact, labels, own_columns)
         found_at = [_place(reference, logged) for reference in named]
         runs = load_runs(
             *found_at,
-            artifact=artifact or logged_artifacts(files),
-            references=references,
+            artifact=reading.artifact,
+            references=reading.references,
             tracking_uri=own or tracking_uri,
-            columns=columns_of_spec(files),
-            own_columns=own_columns,
+            own_columns=reading.own_columns,
         )
         baseline, candidate = (
             run if place in (reference, without_part(reference)) else run.under(reference)
             for run, place, reference in zip(runs, found_at, named, strict=True)
         )
-        found.append(verify_from_runs(files, baseline, candidate, logged, tables))
+        again = verify_from_runs(files, baseline, candidate, logged, tables)
+        found.append(replace(again, notes=(*reading.notes(), *again.notes)))
     # predictions check more than counts do, so the notes of the last verification apply
     return Verification(tuple(check for each in found for check in each.checks), found[-1].notes)
 
