@@ -395,7 +395,8 @@ def _row_sums(
         terms *= at_rows
         sums += terms.real.sum(axis=0)
         sizes += 2.0 * reach.sum(axis=0)
-        shared += float(np.abs(terms @ row_weights).sum())
+        # Not by `@`, which wakes other threads for complex numbers: that takes longer than such a sum.
+        shared += float(np.abs(np.einsum("kn,n->k", terms, row_weights)).sum())
     roundings = row_weights * (8.0 + (np.abs(exponents) if shift else 0.0)) * sizes
     squares = np.minimum(rows.sizes, 1.0 / -np.expm1(-2.0 * rate) if rate > 0 else np.inf)
     error_norm = math.sqrt(float(weights @ errors**2)) + math.exp(LOG_PRUNED)
