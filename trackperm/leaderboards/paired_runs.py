@@ -41,6 +41,7 @@ from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.expressions.frames import Decimals
 from trackperm.statistic.rank_score import CLUSTER
 from trackperm.tables.columns.truths import with_truths
+from trackperm.tables.columns.written_numbers import with_numbers
 from trackperm.tables.table import ExampleTable, id_columns
 
 Progress = Callable[[str], None]
@@ -135,7 +136,9 @@ def pair_all(
     """
     _require_missing_rule(missing, statistic)
     place = next((i for i, run in enumerate(runs) if run is baseline), None)
-    runs = [replace(run, table=with_truths(run.table, statistic.truth_columns)) for run in runs]
+    tables = [with_truths(run.table, statistic.truth_columns) for run in runs]
+    tables = with_numbers(tables, statistic.number_columns)
+    runs = [replace(run, table=table) for run, table in zip(runs, tables, strict=True)]
     runs = runs if by_position else _with_like_ids(runs, statistic)
     failures = {} if allow_unseen else unseen_predictions(runs, statistic)
     order = most_agreed(runs, statistic, by_position=by_position) if place is None else [place]

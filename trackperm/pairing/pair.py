@@ -19,7 +19,7 @@ from trackperm.pairing.checks.inputs import input_notes
 from trackperm.pairing.checks.pairing_warnings import Evidence, fold_warnings, other_ids, pairing_warnings
 from trackperm.pairing.checks.splits import training_rows
 from trackperm.pairing.checks.verdicts import note_on_verdicts
-from trackperm.pairing.columns.numbers import require_numbers, with_computed_truths
+from trackperm.pairing.columns.numbers import require_numbers, with_computed_numbers
 from trackperm.pairing.columns.roles import PairedColumns, rewritten_ids
 from trackperm.pairing.counts.by_unit import CountsByUnit
 from trackperm.pairing.counts.classes import KIND, class_types
@@ -106,8 +106,8 @@ def pair(
         If the counts cannot be computed from columns of these types.
     """
     require_usable(baseline, candidate, missing, by_position=by_position)
-    if statistic.truth_columns:
-        baseline, candidate = with_computed_truths((baseline, candidate), statistic)
+    if statistic.number_columns:
+        baseline, candidate = with_computed_numbers((baseline, candidate), statistic)
     columns = PairedColumns.find(baseline, candidate, statistic, by_position, missing)
     # The rows of a query have no order: pairing by position is always done in memory.
     named: EngineName = "polars" if columns.id is None else engine

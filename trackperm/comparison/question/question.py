@@ -43,8 +43,8 @@ from trackperm.comparison.question.example_columns import (
 )
 from trackperm.comparison.question.log_metrics import (
     column_of_metric,
-    first_text,
     named_metric,
+    other_text,
     own_metrics,
     require_like_scores,
     share_of_true,
@@ -77,6 +77,7 @@ from trackperm.tables.columns.names import (
     SECOND_ANSWERS,
 )
 from trackperm.tables.columns.truths import are_numbers_or_truths, with_truths
+from trackperm.tables.columns.written_numbers import with_numbers
 from trackperm.tables.table import ExampleTable, have, id_columns, rows_repeat
 
 StatisticSource = str | Path | Statistic
@@ -207,6 +208,7 @@ class Question:
             If no statistic is named and none is clear, if no statistic has a parameter, or if predictions and
             labels do not match; subclasses name the problem.
         """
+        tables = with_numbers(tables, self.metrics or SCORES)
         typical = _typical(tables)
         if "id" in self.columns:
             id_columns(self.columns["id"], typical)  # refuse an empty name before data are read
@@ -438,9 +440,8 @@ def _texts_as_scores(tables: Sequence[ExampleTable]) -> str | None:
     for name in SCORES:
         if have(tables, [name]):
             require_like_scores(tables, name)
-            for table in tables:
-                if (text := first_text(table, name)) is not None:
-                    return f"`{name}` of `{table.origin}` holds text, such as {text!r}, and no numbers"
+            if (text := other_text(tables, name)) is not None:
+                return f"`{name}` of `{text[0]}` holds text, such as {text[1]!r}, and no numbers"
     return None
 
 
