@@ -50,8 +50,10 @@ from trackperm.statistic import Statistic
 from trackperm.statistic.count_expressions import missing_count_expressions
 from trackperm.statistic.expressions.frames import Decimals
 from trackperm.tables.columns.names import SPLITS
+from trackperm.tables.columns.truths import with_like_truths
+from trackperm.tables.columns.whole_numbers import with_like_whole_numbers
 from trackperm.tables.lazy.query import Query
-from trackperm.tables.table import ExampleTable
+from trackperm.tables.table import ExampleTable, id_columns
 
 MANY_ROWS = 500_000
 """Fewest rows of a run for which "auto" chooses DuckDB, which needs less memory than polars."""
@@ -108,6 +110,10 @@ def pair(
     require_usable(baseline, candidate, missing, by_position=by_position)
     if statistic.number_columns:
         baseline, candidate = with_computed_numbers((baseline, candidate), statistic)
+    if not by_position:
+        ids = id_columns(statistic.columns["id"], (baseline, candidate))
+        baseline, candidate = with_like_whole_numbers((baseline, candidate), ids)
+    baseline, candidate = with_like_truths((baseline, candidate), statistic.answer_columns)
     columns = PairedColumns.find(baseline, candidate, statistic, by_position, missing)
     # The rows of a query have no order: pairing by position is always done in memory.
     named: EngineName = "polars" if columns.id is None else engine

@@ -189,6 +189,11 @@ class Statistic:
         return tuple(name for name in self.number_columns if name not in classes)
 
     @property
+    def answer_columns(self) -> tuple[str, ...]:
+        """Columns of predictions, if the counts read them, and of labels."""
+        return tuple(self.columns[name] for name in ("prediction", "label") if name in self.columns)
+
+    @property
     def example_columns(self) -> tuple[str, ...]:
         """Columns besides the label that belong to the examples, so that they agree in both runs."""
         read = self.pair_term or self.rank_score

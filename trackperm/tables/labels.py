@@ -15,6 +15,7 @@ from trackperm.errors import InputTypeError, SourceError
 from trackperm.messages import listed
 from trackperm.tables.columns.names import IDS, names_id
 from trackperm.tables.columns.types import typed_columns
+from trackperm.tables.columns.whole_numbers import with_like_whole_numbers
 from trackperm.tables.lazy.labelled import Labelled
 from trackperm.tables.lazy.table import LazyTable
 from trackperm.tables.named_frame import named_frame
@@ -284,6 +285,7 @@ def _keyed(
     table: ExampleTable, answers: ExampleTable, keys: Sequence[str]
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return both tables with their ids converted to one type."""
+    table, answers = with_like_whole_numbers((table, answers), keys)
     try:
         typed = typed_columns(table, answers, keys, text=keys)[:2]
     except InputTypeError as error:

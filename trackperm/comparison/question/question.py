@@ -76,7 +76,7 @@ from trackperm.tables.columns.names import (
     SCORES,
     SECOND_ANSWERS,
 )
-from trackperm.tables.columns.truths import are_numbers_or_truths, with_truths
+from trackperm.tables.columns.truths import are_numbers_or_truths, with_like_truths, with_truths
 from trackperm.tables.columns.written_numbers import with_numbers
 from trackperm.tables.table import ExampleTable, have, id_columns, rows_repeat
 
@@ -234,7 +234,10 @@ class Question:
             found = [require_compared_texts(tables, each, allow_unseen=unseen) for each in found]
         if not check_labels:
             return found
-        found = [require_label_values(tables, each, allow_unseen=unseen) for each in found]
+        found = [
+            require_label_values(with_like_truths(tables, each.answer_columns), each, allow_unseen=unseen)
+            for each in found
+        ]
         notes = [tuple(other_spellings(tables, each)) for each in found]
         return [
             replace(each, found=(*each.found, *said)) if said else each
