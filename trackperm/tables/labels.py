@@ -197,6 +197,8 @@ def _answers(
     renamed: dict[str, str] = {}
     for name, candidates in names.items():
         found = next((each for each in candidates if each in gold.columns), None)
+        alike = [each for each in gold.columns if each.strip().lower() in candidates]
+        found = alike[0] if found is None and len(alike) == 1 else found
         if found is not None:
             renamed[found] = name
         elif name in required:

@@ -95,7 +95,8 @@ def share_of_true(column: str, tables: Sequence[ExampleTable], why: str = "") ->
     true = true_of_column(tables, column)
     if true is None:
         return None
-    return replace(ShareOfValue(column, True, true).statistic(tables, allow_unseen=True), chosen=why)
+    share = ShareOfValue(column, True, true).statistic(tables, allow_unseen=True, is_mean=True)
+    return replace(share, chosen=why)
 
 
 def statistic_of_metric(name: str, column: str, tables: Sequence[ExampleTable], why: str = "") -> Statistic:

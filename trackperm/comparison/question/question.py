@@ -18,6 +18,7 @@ comparison:
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -61,6 +62,12 @@ from trackperm.comparison.question.ranked_labels import ranked_labels
 from trackperm.comparison.question.score_units import with_one_unit
 from trackperm.comparison.question.unclear_statistic import ROLES, are_predicted_numbers, unclear_statistic
 from trackperm.comparison.question.whole_log_metrics import require_metrics_of_examples
+from trackperm.comparison.question.written_names import (
+    names_alike,
+    with_usual_names,
+    with_written_names,
+    written_names,
+)
 from trackperm.errors import InputError, InputTypeError
 from trackperm.exact.options import require_choice
 from trackperm.exact.scores.resolution import Resolution
@@ -208,6 +215,20 @@ class Question:
             If no statistic is named and none is clear, if no statistic has a parameter, or if predictions and
             labels do not match; subclasses name the problem.
         """
+        names = written_names(tables, self._named_columns())
+        if names:
+            tables = [with_usual_names(table, names) for table in tables]
+        return [with_written_names(each, names) for each in self._found(tables, check_labels=check_labels)]
+
+    def _named_columns(self) -> set[str]:
+        """Return the columns that the user named, also in specs."""
+        of_specs = {name for each in self.statistics for name in load_statistic(each).columns.values()}
+        of_metrics = {part.strip() for metric in self.metrics for part in re.split("!?=", metric)}
+        of_ids = {part.strip() for name in self.columns.values() for part in name.split(",")}
+        return of_specs | of_metrics | {*self.metrics, *self.columns.values()} | of_ids | {self.cluster or ""}
+
+    def _found(self, tables: Sequence[ExampleTable], *, check_labels: bool) -> list[Statistic]:
+        """Return the statistics for runs with usual names of columns."""
         tables = with_numbers(tables, self.metrics or SCORES)
         typical = _typical(tables)
         if "id" in self.columns:
@@ -316,7 +337,7 @@ class Question:
             return [replace(statistic, found=(*notes, *statistic.found)) if notes else statistic]
         found = f"each of {listed(possible)} could be the score" if possible else refusal
         require_decimal_points(tables, [predictions, labels, *SCORES], [predictions, labels])
-        found = found or _texts_as_scores(tables)
+        found = found or _texts_as_scores(tables) or names_alike(tables)
         raise unclear_statistic(tables, found, possible, {"prediction": predictions, "label": labels})
 
     def _column(self, role: str, tables: Sequence[ExampleTable]) -> str | None:
