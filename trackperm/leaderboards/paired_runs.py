@@ -138,7 +138,7 @@ def pair_all(
     _require_missing_rule(missing, statistic)
     place = next((i for i, run in enumerate(runs) if run is baseline), None)
     tables = [with_truths(run.table, statistic.truth_columns) for run in runs]
-    tables = with_numbers(tables, statistic.number_columns)
+    tables = with_numbers(tables, statistic.ordered_columns)
     tables = with_like_truths(tables, statistic.answer_columns)
     runs = [replace(run, table=table) for run, table in zip(runs, tables, strict=True)]
     runs = runs if by_position else _with_like_ids(runs, statistic)

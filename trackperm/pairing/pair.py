@@ -108,12 +108,12 @@ def pair(
         If the counts cannot be computed from columns of these types.
     """
     require_usable(baseline, candidate, missing, by_position=by_position)
-    if statistic.number_columns:
+    if statistic.ordered_columns:
         baseline, candidate = with_computed_numbers((baseline, candidate), statistic)
-    if not by_position:
-        ids = id_columns(statistic.columns["id"], (baseline, candidate))
+    if baseline.untyped or candidate.untyped:
+        baseline, candidate = with_like_truths((baseline, candidate), statistic.answer_columns)
+        ids = () if by_position else id_columns(statistic.columns["id"], (baseline, candidate))
         baseline, candidate = with_like_whole_numbers((baseline, candidate), ids)
-    baseline, candidate = with_like_truths((baseline, candidate), statistic.answer_columns)
     columns = PairedColumns.find(baseline, candidate, statistic, by_position, missing)
     # The rows of a query have no order: pairing by position is always done in memory.
     named: EngineName = "polars" if columns.id is None else engine

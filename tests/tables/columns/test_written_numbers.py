@@ -60,6 +60,14 @@ def test_scores(options: dict[str, Any]) -> None:
     assert board.rows[0].score == expected.candidate_score
 
 
+@pytest.mark.parametrize("statistic", ["roc_auc", "spearman"])
+def test_ordered_scores(statistic: str) -> None:
+    old, new = (frame.with_columns(label=pl.Series([1, 1, 0, 1, 0, 0, 1, 0])) for frame in (OLD, NEW))
+    expected = trackperm.compare(old, new, statistic, seed=1)
+    found = trackperm.compare(old.with_columns(AS_TEXT), new.with_columns(AS_TEXT), statistic, seed=1)
+    assert (found.pvalue, found.difference) == (expected.pvalue, expected.difference)
+
+
 def test_attempts_beside_booleans() -> None:
     attempts = pl.DataFrame({"id": [0, 0, 1, 1, 2, 2], "attempt": [0, 1] * 3, "passed": [True, False] * 3})
     texts = attempts.with_columns(passed=pl.Series(["0", "1", "1", "1", "1", "0"]))

@@ -215,9 +215,10 @@ class Question:
             If no statistic is named and none is clear, if no statistic has a parameter, or if predictions and
             labels do not match; subclasses name the problem.
         """
+        if all(name == name.strip().lower() for table in tables for name in table.columns):
+            return self._found(tables, check_labels=check_labels)
         names = written_names(tables, self._named_columns())
-        if names:
-            tables = [with_usual_names(table, names) for table in tables]
+        tables = [with_usual_names(table, names) for table in tables]
         return [with_written_names(each, names) for each in self._found(tables, check_labels=check_labels)]
 
     def _named_columns(self) -> set[str]:
@@ -229,7 +230,9 @@ class Question:
 
     def _found(self, tables: Sequence[ExampleTable], *, check_labels: bool) -> list[Statistic]:
         """Return the statistics for runs with usual names of columns."""
-        tables = with_numbers(tables, self.metrics or SCORES)
+        scores = self.metrics or SCORES
+        if any(name in table.columns for table in tables for name in scores):
+            tables = with_numbers(tables, scores)
         typical = _typical(tables)
         if "id" in self.columns:
             id_columns(self.columns["id"], typical)  # refuse an empty name before data are read
@@ -255,8 +258,13 @@ class Question:
             found = [require_compared_texts(tables, each, allow_unseen=unseen) for each in found]
         if not check_labels:
             return found
+        are_typed = not any(table.untyped for table in tables)
         found = [
-            require_label_values(with_like_truths(tables, each.answer_columns), each, allow_unseen=unseen)
+            require_label_values(
+                tables if are_typed else with_like_truths(tables, each.answer_columns),
+                each,
+                allow_unseen=unseen,
+            )
             for each in found
         ]
         notes = [tuple(other_spellings(tables, each)) for each in found]

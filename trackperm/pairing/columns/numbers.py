@@ -31,7 +31,7 @@ def with_computed_numbers(tables: Tables, statistic: Statistic) -> Tables:
         If one run has booleans in such a column, and the other one another text; the message shows it.
     """
     names = statistic.truth_columns
-    first, second = with_numbers([with_truths(table, names) for table in tables], statistic.number_columns)
+    first, second = with_numbers([with_truths(table, names) for table in tables], statistic.ordered_columns)
     for name in names:
         dtypes = {table.schema.get(name): table for table in (first, second)}
         other = dtypes.get(nw.String()) if nw.Boolean() in dtypes else None
