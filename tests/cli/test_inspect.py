@@ -256,7 +256,7 @@ def test_two_columns_of_counts_are_two_systems(tmp_path: Path) -> None:
 @pytest.mark.extended
 def test_truth_values_as_text_are_a_score(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("id,correct\n1,True\n2,False\n")
-    assert asked_by_default(tmp_path / "a") == "correct_is_True (the only score, `correct`)"
+    assert asked_by_default(tmp_path / "a") == "correct (the only score, `correct`)"
     printed = invoke("inspect", str(tmp_path / "a"))
     assert "could be score: correct\n" in printed
     assert "can be tested: mean, pass_at_1, " in printed

@@ -276,3 +276,30 @@ def test_runs_by_position_with_other_ids(tmp_path: Path) -> None:
     assert [note for note in notes if note.startswith(look)]
     notes = compared(first, first, "-s", "mean", "--by-position")["pairing"]["notes"]
     assert not [note for note in notes if "look" in note]
+
+
+class TestInferredIds:
+    """Without `--id`, where one side has no column `id`."""
+
+    RUN = pl.DataFrame({"task_id": ["t", "t"], "question_id": ["a", "b"], "prediction": [0, 1]})
+
+    def test_the_shared_column(self) -> None:
+        gold = pl.DataFrame({"question_id": ["b", "a"], "task_id": ["t", "t"], "label": [1, 0]})
+        runs = self.RUN, self.RUN.with_columns(prediction=pl.lit(1))
+        found = trackperm.compare(*runs, labels=gold)
+        assert (found.baseline_score, found.candidate_score) == (1.0, 0.5)
+        assert "its labels `labels` were matched by `question_id`" in str(found)
+
+    @pytest.mark.parametrize(
+        ("gold", "problem"),
+        [
+            ({"question_id": ["b", "a", "a"], "label": [1, 0, 0]}, "`labels` has no column `id`"),
+            ({"key": ["b", "a"], "label": [1, 0]}, "`labels` has no column `id`"),
+            ({"question_id": ["b", "c"], "label": [1, 0]}, "`labels` has no label for 1 of 2 examples"),
+        ],
+    )
+    def test_no_such_column(self, gold: dict[str, list[Any]], problem: str) -> None:
+        with pytest.raises(SourceError, match=problem) as caught:
+            trackperm.compare(self.RUN, self.RUN, labels=pl.DataFrame(gold))
+        if "column" in problem:
+            assert '`columns={"id": "NAME", "label": "NAME"}`' in str(caught.value)

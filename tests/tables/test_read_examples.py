@@ -283,6 +283,7 @@ CSV = {
     "empty quotes": (b'id,p\n"",""\n', {"id": [None], "p": [None]}),
     "blank lines": (b"\nid,p\n1,2\n\n\n3,4\n\n", {"id": ["1", "3"], "p": ["2", "4"]}),
     "empty last field": (b"id,p\n1,\n2,x\n", {"id": ["1", "2"], "p": [None, "x"]}),
+    "spaces behind separators go": (b"id, p\n 1, 2 \n", {"id": ["1"], "p": ["2 "]}),
     "spaces stay": (b"id, p\n 1,2 \n", {"id": [" 1"], " p": ["2 "]}),
     "no rows": (b"id,p\n", {"id": [], "p": []}),
     "one column": (b"id\n1\n\n2\n", {"id": ["1", "2"]}),
@@ -480,3 +481,42 @@ def test_decimals_of_uniform_json_lines_are_not_rounded(values: list[float]) -> 
     data = "".join(json.dumps({"a": value}) + "\n" for value in values).encode()
     frame = read_uniform(data, {"a": values[0]})
     assert frame is None or frame["a"].to_list() == values
+
+
+class TestSeparators:
+    """Vertical bars, and spaces behind separators."""
+
+    @pytest.mark.parametrize("bar", ["|", " | "])
+    def test_vertical_bars(self, bar: str, write: Any) -> None:
+        rows = (("id", "prediction", "label"), ("1", "a, b", "a; b"), ("2", "", "c"))
+        path = write("a.csv", "\n".join(map(bar.join, rows)).encode())
+        found = {"id": ["1", "2"], "prediction": ["a, b", None], "label": ["a; b", "c"]}
+        assert columns(read_examples(path)) == found
+
+    def test_a_bar_in_a_header_with_commas(self, write: Any) -> None:
+        assert columns(read_examples(write("a.csv", b"id,a|b\n1,x|y\n"))) == {"id": ["1"], "a|b": ["x|y"]}
+
+    @pytest.mark.parametrize("text", ["| id | label |\n| 1 | a |\n", "<id>|<label>\n1|a\n"])
+    def test_no_words_between_bars(self, text: str, write: Any) -> None:
+        assert len(read_examples(write("a.csv", text.encode())).columns) == 1
+
+    def test_spaces_behind_separators(self, write: Any) -> None:
+        path = write("a.csv", b'id, label, score\n1, "a, b", 0.5\n2,, 1\n')
+        assert columns(read_examples(path)) == {
+            "id": ["1", "2"],
+            "label": ["a, b", None],
+            "score": ["0.5", "1"],
+        }
+
+    @pytest.mark.parametrize(
+        ("text", "hint"),
+        [
+            ("id,label\n1,a, b\n", "write values that contain `,` in double quotes"),
+            ("id\tlabel\n1\ta\tb\n", "write values that contain a tab in double quotes"),
+            ("id|label\n1|a|b\n", r"write values that contain `\|` in double quotes"),
+            ("id,label\n1,a\n2\n", "remove lines that are not rows, such as a total"),
+        ],
+    )
+    def test_the_hint_on_other_fields(self, text: str, hint: str, write: Any) -> None:
+        with pytest.raises(SourceError, match=hint):
+            read_examples(write("a.csv", text.encode()))

@@ -40,7 +40,9 @@ from trackperm.pairing.pair import pair_in_memory
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.expressions.frames import Decimals
 from trackperm.statistic.rank_score import CLUSTER
-from trackperm.tables.columns.truths import with_truths
+from trackperm.tables.columns.truths import with_like_truths, with_truths
+from trackperm.tables.columns.whole_numbers import with_like_whole_numbers
+from trackperm.tables.columns.written_numbers import with_numbers
 from trackperm.tables.table import ExampleTable, id_columns
 
 Progress = Callable[[str], None]
@@ -135,7 +137,10 @@ def pair_all(
     """
     _require_missing_rule(missing, statistic)
     place = next((i for i, run in enumerate(runs) if run is baseline), None)
-    runs = [replace(run, table=with_truths(run.table, statistic.truth_columns)) for run in runs]
+    tables = [with_truths(run.table, statistic.truth_columns) for run in runs]
+    tables = with_numbers(tables, statistic.ordered_columns)
+    tables = with_like_truths(tables, statistic.answer_columns)
+    runs = [replace(run, table=table) for run, table in zip(runs, tables, strict=True)]
     runs = runs if by_position else _with_like_ids(runs, statistic)
     failures = {} if allow_unseen else unseen_predictions(runs, statistic)
     order = most_agreed(runs, statistic, by_position=by_position) if place is None else [place]
@@ -253,8 +258,10 @@ def _with_like_ids(runs: Sequence[RunData], statistic: Statistic) -> list[RunDat
     Examples are sorted by their ids, and texts are in another order than integers. Where a run has typed
     text, the pairing refuses integers.
     """
-    result = list(runs)
-    for name in id_columns(statistic.columns["id"], [run.table for run in runs]):
+    names = id_columns(statistic.columns["id"], [run.table for run in runs])
+    tables = with_like_whole_numbers([run.table for run in runs], names)
+    result = [replace(run, table=table) for run, table in zip(runs, tables, strict=True)]
+    for name in names:
         having = [(i, run.table) for i, run in enumerate(result) if name in run.table.columns]
         texts = [table for _, table in having if not table.schema[name].is_numeric()]
         integers = [i for i, table in having if table.schema[name].is_integer()]

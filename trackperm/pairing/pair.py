@@ -19,7 +19,7 @@ from trackperm.pairing.checks.inputs import input_notes
 from trackperm.pairing.checks.pairing_warnings import Evidence, fold_warnings, other_ids, pairing_warnings
 from trackperm.pairing.checks.splits import training_rows
 from trackperm.pairing.checks.verdicts import note_on_verdicts
-from trackperm.pairing.columns.numbers import require_numbers, with_computed_truths
+from trackperm.pairing.columns.numbers import require_numbers, with_computed_numbers
 from trackperm.pairing.columns.roles import PairedColumns, rewritten_ids
 from trackperm.pairing.counts.by_unit import CountsByUnit
 from trackperm.pairing.counts.classes import KIND, class_types
@@ -50,8 +50,10 @@ from trackperm.statistic import Statistic
 from trackperm.statistic.count_expressions import missing_count_expressions
 from trackperm.statistic.expressions.frames import Decimals
 from trackperm.tables.columns.names import SPLITS
+from trackperm.tables.columns.truths import with_like_truths
+from trackperm.tables.columns.whole_numbers import with_like_whole_numbers
 from trackperm.tables.lazy.query import Query
-from trackperm.tables.table import ExampleTable
+from trackperm.tables.table import ExampleTable, id_columns
 
 MANY_ROWS = 500_000
 """Fewest rows of a run for which "auto" chooses DuckDB, which needs less memory than polars."""
@@ -106,8 +108,12 @@ def pair(
         If the counts cannot be computed from columns of these types.
     """
     require_usable(baseline, candidate, missing, by_position=by_position)
-    if statistic.truth_columns:
-        baseline, candidate = with_computed_truths((baseline, candidate), statistic)
+    if statistic.ordered_columns:
+        baseline, candidate = with_computed_numbers((baseline, candidate), statistic)
+    if baseline.untyped or candidate.untyped:
+        baseline, candidate = with_like_truths((baseline, candidate), statistic.answer_columns)
+        ids = () if by_position else id_columns(statistic.columns["id"], (baseline, candidate))
+        baseline, candidate = with_like_whole_numbers((baseline, candidate), ids)
     columns = PairedColumns.find(baseline, candidate, statistic, by_position, missing)
     # The rows of a query have no order: pairing by position is always done in memory.
     named: EngineName = "polars" if columns.id is None else engine

@@ -183,10 +183,21 @@ class Statistic:
         return tuple(sorted(self.columns[name] for name in names))
 
     @property
+    def ordered_columns(self) -> tuple[str, ...]:
+        """Columns that the counts only compute with, and scores that pairs or ranks of examples order."""
+        is_ordered = self.depends_on_both and "score" in self.columns
+        return (*self.number_columns, self.columns["score"]) if is_ordered else self.number_columns
+
+    @property
     def truth_columns(self) -> tuple[str, ...]:
         """Columns of numbers in which true and false as text are booleans: elsewhere, they are classes."""
         classes = {self.columns.get("prediction"), self.columns.get("label")}
         return tuple(name for name in self.number_columns if name not in classes)
+
+    @property
+    def answer_columns(self) -> tuple[str, ...]:
+        """Columns of predictions, if the counts read them, and of labels."""
+        return tuple(self.columns[name] for name in ("prediction", "label") if name in self.columns)
 
     @property
     def example_columns(self) -> tuple[str, ...]:

@@ -15,11 +15,12 @@ from trackperm.errors import InputTypeError, SourceError
 from trackperm.messages import listed
 from trackperm.tables.columns.names import IDS, names_id
 from trackperm.tables.columns.types import typed_columns
+from trackperm.tables.columns.whole_numbers import with_like_whole_numbers
 from trackperm.tables.lazy.labelled import Labelled
 from trackperm.tables.lazy.table import LazyTable
 from trackperm.tables.named_frame import named_frame
 from trackperm.tables.remote import shown_locator
-from trackperm.tables.table import ExampleTable, id_columns
+from trackperm.tables.table import ExampleTable, have, id_columns, rows_repeat, shared_columns
 
 _SHOWN = 5
 
@@ -92,13 +93,18 @@ def with_labels(
 
     `id_` and `label` are the names of both columns in `table`; in `gold` they may have these names or ``id``
     and ``label``, and labels also the name of predictions: `prediction` or ``prediction``. Of several columns
-    of ids, such as ``id,epoch``, `gold` needs at least one. The result has the rows of `table`, followed by a
-    row with nulls for every example that only `gold` has. Rows without an id are kept, without a label.
+    of ids, such as ``id,epoch``, `gold` needs at least one. Where one of them has no column ``id``, rows are
+    matched by a column such as ``question_id`` that both have, with different values in `gold`. The result
+    has the rows of `table`, followed by a row with nulls for every example that only `gold` has. Rows without
+    an id are kept, without a label.
 
     Raise SourceError if a column is missing, an id repeats in `gold`, `gold` lacks examples that have
     predictions, or inputs or labels differ; or, by position, if the numbers of rows differ or their ids are
     in different orders.
     """
+    found_id = id_ if by_position else _shared_id(table, gold, id_)
+    said = [] if found_id == id_ else [f"its labels `{gold.origin}` were matched by `{found_id}`"]
+    id_ = found_id
     ids = id_columns(id_, (table,))
     usual = ("label", prediction, "prediction")
     names = {label: (label, *usual)} | ({id_: (id_, "id")} if len(ids) == 1 else {})
@@ -111,7 +117,7 @@ def with_labels(
         table = table.loaded()
         notes = [*_order_notes(table, answers, [name for name in keys if name in table.columns])]
         return _joined(table, answers, [], added, roles, notes)
-    notes = [*_key_notes(table, answers, ids, keys)]
+    notes = [*said, *_key_notes(table, answers, ids, keys)]
     if not isinstance(table.data, LazyTable):
         return _joined(table, answers, keys, added, roles, notes)
 
@@ -132,6 +138,15 @@ def with_labels(
     )
     untyped = {name for name in found.columns if found.is_untyped(name)}
     return replace(found, data=lazy, untyped=frozenset(untyped.union(filter(table.is_untyped, others))))
+
+
+def _shared_id(table: ExampleTable, gold: ExampleTable, id_: str) -> str:
+    """Return the column of ids that predictions and reference answers share; `id_` if no other is clear."""
+    if id_ != "id" or have((table, gold), ["id"]):
+        return id_
+    shared = [name for name in shared_columns((table, gold)) if names_id(name)]
+    shared.sort(key=lambda name: IDS.index(name.lower()) if name.lower() in IDS else len(IDS))
+    return next((name for name in shared if not rows_repeat([gold], [name], if_unknown=True)), id_)
 
 
 def _joined(
@@ -197,13 +212,16 @@ def _answers(
     renamed: dict[str, str] = {}
     for name, candidates in names.items():
         found = next((each for each in candidates if each in gold.columns), None)
+        alike = [each for each in gold.columns if each.strip().lower() in candidates]
+        found = alike[0] if found is None and len(alike) == 1 else found
         if found is not None:
             renamed[found] = name
         elif name in required:
             raise SourceError(
                 f"`{gold.origin}` has no column {' or '.join(f'`{c}`' for c in dict.fromkeys(candidates))};"
                 f" it has {listed(gold.columns)}",
-                hint="reference answers have columns `id` and `label`, or those of `--id` and `--label`"
+                hint="reference answers have columns `id` and `label`, or those of `--id NAME` and `--label"
+                " NAME`"
                 f"{_of_shared_column(table, gold, ids) if 'label' in candidates else ''}.",
             )
     used = {*renamed, *ids, *gold.identity}
@@ -299,6 +317,7 @@ def _keyed(
     table: ExampleTable, answers: ExampleTable, keys: Sequence[str]
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return both tables with their ids converted to one type."""
+    table, answers = with_like_whole_numbers((table, answers), keys)
     try:
         typed = typed_columns(table, answers, keys, text=keys)[:2]
     except InputTypeError as error:

@@ -273,3 +273,14 @@ def test_other_text_in_one_run_and_numbers_in_the_other(numbers: list[Any], metr
         with pytest.raises(InputError, match=r"is text, 'good' \(2\), 'bad' \(1\), and") as caught:
             trackperm.compare(old, new, metric=metric)
         assert "in the same way in all runs, such as 1 and 0" in str(caught.value)
+
+
+def test_the_share_of_true_is_called_as_the_column(tmp_path: Path) -> None:
+    """As in formats with a type for booleans, whose mean it is."""
+    for i, correct in enumerate(([True, False, False, True], [True, True, True, False])):
+        frame = pl.DataFrame({"id": range(4), "correct": correct})
+        frame.write_csv(tmp_path / f"{i}.csv")
+        frame.write_parquet(tmp_path / f"{i}.parquet")
+    for endings in (("csv", "csv"), ("csv", "parquet"), ("parquet", "parquet")):
+        found = trackperm.compare(*(tmp_path / f"{i}.{ending}" for i, ending in enumerate(endings)))
+        assert (found.title, found.difference) == ("correct", 0.25)

@@ -13,7 +13,7 @@ import trackperm
 from trackperm.errors import InputTypeError
 from trackperm.statistic import read_statistic
 from trackperm.tables import read_examples
-from trackperm.tables.columns.truths import with_truths
+from trackperm.tables.columns.truths import with_like_truths, with_truths
 from trackperm.tables.formats import delimited
 from trackperm.tables.labels import with_labels
 from trackperm.tables.table import ExampleTable
@@ -107,3 +107,42 @@ def test_other_text_is_named() -> None:
     ) as caught:
         trackperm.compare(*[new.with_columns(score=pl.Series(["1", "a"]))] * 2, "mean")
     assert "`--metric score=a` compares the shares of one text" in str(caught.value.hint)
+
+
+class TestOfAnswers:
+    """Labels and predictions that are booleans, which formats write in different ways."""
+
+    LABELS = [True, False] * 8
+    WRONG = ([0, 3, 5, 6, 9], [3])
+
+    def runs(self, folder: Path) -> dict[str, list[Any]]:
+        """Both runs, in each format."""
+        found: dict[str, list[Any]] = {"polars.csv": [], "pandas.csv": [], "frame": []}
+        for i, wrong in enumerate(self.WRONG):
+            predictions = [label != (row in wrong) for row, label in enumerate(self.LABELS)]
+            frame = pl.DataFrame({"id": range(16), "prediction": predictions, "label": self.LABELS})
+            frame.write_csv(path := folder / f"{i}-polars.csv")
+            frame.to_pandas().to_csv(other := folder / f"{i}-pandas.csv", index=False)
+            for name, run in zip(found, (path, other, frame), strict=True):
+                found[name].append(run)
+        return found
+
+    def test_all_formats_are_read_alike(self, tmp_path: Path) -> None:
+        runs = self.runs(tmp_path)
+        expected = trackperm.compare(*runs["frame"])
+        for old in runs:
+            for new in runs:
+                found = trackperm.compare(runs[old][0], runs[new][1])
+                assert (found.difference, found.pvalue) == (expected.difference, expected.pvalue)
+        f1 = trackperm.compare(runs["pandas.csv"][0], runs["frame"][1], "f1")
+        assert f1.pvalue == trackperm.compare(*runs["frame"], "f1").pvalue
+        board = trackperm.leaderboard({"old": runs["pandas.csv"][0], "new": runs["frame"][1]})
+        assert board.rows[0].score == expected.candidate_score
+
+    @pytest.mark.parametrize("words", [["Yes", "no"], ["True", "false"], ["true", "maybe"]])
+    def test_answers_in_other_words_stay_text(self, words: list[str], tmp_path: Path) -> None:
+        """A model may write them: that another case is another answer is for the user to decide."""
+        table = pl.DataFrame({"id": range(16), "prediction": words * 8, "label": ["true", "false"] * 8})
+        table.write_csv(tmp_path / "a.csv")
+        tables = [read_examples(tmp_path / "a.csv"), ExampleTable.from_native(table, "run")]
+        assert with_like_truths(tables, ["prediction", "label"]) == tables

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pyarrow.feather
 import pytest
@@ -52,6 +53,37 @@ SPARK = ("part-00000-1f-c000.snappy.parquet", "part-00001-1f-c000.snappy.parquet
 def test_names_of_parts(names: list[str], expected: list[tuple[str, ...]]) -> None:
     assert tables_in_parts(names) == expected
     assert tables_in_parts(reversed(names)) == expected
+
+
+class TestIndexOfPandas:
+    """A range is in no column of the file: pandas writes its name, start, stop and step."""
+
+    @pytest.mark.parametrize("values", [range(4), range(5, 9), range(10, 2, -2)])
+    def test_a_named_range_is_a_column(self, values: range, tmp_path: Path) -> None:
+        data = pl.DataFrame({"label": [1, 0, 1, 1]}).to_pandas()
+        data.index = pd.RangeIndex(values.start, values.stop, values.step, name="id")
+        data.to_parquet(tmp_path / "a.parquet")
+        table = read_examples(tmp_path / "a.parquet")
+        assert table.columns == ["id", "label"]
+        rows = [*zip(values, data["label"], strict=True)]
+        assert table.frame.to_polars().rows() == rows
+        assert [row for part in table.slices(["id", "label"], 3) for row in part.rows()] == rows
+        chosen = table.among("label", pl.Series([1])).only(["id"])
+        assert chosen.polars_column("id").to_list() == [id_ for id_, label in rows if label]
+
+    def test_engines_read_it(self, tmp_path: Path) -> None:
+        for i, correct in enumerate(([1, 0, 0, 0], [1, 1, 1, 0])):
+            data = pl.DataFrame({"correct": correct}).to_pandas().rename_axis("id")
+            data.to_parquet(tmp_path / f"{i}.parquet")
+        for engine in ("polars", "duckdb"):
+            found = trackperm.compare(tmp_path / "0.parquet", tmp_path / "1.parquet", engine=engine)
+            assert (found.n_examples, found.difference) == (4, 0.5)
+
+    def test_others_are_not(self, tmp_path: Path) -> None:
+        data = pl.DataFrame({"id": [3, 4]}).to_pandas()
+        for index in (pd.RangeIndex(2), pd.RangeIndex(2, name="id")):
+            data.set_index(index).to_parquet(tmp_path / "a.parquet")
+            assert read_examples(tmp_path / "a.parquet").frame.to_dict(as_series=False) == {"id": [3, 4]}
 
 
 class TestParts:

@@ -23,13 +23,15 @@ from trackperm.comparison.question.share_of_value import (
 from trackperm.comparison.question.whole_log_metrics import notes_on_whole_logs, require_metric_of_examples
 from trackperm.errors import InputError, TrackpermError
 from trackperm.messages import did_you_mean, listed
+from trackperm.pairing.columns.numbers_as_text import NUMBER
 from trackperm.statistic import Statistic, load_statistic, read_statistic
 from trackperm.statistic.document import dump
 from trackperm.tables.columns.decimal_commas import require_decimal_points
 from trackperm.tables.columns.names import IDS, PASSED
 from trackperm.tables.columns.nested_fields import named_fields
 from trackperm.tables.columns.truths import are_numbers_or_truths
-from trackperm.tables.columns.types import FIRST_ROWS, is_binary, is_number
+from trackperm.tables.columns.types import FIRST_ROWS, NUMBER_TEXT, is_binary, is_number
+from trackperm.tables.polars_code import rewriting, text_of, without_ending
 from trackperm.tables.table import ExampleTable, have
 
 
@@ -93,7 +95,8 @@ def share_of_true(column: str, tables: Sequence[ExampleTable], why: str = "") ->
     true = true_of_column(tables, column)
     if true is None:
         return None
-    return replace(ShareOfValue(column, True, true).statistic(tables, allow_unseen=True), chosen=why)
+    share = ShareOfValue(column, True, true).statistic(tables, allow_unseen=True, is_mean=True)
+    return replace(share, chosen=why)
 
 
 def statistic_of_metric(name: str, column: str, tables: Sequence[ExampleTable], why: str = "") -> Statistic:
@@ -149,13 +152,18 @@ def column_of_metric(name: str, tables: Sequence[ExampleTable]) -> str:
         nested = next((said for table in tables if (said := named_fields(table, [column]))), None)
         value = option_of_column(tables, column)
         share = f"`--metric {shlex.quote(value or '')}` compares the shares of a good value."
+        text = other_text(tables, column)
+        shown = "" if text is None else f", such as {text[1]!r} in `{text[0]}`"
         raise InputError(
-            f"the metric `{name}` has values that are not numbers; expected numbers or booleans",
-            hint=share
+            f"the metric `{name}` has values that are not numbers{shown}; expected numbers or booleans",
+            hint=f"`{_as_numbers(text[0], column)}` reads them as numbers."
+            if text is not None and re.match(NUMBER, text[1])
+            else share
             if value is not None
             else f"{nested}."
             if nested is not None
-            else "compare predictions with labels by `--statistic NAME`.",
+            else "write numbers, or true and false, in all rows; or compare predictions with labels by"
+            " `--statistic NAME`.",
         )
     return column
 
@@ -174,10 +182,22 @@ def require_like_scores(tables: Sequence[ExampleTable], column: str) -> None:
     )
 
 
-def first_text(table: ExampleTable, column: str) -> str | None:
-    """Return the first value of a column of text; None for another column."""
-    try:
-        values = table.head(FIRST_ROWS).only((column,)).polars_column(column).drop_nulls()
-    except TrackpermError:
-        return None
-    return str(values[0]) if values.dtype == pl.String and len(values) else None
+def other_text(tables: Sequence[ExampleTable], column: str) -> tuple[str, str] | None:
+    """Return a run and its first text, if possible one that is not a number; None without text."""
+    found = []
+    for table in tables:
+        try:
+            texts = table.head(FIRST_ROWS).only((column,)).polars_column(column).drop_nulls()
+        except TrackpermError:
+            continue
+        if texts.dtype == pl.String and len(texts):
+            likeness = texts.str.contains(NUMBER).cast(pl.Int8) + texts.str.contains(NUMBER_TEXT)
+            place = likeness.arg_min() or 0
+            found.append((likeness[place], (table.origin, str(texts[place]))))
+    return min(found, key=lambda each: each[0])[1] if found else None
+
+
+def _as_numbers(origin: str, column: str) -> str:
+    """Return code that reads texts such as ``007`` as numbers."""
+    change = f"with_columns(pl.col({text_of(column)}).str.strip_chars().cast(pl.Float64))"
+    return rewriting(origin, change, f"{without_ending(origin)}-numbers")

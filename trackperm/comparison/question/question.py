@@ -18,6 +18,7 @@ comparison:
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -43,8 +44,8 @@ from trackperm.comparison.question.example_columns import (
 )
 from trackperm.comparison.question.log_metrics import (
     column_of_metric,
-    first_text,
     named_metric,
+    other_text,
     own_metrics,
     require_like_scores,
     share_of_true,
@@ -61,6 +62,12 @@ from trackperm.comparison.question.ranked_labels import ranked_labels
 from trackperm.comparison.question.score_units import with_one_unit
 from trackperm.comparison.question.unclear_statistic import ROLES, are_predicted_numbers, unclear_statistic
 from trackperm.comparison.question.whole_log_metrics import require_metrics_of_examples
+from trackperm.comparison.question.written_names import (
+    names_alike,
+    with_usual_names,
+    with_written_names,
+    written_names,
+)
 from trackperm.errors import InputError, InputTypeError
 from trackperm.exact.options import require_choice
 from trackperm.exact.scores.resolution import Resolution
@@ -76,7 +83,8 @@ from trackperm.tables.columns.names import (
     SCORES,
     SECOND_ANSWERS,
 )
-from trackperm.tables.columns.truths import are_numbers_or_truths, with_truths
+from trackperm.tables.columns.truths import are_numbers_or_truths, with_like_truths, with_truths
+from trackperm.tables.columns.written_numbers import with_numbers
 from trackperm.tables.table import ExampleTable, have, id_columns, rows_repeat
 
 StatisticSource = str | Path | Statistic
@@ -207,6 +215,24 @@ class Question:
             If no statistic is named and none is clear, if no statistic has a parameter, or if predictions and
             labels do not match; subclasses name the problem.
         """
+        if all(name == name.strip().lower() for table in tables for name in table.columns):
+            return self._found(tables, check_labels=check_labels)
+        names = written_names(tables, self._named_columns())
+        tables = [with_usual_names(table, names) for table in tables]
+        return [with_written_names(each, names) for each in self._found(tables, check_labels=check_labels)]
+
+    def _named_columns(self) -> set[str]:
+        """Return the columns that the user named, also in specs."""
+        of_specs = {name for each in self.statistics for name in load_statistic(each).columns.values()}
+        of_metrics = {part.strip() for metric in self.metrics for part in re.split("!?=", metric)}
+        of_ids = {part.strip() for name in self.columns.values() for part in name.split(",")}
+        return of_specs | of_metrics | {*self.metrics, *self.columns.values()} | of_ids | {self.cluster or ""}
+
+    def _found(self, tables: Sequence[ExampleTable], *, check_labels: bool) -> list[Statistic]:
+        """Return the statistics for runs with usual names of columns."""
+        scores = self.metrics or SCORES
+        if any(name in table.columns for table in tables for name in scores):
+            tables = with_numbers(tables, scores)
         typical = _typical(tables)
         if "id" in self.columns:
             id_columns(self.columns["id"], typical)  # refuse an empty name before data are read
@@ -232,7 +258,15 @@ class Question:
             found = [require_compared_texts(tables, each, allow_unseen=unseen) for each in found]
         if not check_labels:
             return found
-        found = [require_label_values(tables, each, allow_unseen=unseen) for each in found]
+        are_typed = not any(table.untyped for table in tables)
+        found = [
+            require_label_values(
+                tables if are_typed else with_like_truths(tables, each.answer_columns),
+                each,
+                allow_unseen=unseen,
+            )
+            for each in found
+        ]
         notes = [tuple(other_spellings(tables, each)) for each in found]
         return [
             replace(each, found=(*each.found, *said)) if said else each
@@ -311,7 +345,7 @@ class Question:
             return [replace(statistic, found=(*notes, *statistic.found)) if notes else statistic]
         found = f"each of {listed(possible)} could be the score" if possible else refusal
         require_decimal_points(tables, [predictions, labels, *SCORES], [predictions, labels])
-        found = found or _texts_as_scores(tables)
+        found = found or _texts_as_scores(tables) or names_alike(tables)
         raise unclear_statistic(tables, found, possible, {"prediction": predictions, "label": labels})
 
     def _column(self, role: str, tables: Sequence[ExampleTable]) -> str | None:
@@ -438,9 +472,8 @@ def _texts_as_scores(tables: Sequence[ExampleTable]) -> str | None:
     for name in SCORES:
         if have(tables, [name]):
             require_like_scores(tables, name)
-            for table in tables:
-                if (text := first_text(table, name)) is not None:
-                    return f"`{name}` of `{table.origin}` holds text, such as {text!r}, and no numbers"
+            if (text := other_text(tables, name)) is not None:
+                return f"`{name}` of `{text[0]}` holds text, such as {text[1]!r}, and no numbers"
     return None
 
 

@@ -69,10 +69,13 @@ class ShareOfValue(NamedTuple):
         """The condition as a user writes it."""
         return f"{self.column}{'=' if self.is_equal else '!='}{self.value}"
 
-    def statistic(self, tables: Sequence[ExampleTable], *, allow_unseen: bool = False) -> Statistic:
+    def statistic(
+        self, tables: Sequence[ExampleTable], *, allow_unseen: bool = False, is_mean: bool = False
+    ) -> Statistic:
         """Build the share of the examples that are counted.
 
-        `allow_unseen` accepts a value that no run has, and runs without a common value.
+        `allow_unseen` accepts a value that no run has, and runs without a common value. `is_mean` gives the
+        share the name of the column, whose mean it is.
 
         Raises
         ------
@@ -99,7 +102,7 @@ class ShareOfValue(NamedTuple):
                 f" of bad ones; or declare it in a spec: `counts: {{matches: {matches}, n: 1}}`,"
                 f" `columns: {{{columns}}}`, `score: matches / n` and `greater_is_better`.",
             )
-        title = f"{self.column} {words} {shown}"
+        title = self.column if is_mean else f"{self.column} {words} {shown}"
         worst, best = ({"matches": int(counts), "n": 1} for counts in (not is_better, is_better))
         document = {
             **names_in_spec(re.sub(r"[^A-Za-z0-9_.-]+", "_", title), "_".join(title.split())),

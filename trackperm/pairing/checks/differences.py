@@ -16,6 +16,7 @@ from polars import selectors
 from trackperm.choices import Missing
 from trackperm.errors import DisjointError, PairingError
 from trackperm.messages import amount, side_by_side
+from trackperm.pairing.checks.single_precision import hint_on_single_precision
 from trackperm.pairing.columns.id_hint import id_hint
 from trackperm.pairing.columns.repeated_rows import repeated_rows, rows_of_value
 from trackperm.pairing.columns.roles import PairedColumns
@@ -321,7 +322,9 @@ def refuse_differences(
         messages.append(
             f"`{name}` differs between the runs on {cases.n:,} of {amount(found.n_matched, 'example')}{table}"
         )
-        if name == columns.label:
+        if (cast := hint_on_single_precision(tables, name, cases.first)) is not None:
+            hints.append(cast)
+        elif name == columns.label:
             hints.append(
                 "Rows in different orders need `--id NAME` instead of `--by-position`."
                 if columns.id is None

@@ -1,4 +1,4 @@
-"""Columns with which the counts of a statistic only compute: numbers, booleans, or true and false as text."""
+"""Columns with which the counts of a statistic only compute: numbers and booleans, which may be text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from trackperm.errors import InputTypeError
 from trackperm.pairing.columns.numbers_as_text import NUMBER
 from trackperm.statistic import Statistic
 from trackperm.tables.columns.truths import TRUTHS, with_truths
-from trackperm.tables.columns.types import ColumnType
+from trackperm.tables.columns.types import ColumnType, is_number
+from trackperm.tables.columns.written_numbers import with_numbers
 from trackperm.tables.table import ExampleTable
 
 _ROWS = 100_000  # rows that are read at once
@@ -21,8 +22,8 @@ _ROWS = 100_000  # rows that are read at once
 Tables = tuple[ExampleTable, ExampleTable]
 
 
-def with_computed_truths(tables: Tables, statistic: Statistic) -> Tables:
-    """Read columns that say true or false as text as booleans, if the counts only compute with them.
+def with_computed_numbers(tables: Tables, statistic: Statistic) -> Tables:
+    """Read text as numbers in columns with which the counts only compute, and true and false as booleans.
 
     Raises
     ------
@@ -30,10 +31,11 @@ def with_computed_truths(tables: Tables, statistic: Statistic) -> Tables:
         If one run has booleans in such a column, and the other one another text; the message shows it.
     """
     names = statistic.truth_columns
-    first, second = (with_truths(table, names) for table in tables)
+    first, second = with_numbers([with_truths(table, names) for table in tables], statistic.ordered_columns)
     for name in names:
         dtypes = {table.schema.get(name): table for table in (first, second)}
-        if nw.Boolean() in dtypes and (other := dtypes.get(nw.String())) is not None:
+        other = dtypes.get(nw.String()) if nw.Boolean() in dtypes else None
+        if other is not None and not is_number(name, [other]):
             raise _holds_text(other, name, statistic)
     return first, second
 

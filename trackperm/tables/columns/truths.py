@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -39,6 +39,45 @@ def _truth(name: str) -> nw.Expr:
     """Whether a column says true or yes; null where it is null."""
     words = nw.col(name).cast(nw.String).str.to_lowercase()
     return nw.when(~words.is_null()).then(words.is_in(["true", "yes"])).alias(name)
+
+
+def with_like_truths(tables: Sequence[ExampleTable], names: Sequence[str]) -> list[ExampleTable]:
+    """Read columns as booleans if all are, or say true and false, and tables write these in different ways.
+
+    Formats write booleans as ``true``, ``True`` or ``TRUE``, or have a type for them; within a table all
+    columns have to be written in one way, as an answer of a model may be written in another way.
+    """
+    ways: set[object] = set()
+    if _may_differ(tables, names):
+        for table in tables:
+            own = {_way_of_truths(table, name) for name in names}
+            if len(own) > 1 or None in own:
+                return list(tables)
+            ways |= own
+    return [with_truths(table, names) for table in tables] if len(ways) > 1 else list(tables)
+
+
+def _may_differ(tables: Sequence[ExampleTable], names: Sequence[str]) -> bool:
+    """Whether columns are booleans or texts, of which some are booleans or come from files without types."""
+    if not names or any(name not in table.columns for table in tables for name in names):
+        return False
+    columns = [(table.schema[name], table.is_untyped(name)) for table in tables for name in names]
+    are_booleans = [dtype == nw.Boolean for dtype, _ in columns]
+    are_possible = all(dtype == nw.Boolean or dtype in _TEXTS for dtype, _ in columns)
+    return are_possible and not all(are_booleans) and any(is_untyped for _, is_untyped in columns)
+
+
+def _way_of_truths(table: ExampleTable, name: str) -> Callable[[str], str] | type[bool] | None:
+    """Return the function that writes true and false as a column does; None for other columns."""
+    if table.schema[name] == nw.Boolean:
+        return bool
+    if not _says_truths(table, name):
+        return None
+    counts = table.counts_of_few(name, _MOST)
+    words = [] if counts is None else [str(word) for word in counts[name].drop_nulls()]
+    ways = (str.lower, str.title, str.upper)
+    are_booleans = {word.lower() for word in words} <= TRUTHS[0]
+    return next((way for way in ways if are_booleans and all(word == way(word) for word in words)), None)
 
 
 def are_numbers_or_truths(name: str, tables: Iterable[ExampleTable]) -> bool:

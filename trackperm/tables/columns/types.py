@@ -15,9 +15,11 @@ from trackperm.tables.lazy.table import LazyTable
 from trackperm.tables.table import ExampleTable, have, to_polars
 
 _INTEGER_TEXT = r"^(?:0|-?[1-9][0-9]*)$"
-_NUMBER_TEXT = (
+NUMBER_TEXT = (
     r"^(?:-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[nN]a[nN]|-?[iI]nf(?:inity)?)$"
 )
+"""Pattern of texts that are numbers in files without types."""
+
 FIRST_ROWS = 1000
 """Number of rows that show what a column holds."""
 
@@ -357,7 +359,7 @@ def _numbers(text: pl.Series) -> tuple[pl.Series, ColumnType] | None:
     if is_integer.all():
         return text.cast(pl.Int64), ColumnType.INTEGER
     if (
-        not text.str.contains(_NUMBER_TEXT).all()
+        not text.str.contains(NUMBER_TEXT).all()
         or not integers.is_between(-_LARGEST_EXACT, _LARGEST_EXACT).all()
     ):
         return None

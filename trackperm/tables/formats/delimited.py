@@ -17,7 +17,7 @@ import polars as pl
 from trackperm.errors import SourceError
 from trackperm.tables.expansion import require_columns
 from trackperm.tables.first_line import is_sentence
-from trackperm.tables.formats.header_detection import FirstRow, first_row, separator_of
+from trackperm.tables.formats.header_detection import BAR, FirstRow, first_row, separator_of, whole_lines
 from trackperm.tables.lazy.scan import Scan
 from trackperm.tables.lazy.text_parts import LARGE, scan_parts
 from trackperm.tables.polars_code import of_lines
@@ -25,35 +25,48 @@ from trackperm.tables.source import Source, SourceFile, decoded
 from trackperm.tables.table import ExampleTable
 
 _BRACKETED = re.compile(r"[\[{][A-Za-z][^\[\]{}\":]*[\]}][^\t,;]*[\t,;]")  # a name in brackets, not JSON
+_NAMES = {"\t": "a tab", " ": "a blank"}
 _SHOWN = 60  # characters of a first line in errors
 _LINE = re.compile(rb"[\r\n ]*([^\r\n]*)")  # the first line that is not blank
 
 
 def read_delimited(file: SourceFile) -> ExampleTable:
-    """Read values that are separated by commas, tabs or semicolons, below a header line.
+    """Read values that are separated by commas, tabs, semicolons or vertical bars, below a header line.
 
     Raise SourceError if rows differ in length, quotes are not closed, or two columns have the same name or
     none.
     """
     separator = separator_of(file) or ","
+    has_spaces = _has_spaces(file, separator)
     notes = []
     if first_row(file) is FirstRow.NUMERIC_HEADER:
         notes.append("the first row consists of numbers, and was read as the header")
-    if file.path.stat().st_size > LARGE:
+    if file.path.stat().st_size > LARGE and not has_spaces and separator != BAR:
         scan = scan_delimited(file.path, separator, file.origin)
         if scan is not None:
             table = ExampleTable.from_scan(scan, file.origin)
             return replace(table, untyped=True, notes=tuple(notes))
     data = file.path.read_bytes()
     require_width(data, separator, file.origin)
-    frame = fast(data, separator)
+    frame = None if has_spaces else fast(data, separator)
     if frame is None:
-        frame = empty_is_null(exact(decoded(data, file.origin), file.origin, separator))
+        text = decoded(data, file.origin)
+        frame = empty_is_null(exact(text, file.origin, separator, has_spaces=has_spaces))
+    if separator == BAR:
+        frame = frame.select(pl.all().str.strip_chars().replace("", None).name.map(str.strip))
     if "" in frame.columns:
         frame, name = _named(frame, file.origin)
         notes.append(f"the column without a name was named `{name}`")
     rows = nw.from_native(frame, eager_only=True)
     return ExampleTable(rows, file.origin, untyped=True, notes=tuple(notes))
+
+
+def _has_spaces(file: SourceFile, separator: str) -> bool:
+    """Whether spaces behind separators are no part of the values: all lines have them, the header all."""
+    _, *others = file.first_line.split(separator)
+    if not others or not all(name.startswith(" ") for name in others):
+        return False
+    return all(f"{separator} " in line for line in whole_lines(file) if line.strip())
 
 
 def scan_delimited(path: Path, separator: str, origin: str) -> Scan | None:
@@ -137,10 +150,18 @@ def fast(data: bytes, separator: str, names: Sequence[str] = ()) -> pl.DataFrame
     return None if unsure or frame[:, -1].has_nulls() else frame
 
 
-def exact(text: str, origin: str, separator: str, names: Sequence[str] = ()) -> pl.DataFrame:
-    """Read record by record, so that errors name the line; `names` replace a missing header."""
+def exact(
+    text: str, origin: str, separator: str, names: Sequence[str] = (), *, has_spaces: bool = False
+) -> pl.DataFrame:
+    """Read record by record, so that errors name the line; `names` replace a missing header.
+
+    `has_spaces` leaves out spaces behind a separator.
+    """
+    quoted = _NAMES.get(separator, f"`{separator}`")
     limit = csv.field_size_limit(sys.maxsize)
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    rows = csv.reader(
+        io.StringIO(text, newline=""), delimiter=separator, strict=True, skipinitialspace=has_spaces
+    )
     header = list(names)
     records: list[list[str]] = []
     try:
@@ -155,8 +176,11 @@ def exact(text: str, origin: str, separator: str, names: Sequence[str] = ()) -> 
                 above = f"after a first row of {len(header)}" if names else f"under a header of {len(header)}"
                 raise SourceError(
                     f"`{origin}`, line {rows.line_num}: {len(row)} fields {above}",
-                    hint="every line has as many fields as the first: remove lines that are not rows, such as"
-                    " a total at the end, and write values with a separator in double quotes.",
+                    hint=f"write values that contain {quoted} in double quotes, so"
+                    " that every line has as many fields as the first."
+                    if len(row) > len(header)
+                    else "every line has as many fields as the first: remove lines that are not rows, such as"
+                    " a total at the end, and write values with a line end in double quotes.",
                 )
             else:
                 records.append(row)

@@ -14,9 +14,13 @@ from weakref import WeakKeyDictionary
 from trackperm.tables.source import SourceFile
 
 SEPARATORS = ("\t", ",", ";")
+BAR = "|"
+"""Separator of files whose header has none of the others."""
+
 _ROWS = 1_000  # rows that are examined, which bounds the time
 _FEW = 20  # rows: among fewer, the first is the largest or smallest of a column by chance too often
 _QUOTED = re.compile(r'(?m)(?:^|(?<=[\t,;]))"(?:[^"]|"")*"')
+_BETWEEN_BARS = re.compile(r" *\w[\w .-]*(\| *\w[\w .-]*)+")
 _FINITE = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _NUMBER = re.compile(rf"{_FINITE.pattern}|[+-]?(nan|inf|infinity)", re.IGNORECASE)
 _INTEGER = re.compile(r"\d+")
@@ -52,13 +56,15 @@ def _once(question: Callable[[SourceFile], Answer]) -> Callable[[SourceFile], An
 def separator_of(file: SourceFile) -> str | None:
     """Return the separator of values: the one that occurs outside quotes equally often on the most lines.
 
-    None where the first line contains neither tab, comma nor semicolon.
+    Vertical bars are separators if the first line has words between them. None where it has no separator.
     """
-    whole = _whole_lines(file)
+    whole = whole_lines(file)
     if b'"' in file.head:
         whole = _QUOTED.sub('""', "\n".join(whole)).split("\n")
     lines = list(islice((line for line in whole if line.strip()), _ROWS))
     there = [separator for separator in SEPARATORS if lines and separator in lines[0].strip(" ")]
+    if not there and lines and _BETWEEN_BARS.fullmatch(lines[0]):
+        return BAR
     if len(there) < 2:
         return there[0] if there else None
 
@@ -90,7 +96,7 @@ def first_row(file: SourceFile) -> FirstRow:
     columns = [[row[i] for row in below if row[i]] for i in range(len(first))]
     if any(column and not any(map(_NUMBER.fullmatch, column)) for column in columns):
         return FirstRow.NUMERIC_HEADER
-    lines = [line for line in _whole_lines(file) if line.strip()]
+    lines = [line for line in whole_lines(file) if line.strip()]
     if '"' in lines[0] and not any('"' in line for line in lines[1:]):
         return FirstRow.NUMERIC_HEADER
     return FirstRow.UNCLEAR if not first[0] or _could_be_names(first, columns) else FirstRow.EXAMPLE
@@ -130,7 +136,7 @@ def _is_of_numbers(row: Sequence[str]) -> bool:
 
 
 def _rows(file: SourceFile) -> Iterator[list[str]]:
-    lines = list(islice((line for line in _whole_lines(file) if line.strip()), _ROWS))
+    lines = list(islice((line for line in whole_lines(file) if line.strip()), _ROWS))
     separator = separator_of(file)
     if separator is None:
         return ([field.strip('"') for field in line.split()] for line in lines)
@@ -138,6 +144,7 @@ def _rows(file: SourceFile) -> Iterator[list[str]]:
     return ([field.strip() for field in row] for row in rows)
 
 
-def _whole_lines(file: SourceFile) -> Sequence[str]:
+def whole_lines(file: SourceFile) -> Sequence[str]:
+    """Return the lines at the beginning of a file, without one that is cut there."""
     is_cut = file.path.stat().st_size > len(file.head) and len(file.lines) > 1
     return file.lines[:-1] if is_cut else file.lines

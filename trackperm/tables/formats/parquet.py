@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import polars as pl
 from trackperm.errors import SourceError
 from trackperm.messages import listed
 from trackperm.tables.expansion import Expansion
-from trackperm.tables.formats.parquet_metadata import held_bytes, row_groups
+from trackperm.tables.formats.parquet_metadata import held_bytes, named_range_index, row_groups
 from trackperm.tables.lazy.scan import Scan
 from trackperm.tables.source import Source, SourceFile
 from trackperm.tables.table import ExampleTable
@@ -25,13 +26,21 @@ _NUMBERED = re.compile(r"(?P<table>.*?)-?(?P<number>\d+)-of-(?P<of>\d+)\.parquet
 
 
 def read_parquet(file: SourceFile) -> ExampleTable:
-    """Read a Parquet file with the types that it declares.
+    """Read a Parquet file with the types that it declares, and with a named index of pandas as a column.
 
     Raise SourceError if it is not a complete Parquet file, two columns have the same name, or its name and
     the files beside it show that it is one of several parts of a table.
     """
     _require_whole(file)
-    return ExampleTable.from_scan(_scan([file.path], file.origin), file.origin)
+    table = ExampleTable.from_scan(scan := _scan([file.path], file.origin), file.origin)
+    if (index := named_range_index(file.path)) is None:
+        return table
+    name, values = index
+    if name in table.columns or len(values) != len(table):
+        return table
+    number = pl.col(name).cast(pl.Int64) * values.step + values.start
+    lazy = scan.lazy.with_row_index(name).with_columns(number)
+    return ExampleTable.from_scan(replace(scan, lazy=lazy, parquet=()), file.origin)
 
 
 def read_parts(file: SourceFile) -> ExampleTable:

@@ -1,4 +1,4 @@
-"""Decompressed sizes of the columns of Parquet files, read from their metadata.
+"""Decompressed sizes of the columns of Parquet files, and their indices of pandas, read from their metadata.
 
 Footers and page headers are the structures `FileMetaData` and `PageHeader` of parquet-format in Thrift's
 compact encoding; only the fields named here are read.
@@ -6,11 +6,15 @@ compact encoding; only the fields named here are read.
 
 from __future__ import annotations
 
+import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
+_KEY_VALUES = 5
+_NAMED_RANGE = re.compile(rb'"kind": ?"range", ?"name": ?"')
 _ROW_GROUPS, _COLUMNS, _N_ROWS, _META_DATA = 4, 1, 3, 3
 _PATH, _N_VALUES, _UNCOMPRESSED, _DATA_PAGE, _DICTIONARY_PAGE = 3, 5, 6, 9, 11
 _PAGE_UNCOMPRESSED, _PAGE_COMPRESSED = 2, 3
@@ -31,18 +35,39 @@ def row_groups(path: Path) -> Groups:
 
     Raise ValueError if the footer is broken.
     """
+    try:
+        groups: Groups = _Compact(_footer(path)).structure(0)[_ROW_GROUPS]
+    except (KeyError, IndexError) as error:
+        raise ValueError("the footer is not that of a Parquet file") from error
+    return groups
+
+
+def named_range_index(path: Path) -> tuple[str, range] | None:
+    """Return the name and the values of an index of pandas that is stored as the description of a range.
+
+    None without such an index, without a name of it, and for a footer that cannot be read.
+    """
+    try:
+        footer = _footer(path)
+        if _NAMED_RANGE.search(footer) is None:
+            return None
+        texts = {pair[1]: pair[2] for pair in _Compact(footer).structure(0)[_KEY_VALUES]}
+        (index,) = json.loads(texts[b"pandas"])["index_columns"]
+        name, values = index["name"], range(index["start"], index["stop"], index["step"])
+    except (OSError, ValueError, KeyError, IndexError, TypeError, AttributeError):
+        return None
+    return (name, values) if isinstance(name, str) else None
+
+
+def _footer(path: Path) -> bytes:
+    """Read the bytes of a footer; raise ValueError if it is longer than the file."""
     with path.open("rb") as file:
         file.seek(-8, 2)
         length = int.from_bytes(file.read(4), "little")
         if length + 8 > file.tell():
             raise ValueError("the footer is longer than the file")
         file.seek(-8 - length, 2)
-        footer = _Compact(file.read(length))
-    try:
-        groups: Groups = footer.structure(0)[_ROW_GROUPS]
-    except (KeyError, IndexError) as error:
-        raise ValueError("the footer is not that of a Parquet file") from error
-    return groups
+        return file.read(length)
 
 
 def held_bytes(path: Path, groups: Groups, names: Iterable[str]) -> int:

@@ -1,0 +1,88 @@
+"""Usual names of columns in other letters, as in `Id`, `Prediction`, `Label` of a spreadsheet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import trackperm
+from trackperm.errors import InputError
+
+ANSWERS = {"id": list("abcdefgh"), "prediction": list("xyxyxyxy"), "label": list("xxxxyyyy")}
+SCORES = {"task_id": list("aabbccdd"), "epoch": [0, 1] * 4, "score": [1, 0, 0, 0, 1, 1, 0, 1]}
+OLD = pl.DataFrame(ANSWERS)
+NEW = OLD.with_columns(prediction=pl.Series(list("xxxxyyxx")))
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        {"id": "Id", "prediction": "Prediction", "label": "Label"},
+        {"prediction": "PREDICTION", "label": "LABEL"},
+        {"prediction": "Output", "label": " target "},
+        {"label": "Label"},
+    ],
+)
+@pytest.mark.parametrize("statistic", [None, "macro_f1"])
+def test_answers(names: dict[str, str], statistic: str | None) -> None:
+    expected = trackperm.compare(OLD, NEW, statistic)
+    runs = OLD.rename(names), NEW.rename(names)
+    found = trackperm.compare(*runs, statistic)
+    assert (found.pvalue, found.difference) == (expected.pvalue, expected.difference)
+    assert found.pairing.labels_checked
+    for role, name in names.items():
+        assert f"{role}: column `{name}`" in found.statistic.found
+        assert found.statistic.columns[role] == name
+    with_named = trackperm.compare(*runs, statistic, columns=names)
+    assert with_named.pvalue == expected.pvalue
+    assert trackperm.leaderboard(dict(zip("ab", runs, strict=True)), statistic).rows[0].name == "b"
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"metric": "Score"}, {"metric": "score"}, {"statistic": "mean"}, {"unit": "row"}]
+)
+def test_scores(options: dict[str, Any]) -> None:
+    old = pl.DataFrame(SCORES)
+    new = old.with_columns(score=pl.lit(1))
+    names = {"task_id": "Task_ID", "epoch": "Epoch", "score": "Score"}
+    plain = {**options, **({"metric": "score"} if "metric" in options else {})}
+    expected = trackperm.compare(old, new, **plain)
+    found = trackperm.compare(old.rename(names), new.rename(names), **options)
+    assert (found.pvalue, found.difference) == (expected.pvalue, expected.difference)
+    assert found.statistic.columns["score"] == "Score"
+
+
+def test_an_exact_name_wins() -> None:
+    runs = [frame.with_columns(Label=pl.lit("x"), Score=pl.lit(1)) for frame in (OLD, NEW)]
+    assert trackperm.compare(*runs).statistic.columns["label"] == "label"
+
+
+def test_two_alike() -> None:
+    runs = [frame.with_columns(Label=pl.col("label")).rename({"label": "LABEL"}) for frame in (OLD, NEW)]
+    with pytest.raises(InputError, match="each of `LABEL`, `Label` could be the column `label`"):
+        trackperm.compare(*runs)
+
+
+def test_other_columns_are_looked_at_too() -> None:
+    """A score is refused for the same reasons as one in small letters."""
+    old = pl.DataFrame({"Id": [1, 2, 3], "Jailbreak_Prompt": ["a", "b", "c"], "Success": [1, 0, 1]})
+    with pytest.raises(InputError, match="may say how well an attack succeeds"):
+        trackperm.compare(old, old.with_columns(Success=pl.lit(1)))
+
+
+def test_reference_answers() -> None:
+    gold = OLD.select(Id="id", Label="label")
+    runs = [frame.select(Id="id", Prediction="prediction") for frame in (OLD, NEW)]
+    assert trackperm.compare(*runs, labels=gold).pvalue == trackperm.compare(OLD, NEW).pvalue
+
+
+def test_a_space_behind_each_separator(tmp_path: Path) -> None:
+    for name, answers in (("old", "xyxy"), ("new", "xxxx")):
+        rows = "".join(f'{i}, {x}, "x", {int(x == "x")}\n' for i, x in enumerate(answers))
+        (tmp_path / f"{name}.csv").write_text(f"id, prediction, label, correct\n{rows}")
+    runs = tmp_path / "old.csv", tmp_path / "new.csv"
+    assert trackperm.compare(*runs, "accuracy").difference == 0.5
+    assert trackperm.compare(*runs, metric="correct").difference == 0.5

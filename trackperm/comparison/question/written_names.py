@@ -1,0 +1,92 @@
+"""Usual names of columns in other letters, such as ``Prediction``, ``LABEL`` and `` Score``.
+
+What is inferred from the columns looks at the usual names; the statistic then gets the names of the runs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+from trackperm.messages import listed
+from trackperm.statistic import Statistic, load_statistic
+from trackperm.tables.columns.names import LABELS, PREDICTIONS, SCORES, words_of
+from trackperm.tables.columns.renamed import with_renamed_columns
+from trackperm.tables.table import ExampleTable, shared_columns
+
+_COLUMN = re.compile("`([^`]+)`")
+
+
+def written_names(tables: Sequence[ExampleTable], named: Collection[str]) -> dict[str, str]:
+    """Return the columns of the runs whose names are usual ones in other letters, by the usual name.
+
+    A kind of columns of which a run has an exact name is left out, and so are columns in `named`, and two
+    that differ only in letters. If a column is found, all others that begin with capitals are there too: what
+    is inferred from the columns depends on all of them.
+    """
+    found: dict[str, str] = {}
+    for names in (PREDICTIONS, LABELS, SCORES):
+        if not any(name in table.columns for table in tables for name in names):
+            alike = _alike(shared_columns(tables), names)
+            found |= {usual: own[0] for usual, own in alike.items() if len(own) == 1 and own[0] not in named}
+    if not found or any("*" in name for name in named):
+        return found
+    there = dict.fromkeys(name for table in tables for name in table.columns)
+    others = [name for name in there if name not in found.values()]
+    for usual, own in _alike(others, None).items():
+        if len(own) == 1 and usual not in {*there, *found} and own[0] not in named and _is_capital(own[0]):
+            found[usual] = own[0]
+    return found
+
+
+def with_usual_names(table: ExampleTable, names: Mapping[str, str]) -> ExampleTable:
+    """Rename the columns of a run that :func:`written_names` found."""
+    own = {usual: name for usual, name in names.items() if name in table.columns}
+    return with_renamed_columns(table, own, "column") if own else table
+
+
+def names_alike(tables: Sequence[ExampleTable]) -> str | None:
+    """Say which columns have the same usual name in different letters; None without any."""
+    for usual, own in _alike(shared_columns(tables), {*PREDICTIONS, *LABELS, *SCORES}).items():
+        if len(own) > 1 and usual not in own:
+            return f"each of {listed(own)} could be the column `{usual}`"
+    return None
+
+
+def with_written_names(statistic: Statistic, names: Mapping[str, str]) -> Statistic:
+    """Give a statistic, and what it says, the columns of the runs in place of usual names."""
+    columns = {role: _written(name, names) for role, name in statistic.columns.items()}
+    columns = {role: name for role, name in columns.items() if name != statistic.columns[role]}
+    if not columns:
+        return statistic
+
+    def rewritten(text: str) -> str:
+        return _COLUMN.sub(lambda column: f"`{_written(column[1], names)}`", text)
+
+    notes = [*map(rewritten, statistic.found)]
+    for role, name in columns.items():
+        if not any(note.startswith(f"{role}: column ") for note in notes):
+            notes.append(f"{role}: column `{name}`")
+    written = load_statistic(statistic, columns=columns)
+    return replace(written, chosen=rewritten(statistic.chosen), found=tuple(notes))
+
+
+def _written(name: str, names: Mapping[str, str]) -> str:
+    """Return the column of the runs for a usual name, or the columns for several that are an id together."""
+    return names.get(name) or ",".join(names.get(part, part) for part in name.split(","))
+
+
+def _alike(columns: Sequence[str], names: Collection[str] | None) -> dict[str, list[str]]:
+    """Return columns by their name without capitals and white space, if it is in `names`."""
+    found: dict[str, list[str]] = {}
+    for name in columns:
+        if names is None or name.strip().lower() in names:
+            found.setdefault(name.strip().lower(), []).append(name)
+    return found
+
+
+def _is_capital(name: str) -> bool:
+    """Whether all words of a name begin with capitals, and are the same in small letters."""
+    words = [word for word in re.split(r"[\W_]+", name) if word]
+    return all(not word[0].islower() for word in words) and words_of(name) == words_of(name.lower())
