@@ -103,13 +103,22 @@ def test_examples_that_a_run_lacks():
     assert found.baseline_score == kept["correct"].mean()
 
 
-def test_attempts_beside_numbers_of_rows():
-    def attempts(run: int) -> pl.DataFrame:
-        tasks = [f"t{i // 4}" for i in range(N)]
-        columns = {"row_id": range(N), "problem_id": tasks, "attempt": [i % 4 for i in range(N)]}
-        return pl.DataFrame({**columns, "correct": SCORES[run]})
-
-    assert trackperm.compare(attempts(0), attempts(1)).n_examples == N // 4
+@pytest.mark.parametrize(
+    ("rows", "name", "expected"),
+    [
+        (range(N), "problem_id", "problem_id"),
+        (range(N), "question", "question"),
+        ([i // 4 for i in range(N)], "question", "index"),
+    ],
+)
+def test_attempts_beside_numbers_of_rows(rows: Any, name: str, expected: str):
+    tasks, attempts = [f"t{i // 4}" for i in range(N)], [i % 4 for i in range(N)]
+    frames = [
+        pl.DataFrame({"index": rows, name: tasks, "attempt": attempts, "correct": scores})
+        for scores in SCORES
+    ]
+    found = trackperm.compare(*frames)
+    assert (found.statistic.columns["id"], found.n_examples) == (expected, N // 4)
 
 
 def test_inputs_beside_numbers_of_rows():

@@ -178,9 +178,10 @@ def test_other_ids_that_moved(name: str):
         ({"document_id": [f"d{i // 2}" for i in ROWS]}, {"document_id": [f"d{i // 3}" for i in ROWS]}),
         ({"case_id": ROWS}, {"case_id": ROWS[::-1]}),
         ({"request_id": IDS}, {"request_id": MOVED}),
+        ({"found_id": IDS}, {"found_id": [*IDS[30:40], *(f"other-{i}" for i in ROWS[10:])]}),
         ({"case_id": IDS}, {"case_id": [*IDS[2:0:-1], IDS[0], *IDS[3:]]}),
     ],
-    ids=["question", "template", "text", "anew", "clusters", "numbers", "calls", "few"],
+    ids=["question", "template", "text", "anew", "clusters", "numbers", "calls", "outputs", "few"],
 )
 def test_other_ids_that_prove_nothing(first: dict[str, Any], second: dict[str, Any]):
     texts_as_ids = pl.Series([f"q{i}" for i in ROWS])

@@ -38,7 +38,8 @@ def identifying_column(tables: Sequence[ExampleTable]) -> tuple[str, list[str]]:
     named = sorted(filter(names_id, shared_columns(tables)), key=_place)
     of_rows = [name for name in named if names_rows(name)]
     others = [name for name in named if name not in of_rows]
-    found = next((name for name in others if _identifies(tables, name, is_only=len(named) == 1)), None)
+    is_only = len(named) == 1 or len(tables) == 1
+    found = next((name for name in others if _identifies(tables, name, is_only=is_only)), None)
     if found is not None:
         better = better_id(tables, found, [name for name in others if name != found])
         if better is not None:
@@ -49,16 +50,20 @@ def identifying_column(tables: Sequence[ExampleTable]) -> tuple[str, list[str]]:
         if not have(tables, [name]) or not _repeats_only_in_attempts(tables, name):
             continue
         repeats = rows_repeat(tables, [name], if_unknown=False)
-        if rows is not None and not repeats and better_id(tables, rows, [name]) is None:
-            continue
-        if not _are_inputs(tables, name):
-            continue
-        return name, [
-            f"id: column `{name}`" + ", the input, which is different in every example" * (not repeats)
-        ]
+        if (rows is None or _contradicts(tables, name, rows, repeats=repeats)) and _are_inputs(tables, name):
+            return name, [
+                f"id: column `{name}`" + ", the input, which is different in every example" * (not repeats)
+            ]
     # Other ids have no value in common, which the pairing says.
     last = rows or next((name for name in others if _repeats_only_in_attempts(tables, name)), None)
     return ("id", []) if last is None else (last, [f"id: column `{last}`"])
+
+
+def _contradicts(tables: Sequence[ExampleTable], name: str, rows: str, *, repeats: bool) -> bool:
+    """Whether an input, which may have a row for each attempt, tells that `rows` only numbers the rows."""
+    if repeats:
+        return not rows_repeat(tables, [rows], if_unknown=False)
+    return better_id(tables, rows, [name]) is not None
 
 
 def _place(name: str) -> int:

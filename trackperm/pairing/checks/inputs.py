@@ -158,7 +158,8 @@ def _moved_ids(tables: Tables, statistic: Statistic, columns: PairedColumns) -> 
         _Compared(each.name, each.differing, each.n, proves=False, n_moved=each.n_moved)
         for each in moved_ids(tables, names, columns.ids)
     )
-    found = [each for each in moved if each.is_permuted]
+    # What systems retrieve may be ids that they also find for other examples.
+    found = [each for each in moved if each.is_permuted and 2 * each.n_moved >= len(each.differing)]
     trust = max(Trust.of(tables, id_) for id_ in columns.ids) if found else None
     return [each for each in found if trust is not None and Trust.of(tables, each.name) >= trust]
 
