@@ -128,6 +128,11 @@ def test_inputs_beside_numbers_of_rows():
         frame.with_columns(pl.col("question") + f" {i}") for i, frame in enumerate(runs("index", "question"))
     ]
     assert id_of(*reworded) == "index"
+    numbered = [
+        frame.with_columns(idx=pl.lit(order))
+        for frame, order in zip(runs("index", "question"), ORDERS, strict=True)
+    ]
+    assert id_of(*numbered) == "idx"
 
 
 @each_engine

@@ -66,12 +66,12 @@ def _contradicts(tables: Sequence[ExampleTable], name: str, rows: str, *, repeat
     return better_id(tables, rows, [name]) is not None
 
 
-def _place(name: str) -> int:
+def _place(name: str) -> tuple[int, int]:
     """Return the place of an id: usual names, other ids of examples, others, and those of rows."""
-    is_usual = name.lower() in IDS
-    if names_rows(name):
-        return len(IDS) + (2 if is_usual else 3)
-    return IDS.index(name.lower()) if is_usual else len(IDS) + (not names_examples(name))
+    lower = name.lower()
+    place = IDS.index(lower) if lower in IDS else len(IDS)
+    kinds = (lower in IDS, names_examples(name), True) if not names_rows(name) else ()
+    return (kinds.index(True) if kinds else 3), place
 
 
 def _identifies(tables: Sequence[ExampleTable], name: str, *, is_only: bool) -> bool:

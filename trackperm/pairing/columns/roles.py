@@ -12,7 +12,7 @@ from trackperm.pairing.columns.numbers_as_text import text_columns
 from trackperm.pairing.columns.objects import require_no_objects
 from trackperm.pairing.report import OUTCOMES
 from trackperm.statistic import Statistic
-from trackperm.tables.columns.names import INPUTS, LABELS, MEDIA, TEXTS, names_key, names_rows
+from trackperm.tables.columns.names import INPUTS, LABELS, MEDIA, TEXTS, names_individuals, names_rows
 from trackperm.tables.columns.types import ColumnType, unusable
 from trackperm.tables.table import ExampleTable, id_columns, shared_columns
 
@@ -191,7 +191,7 @@ class PairedColumns:
             statistic.example_columns,
             identity,
             tuple(_inputs(others)),
-            tuple(name for name in others if names_key(name) and not names_rows(name)),
+            tuple(name for name in others if names_individuals(name) and not names_rows(name)),
             statistic.repeats if statistic.has_several_rows else None,
             (*notes, *_notes_of_files(baseline, candidate)),
         )

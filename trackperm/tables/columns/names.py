@@ -189,9 +189,9 @@ def names_examples(name: str) -> bool:
     return name.lower() in IDS or is_of_example
 
 
-def names_key(name: str) -> bool:
-    """Whether a column may name something by its name: an id, ``questionId``, ``case_name``, ``uuid``."""
-    return names_id(name) or words_of(name)[-1:] in (["id"], ["uuid"], ["guid"], ["key"], ["name"])
+def names_individuals(name: str) -> bool:
+    """Whether each value of a column may name an example: ``doc_id``, ``questionId``, ``name``, ``uuid``."""
+    return names_id(name) or words_of(name)[-1:] in (["id"], ["uid"], ["uuid"], ["guid"], ["key"], ["name"])
 
 
 def names_rows(name: str) -> bool:
