@@ -41,8 +41,8 @@ def identifying_column(tables: Sequence[ExampleTable]) -> tuple[str, list[str]]:
     is_only = len(named) == 1 or len(tables) == 1
     found = next((name for name in others if _identifies(tables, name, is_only=is_only)), None)
     if found is not None:
-        better = better_id(tables, found, [name for name in others if name != found])
-        if better is not None:
+        rivals = [name for name in others if name != found]
+        if rivals and (better := better_id(tables, found, rivals)) is not None:
             return better, [f"id: column `{better}`; `{found}` numbers the rows of each run"]
         return found, [] if found == "id" else [f"id: column `{found}`"]
     rows = next((name for name in of_rows if _repeats_only_in_attempts(tables, name)), None)

@@ -104,7 +104,7 @@ def better_id(tables: Sequence[ExampleTable], id_: str, names: Sequence[str]) ->
     It is the first of `names` that contradicts the numbers, is different in every row, and is rather to be
     believed. None if there is none, or `id_` does not number rows.
     """
-    if len(tables) < 2 or not names or (trust := Trust.of(tables, id_)).is_in_other_order:
+    if len(tables) < 2 or (trust := Trust.of(tables, id_)).is_in_other_order:
         return None
     moved = {each.name for other in tables[1:] for each in moved_ids((tables[0], other), names, [id_])}
     return next(

@@ -114,6 +114,11 @@ class PairedColumns:
         return self.used
 
     @property
+    def tell_examples(self) -> bool:
+        """Whether the runs have columns besides the id that tell which examples are paired."""
+        return bool(self.inputs or self.other_ids)
+
+    @property
     def tie_breakers(self) -> tuple[str, ...]:
         """Columns by which the rows of one id are ordered."""
         if not self.repeats:
