@@ -14,9 +14,7 @@ from support.engines import each_engine, native
 
 import trackperm
 from trackperm.errors import PairingError
-from trackperm.pairing.checks import paired_texts
-from trackperm.pairing.columns.roles import PairedColumns
-from trackperm.statistic import load_statistic
+from trackperm.pairing.checks import paired_texts, rival_ids
 from trackperm.tables.table import ExampleTable
 
 N = 60
@@ -146,6 +144,49 @@ def test_ids_that_were_given_anew(name: str):
 def test_inputs_that_moved(first: list[str], second: list[str]):
     found = refusal(run(len(first), question=first), run(len(second), question=second))
     assert "of these inputs have another `id`" in found.message
+
+
+IDS = [f"case-{i}" for i in ROWS]
+MOVED = IDS[7:] + IDS[:7]
+
+
+@pytest.mark.parametrize("name", ["case_id", "exampleId", "prompt_hash", "name"])
+def test_other_ids_that_moved(name: str):
+    numbered = [f"row-{i}" for i in ROWS]
+    first, second = (run(**{name: each}).with_columns(id=pl.Series(numbered)) for each in (IDS, MOVED))
+    found = refusal(first, second)
+    assert found.message.startswith(
+        f"`{name}` differs between the runs on 60 of 60 examples with the same `id`; 60 of these ids have"
+        " another `id` in `candidate`"
+    )
+    assert found.hint == (
+        f"The ids were given anew: `--id {name}` pairs the same ids. `--id id` compares these pairs"
+        " nevertheless."
+    )
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ({"question": QUESTIONS, "case_id": IDS}, {"question": QUESTIONS, "case_id": MOVED}),
+        (
+            {"prompt": QUESTIONS, "case_id": IDS},
+            {"prompt": [f"Q: {text}" for text in QUESTIONS], "case_id": MOVED},
+        ),
+        ({"rationale": QUESTIONS, "case_id": IDS}, {"rationale": QUESTIONS, "case_id": MOVED}),
+        ({"trace_id": [f"a{i}" for i in ROWS]}, {"trace_id": [f"b{i}" for i in ROWS]}),
+        ({"document_id": [f"d{i // 2}" for i in ROWS]}, {"document_id": [f"d{i // 3}" for i in ROWS]}),
+        ({"case_id": ROWS}, {"case_id": ROWS[::-1]}),
+        ({"request_id": IDS}, {"request_id": MOVED}),
+        ({"found_id": IDS}, {"found_id": [*IDS[30:40], *(f"other-{i}" for i in ROWS[10:])]}),
+        ({"case_id": IDS}, {"case_id": [*IDS[2:0:-1], IDS[0], *IDS[3:]]}),
+    ],
+    ids=["question", "template", "text", "anew", "clusters", "numbers", "calls", "outputs", "few"],
+)
+def test_other_ids_that_prove_nothing(first: dict[str, Any], second: dict[str, Any]):
+    texts_as_ids = pl.Series([f"q{i}" for i in ROWS])
+    found = lines(*(run(**each).with_columns(id=texts_as_ids) for each in (first, second)))
+    assert not any("_id`" in line for line in found)
 
 
 def test_rows_that_were_lost_before_numbering():
@@ -365,7 +406,7 @@ def as_file(frame: pl.DataFrame, path: Path) -> Path:
 def test_rows_of_large_runs_are_sampled(
     questions: list[str], message: str | None, is_query: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
-    for name, value in (("MOST_ROWS", 16), ("_MOST_OF_QUERY", 12), ("_SLICE", 7)):
+    for name, value in (("MOST_ROWS", 16), ("MOST_OF_QUERY", 12), ("_SLICE", 7)):
         monkeypatch.setattr(paired_texts, name, value)
     opened: Callable[[Path], Any] = pl.scan_parquet if is_query else str
     first, second = (
@@ -376,6 +417,18 @@ def test_rows_of_large_runs_are_sampled(
         assert lines(first, second) == []
     else:
         assert message in refusal(first, second).message
+
+
+@pytest.mark.parametrize("is_query", [False, True])
+def test_other_ids_of_large_runs_are_sampled(is_query: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    for module in (paired_texts, rival_ids):
+        monkeypatch.setattr(module, "MOST_ROWS", 16)
+    monkeypatch.setattr(paired_texts, "MOST_OF_QUERY", 12)
+    opened: Callable[[Path], Any] = pl.scan_parquet if is_query else str
+    frames = (run(case_id=each).with_columns(id=pl.Series(IDS)) for each in (ROWS, ROWS[30:] + ROWS[:30]))
+    frames = (frame.with_columns(pl.col("case_id") * 1000) for frame in frames)
+    first, second = (opened(as_file(frame, tmp_path / f"{i}.parquet")) for i, frame in enumerate(frames))
+    assert "of these ids have another `id`" in refusal(first, second).message
 
 
 @pytest.mark.parametrize(
@@ -389,14 +442,9 @@ def test_ids_of_other_types(first: Any, second: Any):
         )
         for each, type_ in ((QUESTIONS, first), (SHUFFLED, second))
     ]
-    pairs = paired_texts.paired_texts((tables[0], tables[1]), "question", columns_of(tables))
+    pairs = paired_texts.paired_texts((tables[0], tables[1]), "question", ["id"])
     assert pairs is not None
     assert len(pairs) == N
-
-
-def columns_of(tables: list[ExampleTable]) -> Any:
-    statistic = load_statistic("mean", columns={"score": "correct"})
-    return PairedColumns.find(tables[0], tables[1], statistic, False, "error")
 
 
 def test_leaderboards_exclude_runs_with_other_inputs():

@@ -36,10 +36,35 @@ def columns(path: Path) -> dict[str, list[Any]]:
 @pytest.mark.parametrize("orient", ["index", "columns"])
 def test_pandas(orient: Any, tmp_path: Path) -> None:
     path = written(tmp_path, pd.DataFrame(ROWS).to_json(orient=orient))
-    keys = {"key": [str(i) for i in range(30)]}
-    assert columns(path) == {**keys, **{name: [row[name] for row in ROWS] for name in ROWS[0]}}
+    numbers = {"index": [str(i) for i in range(30)]}
+    assert columns(path) == {**numbers, **{name: [row[name] for row in ROWS] for name in ROWS[0]}}
     without = written(tmp_path, pd.DataFrame(ROWS).drop(columns="id").to_json(orient=orient))
-    assert columns(without)["id"] == keys["key"]
+    assert columns(without)["id"] == numbers["index"]
+
+
+@pytest.mark.parametrize("orient", ["index", "columns"])
+@pytest.mark.parametrize(
+    ("name", "rows", "expected"),
+    [
+        ("task_id", range(30), "index"),
+        ("image", range(30), "index"),
+        ("model_id", range(30), "id"),  # with one value
+        ("answer", range(30), "id"),
+        ("task_id", range(1, 31), "id"),
+        ("task_id", [1, 0, *range(2, 30)], "id"),
+        ("id", range(1, 31), "key"),
+    ],
+)
+def test_names_of_rows(name: str, rows: Any, expected: str, orient: Any, tmp_path: Path) -> None:
+    values = ["m"] * 30 if name == "model_id" else [f"q{i // 2}" for i in range(30)]
+    frame = pd.DataFrame({name: values, "score": 1.0}, index=pd.Index(rows))
+    found = columns(written(tmp_path, frame.to_json(orient=orient)))
+    assert found == {expected: [*map(str, rows)], name: values, "score": [1.0] * 30}
+
+
+def test_numbers_of_rows_beside_an_index_of_its_own(tmp_path: Path) -> None:
+    path = written(tmp_path, pd.DataFrame({"index": [4, 2], "score": [1.0, 0.5]}).to_json())
+    assert columns(path) == {"index": [4, 2], "score": [1.0, 0.5]}
 
 
 @pytest.mark.parametrize("name", ["run", "run.json", "run.jsonl"])

@@ -4,8 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trackperm.pairing.columns.shared_values import have_same_values, have_values_of_one
-from trackperm.tables.columns.names import ATTEMPT, IDS, INPUTS, MEDIA, PERHAPS_ATTEMPT, TEXTS, names_id
+from trackperm.pairing.checks.rival_ids import better_id
+from trackperm.pairing.columns.shared_values import have_same_values, have_values_of_one, share_values
+from trackperm.tables.columns.names import (
+    ATTEMPT,
+    IDS,
+    INPUTS,
+    MEDIA,
+    PERHAPS_ATTEMPT,
+    TEXTS,
+    names_examples,
+    names_id,
+    names_rows,
+)
 from trackperm.tables.columns.types import are_integers, may_be_ids
 from trackperm.tables.table import ExampleTable, have, rows_repeat, shared_columns
 
@@ -15,24 +26,65 @@ def columns_of_examples(tables: Sequence[ExampleTable]) -> tuple[str, tuple[str,
 
     The column of ids is ``id``, even if the runs lack it, where no other is clear.
     """
-    id_ = "id" if have(tables, ["id"]) else identifying_column(tables)[0]
+    id_ = identifying_column(tables)[0]
     return id_, attempt_columns(tables, [id_]) if have(tables, [id_]) else ()
 
 
 def identifying_column(tables: Sequence[ExampleTable]) -> tuple[str, list[str]]:
-    """Return the column that identifies the examples of all runs, with a note; ``id`` if none is clear."""
-    named = [name for name in shared_columns(tables) if names_id(name)]
-    named.sort(key=lambda name: IDS.index(name.lower()) if name.lower() in IDS else len(IDS))
-    inputs = [name for name in (*INPUTS, *MEDIA) if name not in TEXTS] + [*TEXTS]
-    for name in (*named, *(name for name in inputs if name not in named and have(tables, [name]))):
-        is_input, repeats = name in inputs, rows_repeat(tables, [name], if_unknown=False)
-        if (repeats and not attempt_columns(tables, [name])) or (is_input and not _are_inputs(tables, name)):
+    """Return the column that identifies the examples of all runs, with a note; ``id`` if none is clear.
+
+    A column that numbers the rows of each run yields to ids or inputs that contradict it.
+    """
+    named = sorted(filter(names_id, shared_columns(tables)), key=_place)
+    of_rows = [name for name in named if names_rows(name)]
+    others = [name for name in named if name not in of_rows]
+    is_only = len(named) == 1 or len(tables) == 1
+    found = next((name for name in others if _identifies(tables, name, is_only=is_only)), None)
+    if found is not None:
+        rivals = [name for name in others if name != found]
+        if rivals and (better := better_id(tables, found, rivals)) is not None:
+            return better, [f"id: column `{better}`; `{found}` numbers the rows of each run"]
+        return found, [] if found == "id" else [f"id: column `{found}`"]
+    rows = next((name for name in of_rows if _repeats_only_in_attempts(tables, name)), None)
+    for name in (*(name for name in (*INPUTS, *MEDIA) if name not in TEXTS), *TEXTS):
+        if not have(tables, [name]) or not _repeats_only_in_attempts(tables, name):
             continue
-        is_different = is_input and not repeats
-        return name, [
-            f"id: column `{name}`" + ", the input, which is different in every example" * is_different
-        ]
-    return "id", []
+        repeats = rows_repeat(tables, [name], if_unknown=False)
+        if (rows is None or _contradicts(tables, name, rows, repeats=repeats)) and _are_inputs(tables, name):
+            return name, [
+                f"id: column `{name}`" + ", the input, which is different in every example" * (not repeats)
+            ]
+    # Other ids have no value in common, which the pairing says.
+    last = rows or next((name for name in others if _repeats_only_in_attempts(tables, name)), None)
+    return ("id", []) if last is None else (last, [f"id: column `{last}`"])
+
+
+def _contradicts(tables: Sequence[ExampleTable], name: str, rows: str, *, repeats: bool) -> bool:
+    """Whether an input, which may have a row for each attempt, tells that `rows` only numbers the rows."""
+    if repeats:
+        return not rows_repeat(tables, [rows], if_unknown=False)
+    return better_id(tables, rows, [name]) is not None
+
+
+def _place(name: str) -> tuple[int, int]:
+    """Return the place of an id: usual names, other ids of examples, others, and those of rows."""
+    lower = name.lower()
+    place = IDS.index(lower) if lower in IDS else len(IDS)
+    kinds = (lower in IDS, names_examples(name), True) if not names_rows(name) else ()
+    return (kinds.index(True) if kinds else 3), place
+
+
+def _identifies(tables: Sequence[ExampleTable], name: str, *, is_only: bool) -> bool:
+    """Whether a column with the name of an id identifies the examples; ``id`` is meant to."""
+    if name == "id":
+        return True
+    if not _repeats_only_in_attempts(tables, name):
+        return False
+    return is_only or name.lower() in IDS or share_values(tables, name)
+
+
+def _repeats_only_in_attempts(tables: Sequence[ExampleTable], name: str) -> bool:
+    return not rows_repeat(tables, [name], if_unknown=False) or bool(attempt_columns(tables, [name]))
 
 
 def _are_inputs(tables: Sequence[ExampleTable], name: str) -> bool:

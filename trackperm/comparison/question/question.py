@@ -5,7 +5,7 @@ comparison:
 
 1. The id is the column ``id``; else a column with such a name (``question_id``, ``doc_id``) that identifies
    the examples of all runs; else the input (``question``, ``image``), if each example has a different one and
-   the runs have the same inputs.
+   the runs have the same inputs. Numbers of rows yield to other ids that contradict them.
 2. The unit is the example. If ids are repeated and a column numbers the repeats (``epoch``, ``seed``), the
    rows of an example form one unit.
 3. The statistics are those that the user named; else the metrics that the log declares; else those for which
@@ -20,8 +20,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import get_args
 
@@ -239,7 +240,8 @@ class Question:
         named = self._with_parameters(self._named(typical))
         if self.metrics and self.statistics:
             _require_score(named, self.metrics[0])
-        found = [self._adapted(self._with_columns(each, named), typical) for each in named]
+        identify = cache(lambda: identifying_column(typical))
+        found = [self._adapted(self._with_columns(each, named), typical, identify) for each in named]
         found = [with_class_columns(each, typical) if each.names_by_class else each for each in found]
         for each in found:
             if numbers := columns_of_numbers(each):
@@ -361,8 +363,16 @@ class Question:
 
     # Their columns and unit.
 
-    def _adapted(self, statistic: Statistic, tables: Sequence[ExampleTable]) -> Statistic:
-        """Give a statistic its columns and unit, as named by the user or inferred from the runs."""
+    def _adapted(
+        self,
+        statistic: Statistic,
+        tables: Sequence[ExampleTable],
+        identify: Callable[[], tuple[str, Sequence[str]]],
+    ) -> Statistic:
+        """Give a statistic its columns and unit, as named by the user or inferred from the runs.
+
+        `identify` finds the column of ids, with a note.
+        """
         columns = dict(self._inferred_columns(statistic, tables))
         found = [*statistic.found, *(f"{role}: column `{name}`" for role, name in columns.items())]
         for name, pattern in patterns_of_classes(statistic, tables) if statistic.names_by_class else ():
@@ -370,8 +380,8 @@ class Question:
             found.append(f"{name}: columns `{pattern}`, one for each class")
         id_, repeats = statistic.columns["id"], self.repeats or statistic.repeats
         if not self.by_position:
-            if id_ == "id" and not have(tables, ["id"]):
-                id_, why = identifying_column(tables)
+            if id_ == "id" and "id" not in self.columns:
+                id_, why = identify()
                 found += why
             id_, repeats = self._unit(id_, statistic, tables)
         columns["id"] = id_

@@ -7,11 +7,15 @@ same ones in another order. Two runs whose inputs differ are told apart by three
 - inputs that share more words with their partners than with the partners of neighbouring rows: the same
   inputs in other words, such as another template of a prompt, which may be compared;
 - another column whose values are different texts and agree, such as the reference answers.
+
+Other ids tell it as well: those that the candidate has in other rows, where no input and no such column
+agrees.
 """
 
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -21,6 +25,7 @@ from trackperm.messages import amount, side_by_side
 from trackperm.pairing.checks.differences import Cases
 from trackperm.pairing.checks.likeness import ALIKE, NEARLY_ALL, share_alike
 from trackperm.pairing.checks.paired_texts import MOST_ROWS, is_query, paired_texts, read_rows
+from trackperm.pairing.checks.rival_ids import Trust, is_of_examples, moved_ids
 from trackperm.pairing.columns.roles import PairedColumns, input_name, names_input
 from trackperm.pairing.joined import KEY
 from trackperm.statistic import Statistic
@@ -42,6 +47,9 @@ _MANY_LABELS = 20
 _MOST_PROOFS = 8
 """Most further columns that are compared."""
 
+_MOST_IDS = 8
+"""Most other ids that are compared."""
+
 _HASH = r"(?:[0-9]+[a-f]|[a-f]+[0-9])[0-9a-f]{6,}|^tmp"
 """Names of files that are made anew in each run."""
 
@@ -54,7 +62,7 @@ Tables = tuple[ExampleTable, ExampleTable]
 
 @dataclass(frozen=True, eq=False)
 class _Compared:
-    """A column of inputs, compared between rows that are paired.
+    """A column of inputs or other ids, compared between rows that are paired.
 
     Attributes
     ----------
@@ -67,7 +75,7 @@ class _Compared:
     proves : bool
         Whether its agreement proves that the examples are the same.
     n_moved : int
-        Number of differing inputs of the baseline that the candidate has in another row.
+        Number of differing values of the baseline that the candidate has in another row.
     share_alike : float or None
         Share of the inputs that differ which are closest to their partner; None if no words tell.
     """
@@ -86,7 +94,7 @@ class _Compared:
 
     @property
     def is_permuted(self) -> bool:
-        """Whether inputs have other ids in the candidate."""
+        """Whether the candidate has many of the values in other rows."""
         return not self.alike and self.n_moved >= max(2, _FEW * self.n)
 
     @property
@@ -96,7 +104,7 @@ class _Compared:
 
 
 def input_notes(tables: Tables, statistic: Statistic, columns: PairedColumns) -> tuple[str, ...]:
-    """Compare the inputs of paired rows; return lines on those that differ, with ``look:`` if in doubt.
+    """Compare the inputs and ids of paired rows; return lines on those that differ, ``look:`` if in doubt.
 
     Inputs that identify themselves in a log, by their hashes, are compared by the pairing. A text beside
     another input that agrees is what a model wrote, or read in an image.
@@ -104,8 +112,8 @@ def input_notes(tables: Tables, statistic: Statistic, columns: PairedColumns) ->
     Raises
     ------
     PairingError
-        If the runs have the same inputs under other ids, or other inputs under the same ids, and the user
-        did not name the id; the message shows the first of them.
+        If the runs have the same inputs or other ids under other ids, or other inputs under the same ids, and
+        the user did not name the id; the message shows the first of them.
     """
     if columns.identity or tables[0].data is tables[1].data:
         return ()
@@ -126,15 +134,39 @@ def input_notes(tables: Tables, statistic: Statistic, columns: PairedColumns) ->
     doubtful = [
         each for each in found if each.is_permuted or (each.is_other and input_name(each.name) not in TEXTS)
     ]
-    proof = _proof(tables, columns, {each.name for each in found}) if doubtful else None
-    if doubtful and proof is None and (columns.id is None or not statistic.id_is_named):
-        raise _refusal(doubtful[0], tables, columns)
+    moved = [] if is_asked or any(each.alike for each in found) else _moved_ids(tables, statistic, columns)
+    is_doubted = bool(doubtful or moved)
+    proof = _proof(tables, columns, {each.name for each in found}) if is_doubted else None
+    if is_doubted and proof is None and (columns.id is None or not statistic.id_is_named):
+        raise _refusal([*doubtful, *moved][0], tables, columns)
+    if proof is None:
+        found += moved
     return tuple(_line(each, tables, columns, proof) for each in found)
+
+
+def _moved_ids(tables: Tables, statistic: Statistic, columns: PairedColumns) -> list[_Compared]:
+    """Find other ids of the examples that the candidate has in other rows.
+
+    Those that may number the rows prove nothing against better ids, nor against one that the user named.
+    """
+    names: Sequence[str] = columns.other_ids[:_MOST_IDS]
+    if not columns.ids or not names:
+        return []
+    if statistic.id_is_named and any(map(is_of_examples, columns.ids)):
+        names = [*filter(is_of_examples, names)]
+    moved = (
+        _Compared(each.name, each.differing, each.n, proves=False, n_moved=each.n_moved)
+        for each in moved_ids(tables, names, columns.ids)
+    )
+    # What systems retrieve may be ids that they also find for other examples.
+    found = [each for each in moved if each.is_permuted and 2 * each.n_moved >= len(each.differing)]
+    trust = max(Trust.of(tables, id_) for id_ in columns.ids) if found else None
+    return [each for each in found if trust is not None and Trust.of(tables, each.name) >= trust]
 
 
 def _compared(tables: Tables, name: str, columns: PairedColumns) -> _Compared | None:
     """Compare a column between paired rows; None if it has no different texts, or no rows are paired."""
-    pairs = paired_texts(tables, name, columns)
+    pairs = paired_texts(tables, name, columns.ids)
     if pairs is None or pairs.is_empty():
         return None
     pairs = _with_plain(pairs, is_path=input_name(name) in MEDIA)
@@ -237,7 +269,7 @@ def _difference(found: _Compared, tables: Tables, columns: PairedColumns) -> str
         other = f"{'has' if is_one else 'have'} another `{columns.id}`"
         if columns.id is None:
             other = f"{'is' if is_one else 'are'} in another row"
-        return f"{said}; {found.n_moved:,} of these inputs {other} in `{tables[1].origin}`"
+        return f"{said}; {found.n_moved:,} of these {_kind(found)} {other} in `{tables[1].origin}`"
     return said
 
 
@@ -265,4 +297,8 @@ def _better_id(found: _Compared, tables: Tables, columns: PairedColumns, before:
         not columns.repeats and rows_repeat(tables, [found.name], if_unknown=True)
     ):
         return ""
-    return f"{before}`--id {shlex.quote(found.name)}` pairs the same inputs"
+    return f"{before}`--id {shlex.quote(found.name)}` pairs the same {_kind(found)}"
+
+
+def _kind(found: _Compared) -> str:
+    return "inputs" if names_input(found.name) else "ids"

@@ -10,7 +10,6 @@ import narwhals as nw
 import polars as pl
 
 from trackperm.errors import InputTypeError
-from trackperm.pairing.columns.roles import PairedColumns
 from trackperm.pairing.joined import KEY
 from trackperm.tables.lazy.table import LazyTable
 from trackperm.tables.table import ExampleTable, to_polars
@@ -24,7 +23,7 @@ _PARTS = 16
 _MATCHED = 0.9
 """Share of rows that have to be in the same stretches of the other run; otherwise they are searched."""
 
-_MOST_OF_QUERY = 2**11
+MOST_OF_QUERY = 2**11
 """Most rows of a query, which has to find their ids in its other rows."""
 
 _SLICE = 2**16
@@ -34,37 +33,64 @@ _NUMBER = r"^\s*-?[0-9.]+(?:[eE][+-]?[0-9]+)?\s*$"
 
 
 def paired_texts(
-    tables: tuple[ExampleTable, ExampleTable], name: str, columns: PairedColumns
+    tables: tuple[ExampleTable, ExampleTable], name: str, ids: Sequence[str]
 ) -> pl.DataFrame | None:
-    """Return key and text, ``a`` and ``b``, of paired rows; None if they cannot be read as text.
+    """Return key and text, ``a`` and ``b``, of rows that are paired by `ids`; None if they hold no text.
 
-    An example of several rows is one row if all of them have the same text, and is left out otherwise.
+    Without `ids`, rows are paired in their order. An example of several rows is one row if all of them have
+    the same text, and is left out otherwise.
     """
+    read = _paired_rows(tables, [name], ids)
+    if read is None or not all(each[name].dtype == pl.String for each in read):
+        return None
+    pairs = _pairs(read, ids, [each[name] for each in read])
+    are_numbers = pairs["a"].head(1000).str.contains(_NUMBER).all()
+    return None if are_numbers else pairs.drop_nulls()
+
+
+def paired_ids(
+    tables: tuple[ExampleTable, ExampleTable], names: Sequence[str], ids: Sequence[str]
+) -> dict[str, pl.DataFrame]:
+    """Return key and other ids as text, ``a`` and ``b``, of paired rows, for each column that can be read.
+
+    The columns are read together, because each reading of a query is a query.
+    """
+    read = _paired_rows(tables, names, ids)
+    if read is None:
+        return {}
+    return {name: _pairs(read, ids, [as_ids(each, [name]) for each in read]).drop_nulls() for name in names}
+
+
+def _paired_rows(
+    tables: tuple[ExampleTable, ExampleTable], names: Sequence[str], ids: Sequence[str]
+) -> tuple[pl.DataFrame, pl.DataFrame] | None:
+    """Read rows of the baseline, and those of the candidate with their ids; None if they cannot be read."""
     baseline, candidate = tables
-    ids = columns.ids
-    most = _MOST_OF_QUERY if any(map(is_query, tables)) else MOST_ROWS
+    most = MOST_OF_QUERY if any(map(is_query, tables)) else MOST_ROWS
     try:
-        first = read_rows(baseline, (*ids, name), most)
-        second = read_rows(candidate, (*ids, name), most)
+        first = read_rows(baseline, (*ids, *names), most)
+        second = read_rows(candidate, (*ids, *names), most)
         if ids and len(candidate) > most:
             wanted = first[ids[0]].cast(second[ids[0]].dtype, strict=False).drop_nulls().unique()
             n_matched = int(wanted.is_in(second[ids[0]].implode()).sum())
             if n_matched < _MATCHED * len(wanted):
-                second = read_rows(candidate.among(ids[0], wanted), (*ids, name), None)
+                second = read_rows(candidate.among(ids[0], wanted), (*ids, *names), None)
     except (InputTypeError, pl.exceptions.PolarsError):
         return None
-    if not all(each[name].dtype == pl.String for each in (first, second)):
-        return None
+    return first, second
+
+
+def _pairs(
+    read: tuple[pl.DataFrame, pl.DataFrame], ids: Sequence[str], values: Sequence[pl.Series]
+) -> pl.DataFrame:
+    """Pair the values of two runs by the ids in their rows."""
     sides = [
-        _one_row_of_each(pl.DataFrame({KEY: _keys(each, ids), side: each[name]}))
-        for side, each in (("a", first), ("b", second))
+        _one_row_of_each(pl.DataFrame({KEY: as_ids(rows, ids), side: of_run}))
+        for side, rows, of_run in zip(("a", "b"), read, values, strict=True)
     ]
     if sides[0][KEY].equals(sides[1][KEY]):  # as they mostly are: a join would copy the texts
-        pairs = sides[0].with_columns(sides[1]["b"])
-    else:
-        pairs = sides[0].join(sides[1], on=KEY, how="inner", maintain_order="left")
-    are_numbers = pairs["a"].head(1000).str.contains(_NUMBER).all()
-    return None if are_numbers else pairs.drop_nulls()
+        return sides[0].with_columns(sides[1]["b"])
+    return sides[0].join(sides[1], on=KEY, how="inner", maintain_order="left")
 
 
 def is_query(table: ExampleTable) -> bool:
@@ -119,7 +145,7 @@ def _as_json(value: Any) -> str | None:
     return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
 
 
-def _keys(rows: pl.DataFrame, ids: Sequence[str]) -> pl.Series:
+def as_ids(rows: pl.DataFrame, ids: Sequence[str]) -> pl.Series:
     """Return the ids of rows as text, which is the same for integers and whole decimals; null without id."""
     if not ids:
         return pl.int_range(len(rows), dtype=pl.Int64, eager=True).cast(pl.String)

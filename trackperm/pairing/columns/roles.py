@@ -12,7 +12,7 @@ from trackperm.pairing.columns.numbers_as_text import text_columns
 from trackperm.pairing.columns.objects import require_no_objects
 from trackperm.pairing.report import OUTCOMES
 from trackperm.statistic import Statistic
-from trackperm.tables.columns.names import INPUTS, LABELS, MEDIA, TEXTS
+from trackperm.tables.columns.names import INPUTS, LABELS, MEDIA, TEXTS, names_individuals, names_rows
 from trackperm.tables.columns.types import ColumnType, unusable
 from trackperm.tables.table import ExampleTable, id_columns, shared_columns
 
@@ -46,6 +46,9 @@ class PairedColumns:
         Columns of both runs that identify an example's input, such as its hash.
     inputs : tuple of str
         Other columns of both runs with the name of an input, those that no run rewords first.
+    other_ids : tuple of str
+        Other columns of both runs with the name of an id or a key, but not of one that each run gives its
+        rows anew.
     repeats : str or None
         Treatment of several rows with one id; None if an id may have only one row.
     notes : tuple of str
@@ -63,6 +66,7 @@ class PairedColumns:
     of_pairs: tuple[str, ...]
     identity: tuple[str, ...]
     inputs: tuple[str, ...]
+    other_ids: tuple[str, ...]
     repeats: RepeatsInSpec | None
     notes: tuple[str, ...]
 
@@ -108,6 +112,11 @@ class PairedColumns:
         if missing in OUTCOMES:
             return tuple(name for name in self.used if name in self.of_examples)
         return self.used
+
+    @property
+    def tell_examples(self) -> bool:
+        """Whether the runs have columns besides the id that tell which examples are paired."""
+        return bool(self.inputs or self.other_ids)
 
     @property
     def tie_breakers(self) -> tuple[str, ...]:
@@ -173,6 +182,8 @@ class PairedColumns:
             texts, found = text_columns(tables, statistic, list(read), statistic.counter_columns)
             notes += found
         taken = {*(() if by_position else ids), label, *used, *statistic.columns.values(), *statistic.slices}
+        identity = tuple(name for name in baseline.identity if name in candidate.identity and name not in ids)
+        others = [name for name in shared_columns(tables) if name not in taken]
         return cls(
             None if by_position else id_,
             () if by_position else ids,
@@ -183,8 +194,9 @@ class PairedColumns:
             strata,
             classes,
             statistic.example_columns,
-            tuple(name for name in baseline.identity if name in candidate.identity and name not in ids),
-            tuple(_inputs([name for name in shared_columns(tables) if name not in taken])),
+            identity,
+            tuple(_inputs(others)),
+            tuple(name for name in others if names_individuals(name) and not names_rows(name)),
             statistic.repeats if statistic.has_several_rows else None,
             (*notes, *_notes_of_files(baseline, candidate)),
         )

@@ -157,6 +157,12 @@ PERHAPS_ATTEMPT = re.compile(
 _EXAMPLES = frozenset(("problem", "question", "task", "instance", "example", "sample", "prompt"))
 """Words for an example: with `id` or `idx` after them they name a column of ids."""
 
+_ROWS = frozenset((
+    "row", "rows", "record", "log", "line", "entry", "sequence", "seq", "request", "response", "call", "job",
+    "event", "trace", "span", "run",
+))  # fmt: skip
+"""Words for a row of a log or a call: with `id` after them they name a number that each run gives anew."""
+
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _OF_ONE = frozenset(
     ("id", "ids", "uid", "idx", "index", "hash", "key", "name", "title", "no", "nr", "num", "number")
@@ -181,6 +187,17 @@ def names_examples(name: str) -> bool:
     words = words_of(name)
     is_of_example = len(words) > 1 and words[-1] in ("id", "idx") and words[-2] in _EXAMPLES
     return name.lower() in IDS or is_of_example
+
+
+def names_individuals(name: str) -> bool:
+    """Whether each value of a column may name an example: ``doc_id``, ``questionId``, ``name``, ``uuid``."""
+    return names_id(name) or words_of(name)[-1:] in (["id"], ["uid"], ["uuid"], ["guid"], ["key"], ["name"])
+
+
+def names_rows(name: str) -> bool:
+    """Whether an id is rather that of a row or a call than of an example: ``index``, ``idx``, ``row_id``."""
+    words = words_of(name)
+    return name.lower() in ("idx", "index") or (len(words) > 1 and words[-1] == "id" and words[-2] in _ROWS)
 
 
 def names_media(name: str) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from trackperm.errors import SourceError
+from trackperm.tables.columns.names import INPUTS, MEDIA, names_id
 from trackperm.tables.json_values import are_columns, are_ids, are_steps, member_names, table
 from trackperm.tables.source import Source, SourceFile
 from trackperm.tables.table import ExampleTable
@@ -19,13 +20,19 @@ def read_json_object(file: SourceFile) -> ExampleTable:
     """Read an object of objects, which are the rows, or the columns with a value for each row.
 
     The names of the rows are the column ``id``, or ``key`` if the rows have an ``id`` of their own. Raise
-    SourceError if they have members of both names.
+    SourceError if they have members of both names. Names that only count the rows are the column ``index``,
+    as in ``DataFrame.reset_index``, if the rows have an id or an input of their own; they are left out beside
+    another ``index``.
     """
     if _are_lists(file):
         return table(file.document, lambda index: f"item {index}", file.origin)
     document = file.document if are_ids(file.document) else _transposed(file.document)
     ids, rows = list(document), list(document.values())
     names = member_names(rows, file.origin)
+    values = {each: [row.get(each) for row in rows] for each in names}
+    counts_rows = ids == [str(index) for index in range(len(ids))]
+    if counts_rows and any(_may_name_examples(name, each) for name, each in values.items()):
+        return table({"index": ids} | values, lambda index: f"member {ids[index]}", file.origin)
     name = next((name for name in ("id", "key") if name not in names), None)
     if name is None:
         raise SourceError(
@@ -33,8 +40,12 @@ def read_json_object(file: SourceFile) -> ExampleTable:
             " have no column",
             hint="rename one of these members.",
         )
-    columns: dict[str, list[Any]] = {name: ids, **{each: [row.get(each) for row in rows] for each in names}}
-    return table(columns, lambda index: f"member {ids[index]}", file.origin)
+    return table({name: ids} | values, lambda index: f"member {ids[index]}", file.origin)
+
+
+def _may_name_examples(name: str, values: list[Any]) -> bool:
+    """Whether a member has the name of an id or an input, and more than one value."""
+    return (names_id(name) or name.lower() in (*INPUTS, *MEDIA)) and values.count(values[0]) < len(values)
 
 
 def _recognises(file: SourceFile) -> bool:

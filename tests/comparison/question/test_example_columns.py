@@ -1,0 +1,171 @@
+"""Column of ids beside numbers of rows: the same examples are paired in whatever order the rows are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from support.engines import each_engine, native
+
+import trackperm
+from trackperm.comparison.question.example_columns import identifying_column
+from trackperm.errors import PairingError
+from trackperm.tables.table import ExampleTable
+
+N = 40
+RNG = np.random.default_rng(5)
+ORDERS = [RNG.permutation(N) for _ in range(2)]
+SCORES = RNG.integers(0, 2, N), RNG.integers(0, 2, N)
+
+
+def runs(rows: str, examples: str, first: str = "rows", values: Any = None) -> list[pl.DataFrame]:
+    """Return two runs with rows in other orders, which `rows` numbers, and with the ids of the examples."""
+    values = [f"q{i}" for i in range(N)] if values is None else values
+    found = []
+    for scores, order in zip(SCORES, ORDERS, strict=True):
+        columns = {rows: range(N), examples: [values[i] for i in order]}
+        columns = columns if first == "rows" else dict(reversed(columns.items()))
+        found.append(pl.DataFrame({**columns, "correct": scores[order]}))
+    return found
+
+
+def id_of(*frames: Any) -> str:
+    return identifying_column([ExampleTable.from_native(frame, "run") for frame in frames])[0]
+
+
+TRUTH = trackperm.compare(*(frame.drop("row_id") for frame in runs("row_id", "question_id"))).pvalue
+
+NAMES = [
+    (rows, examples)
+    for rows in ("index", "idx", "id", "sample_id", "row_id", "record_id", "request_id")
+    for examples in ("problem_id", "case_id", "prompt_hash")
+]
+
+
+@pytest.mark.parametrize("first", ["rows", "examples"])
+@pytest.mark.parametrize(
+    ("rows", "examples"),
+    [pytest.param(*names, marks=() if i % 5 == 0 else pytest.mark.sample) for i, names in enumerate(NAMES)],
+)
+def test_numbers_of_rows_are_no_ids(rows: str, examples: str, first: str):
+    found = trackperm.compare(*runs(rows, examples, first))
+    assert found.pvalue == TRUTH
+    assert any(note.startswith(f"id: column `{examples}`") for note in found.pairing.notes)
+
+
+def test_the_note_says_what_numbers_rows():
+    found = trackperm.compare(*runs("id", "problem_id"))
+    assert "id: column `problem_id`; `id` numbers the rows of each run" in found.pairing.notes
+
+
+@pytest.mark.parametrize(("rows", "expected"), [("id", "question_id"), ("question_id", "question_id")])
+def test_numbers_of_examples(rows: str, expected: str):
+    """Numbers of questions are rather ids than those called `id` in the order of rows; not those of cases."""
+    other = "question_id" if rows == "id" else "case_id"
+    assert id_of(*runs(rows, other, values=range(N))) == expected
+
+
+def test_an_id_that_was_named_is_kept():
+    found = trackperm.compare(*runs("id", "problem_id"), columns={"id": "id"})
+    assert found.statistic.columns["id"] == "id"
+    assert any(note.startswith("look: `problem_id` differs between the runs") for note in found.pairing.notes)
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        lambda run: {"problem_id": [f"q{i}" for i in range(N)]},  # agrees with the numbers
+        lambda run: {"trace_id": [f"{run}-{i}" for i in range(N)]},
+        lambda run: {"prompt_id": [f"{run}-{i}" for i in range(N)]},  # that no run shares
+        lambda run: {"document_id": [f"d{i // 2}" for i in RNG.permutation(N)]},  # of several rows
+        lambda run: {"request_id": RNG.permutation(N)},
+    ],
+    ids=["agreeing", "of calls", "of one run", "clusters", "numbers of calls"],
+)
+def test_other_ids_that_contradict_nothing(others: Callable[[int], dict[str, Any]]):
+    frames = [pl.DataFrame({"id": range(N), "correct": SCORES[i], **others(i)}) for i in range(2)]
+    found = trackperm.compare(*frames)
+    assert found.statistic.columns["id"] == "id"
+    assert not any("differs" in note for note in found.pairing.notes)
+
+
+def test_examples_that_a_run_lacks():
+    first, second = runs("index", "instance_id")
+    second = second.filter(pl.col("correct") == 1).with_columns(index=pl.int_range(pl.len()))
+    found = trackperm.compare(first, second, missing="drop")
+    assert found.pairing.n_paired == len(second)
+    kept = first.join(second, on="instance_id", how="semi")
+    assert found.baseline_score == kept["correct"].mean()
+
+
+@pytest.mark.parametrize(
+    ("rows", "name", "expected"),
+    [
+        (range(N), "problem_id", "problem_id"),
+        (range(N), "question", "question"),
+        ([i // 4 for i in range(N)], "question", "index"),
+    ],
+)
+def test_attempts_beside_numbers_of_rows(rows: Any, name: str, expected: str):
+    tasks, attempts = [f"t{i // 4}" for i in range(N)], [i % 4 for i in range(N)]
+    frames = [
+        pl.DataFrame({"index": rows, name: tasks, "attempt": attempts, "correct": scores})
+        for scores in SCORES
+    ]
+    found = trackperm.compare(*frames)
+    assert (found.statistic.columns["id"], found.n_examples) == (expected, N // 4)
+
+
+def test_inputs_beside_numbers_of_rows():
+    assert id_of(*runs("index", "question")) == "question"
+    assert id_of(*[pl.DataFrame({"index": range(N), "question": [f"q{i}" for i in range(N)]})] * 2) == "index"
+    reworded = [
+        frame.with_columns(pl.col("question") + f" {i}") for i, frame in enumerate(runs("index", "question"))
+    ]
+    assert id_of(*reworded) == "index"
+    numbered = [
+        frame.with_columns(idx=pl.lit(order))
+        for frame, order in zip(runs("index", "question"), ORDERS, strict=True)
+    ]
+    assert id_of(*numbered) == "idx"
+
+
+@each_engine
+def test_each_data_frame_library(engine: str):
+    frames = [native(engine, frame.to_dict(as_series=False)) for frame in runs("id", "instance_id")]
+    assert trackperm.compare(*frames).pvalue == TRUTH
+
+
+@pytest.mark.parametrize("orient", ["index", "columns"])
+@pytest.mark.parametrize("name", ["question_id", "problem_id", "text"])
+def test_names_of_rows_that_pandas_writes(name: str, orient: Any, tmp_path: Path):
+    paths = [tmp_path / f"{i}.json" for i in range(2)]
+    for path, frame in zip(paths, runs("row_id", name), strict=True):
+        path.write_text(frame.drop("row_id").to_pandas().to_json(orient=orient))
+    assert trackperm.compare(*paths).pvalue == TRUTH
+
+
+def test_attempts_that_pandas_writes(tmp_path: Path):
+    for i in range(2):
+        tasks = {"task_id": [f"t{j // 4}" for j in range(N)], "attempt": [j % 4 for j in range(N)]}
+        pd.DataFrame({**tasks, "correct": SCORES[i]}).to_json(tmp_path / f"{i}.json")
+    assert trackperm.compare(tmp_path / "0.json", tmp_path / "1.json").n_examples == N // 4
+
+
+def test_numbers_of_which_none_is_clearly_the_id():
+    """Rows that were sorted after numbering: a log does not say which of two ids each run gave anew."""
+    frames = [frame.sort("question_id") for frame in runs("id", "question_id", values=range(N))]
+    with pytest.raises(PairingError, match="`question_id` differs between the runs") as raised:
+        trackperm.compare(*frames)
+    assert raised.value.hint == (
+        "The ids were given anew: `--id question_id` pairs the same ids. `--id id` compares these pairs"
+        " nevertheless."
+    )
+    named = trackperm.compare(*frames, columns={"id": "question_id"})
+    assert named.pvalue == TRUTH
+    assert not any("differs" in note for note in named.pairing.notes)

@@ -1,0 +1,143 @@
+"""Columns of ids that contradict each other: they pair the rows of two runs differently.
+
+One of them mostly numbers the rows of each run, as `enumerate`, polars and pandas do, and another names the
+examples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import narwhals as nw
+import polars as pl
+
+from trackperm.errors import InputTypeError
+from trackperm.pairing.checks.paired_texts import (
+    MOST_OF_QUERY,
+    MOST_ROWS,
+    as_ids,
+    is_query,
+    paired_ids,
+    read_rows,
+)
+from trackperm.tables.columns.names import names_examples, names_rows
+from trackperm.tables.table import ExampleTable, rows_repeat
+
+_MAY_NUMBER_ROWS = ("id", "ids", "sample_id", "uid")
+"""Usual names of ids of examples that are also given to the rows of each run."""
+
+
+class MovedIds(NamedTuple):
+    """Ids that paired rows do not share, although the candidate has them in other rows.
+
+    Attributes
+    ----------
+    name : str
+        Column of the ids, which are different in every row.
+    differing : DataFrame
+        Key and both ids, ``a`` and ``b``, of the pairs that differ.
+    n, n_moved : int
+        Number of pairs, and of differing ids of the baseline that the candidate has in another row.
+    """
+
+    name: str
+    differing: pl.DataFrame
+    n: int
+    n_moved: int
+
+
+class Trust(NamedTuple):
+    """How well a column identifies examples; the greater of two is to be believed.
+
+    Attributes
+    ----------
+    is_no_number : bool
+        Whether it holds other ids than the numbers from 0 or 1 to that of the rows.
+    names_examples : bool
+        Whether its name means the ids of examples, not perhaps those of rows.
+    is_in_other_order : bool
+        Whether its numbers are not in the order of rows. False for queries, whose rows have no order.
+    """
+
+    is_no_number: bool
+    names_examples: bool
+    is_in_other_order: bool
+
+    @classmethod
+    def of(cls, tables: Sequence[ExampleTable], name: str) -> Trust:
+        """Find how well a column identifies the examples of runs."""
+        if names_rows(name):
+            return cls(False, False, False)
+        in_order = [_numbers_in_order(table, name) for table in tables]
+        if None in in_order:
+            return cls(True, True, True)
+        return cls(False, is_of_examples(name), not all(in_order))
+
+
+def is_of_examples(name: str) -> bool:
+    """Whether the name of an id means that of an example, and not perhaps that of a row."""
+    return name.lower().endswith("_hash") or (names_examples(name) and name.lower() not in _MAY_NUMBER_ROWS)
+
+
+def moved_ids(
+    tables: tuple[ExampleTable, ExampleTable], names: Sequence[str], ids: Sequence[str]
+) -> list[MovedIds]:
+    """Find columns of ids, different in every row, that rows paired by other `ids` do not share.
+
+    Ids that no row of the candidate has contradict nothing: each run may give its own.
+    """
+    found = []
+    for name, pairs in paired_ids(tables, names, ids).items():
+        differing = pairs.filter(pl.col("a") != pl.col("b"))
+        if differing.is_empty() or min(pairs["a"].n_unique(), pairs["b"].n_unique()) < len(pairs):
+            continue
+        n_moved = _n_in_run(differing["a"], tables[1], name)
+        if n_moved:
+            found.append(MovedIds(name, differing, len(pairs), n_moved))
+    return found
+
+
+def better_id(tables: Sequence[ExampleTable], id_: str, names: Sequence[str]) -> str | None:
+    """Return the column that identifies the examples where `id_` only numbers the rows of each run.
+
+    It is the first of `names` that contradicts the numbers, is different in every row, and is rather to be
+    believed. None if there is none, or `id_` does not number rows.
+    """
+    if len(tables) < 2 or (trust := Trust.of(tables, id_)).is_in_other_order:
+        return None
+    moved = {each.name for other in tables[1:] for each in moved_ids((tables[0], other), names, [id_])}
+    return next(
+        (
+            name
+            for name in names
+            if name in moved
+            and Trust.of(tables, name) > trust
+            and not rows_repeat(tables, [name], if_unknown=True)
+        ),
+        None,
+    )
+
+
+def _numbers_in_order(table: ExampleTable, name: str) -> bool | None:
+    """Whether numbers of rows, from 0 or 1, are in the order of rows; None for other values."""
+    most = MOST_OF_QUERY if is_query(table) else MOST_ROWS
+    try:
+        read = as_ids(read_rows(table, [name], most), [name])
+    except (InputTypeError, pl.exceptions.PolarsError):
+        return None
+    numbers = read.cast(pl.Int64, strict=False)
+    if numbers.has_nulls() or not numbers.is_between(0, len(table)).all() or numbers.is_duplicated().any():
+        return None
+    return not table.ordered or numbers.is_sorted()
+
+
+def _n_in_run(values: pl.Series, run: ExampleTable, name: str) -> int:
+    """Count the ids that a run has."""
+    try:
+        if len(run) > MOST_ROWS or is_query(run):
+            dtype = nw.Schema({name: run.schema[name]}).to_polars()[name]
+            run = run.among(name, values.cast(dtype, strict=False).drop_nulls())
+        return int(values.is_in(as_ids(read_rows(run, [name], None), [name]).implode()).sum())
+    except (InputTypeError, pl.exceptions.PolarsError):
+        return 0
