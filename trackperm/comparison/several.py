@@ -76,7 +76,12 @@ def compare_statistics(
         tested: list[Comparison] = []
         untestable: list[tuple[Slice, UntestableError]] = []
         for part, first, second in slices_of(
-            baseline, candidate, statistic, slices, by_position=by_position, engine=engine
+            baseline.for_statistic(statistic),
+            candidate.for_statistic(statistic),
+            statistic,
+            slices,
+            by_position=by_position,
+            engine=engine,
         ):
             begin(f"pairing and testing: {statistic.title}, {part}")
             test = partial(compared, first, second, statistic, look_for_clusters=False)

@@ -135,6 +135,7 @@ def pair_all(
     """
     _require_missing_rule(missing, statistic)
     place = next((i for i, run in enumerate(runs) if run is baseline), None)
+    runs = [run.for_statistic(statistic) for run in runs]
     runs = [replace(run, table=with_truths(run.table, statistic.truth_columns)) for run in runs]
     runs = runs if by_position else _with_like_ids(runs, statistic)
     failures = {} if allow_unseen else unseen_predictions(runs, statistic)
