@@ -200,6 +200,7 @@ class TestHeaders:
         with pytest.raises(PairingError, match=r"^4 of 8 examples of .* no value") as caught:
             trackperm.compare(old, new)
         assert said in str(caught.value)
+        assert "tests `score` on the 4 paired examples only" in str(caught.value)
         found = trackperm.compare(old, new, missing="drop")
         assert (found.n_examples, found.n_discordant) == (4, 0)
         assert any(f"look: {said}; {AGAIN}" in caution for caution in cautions_of(found))
