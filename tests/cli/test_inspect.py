@@ -324,6 +324,30 @@ def test_examples_are_not_means_of_labels(
         run_command(command)
 
 
+@pytest.mark.parametrize(
+    ("scores", "options"),
+    [
+        ({"score_match": ["C", "I"] * 4}, "--metric score_match=C"),
+        ({"topic": ["a", "b"] * 4, "score_judge": ["B", "A"] * 4}, None),
+        ({"scores": [{"exact": True}] * 8, "judge_rating": [1, 2] * 4}, "--metric judge_rating"),
+        ({"scores": [{"exact": True}] * 8}, None),
+    ],
+)
+def test_durations_and_metadata_are_no_scores(
+    scores: dict[str, Any], options: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In data frames of Inspect, and cases of Pydantic's evaluations, scores are words or objects."""
+    monkeypatch.chdir(tmp_path)
+    measured = {"total_time": [0.5, 0.25] * 4, "retries": [0, 1] * 4, "metadata_difficulty": [1, 2] * 4}
+    pl.DataFrame({"id": range(8), **measured, **scores}).write_ndjson("a")
+    printed = invoke("inspect", "a")
+    if options is None:
+        assert "trackperm compare a OTHER" not in printed
+    else:
+        assert printed.splitlines()[-1] == f"  trackperm compare a OTHER {options}"
+        run_command(printed.splitlines()[-1])
+
+
 def test_free_text_beside_scores_of_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Regression: the command asked for accuracy of answers that seldom equal their reference."""
     monkeypatch.chdir(tmp_path)

@@ -36,6 +36,7 @@ NAMES = [
     "c.jsonl",
     "d.ndjson",
     "e.json",
+    "f.eval",
     "f.csv.gz",
     "g.JSONL.GZ",
     "h.json.gz",

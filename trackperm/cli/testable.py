@@ -202,14 +202,22 @@ def _has_other_question(data: RunData, candidates: Mapping[str, Sequence[str]]) 
 def _verdicts(table: ExampleTable, candidates: Mapping[str, Sequence[str]]) -> list[str]:
     """Return ``COLUMN=VALUE`` for each column of words that holds neither predictions nor labels.
 
-    The likeliest is the first.
+    The likeliest is the first; columns called a score come before others without a good value.
     """
-    from trackperm.comparison.question.share_of_value import likely_option, option_of_column
+    from trackperm.comparison.question.share_of_value import PLACEHOLDER, likely_option, option_of_column
 
     outputs = {*candidates["prediction"], *candidates["label"]}
     names = [name for name in table.columns if name not in outputs]
     found = (likely_option([table], names), *(option_of_column([table], name) for name in names))
-    return list(dict.fromkeys(option for option in found if option is not None))
+    options = dict.fromkeys(option for option in found if option is not None)
+    return sorted(options, key=lambda option: option.endswith(f"={PLACEHOLDER}") and not _has_scores(option))
+
+
+def _has_scores(name: str) -> bool:
+    """Whether a column is called a score of something, such as ``score_match`` or ``scores``."""
+    from trackperm.tables.columns.names import words_of
+
+    return not {"score", "scores"}.isdisjoint(words_of(name))
 
 
 def _metric(
@@ -221,12 +229,15 @@ def _metric(
 ) -> list[str] | None:
     """Find options that compare a column of scores, or else the share of a verdict; None without either."""
     from trackperm.comparison import Question
+    from trackperm.comparison.question.own_scores import names_metric
     from trackperm.comparison.question.share_of_value import PLACEHOLDER
 
     table = data.table
     outputs = {*candidates["prediction"], *candidates["label"]}
     numbers = [name for name in candidates["score"] if name not in outputs]
     scores = [name for name in numbers if is_called(name, "score")]
+    if any(_has_scores(name) for name in table.columns if name not in numbers):
+        numbers = [*scores, *filter(names_metric, numbers)]  # others are durations, counts and metadata
     good = [verdict for verdict in verdicts if not verdict.endswith(f"={PLACEHOLDER}")]
     for metric in dict.fromkeys((*scores, *good, *numbers)):
         question = Question(metrics=(metric,), columns=ids, by_position=by_position)

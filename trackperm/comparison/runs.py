@@ -65,6 +65,11 @@ class RunData:
     columns: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
     labels: References | None = field(default=None, compare=False, repr=False)
 
+    def for_statistic(self, statistic: Statistic) -> RunData:
+        """Return the run with the examples to which the scores that `statistic` reads belong."""
+        table = self.table.with_scores(statistic.columns.values())
+        return self if table is self.table else replace(self, table=table)
+
     def under(self, reference: str) -> RunData:
         """Return the run under another reference, such as one that it had before."""
         return replace(self, table=replace(self.table, origin=reference))

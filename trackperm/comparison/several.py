@@ -67,14 +67,21 @@ def compare_statistics(
         try:
             whole = compared(baseline, candidate, statistic)
         except (InputError, InputTypeError) as error:
-            if statistic.chosen and len(statistics) > 1 and "score" in statistics[0].columns:
-                alone = f"`--metric {statistics[0].columns['score']}` compares one metric only."
+            metrics = [each.columns["score"] for each in statistics if "score" in each.columns]
+            others = [name for name in metrics if name != statistic.columns.get("score")]
+            if statistic.chosen and others:
+                alone = f"`--metric {shlex.quote(others[0])}` compares one metric only."
                 error.hint = f"{error.hint} {alone}" if error.hint else alone
             raise
         tested: list[Comparison] = []
         untestable: list[tuple[Slice, UntestableError]] = []
         for part, first, second in slices_of(
-            baseline, candidate, statistic, slices, by_position=by_position, engine=engine
+            baseline.for_statistic(statistic),
+            candidate.for_statistic(statistic),
+            statistic,
+            slices,
+            by_position=by_position,
+            engine=engine,
         ):
             begin(f"pairing and testing: {statistic.title}, {part}")
             test = partial(compared, first, second, statistic, look_for_clusters=False)

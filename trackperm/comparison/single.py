@@ -87,6 +87,7 @@ def compare_runs(
     InputError
         If any part of the input cannot be used; subclasses name the problem.
     """
+    baseline, candidate = baseline.for_statistic(statistic), candidate.for_statistic(statistic)
     options = TestOptions() if options is None else options
     if margin is not None:
         margin = checked_margin(margin, options.alpha)

@@ -137,6 +137,7 @@ def pair_all(
     """
     _require_missing_rule(missing, statistic)
     place = next((i for i, run in enumerate(runs) if run is baseline), None)
+    runs = [run.for_statistic(statistic) for run in runs]
     tables = [with_truths(run.table, statistic.truth_columns) for run in runs]
     tables = with_numbers(tables, statistic.ordered_columns)
     tables = with_like_truths(tables, statistic.answer_columns)

@@ -20,6 +20,7 @@ RARE = 0.5
 _CAUTION = re.compile(
     "(?:look|dropped|missing predictions(?: counted as wrong)?|paired by position): "
     f"|`[^`]*`: rounded to .*{EQUAL_BY_ROUNDING}"
+    "|`[^`]*`: look: "
     "|`[^`]*`: the run (?:crashed|failed|was killed|was preempted)"
 )
 

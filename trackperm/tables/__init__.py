@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 _TEXT = (".csv", ".tsv", ".jsonl", ".ndjson", ".json")
-_BINARY = (".parquet", ".arrow", ".feather", ".npz")
+_BINARY = (".parquet", ".arrow", ".feather", ".npz", ".eval")
 
 
 def is_readable(name: str) -> bool:

@@ -122,6 +122,9 @@ def _what_it_is(file: SourceFile) -> str:
     return ""
 
 
+GENERAL = (SQUAD, SQUAD_PREDICTIONS, JSON_RECORDS, JSON_OBJECT, JSON_LINES, HEADERLESS, DELIMITED)
+"""Formats that JSON files without predictions can have as well, such as settings and test data."""
+
 # Ordered from specific to general: the first format that recognises a file reads it.
 _OWN = (
     LM_EVAL,

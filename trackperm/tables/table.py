@@ -53,6 +53,9 @@ class ExampleTable:
     whole_log_metrics : mapping of str to str
         Metrics that the log computes over all examples together and not for each, with the built-in
         statistic that computes each from predictions and labels, or an empty text if there is none.
+    rows_of_scores : mapping of str to (str, tuple of str)
+        Columns of scores that only some rows have, as each belongs to some tasks of a benchmark: for each the
+        column that tells these rows, and its values.
     statistics : tuple of str
         Built-in statistics that suit the columns of the format.
     is_in_program : bool
@@ -70,6 +73,7 @@ class ExampleTable:
     metrics: Mapping[str, str] = field(default_factory=dict)
     greater_is_better: Mapping[str, bool] = field(default_factory=dict)
     whole_log_metrics: Mapping[str, str] = field(default_factory=dict)
+    rows_of_scores: Mapping[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
     statistics: tuple[str, ...] = ()
     is_in_program: bool = False
 
@@ -258,6 +262,13 @@ class ExampleTable:
             return replace(self, data=self.data.among(name, values))
         kept = self.polars_column(name).is_in(values.implode()).fill_null(False)
         return replace(self, data=self.data.filter(kept.to_list()))
+
+    def with_scores(self, names: Iterable[str]) -> ExampleTable:
+        """Keep the rows to which all columns of scores among `names` belong, also those that lack a value."""
+        table = self
+        for column, values in (self.rows_of_scores[name] for name in names if name in self.rows_of_scores):
+            table = table.among(column, pl.Series(values))
+        return table
 
     def head(self, n: int) -> ExampleTable:
         """Keep the first `n` rows."""

@@ -14,10 +14,13 @@ from support.cli_comparison import check_reference, compared
 from support.eval_logs import INSPECT, inspect_log, inspect_sample, write_eval, write_json
 from support.processes import run, script
 
+import trackperm
 from trackperm.errors import InputTypeError, PairingError, SourceError
+from trackperm.report.notes import cautions_of
 from trackperm.tables import read_examples
 
 DATA = reference_data.DATA / "per_example"
+AGAIN = "`inspect eval-retry LOG` runs what failed again"
 
 
 @pytest.fixture(params=["json", "eval"])
@@ -157,8 +160,10 @@ class TestHeaders:
         assert read_examples(write(log)).notes == ("the header claims 790 samples, but the log has 2",)
 
     def test_of_runs_that_failed(self, write: Any) -> None:
-        log = inspect_log(INSPECT["samples"], status="error")
-        assert read_examples(write(log)).notes == ("the run did not succeed: its status is `error`",)
+        log = inspect_log(INSPECT["samples"], status="error", error={"message": f"{'API down ' * 50}\nmore"})
+        (note,) = read_examples(write(log)).notes
+        said = f"{'API down ' * 13}AP…"
+        assert note == f"look: the run did not succeed: its status is `error` ({said}); {AGAIN}"
 
     def test_without_samples(self, write: Any) -> None:
         with pytest.raises(
@@ -166,9 +171,39 @@ class TestHeaders:
         ):
             read_examples(write(inspect_log([], results={"total_samples": 1000})))
 
-    def test_without_scores(self, write: Any) -> None:
-        with pytest.raises(SourceError, match="has no scores: the status of its run is `error`"):
-            read_examples(write(inspect_log([inspect_sample(1, 1)], status="error")))
+    @pytest.mark.parametrize(
+        ("status", "failure", "said", "hint"),
+        [
+            ("success", None, "the status of its run is `success`", "`inspect score` adds them"),
+            ("cancelled", None, "its status is `cancelled`", AGAIN),
+            ("success", {"message": "API down"}, r"1 of 1 sample ended .* \(first: 1, API down\)", AGAIN),
+            ("error", {"message": ""}, r"`error`; 1 of 1 sample .*, without a message\)", AGAIN),
+        ],
+    )
+    def test_without_scores(self, write: Any, status: str, failure: Any, said: str, hint: str) -> None:
+        """Scoring what failed would count errors as wrong answers."""
+        samples = [inspect_sample(1, 1, **({"match": "I"} if failure else {})) | {"error": failure}]
+        with pytest.raises(SourceError, match=f"has no scores: .*{said}") as caught:
+            read_examples(write(inspect_log(samples, status=status)))
+        assert hint in str(caught.value.hint)
+
+    def test_errors_are_not_wrong_answers(self, write: Any) -> None:
+        """Inspect scores samples that ended in an error if `score_on_error` is set."""
+        right = [inspect_sample(i, 1, match="C") for i in range(8)]
+        failed = [
+            inspect_sample(i, 1, match="I") | {"error": {"message": "API down"}} if i % 2 else right[i]
+            for i in range(8)
+        ]
+        old, new = write(inspect_log(failed), "old"), write(inspect_log(right), "new")
+        assert read_examples(old).frame["prediction"].null_count() == 4
+        said = "4 of 8 samples ended in an error and have no score (first: 1, API down)"
+        with pytest.raises(PairingError, match=r"^4 of 8 examples of .* no value") as caught:
+            trackperm.compare(old, new)
+        assert said in str(caught.value)
+        assert "tests `score` on the 4 paired examples only" in str(caught.value)
+        found = trackperm.compare(old, new, missing="drop")
+        assert (found.n_examples, found.n_discordant) == (4, 0)
+        assert any(f"look: {said}; {AGAIN}" in caution for caution in cautions_of(found))
 
     def test_a_sample_that_failed_has_no_score(self, write: Any) -> None:
         assert scores(write(inspect_log([inspect_sample(1, 1), inspect_sample(2, 1, match="C")]))) == [
@@ -191,7 +226,9 @@ class TestArchives:
         with zipfile.ZipFile(path, "w") as archive:
             for name, data in members.items():
                 archive.writestr(name, data)
-        assert read_examples(path).notes == ("the run did not succeed: its status is `started`",)
+        assert read_examples(path).notes == (
+            f"look: the run did not succeed: its status is `started`; {AGAIN}",
+        )
 
     def test_of_zstandard(self, tmp_path: Path) -> None:
         if sys.version_info < (3, 14):

@@ -10,6 +10,7 @@ from support.cli_comparison import check_reference, compared
 from support.eval_logs import LM_EVAL, lm_eval_sample, write_json, write_lines
 from support.example_tables import columns_of_file
 
+import trackperm
 from trackperm.errors import PairingError, SourceError
 from trackperm.tables import read_examples
 
@@ -120,8 +121,10 @@ class TestRun:
     def test_a_task_with_one_filter_keeps_it_beside_one_with_two(self, run: Path) -> None:
         rows = [lm_eval_sample(0, score, f) for f, score in (("strict", 1.0), ("flexible", 0.0))]
         write_lines(run / f"samples_sums_{RUN}.jsonl", rows)
-        with pytest.raises(SourceError, match="has 2 filters"):
+        with pytest.raises(SourceError, match=r"^task `sums`: .* has 2 filters, .*: `strict`, `flexible`"):
             read_examples(run)
+        with pytest.raises(SourceError, match=r"^task `sums`: .* has no filter `none`"):
+            read_examples(run, part="none")
         assert columns_of_file(run, "strict")["score"] == [0.0, 0.0, 1.0]
 
     def test_several_runs_are_refused(self, run: Path) -> None:
@@ -145,6 +148,49 @@ class TestRun:
         (run / f"samples_sums_{RUN}.jsonl").rename(run / "sums.jsonl")
         with pytest.raises(SourceError, match=r"the names of `sums.jsonl` in .* do not contain task"):
             read_examples(run)
+
+
+class TestMetricsOfSomeTasks:
+    """GSM8K has `exact_match`, HellaSwag `acc` and `acc_norm`."""
+
+    @staticmethod
+    def folder(path: Path, right: int, lacking: int | None = None) -> Path:
+        tasks: dict[str, tuple[str, ...]] = {"gsm8k": ("exact_match",), "arc": ("acc",)}
+        tasks |= {"hellaswag": ("acc", "acc_norm")}
+        path.mkdir()
+        for task, metrics in tasks.items():
+            samples = [lm_eval_sample(i, 0.0) | {"doc_hash": f"{task}{i}"} for i in range(8)]
+            for i, sample in enumerate(samples):
+                del sample["exact_match"]
+                sample |= {"metrics": list(metrics), **dict.fromkeys(metrics, float(i < right))}
+            if task == "hellaswag" and lacking is not None:
+                del samples[lacking]["acc"]
+            write_lines(path / f"samples_{task}_{RUN}.jsonl", samples)
+        return path
+
+    def test_are_compared_on_these_tasks(self, tmp_path: Path) -> None:
+        old, new = self.folder(tmp_path / "old", 1), self.folder(tmp_path / "new", 7)
+        found = trackperm.compare(old, new, slices=["task"])
+        assert [(each.statistic.title, str(each.slice or ""), each.n_examples) for each in found] == [
+            ("acc", "", 16),
+            ("acc", "task = arc", 8),
+            ("acc", "task = hellaswag", 8),
+            ("mean_exact_match", "", 8),
+            ("mean_exact_match", "task = gsm8k", 8),
+            ("acc_norm", "", 8),
+            ("acc_norm", "task = hellaswag", 8),
+        ]
+        said = "some metrics are logged by some tasks alone: `acc` by `arc`, `hellaswag`; "
+        assert any(said in note for note in found[0].pairing.notes)
+        ranked = trackperm.leaderboard([old, new], metric="exact_match")
+        assert ranked.n_examples == 8
+
+    def test_a_loss_within_a_task_is_refused(self, tmp_path: Path) -> None:
+        old, new = self.folder(tmp_path / "old", 1), self.folder(tmp_path / "new", 7, lacking=3)
+        with pytest.raises(
+            PairingError, match=r"^1 of 16 examples of .* no value in `acc` .first: 'hellaswag/3'"
+        ):
+            trackperm.compare(old, new, metric="acc")
 
 
 class TestOutputPath:

@@ -17,6 +17,7 @@ from trackperm.errors import SourceError
 from trackperm.tables import read_examples, split_part
 from trackperm.tables.registry import detect_format
 from trackperm.tables.table import ExampleTable
+from trackperm.tables.wandb.logged_tables import Likelihood, tables_of_artifact
 from trackperm.tables.wandb.run_folder import RunFolder
 from trackperm.tables.wandb.run_log import LoggedArtifact, ManifestEntry, RunLog
 
@@ -124,6 +125,15 @@ def test_several_tables_are_listed_and_none_is_preferred(offline_runs: OfflineRu
     with pytest.raises(SourceError, match="5 tables") as caught:
         read(offline_runs["files"])
     assert "notes.json" not in caught.value.message
+
+
+def test_the_log_of_a_harness_is_likelier_than_other_json():
+    """Of Inspect's archives, whose names show what they are."""
+    found = tables_of_artifact("logs/", ["a.eval", "b.json", "c.txt"], lambda _: None, lambda *_: [])
+    assert {table.name: table.likelihood for table in found} == {
+        "logs/a.eval": Likelihood.TABLE,
+        "logs/b.json": Likelihood.PERHAPS,
+    }
 
 
 @pytest.mark.parametrize(

@@ -129,6 +129,7 @@ def test_static_outputs_pair_by_request_id_with_a_column_for_each_scorer(store: 
     assert [each.statistic.name for each in own] == ["correct", "flaky", "length"]
     with pytest.raises(PairingError, match="in `flaky`") as caught:
         trackperm.compare(f"mlflow:{first}", f"mlflow:{second}", slices=[], tracking_uri=store.uri)
+    assert f"`--missing drop` tests `flaky` on the {N - 1} paired examples only" in str(caught.value.hint)
     assert "`--metric correct` compares one metric only" in str(caught.value.hint)
     comparison = compare(store, first, second)
     assert (comparison.n_better, comparison.n_worse) == (GAINED, LOST)

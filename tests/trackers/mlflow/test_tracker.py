@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import sqlite3
 import time
@@ -14,6 +15,7 @@ import mlflow
 import pandas as pd
 import pytest
 from mlflow.entities import Dataset, DatasetInput
+from support.eval_logs import INSPECT, PROMPTFOO, write_eval
 from support.faulty_proxy import FaultyProxy, is_write
 from support.json_api import json_api
 from support.mlflow_publication import check_complete, publication
@@ -365,6 +367,29 @@ class TestDiscovery:
             (tmp_path / name).write_bytes(gzip.compress(text.encode()))
             logged.store.client.log_artifact(logged.id, str(tmp_path / name))
             assert ids is None or logged.ids() == ids
+
+    def test_logs_of_harnesses_are_tables(self, logged: Logged, tmp_path: Path):
+        """Beside settings and summaries, which are JSON too."""
+        write_eval(tmp_path / "log.eval", INSPECT)
+        logged.store.client.log_artifact(logged.id, str(tmp_path / "log.eval"))
+        for path, text in (
+            ("stats.json", '[{"name": {"name": "exact_match"}, "sum": 3}]'),
+            ("losses.json", '{"step": [1, 2], "loss": [0.5, 0.25]}'),
+            ("names.json", '{"layer1": "dense", "layer2": "dense"}'),
+            ("params.json", '{"depth": 3}'),
+            ("broken.json", '{"depth": '),
+        ):
+            logged.text(text, path)
+        assert logged.tracker.tables(logged.run) == ["log.eval"]
+        assert logged.tracker.read(logged.run).frame["id"].to_list() == [1, 2]
+        for path, document in (("logs/inspect.json", INSPECT), ("logs/promptfoo.json", PROMPTFOO)):
+            logged.text(json.dumps(document), path)
+        assert logged.tracker.tables(logged.run) == ["log.eval", "logs/inspect.json", "logs/promptfoo.json"]
+
+    def test_other_files_are_named_by_hand(self, logged: Logged):
+        logged.text("id\tprediction\n7\ta\n8\tb\n", "predictions.txt")
+        logged.refuses(r"only `predictions\.txt`[\s\S]*PATH.* reads it")
+        assert logged.ids("predictions.txt") == ["7", "8"]
 
     def test_a_broken_note_is_passed_over(self, logged: Logged):
         logged.table()

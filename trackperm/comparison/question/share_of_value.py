@@ -23,7 +23,7 @@ from trackperm.statistic.definition import class_text
 from trackperm.statistic.direction import direction_word, lower_is_better_by_name, word_of_value
 from trackperm.statistic.document import dump
 from trackperm.statistic.expressions.tree import Literal, written
-from trackperm.tables.columns.names import names_categories
+from trackperm.tables.columns.names import names_categories, words_of
 from trackperm.tables.columns.truths import TRUTHS
 from trackperm.tables.columns.types import FIRST_ROWS, LISTS, ColumnType
 from trackperm.tables.table import ExampleTable, have
@@ -36,6 +36,9 @@ _MOST_WORDS = 20
 
 _LONGEST_WORD = 30
 """Most characters of a verdict that is suggested."""
+
+_GRADES = frozenset("CIPN")
+"""Grades of Inspect's scorers, which its data frames have in ``score_match`` and the like: C is correct."""
 
 _ANSWERS = re.compile("answer|output|response|solution|completion|prediction", re.IGNORECASE)
 """Parts of names of columns of answers, whose values are not verdicts even if they are few."""
@@ -196,6 +199,8 @@ def option_of_column(tables: Sequence[ExampleTable], column: str) -> str | None:
     good = next((word for word in words if word_of_value(word) == "good"), None)
     if good is None and direction_word(column) is None and not lower_is_better_by_name(column):
         good = next((word for word in words if word_of_value(word) == "true"), None)
+    if {"C", "I"} <= counts.keys() <= _GRADES and "C" in words and "score" in words_of(column):
+        good = "C"
     return f"{column}={PLACEHOLDER if good is None else good}"
 
 

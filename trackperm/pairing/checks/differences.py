@@ -29,6 +29,7 @@ from trackperm.tables.table import ExampleTable
 _NORMAL_FORM = "normal_form"
 _SHORT = 2  # letters and digits of a grade or of an abbreviation
 _SHOWN = 5
+_WARNING = "look: "
 _WIDTH = 40
 _NAMED = 3  # columns that a hint names
 _WORD = 30  # characters of a verdict
@@ -301,12 +302,13 @@ def refuse_differences(
     """
     messages, hints = [], []
     if missing != "drop" or not found.n_paired:
-        messages = _absences(found, columns.id, columns.needed(missing))
+        messages = [*_absences(found, columns.id, columns.needed(missing)), *_failures(found, tables)]
         if of_sets is not None:
             hints.append(of_sets)
         if messages and found.n_paired:
             kept = amount(found.n_paired, "paired example")
-            hint = f"`--missing drop` tests the {kept} only, and the result says so"
+            tests = f"tests `{columns.used[0]}` on" if len(columns.used) == 1 else "tests"
+            hint = f"`--missing drop` {tests} the {kept} only, and the result says so"
             accepts_wrong = has_wrong and missing not in OUTCOMES and _lacks_only_outputs(found, columns)
             hints.append(
                 f"{hint}; `--missing wrong` counts the others as wrong." if accepts_wrong else f"{hint}."
@@ -395,6 +397,16 @@ def _absences(found: Differences, id_: str | None, needed: Sequence[str]) -> lis
                 f" {run.lacking.listed()}"
             )
     return messages
+
+
+def _failures(found: Differences, tables: Sequence[ExampleTable]) -> list[str]:
+    """Return what the readers of runs that lack values warn of, such as samples that ended in an error."""
+    return [
+        f"`{run.origin}`: {note.removeprefix(_WARNING)}"
+        for run, table in zip(found.runs, tables, strict=True)
+        for note in table.notes
+        if run.lacking.n and note.startswith(_WARNING)
+    ]
 
 
 def _have(n: int) -> str:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from trackperm.errors import MissingDependencyError, SourceError
+from trackperm.messages import amount, printable
 from trackperm.tables.expansion import Expansion
 from trackperm.tables.json_values import member, member_names, parsed, table
 from trackperm.tables.source import BROKEN_ARCHIVE, Source, SourceFile, chosen_part, decoded
@@ -19,6 +20,8 @@ from trackperm.tables.table import ExampleTable
 _HEADER, _START = "header.json", "_journal/start.json"
 _ATTACHMENT = "attachment://"
 _ENCRYPTED = 1  # flag of a member of an archive
+_LONGEST_MESSAGE = 120
+_AGAIN = "`inspect eval-retry LOG` runs what failed again"
 _GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 
 
@@ -30,7 +33,8 @@ def read_inspect_log(file: SourceFile) -> ExampleTable:
 
     Scores are converted as by Inspect's ``value_to_float`` (C 1, I 0, P 0.5, N 0), except that other text is
     refused and not 0. A scorer with several values has a part ``scorer/value`` for each. ``input_hash`` is
-    the SHA-256 of the input, in which chat messages count by role and content; pairing checks it. Raise
+    the SHA-256 of the input, in which chat messages count by role and content; pairing checks it. A sample
+    that ended in an error has no answer and no scores, also if Inspect scored it (``score_on_error``). Raise
     SourceError if samples or the chosen scorer are missing, or a value is not a score, and
     MissingDependencyError if the archive is compressed with Zstandard and no library that reads it is
     installed.
@@ -45,10 +49,11 @@ def read_inspect_log(file: SourceFile) -> ExampleTable:
         )
     scores = [_scores(sample, index, file.origin) for index, sample in enumerate(samples)]
     scorers = member_names(scores, file.origin)
+    failure = "; ".join(_failures(header, samples))
     if not scorers:
         raise SourceError(
-            f"`{file.origin}` has no scores: the status of its run is `{header.get('status')}`",
-            hint="`inspect score` adds them.",
+            f"`{file.origin}` has no scores: {failure or 'the status of its run is `success`'}",
+            hint=f"{_AGAIN}." if failure else "`inspect score` adds them.",
         )
     chosen = scorers if file.part is None else [chosen_part(file, scorers, "scorer")]
     answers = _answers(scores, chosen)
@@ -75,7 +80,7 @@ def read_inspect_log(file: SourceFile) -> ExampleTable:
         table(columns, lambda index: f"sample {index}", file.origin),
         identity=("input_hash",),
         facts={name: str(fact) for name, fact in facts.items() if fact is not None},
-        notes=tuple(_notes(header, len(samples), claimed)),
+        notes=tuple(_notes(failure, len(samples), claimed)),
         metrics=metrics,
     )
 
@@ -86,10 +91,27 @@ def _answers(scores: list[dict[str, tuple[Any, Any]]], scorers: list[str]) -> li
     return [answers[0] for answers in each] if all(a == row[0] for row in each for a in row) else None
 
 
-def _notes(header: Mapping[str, Any], n_samples: int, claimed: object) -> list[str]:
-    notes = []
-    if header.get("status") != "success":
-        notes.append(f"the run did not succeed: its status is `{header.get('status')}`")
+def _failures(header: Mapping[str, Any], samples: list[Any]) -> list[str]:
+    """Say that the run failed, and how many of its samples did, with the first message of each."""
+    found = []
+    status, error = header.get("status"), _message(header.get("error"))
+    if status != "success":
+        found.append(f"the run did not succeed: its status is `{status}`" + (f" ({error})" if error else ""))
+    if failed := [sample for sample in samples if sample.get("error")]:
+        first = f"{failed[0]['id']!r}, {_message(failed[0]['error']) or 'without a message'}"
+        n = f"{len(failed):,} of {amount(len(samples), 'sample')}"
+        found.append(f"{n} ended in an error and have no score (first: {first})")
+    return found
+
+
+def _message(error: object) -> str:
+    """Return the first line of the message of an error, shortened; empty if there is none."""
+    said = printable(str(member(error, "message") or "").strip().partition("\n")[0])
+    return said if len(said) <= _LONGEST_MESSAGE else f"{said[: _LONGEST_MESSAGE - 1]}…"
+
+
+def _notes(failure: str, n_samples: int, claimed: object) -> list[str]:
+    notes = [f"look: {failure}; {_AGAIN}"] if failure else []
     if isinstance(claimed, int) and claimed != n_samples:
         notes.append(f"the header claims {claimed} samples, but the log has {n_samples}")
     return notes
@@ -142,12 +164,15 @@ def _json(archive: zipfile.ZipFile, name: str, limit: Expansion) -> Any:
 
 
 def _scores(sample: object, index: int, origin: str) -> dict[str, tuple[Any, Any]]:
-    """Return value and answer by scorer, or by ``scorer/value`` if a scorer has several values."""
+    """Return value and answer by scorer, or by ``scorer/value`` if a scorer has several values.
+
+    A sample that ended in an error has none: what a scorer said of it describes the error, not the model.
+    """
     if not isinstance(sample, dict) or "id" not in sample or "input" not in sample:
         raise SourceError(
             f"`{origin}`, sample {index} is not an object with `id` and `input`", hint="is it an Inspect log?"
         )
-    given = sample.get("scores") or {}
+    given = {} if sample.get("error") else sample.get("scores") or {}
     found: dict[str, tuple[Any, Any]] = {}
     for scorer, score in given.items() if isinstance(given, dict) else ():
         if not isinstance(score, dict) or "value" not in score:

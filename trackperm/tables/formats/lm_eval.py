@@ -53,9 +53,11 @@ def read_lm_eval(file: SourceFile) -> ExampleTable:
 
     In the file of one task the id is the harness' ``doc_id``. In the folder of a run, which contains a file
     for every task, ids are ``task/doc_id`` and the column ``task`` is the task. A single metric is also the
-    column ``score``. The log's own metrics are its numeric ones; in a folder, those that all tasks have.
-    Whether greater values are better is what the results file of the run declares. Where metrics are
-    computed over all samples, as BLEU is, label and prediction are those that the log has for them.
+    column ``score``. The log's own metrics are its numeric ones; in a folder, those that all tasks log, or
+    all if there is none; a metric that some tasks log belongs to their samples alone. Whether greater values
+    are better is what the results file of the run declares. Where metrics are computed over all samples, as
+    BLEU is, label and prediction are those that the log has for them.
+
     Pairing checks the hashes of document and target, but not that of the prompt, which a chat template
     changes. Raise SourceError if samples went through several filters and none was chosen, a folder contains
     several runs or other files, tasks disagree on a direction, or a sample has no ``doc_id``.
@@ -84,19 +86,25 @@ def read_lm_eval(file: SourceFile) -> ExampleTable:
     filters = dict.fromkeys(filter_ for log in logs for filter_ in log.filters)
     facts = {"filter": ", ".join(filters), **({"task": ", ".join(tasks)} if tasks else {})}
     own = metrics.of_samples
-    of_all = [name for name in own if all(name in sample for sample in samples)] or own
+    tasks_of = {
+        name: tuple(str(log.task) for log in logs if any(name in sample for sample in log.samples))
+        for name in own
+    }
+    some = {name: those for name, those in tasks_of.items() if len(those) < len(logs)}
     directions, notes = _directions(file, logs, samples, own)
     if len(names) == 1 and names[0] in directions:
         directions["score"] = directions[names[0]]
-    if some := [name for name in own if name not in of_all]:
-        notes.append(f"metrics that only some tasks have: {listed(some)}")
+    if some:
+        by_task = "; ".join(f"`{name}` by {listed(those)}" for name, those in some.items())
+        notes.append(f"some metrics are logged by some tasks alone: {by_task}")
     return replace(
         table(columns, places.__getitem__, file.origin),
         identity=identity,
         facts=facts,
-        metrics={name: name for name in of_all},
+        metrics={name: name for name in own if name not in some or len(some) == len(own)},
         greater_is_better=directions,
         whole_log_metrics=metrics.of_log,
+        rows_of_scores={name: ("task", those) for name, those in some.items()},
         notes=tuple(notes),
     )
 
@@ -164,10 +172,18 @@ def _filtered(file: SourceFile, logs: Sequence[_Log]) -> list[_Log]:
     if file.part is not None and file.part not in there:
         hint = f"it has {listed(there)}.{did_you_mean(file.part, there)}"
         raise SourceError(f"`{file.origin}` has no filter `{file.part}`", hint=hint)
-    return [
-        log.under(log.filters[0] if len(log.filters) == 1 else chosen_part(file, log.filters, "filter"))
-        for log in logs
-    ]
+    return [log.under(log.filters[0] if len(log.filters) == 1 else _chosen(file, log)) for log in logs]
+
+
+def _chosen(file: SourceFile, log: _Log) -> str:
+    """Return the chosen one of the filters of a task; in a folder, errors name the task."""
+    try:
+        return chosen_part(file, log.filters, "filter")
+    except SourceError as error:
+        if file.path.is_dir():
+            error.message = f"task `{log.task}`: {error.message}"
+            error.hint = f"{error.hint} Tasks with one filter keep it."
+        raise
 
 
 def _prediction(sample: dict[str, Any]) -> str | None:

@@ -36,7 +36,7 @@ JOINED_SUFFIX = ".joined-table.json"
 _NOT_PREDICTIONS = ("code", "job", "model", "run_table", "wandb-events", "wandb-history")
 """Types of artifacts that wandb creates itself, or that contain no examples."""
 
-_FILES = (".csv", ".tsv", ".parquet", ".jsonl", ".ndjson", TABLE_SUFFIX)
+_FILES = (".csv", ".tsv", ".parquet", ".jsonl", ".ndjson", ".eval", TABLE_SUFFIX)
 _MOST_ROWS = 200_000
 _AS_FILE = (
     "`trackperm.log_predictions(run, frame)`, or "

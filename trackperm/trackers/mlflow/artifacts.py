@@ -9,19 +9,23 @@ import re
 import zlib
 from collections import deque
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Literal
 
 from mlflow import MlflowClient
 from mlflow.entities import FileInfo, Run
 from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
 from mlflow.utils.uri import add_databricks_profile_info_to_artifact_uri
 
-from trackperm.errors import InputError, TrackerError
+from trackperm.errors import InputError, TrackerError, TrackpermError
 from trackperm.messages import listed, listing
-from trackperm.tables import is_readable, tables_in_parts
+from trackperm.tables import SourceFile, is_readable, tables_in_parts
+from trackperm.tables.formats.json_records import JSON_RECORDS
 from trackperm.tables.likely_names import likeliest
+from trackperm.tables.registry import GENERAL, detect_format
 from trackperm.trackers.mlflow.evaluations import TRACES, has_assessed_traces
 from trackperm.trackers.mlflow.store import Store, downloaded, temporary_file
 from trackperm.trackers.predictions import PREDICTIONS_TAG, Predictions
@@ -30,11 +34,10 @@ from trackperm.trackers.references import TrackedRun
 
 _OURS = "trackperm"
 _MAX_FOLDERS = 64  # each folder is a request, so that more would make users wait
-_MAX_PEEKS = 8  # JSON files that are downloaded for a look at their start; MLflow cannot download a part
+_MAX_PEEKS = 8  # JSON files that are downloaded for a look at them; MLflow cannot download a part
 _PEEK_SIZE = 16 * 2**20  # bytes of such a file; larger ones take long to download and are mostly tables
-_PEEK = 4096  # bytes of its start, which hold the first key of a table
-_SPLIT_JSON = re.compile(rb'\s*\{\s*"(columns|index|data)"\s*:')
 _ARRAY_OF_OBJECTS = re.compile(rb"(\xef\xbb\xbf)?\s*\[\s*\{")
+_SPLIT_JSON = re.compile(rb'\s*\{\s*"(columns|index|data)"\s*:')
 _ROOT = "."
 """Name that selects the parts of a table which lie outside all folders."""
 
@@ -115,7 +118,8 @@ def find_table(store: Store, run: TrackedRun, *, is_evaluation: bool = False) ->
 
     The parts of a Parquet table in one folder count as one artifact. Folders that hold a model, the folder
     ``trackperm`` and JSON files that are not tables are ignored. A JSON array of objects may be anything, so
-    it counts only if nothing else does. No artifact is preferred: several are listed and refused.
+    it counts only if nothing else does. Other JSON files count if they are logs of an evaluation harness. No
+    artifact is preferred: several are listed and refused.
 
     ``traces`` names an evaluation, whose examples are traces and not an artifact. It is one of the candidates
     if `is_evaluation` is set, and the fallback for any run without a table. Raise InputError if the run has
@@ -148,7 +152,8 @@ def find_table(store: Store, run: TrackedRun, *, is_evaluation: bool = False) ->
     raise InputError(
         f"{called} has no artifact that could hold per-example predictions ({has})",
         hint="log one row per example, with the columns `id`, `prediction` and `label`: "
-        f"`trackperm.log_predictions('{run.reference}', frame)`, or a file with `mlflow.log_artifact`.",
+        f"`trackperm.log_predictions('{run.reference}', frame)`, or a file with `mlflow.log_artifact`."
+        + (" If one of its files has them, `--artifact PATH` reads it." if contents.others else ""),
     )
 
 
@@ -278,36 +283,44 @@ def _logged_tables(tags: Mapping[str, str]) -> set[str]:
 
 
 def _sort_in(contents: _Contents, artifacts: RunArtifacts, info: FileInfo, noted: Collection[str]) -> None:
-    """Classify a file by its name, and a JSON file that ``log_table`` did not record by its start."""
+    """Classify a file by its name, and a JSON file that ``log_table`` did not record by its content."""
     name = posixpath.basename(info.path).lower()
     table = TableArtifact(info.path, size=info.file_size)
     if not is_readable(name):
         contents.others.append(info.path)
         return
     is_json = name.removesuffix(".gz").endswith(".json") and info.path not in noted
-    if is_json and contents.peeks < _MAX_PEEKS and (info.file_size or 0) <= _PEEK_SIZE:
-        contents.peeks += 1
-        start = _start_of(artifacts, info)
-        if _ARRAY_OF_OBJECTS.match(start):
-            contents.lists.append(table)
-        elif _SPLIT_JSON.match(start):
-            contents.tables.append(table)
-        else:
-            contents.others.append(info.path)
+    if not is_json or contents.peeks == _MAX_PEEKS or (info.file_size or 0) > _PEEK_SIZE:
+        contents.tables.append(table)
         return
-    contents.tables.append(table)
+    contents.peeks += 1
+    kind = _kind_of_json(artifacts, info)
+    if kind is None:
+        contents.others.append(info.path)
+    else:
+        (contents.tables if kind == "table" else contents.lists).append(table)
 
 
-def _start_of(artifacts: RunArtifacts, info: FileInfo) -> bytes:
-    """Read the first bytes of a file, decompressed if gzip compressed it; empty if it is broken."""
+def _kind_of_json(artifacts: RunArtifacts, info: FileInfo) -> Literal["table", "list"] | None:
+    """Tell a table or the log of a harness from an array of objects, and both from other or broken JSON."""
     with TemporaryDirectory(prefix="trackperm-") as folder:
-        start = artifacts.download(info.path, folder).read_bytes()[:_PEEK]
-    if not start.startswith(b"\x1f\x8b"):
-        return start
-    try:
-        return zlib.decompressobj(wbits=31).decompress(start, _PEEK)
-    except zlib.error:
-        return b""
+        path = artifacts.download(info.path, folder)
+        data = path.read_bytes()
+        if data.startswith(b"\x1f\x8b"):
+            path = Path(folder, "inflated.json")
+            with suppress(zlib.error):
+                data = zlib.decompressobj(wbits=31).decompress(data, _PEEK_SIZE)
+            path.write_bytes(data)
+        file = SourceFile(path)
+        if _SPLIT_JSON.match(file.head):
+            return "table"
+        try:
+            found = detect_format(file)
+        except TrackpermError:
+            return "list" if _ARRAY_OF_OBJECTS.match(file.head) else None
+    if found == JSON_RECORDS:
+        return "list"
+    return None if found in GENERAL else "table"
 
 
 def _size(table: TableArtifact) -> str:
