@@ -410,6 +410,31 @@ def test_log_table_of_pandas_with_an_index(write: Any) -> None:
     assert columns(table) == {"id": ["001", "1"], "p": [1, 2]}
 
 
+@pytest.mark.parametrize(
+    ("index", "own"),
+    [
+        (["b", "a"], {"index": ["b", "a"]}),
+        ([1, 0], {"index": [1, 0]}),
+        ([[0, "x"], [0, "y"]], {"level_0": [0, 0], "level_1": ["x", "y"]}),
+        ([0, 1], {}),
+        (["a"], {}),
+        ([["a"], "b"], {}),
+        ("ab", {}),
+    ],
+)
+def test_an_index_of_pandas_is_a_column(index: Any, own: dict[str, Any], write: Any) -> None:
+    """Regression: ids in the index were left out, and rows in another order compared by position."""
+    split = {"columns": ["score"], "data": [[1], [0]]}
+    table = read_examples(write("a.json", json.dumps({**split, "index": index})))
+    assert columns(table) == {**own, "score": [1, 0]}
+
+
+def test_an_index_beside_a_column_of_its_name(write: Any) -> None:
+    frame = pd.DataFrame({"index": [5, 6]}, index=["a", "b"])
+    table = read_examples(write("a.json", frame.to_json(orient="split")))
+    assert columns(table) == {k: [*v] for k, v in frame.reset_index().items()}
+
+
 def test_parquet_keeps_types_and_nested_columns(write: Any) -> None:
     path = write("a.parquet", b"")
     frame = pl.DataFrame(
