@@ -14,6 +14,7 @@ from trackperm.tables.formats.delimited import DELIMITED
 from trackperm.tables.formats.evalb import EVALB
 from trackperm.tables.formats.headerless import HEADERLESS
 from trackperm.tables.formats.helm import HELM
+from trackperm.tables.formats.hugging_face import SAVED_DATASET, SAVED_SPLITS
 from trackperm.tables.formats.inspect import INSPECT_LOG
 from trackperm.tables.formats.json_lines import JSON_LINES
 from trackperm.tables.formats.json_object import JSON_OBJECT
@@ -143,6 +144,8 @@ _OWN = (
     PARQUET,
     PARQUET_PARTS,
     ARROW,
+    SAVED_DATASET,
+    SAVED_SPLITS,
     NPZ,
     JUNIT,
     WANDB_TABLE,
