@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import re
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -250,3 +251,23 @@ def test_a_file_of_another_program_has_a_way_on(data: bytes, way: str, tmp_path:
     with pytest.raises(SourceError, match="is not in a known format") as caught:
         read_examples(path)
     assert way in str(caught.value.hint)
+
+
+@pytest.mark.parametrize(
+    ("value", "way"),
+    [
+        (
+            {"results": [{"name": f"case {i}", "success": True} for i in range(3)], "run": "a"},
+            r"`results` of the only row holds a list of 3 objects, .* `d = json.loads\(Path\(",
+        ),
+        ({"run": {"lr": 0.1}, "predictions": ["a", "b"], "labels": ["a", "a"]}, "hold 2 values each"),
+        ({"model": {"lr": 0.1}}, "known formats: "),
+    ],
+    ids=("list", "columns", "settings"),
+)
+def test_an_indented_object_says_where_its_examples_are(value: Any, way: str, tmp_path: Path) -> None:
+    """As one on a single line, which is a row of JSON Lines."""
+    document(value, indent=2)(path := tmp_path / "run.json")
+    with pytest.raises(SourceError, match="which would be one row") as caught:
+        read_examples(path)
+    assert re.search(way, str(caught.value.hint))

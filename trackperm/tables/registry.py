@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from importlib.metadata import entry_points
 
-from trackperm.errors import SourceError
+from trackperm.errors import SourceError, TrackpermError
 from trackperm.messages import listed
 from trackperm.tables.formats.arrow import ARROW
 from trackperm.tables.formats.conll import CONLL
@@ -33,8 +33,9 @@ from trackperm.tables.formats.terminal_bench import TERMINAL_BENCH
 from trackperm.tables.formats.trec import TREC
 from trackperm.tables.formats.trn import TRN
 from trackperm.tables.formats.wandb_table import WANDB_TABLE
-from trackperm.tables.json_values import parsed
+from trackperm.tables.json_values import parsed, table
 from trackperm.tables.polars_code import text_of
+from trackperm.tables.row_meaning import why_no_examples
 from trackperm.tables.source import Source, SourceFile
 from trackperm.tables.wandb.run_folder import wandb_run
 
@@ -90,7 +91,7 @@ def detect_format(file: SourceFile) -> Source:
 
 
 def _way_on(file: SourceFile) -> str | None:
-    """Say how files of spreadsheets and arrays become tables that can be read; None for other files."""
+    """Say how files of spreadsheets, arrays and objects become tables that can be read; None for others."""
     if file.head.startswith(_UTF_16):
         return "save it as UTF-8, in Excel as `CSV UTF-8`, or convert it by `iconv -f UTF-16 -t UTF-8`."
     if any(name.startswith("xl/") for name in file.members):
@@ -102,7 +103,19 @@ def _way_on(file: SourceFile) -> str | None:
             f"`{code}` writes a table with the labels, where each prediction is one value; of scores of"
             " classes, `.argmax(-1)` is the predicted class."
         )
-    return None
+    return _examples_inside(file)
+
+
+def _examples_inside(file: SourceFile) -> str | None:
+    """Say where a JSON object holds examples, or what else it is; None if it cannot be told."""
+    if not isinstance(file.document, dict):
+        return None
+    try:
+        row = table({name: [value] for name, value in file.document.items()}, "row {}".format, file.origin)
+        reason = why_no_examples([row])
+    except TrackpermError:
+        return None
+    return None if reason is None else f"{reason}."
 
 
 def _what_it_is(file: SourceFile) -> str:
@@ -113,7 +126,7 @@ def _what_it_is(file: SourceFile) -> str:
     if not file.is_json:
         return ""
     if isinstance(file.document, dict):
-        return f": it is a JSON object with {listed(list(file.document)[:10])}"
+        return f": it is a JSON object with {listed(list(file.document)[:10])}, which would be one row"
     if file.document is not None:
         return ": it is a JSON array without objects"
     try:
