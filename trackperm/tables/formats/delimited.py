@@ -25,6 +25,7 @@ from trackperm.tables.source import Source, SourceFile, decoded
 from trackperm.tables.table import ExampleTable
 
 _BRACKETED = re.compile(r"[\[{][A-Za-z][^\[\]{}\":]*[\]}][^\t,;]*[\t,;]")  # a name in brackets, not JSON
+_PROMPTFOO = {"Status", "Score", "Grader Reason"}  # columns that promptfoo writes for each provider
 _SHOWN = 60  # characters of a first line in errors
 _LINE = re.compile(rb"[\r\n ]*([^\r\n]*)")  # the first line that is not blank
 
@@ -172,12 +173,23 @@ def exact(text: str, origin: str, separator: str, names: Sequence[str] = ()) -> 
         if not name and times > 1:
             raise SourceError(f"`{origin}` has several columns without a name", hint="name the columns.")
         if times > 1:
-            raise SourceError(f"`{origin}` has more than one column `{name}`", hint="rename all but one.")
+            raise SourceError(f"`{origin}` has more than one column `{name}`", hint=_way_on(header))
     columns = zip(*records, strict=True) if records else [()] * len(header)
     # A mapping, because polars would rename a series without a name in a list.
     return pl.DataFrame(
         {name: pl.Series(column, dtype=pl.String) for name, column in zip(header, columns, strict=True)}
     )
+
+
+def _way_on(header: Sequence[str]) -> str:
+    """Say how a table with two columns of one name can be read."""
+    if _PROMPTFOO.issubset(header):
+        return (
+            "it is promptfoo's table of several providers or prompts: `promptfoo eval -o results.json` or"
+            " `promptfoo export eval ID -o results.json` writes results of which `results.json::PROVIDER` are"
+            " those of one."
+        )
+    return "rename all but one."
 
 
 def _require_no_prose(text: str, origin: str, line: int, width: int) -> None:
