@@ -151,6 +151,9 @@ SAMPLES: dict[str, tuple[Maker, str]] = {
     "tokens under a header": (text("token\ttag\n" + "EU\tB-ORG\n" * 20), "delimited"),
     "conllu": (text("# sent_id = a\n1\tEU\t_\tPROPN\t_\t_\t0\troot\t_\t_\n"), "conllu"),
     "trec": (text("301 Q0 FR1 1 2.5 bm25\n301 Q0 FR2 2 1.5 bm25\n"), "trec"),
+    "trec_eval": (text("".join(f"map{' ' * 19}\t{q}\t0.5\n" for q in ("1", "2", "all"))), "trec-eval"),
+    "ir_measures": (text("1\tnDCG@10\t0.5\n2\tnDCG@10\t0.25\n"), "trec-eval"),
+    "names, tags and numbers": (text("ann\tP\t0.5\nbob\tR\t0.25\n"), "delimited"),
     "swe-bench instances": (document({"a__a-1": {"resolved": True}}), "swe-bench"),
 }
 

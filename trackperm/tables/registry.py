@@ -31,6 +31,7 @@ from trackperm.tables.formats.squad import SQUAD, SQUAD_PREDICTIONS
 from trackperm.tables.formats.swe_bench import SWE_BENCH
 from trackperm.tables.formats.terminal_bench import TERMINAL_BENCH
 from trackperm.tables.formats.trec import TREC
+from trackperm.tables.formats.trec_eval import TREC_EVAL
 from trackperm.tables.formats.trn import TRN
 from trackperm.tables.formats.wandb_table import WANDB_TABLE
 from trackperm.tables.json_values import parsed, table
@@ -153,6 +154,7 @@ _OWN = (
     TRN,
     CONLLU,
     TREC,
+    TREC_EVAL,
     CONLL,
     PARQUET,
     PARQUET_PARTS,

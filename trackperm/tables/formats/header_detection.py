@@ -54,7 +54,7 @@ def separator_of(file: SourceFile) -> str | None:
 
     None where the first line contains neither tab, comma nor semicolon.
     """
-    whole = _whole_lines(file)
+    whole = whole_lines(file)
     if b'"' in file.head:
         whole = _QUOTED.sub('""', "\n".join(whole)).split("\n")
     lines = list(islice((line for line in whole if line.strip()), _ROWS))
@@ -90,7 +90,7 @@ def first_row(file: SourceFile) -> FirstRow:
     columns = [[row[i] for row in below if row[i]] for i in range(len(first))]
     if any(column and not any(map(_NUMBER.fullmatch, column)) for column in columns):
         return FirstRow.NUMERIC_HEADER
-    lines = [line for line in _whole_lines(file) if line.strip()]
+    lines = [line for line in whole_lines(file) if line.strip()]
     if '"' in lines[0] and not any('"' in line for line in lines[1:]):
         return FirstRow.NUMERIC_HEADER
     return FirstRow.UNCLEAR if not first[0] or _could_be_names(first, columns) else FirstRow.EXAMPLE
@@ -130,7 +130,7 @@ def _is_of_numbers(row: Sequence[str]) -> bool:
 
 
 def _rows(file: SourceFile) -> Iterator[list[str]]:
-    lines = list(islice((line for line in _whole_lines(file) if line.strip()), _ROWS))
+    lines = list(islice((line for line in whole_lines(file) if line.strip()), _ROWS))
     separator = separator_of(file)
     if separator is None:
         return ([field.strip('"') for field in line.split()] for line in lines)
@@ -138,6 +138,7 @@ def _rows(file: SourceFile) -> Iterator[list[str]]:
     return ([field.strip() for field in row] for row in rows)
 
 
-def _whole_lines(file: SourceFile) -> Sequence[str]:
+def whole_lines(file: SourceFile) -> Sequence[str]:
+    """Return the lines in the first 64 KiB, without a last one that is cut."""
     is_cut = file.path.stat().st_size > len(file.head) and len(file.lines) > 1
     return file.lines[:-1] if is_cut else file.lines
