@@ -445,6 +445,20 @@ def test_parquet_keeps_types_and_nested_columns(write: Any) -> None:
     assert (columns(table), table.untyped) == ({"id": [2**63], "l": [[1]], "c": ["a"]}, False)
 
 
+@pytest.mark.parametrize(
+    ("text", "way"),
+    [
+        ("1,cat,cat\n2,dog,cat\n", "the first line looks like an example"),
+        ("q1,cat,cat\nq2,dog,cat\n", "the first line looks like an example"),
+        ("id,p,p\nq1,dog,cat\n", "rename all but one"),
+    ],
+)
+def test_a_right_prediction_on_the_first_line_is_no_header(text: str, way: str, write: Any) -> None:
+    with pytest.raises(SourceError, match="more than one column") as caught:
+        read_examples(write("a.csv", text))
+    assert str(caught.value.hint).startswith(way)
+
+
 UNIFORM = {
     "as programs write them": '{"a": 1, "b": "x", "c": 0.5}\n{"a": null, "b": "ü", "c": 2}\n',
     "booleans": '{"a": true}\n{"a": null}\n{"a": false}\n',
