@@ -91,7 +91,7 @@ def are_columns(lists: Mapping[str, Sequence[Any]]) -> bool:
 def name_columns(names: Iterable[str]) -> bool:
     """Whether names are those of columns of a table: of ids, or of predictions and labels.
 
-    Others may be a training's measurements, such as ``loss`` and ``accuracy`` of each epoch, or of each class.
+    Others may be measurements, such as ``loss`` and ``accuracy`` of each epoch, or of each class.
     """
     known = {name.lower() for name in names}
     return not known.isdisjoint(IDS) or not any(map(known.isdisjoint, (PREDICTIONS, LABELS)))
