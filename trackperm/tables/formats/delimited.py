@@ -25,9 +25,9 @@ from trackperm.tables.source import Source, SourceFile, decoded
 from trackperm.tables.table import ExampleTable
 
 _BRACKETED = re.compile(r"[\[{][A-Za-z][^\[\]{}\":]*[\]}][^\t,;]*[\t,;]")  # a name in brackets, not JSON
-_PROMPTFOO = {"Status", "Score", "Grader Reason"}  # columns that promptfoo writes for each provider
 _SHOWN = 60  # characters of a first line in errors
 _LINE = re.compile(rb"[\r\n ]*([^\r\n]*)")  # the first line that is not blank
+_PROMPTFOO = {"Status", "Score", "Grader Reason"}  # columns that promptfoo writes for each provider
 
 
 def read_delimited(file: SourceFile) -> ExampleTable:

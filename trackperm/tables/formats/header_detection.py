@@ -139,6 +139,6 @@ def _rows(file: SourceFile) -> Iterator[list[str]]:
 
 
 def whole_lines(file: SourceFile) -> Sequence[str]:
-    """Return the lines in the first 64 KiB, without a last one that is cut."""
+    """Return the lines at the beginning of a file, without one that is cut there."""
     is_cut = file.path.stat().st_size > len(file.head) and len(file.lines) > 1
     return file.lines[:-1] if is_cut else file.lines
