@@ -50,6 +50,18 @@ def parquet_parts(frame: pl.DataFrame) -> Maker:
     return make
 
 
+def saved_dataset(frame: pl.DataFrame) -> Maker:
+    def make(path: Path) -> None:
+        path.mkdir()
+        names = [f"data-{i:05}-of-{len(frame):05}.arrow" for i in range(len(frame))]
+        for i, name in enumerate(names):
+            frame[i : i + 1].write_ipc_stream(path / name)
+        state = {"_data_files": [{"filename": name} for name in names]}
+        (path / "state.json").write_text(json.dumps(state))
+
+    return make
+
+
 def npz(frame: pl.DataFrame) -> Maker:
     def make(path: Path) -> None:
         arrays = {name: np.array(frame[name].to_list()) for name in frame.columns}
@@ -98,6 +110,7 @@ SAMPLES: dict[str, tuple[Maker, str]] = {
     "log_table": (document(SPLIT), "log-table"),
     "parquet": (parquet(TABLE), "parquet"),
     "folder of parquet": (parquet_parts(TABLE), "parquet-parts"),
+    "folder of shards": (saved_dataset(TABLE), "saved-dataset"),
     "arrow": (lambda path: TABLE.write_ipc(path), "arrow"),
     "arrow stream": (lambda path: TABLE.write_ipc_stream(path), "arrow"),
     "npz": (npz(TABLE), "npz"),

@@ -91,7 +91,7 @@ def _is_dataset(file: SourceFile) -> bool:
 SAVED_DATASET = Source("saved-dataset", "Hugging Face `save_to_disk`", _is_dataset, read_saved_dataset)
 SAVED_SPLITS = Source(
     "saved-splits",
-    "splits of Hugging Face `save_to_disk`",
+    SAVED_DATASET.title,
     lambda file: file.path.is_dir() and bool(_splits(file)),
     read_saved_splits,
     part="split",
