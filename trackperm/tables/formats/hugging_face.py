@@ -41,9 +41,13 @@ def read_saved_dataset(file: SourceFile) -> ExampleTable:
             f"`{file.origin}` lacks {len(missing)} of the {len(names)} parts of a table: {listed(missing)}",
             hint="was it written, or downloaded, completely?",
         )
-    shards = {path: read_part(SourceFile(path, f"{file.origin}/{path.name}")) for path in paths}
+    limit, n_bytes = Expansion.of_columns(file.origin, *paths), 0
+    shards: dict[Path, ExampleTable] = {}
+    for path in paths:
+        shards[path] = read_part(SourceFile(path, f"{file.origin}/{path.name}"))
+        n_bytes += held_bytes(path)
+        limit.require(n_bytes)
     require_one_schema({path: shard.schema for path, shard in shards.items()}, file.origin)
-    Expansion.of_columns(file.origin, *paths).require(sum(map(held_bytes, paths)))
     frame = pl.concat([shard.frame.to_polars() for shard in shards.values()])
     return ExampleTable.from_native(frame, file.origin)
 
