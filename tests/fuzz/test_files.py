@@ -35,7 +35,8 @@ def test_each_format_is_fuzzed(tmp_path: Path) -> None:
             assert source.needs_references or len(read_examples(path)) > 0
         else:
             check(path)
-    assert found | {"lm-eval-output", "parquet-parts", "wandb-run"} == {source.name for source in sources()}
+    folders = {"lm-eval-output", "parquet-parts", "saved-dataset", "saved-splits", "wandb-run"}
+    assert found | folders == {source.name for source in sources()}
     ranking = tmp_path / "ranking"
     ranking.write_text(fuzz_files.RANKING)
     (tmp_path / "qrels").write_text(fuzz_files.QRELS)

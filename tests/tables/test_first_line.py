@@ -17,7 +17,7 @@ LOOKS = "looks like an example and not like a header: write "
 @pytest.mark.parametrize(
     ("line", "way"),
     [
-        ("map\tq{i}\t0.4{i}", "the names of the columns above it, such as `id` and `score`"),
+        ("mine\tq{i}\t0.4{i}", "the names of the columns above it, such as `id` and `score`"),
         ("q{i},nan,1e-5,0.{i}", "the names of the columns above it, such as `id` and `score`"),
         ("q{i},0.{i},0.5,1.5", "the names of the columns above it, such as `id` and `score`"),
         ("q{i},nDCG@10,-.5", "the names of the columns above it, such as `id` and `score`"),

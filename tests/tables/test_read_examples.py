@@ -412,6 +412,31 @@ def test_log_table_of_pandas_with_an_index(write: Any) -> None:
     assert columns(table) == {"id": ["001", "1"], "p": [1, 2]}
 
 
+@pytest.mark.parametrize(
+    ("index", "own"),
+    [
+        (["b", "a"], {"index": ["b", "a"]}),
+        ([1, 0], {"index": [1, 0]}),
+        ([[0, "x"], [0, "y"]], {"level_0": [0, 0], "level_1": ["x", "y"]}),
+        ([0, 1], {}),
+        (["a"], {}),
+        ([["a"], "b"], {}),
+        ("ab", {}),
+    ],
+)
+def test_an_index_of_pandas_is_a_column(index: Any, own: dict[str, Any], write: Any) -> None:
+    """Regression: ids in the index were left out, and rows in another order compared by position."""
+    split = {"columns": ["score"], "data": [[1], [0]]}
+    table = read_examples(write("a.json", json.dumps({**split, "index": index})))
+    assert columns(table) == {**own, "score": [1, 0]}
+
+
+def test_an_index_beside_a_column_of_its_name(write: Any) -> None:
+    frame = pd.DataFrame({"index": [5, 6]}, index=["a", "b"])
+    table = read_examples(write("a.json", frame.to_json(orient="split")))
+    assert columns(table) == {k: [*v] for k, v in frame.reset_index().items()}
+
+
 def test_parquet_keeps_types_and_nested_columns(write: Any) -> None:
     path = write("a.parquet", b"")
     frame = pl.DataFrame(
@@ -420,6 +445,20 @@ def test_parquet_keeps_types_and_nested_columns(write: Any) -> None:
     frame.write_parquet(path)
     table = read_examples(path)
     assert (columns(table), table.untyped) == ({"id": [2**63], "l": [[1]], "c": ["a"]}, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "way"),
+    [
+        ("1,cat,cat\n2,dog,cat\n", "the first line looks like an example"),
+        ("q1,cat,cat\nq2,dog,cat\n", "the first line looks like an example"),
+        ("id,p,p\nq1,dog,cat\n", "rename all but one"),
+    ],
+)
+def test_a_right_prediction_on_the_first_line_is_no_header(text: str, way: str, write: Any) -> None:
+    with pytest.raises(SourceError, match="more than one column") as caught:
+        read_examples(write("a.csv", text))
+    assert str(caught.value.hint).startswith(way)
 
 
 UNIFORM = {

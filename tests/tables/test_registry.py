@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import re
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -45,6 +46,18 @@ def parquet_parts(frame: pl.DataFrame) -> Maker:
         (path / "_SUCCESS").write_bytes(b"")
         for i in range(len(frame)):
             frame[i : i + 1].write_parquet(path / f"part-{i}.parquet")
+
+    return make
+
+
+def saved_dataset(frame: pl.DataFrame) -> Maker:
+    def make(path: Path) -> None:
+        path.mkdir()
+        names = [f"data-{i:05}-of-{len(frame):05}.arrow" for i in range(len(frame))]
+        for i, name in enumerate(names):
+            frame[i : i + 1].write_ipc_stream(path / name)
+        state = {"_data_files": [{"filename": name} for name in names]}
+        (path / "state.json").write_text(json.dumps(state))
 
     return make
 
@@ -97,6 +110,7 @@ SAMPLES: dict[str, tuple[Maker, str]] = {
     "log_table": (document(SPLIT), "log-table"),
     "parquet": (parquet(TABLE), "parquet"),
     "folder of parquet": (parquet_parts(TABLE), "parquet-parts"),
+    "folder of shards": (saved_dataset(TABLE), "saved-dataset"),
     "arrow": (lambda path: TABLE.write_ipc(path), "arrow"),
     "arrow stream": (lambda path: TABLE.write_ipc_stream(path), "arrow"),
     "npz": (npz(TABLE), "npz"),
@@ -150,6 +164,9 @@ SAMPLES: dict[str, tuple[Maker, str]] = {
     "tokens under a header": (text("token\ttag\n" + "EU\tB-ORG\n" * 20), "delimited"),
     "conllu": (text("# sent_id = a\n1\tEU\t_\tPROPN\t_\t_\t0\troot\t_\t_\n"), "conllu"),
     "trec": (text("301 Q0 FR1 1 2.5 bm25\n301 Q0 FR2 2 1.5 bm25\n"), "trec"),
+    "trec_eval": (text("".join(f"map{' ' * 19}\t{q}\t0.5\n" for q in ("1", "2", "all"))), "trec-eval"),
+    "ir_measures": (text("1\tnDCG@10\t0.5\n2\tnDCG@10\t0.25\n"), "trec-eval"),
+    "names, tags and numbers": (text("ann\tP\t0.5\nbob\tR\t0.25\n"), "delimited"),
     "swe-bench instances": (document({"a__a-1": {"resolved": True}}), "swe-bench"),
 }
 
@@ -250,3 +267,23 @@ def test_a_file_of_another_program_has_a_way_on(data: bytes, way: str, tmp_path:
     with pytest.raises(SourceError, match="is not in a known format") as caught:
         read_examples(path)
     assert way in str(caught.value.hint)
+
+
+@pytest.mark.parametrize(
+    ("value", "way"),
+    [
+        (
+            {"results": [{"name": f"case {i}", "success": True} for i in range(3)], "run": "a"},
+            r"`results` of the only row holds a list of 3 objects, .* `d = json.loads\(Path\(",
+        ),
+        ({"run": {"lr": 0.1}, "predictions": ["a", "b"], "labels": ["a", "a"]}, "hold 2 values each"),
+        ({"model": {"lr": 0.1}}, "known formats: "),
+    ],
+    ids=("list", "columns", "settings"),
+)
+def test_an_indented_object_says_where_its_examples_are(value: Any, way: str, tmp_path: Path) -> None:
+    """As one on a single line, which is a row of JSON Lines."""
+    document(value, indent=2)(path := tmp_path / "run.json")
+    with pytest.raises(SourceError, match="which would be one row") as caught:
+        read_examples(path)
+    assert re.search(way, str(caught.value.hint))

@@ -38,6 +38,18 @@ NO_EXAMPLES: dict[str, tuple[dict[str, list[Any]], str]] = {
         {"example_id": PAIRS, "metric": METRICS, "score": TENTHS},
         "rows have values of several metrics, which `metric` names (`em`, `ter`)",
     ),
+    "a row for each metric": (
+        {"metric": ["BLEU", "chrF2", "TER"], "value": TENTHS[:3]},
+        "each row is the value of a metric of the whole run, which `metric` names (`BLEU`, `TER`, `chrF2`)",
+    ),
+    "sacrebleu": (
+        {
+            "name": ["BLEU", "TER"],
+            "score": TENTHS[:2],
+            "signature": ["tok:13a", "tok:tercom"],
+        },
+        "each row is sacrebleu's score of a whole test set, by the metric in `name`",
+    ),
     "ir_measures": (
         {"query_id": PAIRS, "measure": METRICS, "value": TENTHS},
         "rows have values of several metrics, which `measure` names (`em`, `ter`)",

@@ -82,14 +82,19 @@ def are_steps(names: Sequence[str]) -> bool:
 
 
 def are_columns(lists: Mapping[str, Sequence[Any]]) -> bool:
-    """Whether lists are columns of one table: equally long, with ids, or with predictions and labels.
-
-    Lists with other names may be a training's measurements, such as ``loss`` and ``accuracy`` of each epoch.
-    """
-    names = {name.lower() for name in lists}
+    """Whether lists are columns of one table: equally long, with the names of columns."""
     if len(set(map(len, lists.values()))) != 1 or len(lists) < 2 or len(next(iter(lists.values()))) < 2:
         return False
-    return not names.isdisjoint(IDS) or not any(map(names.isdisjoint, (PREDICTIONS, LABELS)))
+    return name_columns(lists)
+
+
+def name_columns(names: Iterable[str]) -> bool:
+    """Whether names are those of columns of a table: of ids, or of predictions and labels.
+
+    Others may be measurements, such as ``loss`` and ``accuracy`` of each epoch, or of each class.
+    """
+    known = {name.lower() for name in names}
+    return not known.isdisjoint(IDS) or not any(map(known.isdisjoint, (PREDICTIONS, LABELS)))
 
 
 def whole_number(value: object) -> int | None:

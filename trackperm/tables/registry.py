@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from importlib.metadata import entry_points
 
-from trackperm.errors import SourceError
+from trackperm.errors import SourceError, TrackpermError
 from trackperm.messages import listed
 from trackperm.tables.formats.arrow import ARROW
 from trackperm.tables.formats.conll import CONLL
@@ -14,6 +14,7 @@ from trackperm.tables.formats.delimited import DELIMITED
 from trackperm.tables.formats.evalb import EVALB
 from trackperm.tables.formats.headerless import HEADERLESS
 from trackperm.tables.formats.helm import HELM
+from trackperm.tables.formats.hugging_face import SAVED_DATASET, SAVED_SPLITS
 from trackperm.tables.formats.inspect import INSPECT_LOG
 from trackperm.tables.formats.json_lines import JSON_LINES
 from trackperm.tables.formats.json_object import JSON_OBJECT
@@ -30,10 +31,12 @@ from trackperm.tables.formats.squad import SQUAD, SQUAD_PREDICTIONS
 from trackperm.tables.formats.swe_bench import SWE_BENCH
 from trackperm.tables.formats.terminal_bench import TERMINAL_BENCH
 from trackperm.tables.formats.trec import TREC
+from trackperm.tables.formats.trec_eval import TREC_EVAL
 from trackperm.tables.formats.trn import TRN
 from trackperm.tables.formats.wandb_table import WANDB_TABLE
-from trackperm.tables.json_values import parsed
+from trackperm.tables.json_values import parsed, table
 from trackperm.tables.polars_code import text_of
+from trackperm.tables.row_meaning import why_no_examples
 from trackperm.tables.source import Source, SourceFile
 from trackperm.tables.wandb.run_folder import wandb_run
 
@@ -89,7 +92,7 @@ def detect_format(file: SourceFile) -> Source:
 
 
 def _way_on(file: SourceFile) -> str | None:
-    """Say how files of spreadsheets and arrays become tables that can be read; None for other files."""
+    """Say how files of spreadsheets, arrays and objects become tables that can be read; None for others."""
     if file.head.startswith(_UTF_16):
         return "save it as UTF-8, in Excel as `CSV UTF-8`, or convert it by `iconv -f UTF-16 -t UTF-8`."
     if any(name.startswith("xl/") for name in file.members):
@@ -101,7 +104,19 @@ def _way_on(file: SourceFile) -> str | None:
             f"`{code}` writes a table with the labels, where each prediction is one value; of scores of"
             " classes, `.argmax(-1)` is the predicted class."
         )
-    return None
+    return _examples_inside(file)
+
+
+def _examples_inside(file: SourceFile) -> str | None:
+    """Say where a JSON object holds examples, or what else it is; None if it cannot be told."""
+    if not isinstance(file.document, dict):
+        return None
+    try:
+        row = table({name: [value] for name, value in file.document.items()}, "row {}".format, file.origin)
+        reason = why_no_examples([row])
+    except TrackpermError:
+        return None
+    return None if reason is None else f"{reason}."
 
 
 def _what_it_is(file: SourceFile) -> str:
@@ -112,7 +127,7 @@ def _what_it_is(file: SourceFile) -> str:
     if not file.is_json:
         return ""
     if isinstance(file.document, dict):
-        return f": it is a JSON object with {listed(list(file.document)[:10])}"
+        return f": it is a JSON object with {listed(list(file.document)[:10])}, which would be one row"
     if file.document is not None:
         return ": it is a JSON array without objects"
     try:
@@ -142,10 +157,13 @@ _OWN = (
     TRN,
     CONLLU,
     TREC,
+    TREC_EVAL,
     CONLL,
     PARQUET,
     PARQUET_PARTS,
     ARROW,
+    SAVED_DATASET,
+    SAVED_SPLITS,
     NPZ,
     JUNIT,
     WANDB_TABLE,

@@ -77,6 +77,14 @@ _OF_THINGS = frozenset((
 _SENTENCE = r"\S+(?:\s+\S+){3}"
 """Words of a sentence, such as a translation in `dst`, which is no thing that is linked."""
 
+_SACREBLEU = frozenset(("name", "score", "signature"))
+"""Members of each metric that sacrebleu writes as JSON."""
+
+_COMPARE_EXAMPLES = (
+    "compare files with a row for each example, which most programs write beside it, such as"
+    " `predictions.csv` or `samples_*.jsonl`"
+)
+
 _PROGRESS = re.compile(r"_?(global_)?(epochs?|steps?|iterations?|iter)", re.IGNORECASE)
 
 
@@ -88,9 +96,14 @@ def why_no_examples(tables: Sequence[ExampleTable]) -> str | None:
     return next(_reasons(tables, {name.lower(): name for name in shared_columns(tables)}), None)
 
 
-def why_several_metrics(origin: str, name: str, metrics: Sequence[str]) -> str:
-    """Say that a column names the metrics of rows, and how to keep the rows of one, without a full stop."""
-    keep = rewriting(origin, f"filter(pl.col({text_of(name)}) == {text_of(metrics[0])})", "one_metric")
+def why_several_metrics(table: ExampleTable, name: str, metrics: Sequence[str]) -> str:
+    """Say that a column names the metrics of rows, and what to compare, without a full stop."""
+    if len(metrics) == len(table):
+        return (
+            f"each row is the value of a metric of the whole run, which `{name}` names ({listed(metrics)}):"
+            f" {_COMPARE_EXAMPLES}"
+        )
+    keep = rewriting(table.origin, f"filter(pl.col({text_of(name)}) == {text_of(metrics[0])})", "one_metric")
     return (
         f"rows have values of several metrics, which `{name}` names ({listed(metrics)}): keep the rows of one"
         f" metric in each run, as `{keep}` of polars does"
@@ -98,16 +111,19 @@ def why_several_metrics(origin: str, name: str, metrics: Sequence[str]) -> str:
 
 
 def several_metrics(
-    tables: Sequence[ExampleTable], usual: Collection[str]
+    tables: Sequence[ExampleTable], usual: Collection[str], unique: Collection[str] = METRICS
 ) -> Iterator[tuple[ExampleTable, str, list[str]]]:
     """Yield each run and column that names several metrics, and these.
 
     `usual` are the names of such columns in lower case. Values of which most occur once, or of which there
-    are more than 50, are no names of metrics; those of a column such as `metric` are, if they are not both.
+    are more than 50, are no names of metrics; those of a column in `unique`, such as `metric`, are, if they
+    are not both.
     """
     for table in tables:
         for name in table.columns:
-            if name.lower() in usual and len(metrics := _names_of_metrics(table, name)) > 1:
+            if name.lower() not in usual:
+                continue
+            if len(metrics := _names_of_metrics(table, name, may_be_unique=name.lower() in unique)) > 1:
                 yield table, name, metrics
 
 
@@ -196,9 +212,15 @@ def _reasons(tables: Sequence[ExampleTable], names: dict[str, str]) -> Iterator[
             f"`{progress[0]}` numbers the rows of a training, which are not examples: log the prediction of"
             " each example of a test set, and compare these"
         )
+    if names.keys() >= _SACREBLEU:
+        yield (
+            "each row is sacrebleu's score of a whole test set, by the metric in `name`: compare the outputs"
+            " themselves, as a column `prediction`, by `--statistic bleu`, `chrf` or `ter`, with the"
+            " references by `--labels`"
+        )
     if not have_metrics_of_examples(tables, [name for name in SCORES if name in names.values()]):
         for table, name, metrics in several_metrics(tables, (*METRICS, *EVALUATORS)):
-            yield why_several_metrics(table.origin, name, metrics)
+            yield why_several_metrics(table, name, metrics)
     if (retrieved := retrieved_documents(tables)) is not None:
         document, query = retrieved
         kind, found = (
@@ -236,10 +258,7 @@ def _reasons(tables: Sequence[ExampleTable], names: dict[str, str]) -> Iterator[
     if (around := _around_examples(tables)) is not None:
         yield around
     elif (summary := _summary(tables, names)) is not None:
-        yield (
-            f"the only row of each run is a summary, as `{summary}` is: compare files with a row for each"
-            " example, which most programs write beside it, such as `predictions.csv` or `samples_*.jsonl`"
-        )
+        yield (f"the only row of each run is a summary, as `{summary}` is: {_COMPARE_EXAMPLES}")
 
 
 def _summary(tables: Sequence[ExampleTable], names: Mapping[str, str]) -> str | None:
@@ -273,10 +292,10 @@ def _are_measurements(tables: Sequence[ExampleTable], names: dict[str, str], pro
     return any(not any(table.repeats([name]) for table in tables) for name in progress)
 
 
-def _names_of_metrics(table: ExampleTable, name: str) -> list[str]:
+def _names_of_metrics(table: ExampleTable, name: str, *, may_be_unique: bool) -> list[str]:
     """Return the names of metrics in a column; empty if it holds other values."""
     most = len(table) // 2
-    most = max(most, _MOST_METRICS) if name.lower() in METRICS else min(most, _MOST_METRICS)
+    most = max(most, _MOST_METRICS) if may_be_unique else min(most, _MOST_METRICS)
     counts = None if is_number(name, [table]) else table.counts_of_few(name, most + 1)  # one may be null
     if counts is None:
         return []

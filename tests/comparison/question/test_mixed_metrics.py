@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -78,6 +79,18 @@ def test_one_metric_and_columns_of_other_names(column: str, values: tuple[str, s
     run = long(column, *values)
     assert the_one(run, run).chosen == "the only score, `score`"
     assert not [note for note in the_one(run, run, metrics=("score",)).found if "metrics" in note]
+
+
+@pytest.mark.parametrize("options", [{"by_position": True}, {"columns": {"id": "name"}}, {}])
+def test_a_row_for_each_metric(options: dict[str, Any]) -> None:
+    """Regression: BLEU, chrF and TER of sacrebleu were averaged, by the id that the hint named."""
+    run = pl.DataFrame({"name": ["BLEU", "chrF2", "TER"], "score": [40.3, 58.7, 32.6]})
+    with pytest.raises(InputError, match=r"different metrics: `name` is `BLEU`, `TER`, `chrF2`") as caught:
+        asked(run, run, **options)
+    assert str(caught.value.hint).startswith("each row is the value of a metric of the whole run")
+    assert "--metric" not in str(caught.value.hint)
+    people = run.with_columns(name=pl.Series(["BLEU", "chrF2", "Ann"]))
+    assert the_one(people, people, columns={"id": "name"}).chosen == "the only score, `score`"
 
 
 def test_numbers_and_rubrics_are_no_metrics() -> None:

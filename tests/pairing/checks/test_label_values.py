@@ -82,6 +82,13 @@ class TestUnseenLabels:
             assert "1.0 (25)" in error.message
             checked(frames, name, allow_unseen=True)
 
+    @pytest.mark.parametrize(("n", "scale", "way"), [(30, 1, "mae"), (5, 1, "argmax"), (30, 0.01, "argmax")])
+    def test_whole_numbers_as_labels_of_a_regression(self, n: int, scale: float, way: str) -> None:
+        """Regression: predictions of scikit-learn's diabetes were to be converted to classes."""
+        labels = [1 + i % n for i in range(60)]
+        frame = run(labels, 1.0, prediction=[scale * (each + 0.25) for each in labels])
+        assert way in str(refusal((frame, frame), "accuracy").hint)
+
     def test_ratings_by_a_regression(self) -> None:
         labels = [1 + i % 5 for i in range(60)]
         decimals = [float(each) if i % 3 else each + i / 100 for i, each in enumerate(labels)]

@@ -18,6 +18,7 @@ from trackperm.pairing.columns.repeated_rows import joint_id, repeated_rows, unn
 
 SUBJECTS = [name for name in ("anatomy", "law", "physics") for _ in range(8)]
 ANEW = [i % 8 for i in range(24)]
+FOLDS = [i // 8 for i in range(24)]
 RIGHT = [int(i % 3 > 0) for i in range(24)]
 LABELS = ["ABCD"[(i * 7 // 3) % 4] for i in range(24)]
 SAME = ["ABCD"[i % 4] for i in ANEW]
@@ -159,3 +160,30 @@ def test_ids_of_which_no_two_agree() -> None:
     )
     alone = [run.select("id", "score") for run in runs]
     assert hint_of(*alone) == "No example is left to test. `--id NAME` names another column than `id`."
+
+
+@pytest.mark.parametrize(
+    ("ids", "option"),
+    [
+        ({"row": [*range(1, 49, 2)]}, "`--id row` names the column"),
+        ({"sample_idx": [*range(1, 49, 2)]}, "`--id sample_idx` names the column"),
+        ({"rank": [*range(1, 49, 2)]}, "`--id NAME` names the column"),
+        (
+            {"fold": FOLDS, "idx": ANEW},
+            "`--id fold,idx` identifies the examples",
+        ),
+        (
+            {"level_0": FOLDS, "level_1": ANEW},
+            "`--id level_0,level_1` names the levels",
+        ),
+    ],
+    ids=lambda each: "+".join(each) if isinstance(each, dict) else "",
+)
+def test_numbers_of_rows_and_levels_of_an_index(ids: dict[str, list[int]], option: str) -> None:
+    """Regression: the option had a placeholder where `trackperm inspect` knew the name."""
+    run = pl.DataFrame({**ids, "prediction": SAME, "label": LABELS})
+    with pytest.raises(InputError) as caught:
+        trackperm.compare(run, run[::-1])
+    assert option in str(caught.value.hint)
+    if "NAME" not in option:
+        assert trackperm.compare(run, run[::-1], columns={"id": ",".join(ids)}).n_examples == 24

@@ -67,6 +67,12 @@ def test_numbers_of_rows_beside_an_index_of_its_own(tmp_path: Path) -> None:
     assert columns(path) == {"index": [4, 2], "score": [1.0, 0.5]}
 
 
+def test_pandas_by_default_with_ids_that_are_text(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"y_true": ["a", "b", "a"], "y_pred": ["a", "a", "b"]}, index=["i0", "i2", "i1"])
+    path = written(tmp_path, frame.to_json())
+    assert columns(path) == {"id": [*frame.index], **{name: [*values] for name, values in frame.items()}}
+
+
 @pytest.mark.parametrize("name", ["run", "run.json", "run.jsonl"])
 def test_lists_are_columns(name: str, tmp_path: Path) -> None:
     """What `json.dump` writes of two arrays; a line of JSON Lines is one example."""
@@ -105,6 +111,8 @@ def test_predictions_by_number(tmp_path: Path) -> None:
         {"y_true": [1], "y_pred": [1]},
         {"y_true": [1, 0], "y_pred": [1, 1], "model": "x"},
         {"precision": {"class_0": 1, "class_1": 0}, "recall": {"class_0": 1, "class_1": 0}},
+        {"accuracy": {"fold_1": 0.5, "fold_2": 0.7}, "f1": {"fold_1": 0.5, "fold_2": 0.7}},
+        {"label": {"model1": "a", "model2": "b"}, "pred": {"model1": "a", "model2": "a"}},
     ],
 )
 def test_other_objects_are_one_row(value: dict[str, Any], tmp_path: Path) -> None:

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.cli_comparison import compared
 from support.eval_logs import PROMPTFOO, promptfoo, promptfoo_result, write_json
-from support.example_tables import columns_of_file
+from support.example_tables import columns, columns_of_file
 
 from trackperm.errors import PairingError, SourceError
 from trackperm.tables import read_examples
@@ -97,6 +98,32 @@ def test_labels_of_providers_win_over_their_ids(write: Any) -> None:
         for label in ("first", "second")
     ]
     assert columns_of_file(write(results), "second")["id"] == [0]
+
+
+def test_json_lines_are_the_same_results(write: Any, tmp_path: Path) -> None:
+    """`-o results.jsonl` writes the members of the JSON's results, one on each line."""
+    results = [
+        {**result, "promptIdx": i, "provider": {"id": system}}
+        for i, system in enumerate("ab")
+        for result in [*RESULTS, promptfoo_result(3, "echo", "Say", 0, failureReason=2)]
+    ]
+    path = write(results)
+    (lines := tmp_path / "results.jsonl").write_text("".join(json.dumps(row) + "\n" for row in results))
+    for system in "ab":
+        found, expected = (read_examples(each, part=system) for each in (lines, path))
+        assert columns(found) == columns(expected)
+        for name in ("identity", "notes", "metrics"):
+            assert getattr(found, name) == getattr(expected, name)
+    with pytest.raises(SourceError, match="has 2 providers, which must not be mixed: `a`, `b`"):
+        read_examples(lines)
+
+
+def test_its_csv_of_two_providers_has_a_way_on(tmp_path: Path) -> None:
+    own = ["[a] Say", "Status", "Score", "Named Scores", "Grader Reason", "Comment"]
+    (path := tmp_path / "x.csv").write_text(f"{','.join(['word', *own, *own])}\n{',' * 2 * len(own)}\n")
+    with pytest.raises(SourceError, match="more than one column") as caught:
+        read_examples(path)
+    assert "`promptfoo eval -o results.json`" in str(caught.value.hint)
 
 
 def test_without_indices_variables_are_the_id(write: Any) -> None:

@@ -8,7 +8,12 @@ from trackperm.errors import InputError
 from trackperm.messages import listed
 from trackperm.statistic.direction import is_metric
 from trackperm.tables.columns.names import EVALUATORS, METRICS, SCORES, VALUES
-from trackperm.tables.row_meaning import have_metrics_of_examples, several_metrics, why_several_metrics
+from trackperm.tables.row_meaning import (
+    have_metrics_of_examples,
+    several_metrics,
+    why_no_examples,
+    why_several_metrics,
+)
 from trackperm.tables.table import ExampleTable
 
 _PERHAPS = ("name", "key")
@@ -34,10 +39,12 @@ def require_one_metric(tables: Sequence[ExampleTable], score: str) -> tuple[str,
     if have_metrics_of_examples(tables, [score]):
         return (_note(*found, score),)
     table, name, metrics = found
+    reason = why_no_examples(tables) or why_several_metrics(table, name, metrics)
     raise InputError(
         f"`{score}` of `{table.origin}` holds values of different metrics: `{name}` is {listed(metrics)}",
-        hint=f"{why_several_metrics(table.origin, name, metrics)}; `--metric {score}` compares all rows as"
-        " they are.",
+        hint=f"{reason}."
+        if len(metrics) == len(table)
+        else f"{reason}; `--metric {score}` compares all rows as they are.",
     )
 
 
@@ -55,8 +62,13 @@ def _note(table: ExampleTable, name: str, metrics: Sequence[str], score: str) ->
 
 
 def _mixed(tables: Sequence[ExampleTable]) -> Iterator[tuple[ExampleTable, str, list[str]]]:
-    """Yield each run and column of several metrics, and these."""
-    for table, name, metrics in several_metrics(tables, (*METRICS, *EVALUATORS, *_PERHAPS)):
+    """Yield each run and column of several metrics, and these.
+
+    Names that mostly occur once, each on a row of its own, are metrics if all are.
+    """
+    found = several_metrics(tables, (*METRICS, *EVALUATORS, *_PERHAPS), unique=(*METRICS, *_PERHAPS))
+    for table, name, metrics in found:
         known = sum(map(is_metric, metrics))
-        if name.lower() not in _PERHAPS or known >= _MOSTLY * len(metrics):
+        least = _MOSTLY if 2 * len(metrics) <= len(table) else 1
+        if name.lower() not in _PERHAPS or known >= least * len(metrics):
             yield table, name, metrics

@@ -40,6 +40,7 @@ _SLICE = 2**20  # rows that are read at once
 _FEW = (
     0.05  # share of decimals among predictions of classes, such as wrong answers to questions of arithmetic
 )
+_QUANTITIES = 20  # fewest distinct whole numbers as labels for them to be quantities and not classes
 _NEGATIVE = (0, -1)  # False is 0
 _ALL_CLASSES = ("macro_f1", "balanced_accuracy", "accuracy")
 _ALL_AREAS = ("macro_roc_auc", "weighted_roc_auc")
@@ -361,11 +362,21 @@ def _of_scores(table: ExampleTable, statistic: Statistic) -> InputError:
     values = [
         found for name in (prediction, label) if (found := DistinctValues.of([table], name)) is not None
     ]
+    way = (
+        "`--statistic mae` or `--statistic rmse` compares errors of a regression"
+        if _are_quantities(*values)
+        else "convert probabilities or logits to classes first, by a threshold or argmax"
+    )
     return InputError(
         f"`{statistic.name}` compares predictions with labels, but `{prediction}` of `{table.origin}` holds"
         f" decimals, and `{label}` does not{_side_by_side(statistic, *values)}",
-        hint=f"convert probabilities or logits to classes first, by a threshold or argmax; {_OTHER_COLUMNS}",
+        hint=f"{way}; {_OTHER_COLUMNS}",
     )
+
+
+def _are_quantities(predictions: DistinctValues, labels: DistinctValues) -> bool:
+    """Whether predictions are those of a regression: of many classes each would have a score of its own."""
+    return len(labels.counts) >= _QUANTITIES and any(not 0 <= value <= 1 for value in predictions.counts)
 
 
 def _side_by_side(statistic: Statistic, predictions: DistinctValues, labels: DistinctValues) -> str:

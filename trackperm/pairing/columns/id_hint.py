@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from trackperm.pairing.columns.repeated_rows import joint_id, repeated_rows, unnamed_id
+from trackperm.pairing.columns.repeated_rows import index_levels, joint_id, repeated_rows, unnamed_id
 from trackperm.pairing.columns.shared_values import agreeing_pair, share_values
 from trackperm.tables.columns.names import INPUTS, MEDIA, TEXTS
 from trackperm.tables.row_meaning import why_no_examples
@@ -33,6 +33,11 @@ def id_hint(tables: Sequence[ExampleTable], *first: str) -> str | None:
         return (
             f"`--id {shlex.quote(unnamed)}` names the first column, which has no name in the file and a value"
             " of its own in each row, as an index of pandas or R has"
+        )
+    if levels := index_levels(tables):
+        return (
+            f"`--id {','.join(levels)}` names the levels of an index of pandas, which identify the examples"
+            " together"
         )
     if (pair := agreeing_pair(tables)) is not None:
         names = shlex.quote(",".join(pair))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
@@ -30,6 +31,9 @@ MOST = 100_000
 
 _MOST_CONDITIONS = 20
 """Most values of a column that names the conditions of an example, such as languages."""
+
+_LEVEL = re.compile(r"level_[0-9]+")
+"""Names that `DataFrame.reset_index` gives to levels of an index that have none."""
 
 _SAME_IN_EXAMPLE = (*INPUTS, *LABELS, "answer")
 """Columns that have one value in all attempts at an example."""
@@ -90,6 +94,12 @@ def unnamed_id(tables: Sequence[ExampleTable]) -> str | None:
     )
     are_shared = are_ids and 2 * len(set.intersection(*values)) > min(map(len, values))
     return name if are_shared else None
+
+
+def index_levels(tables: Sequence[ExampleTable]) -> tuple[str, ...]:
+    """Find the levels of an index of pandas, if they identify the rows of each run; empty for none."""
+    levels = tuple(name for name in shared_columns(tables) if _LEVEL.fullmatch(name))
+    return levels if levels and _identify(tables, levels) else ()
 
 
 def _repeated(tables: Sequence[ExampleTable], first: Sequence[str]) -> Iterator[RepeatedRows]:

@@ -123,8 +123,8 @@ def _possible_ids(tables: Sequence[ExampleTable], taken: Collection[str]) -> lis
 
 
 def _names_key(name: str) -> bool:
-    """Whether a name means an id: ``doc_id``, ``userID``."""
-    return names_id(name) or words_of(name)[-1:] == ["id"]
+    """Whether a name means an id or the number of a row: ``doc_id``, ``userID``, ``row``."""
+    return names_id(name) or words_of(name)[-1:] in (["id"], ["row"], ["idx"], ["index"])
 
 
 def _likelihood(name: str) -> int:

@@ -136,7 +136,7 @@ CATEGORIES = frozenset((
 
 _PARTS = frozenset((
     "language", "lang", "locale", "category", "subcategory", "subject", "level", "split", "subset",
-    "partition", "task", "subtask", "domain", "dataset", "benchmark", "section",
+    "partition", "task", "subtask", "domain", "dataset", "benchmark", "section", "fold",
 ))
 """Words in names of columns of parts of a data set; ids may restart in each part."""
 # fmt: on

@@ -11,6 +11,7 @@ import polars as pl
 from trackperm.errors import SourceError
 from trackperm.tables.expansion import Expansion
 from trackperm.tables.formats.arrow_messages import held_bytes
+from trackperm.tables.formats.parquet import require_whole
 from trackperm.tables.lazy.scan import UNREADABLE, Scan
 from trackperm.tables.panics import panics_unprinted
 from trackperm.tables.source import Source, SourceFile
@@ -22,8 +23,15 @@ _FILE, _STREAM, _FEATHER_1 = b"ARROW1", b"\xff\xff\xff\xff", b"FEA1"
 def read_arrow(file: SourceFile) -> ExampleTable:
     """Read an Arrow IPC file or stream, with the types that it declares.
 
-    Raise SourceError if the file is truncated, or is Feather of version 1.
+    Raise SourceError if the file is truncated, or is Feather of version 1, or its name shows that it is one
+    of several parts of a table.
     """
+    require_whole(file)
+    return read_part(file)
+
+
+def read_part(file: SourceFile) -> ExampleTable:
+    """Read a file like :func:`read_arrow`, also one of several parts."""
     if file.head.startswith(_FEATHER_1):
         raise SourceError(
             f"`{file.origin}` is Feather of version 1; expected version 2",

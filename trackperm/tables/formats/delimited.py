@@ -28,6 +28,7 @@ _BRACKETED = re.compile(r"[\[{][A-Za-z][^\[\]{}\":]*[\]}][^\t,;]*[\t,;]")  # a n
 _NAMES = {"\t": "a tab", " ": "a blank"}
 _SHOWN = 60  # characters of a first line in errors
 _LINE = re.compile(rb"[\r\n ]*([^\r\n]*)")  # the first line that is not blank
+_PROMPTFOO = {"Status", "Score", "Grader Reason"}  # columns that promptfoo writes for each provider
 
 
 def read_delimited(file: SourceFile) -> ExampleTable:
@@ -196,12 +197,31 @@ def exact(
         if not name and times > 1:
             raise SourceError(f"`{origin}` has several columns without a name", hint="name the columns.")
         if times > 1:
-            raise SourceError(f"`{origin}` has more than one column `{name}`", hint="rename all but one.")
+            raise SourceError(
+                f"`{origin}` has more than one column `{name}`", hint=_way_on(name, header, records)
+            )
     columns = zip(*records, strict=True) if records else [()] * len(header)
     # A mapping, because polars would rename a series without a name in a list.
     return pl.DataFrame(
         {name: pl.Series(column, dtype=pl.String) for name, column in zip(header, columns, strict=True)}
     )
+
+
+def _way_on(name: str, header: Sequence[str], records: Sequence[Sequence[str]]) -> str:
+    """Say how a table with two columns of one name can be read."""
+    if {*header} >= _PROMPTFOO:
+        return (
+            "it is promptfoo's table of several providers or prompts: `promptfoo eval -o results.json` or"
+            " `promptfoo export eval ID -o results.json` writes results of which `results.json::PROVIDER` are"
+            " those of one."
+        )
+    places = [i for i, above in enumerate(header) if above == name]
+    if header[0].isdecimal() or any(row[i] == name for row in records for i in places):
+        return (
+            "the first line looks like an example and not like a header: write the names of the columns above"
+            " it, such as `id`, `prediction` and `label`; if it is a header, rename all but one."
+        )
+    return "rename all but one."
 
 
 def _require_no_prose(text: str, origin: str, line: int, width: int) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from trackperm.errors import SourceError
 from trackperm.tables.columns.names import INPUTS, MEDIA, names_id
-from trackperm.tables.json_values import are_columns, are_ids, are_steps, member_names, table
+from trackperm.tables.json_values import are_columns, are_ids, are_steps, member_names, name_columns, table
 from trackperm.tables.source import Source, SourceFile
 from trackperm.tables.table import ExampleTable
 
@@ -51,8 +51,8 @@ def _may_name_examples(name: str, values: list[Any]) -> bool:
 def _recognises(file: SourceFile) -> bool:
     """Whether all members are columns, or objects with the same members and ids as names of rows.
 
-    In an object of columns, rows are named by integers, as pandas does. Training steps and models are not
-    examples.
+    In an object of columns, rows are named by integers, as pandas does, or by ids if the names of columns are
+    those of a table. Training steps and models are not examples.
     """
     rows = file.document
     if _are_lists(file):
@@ -64,7 +64,9 @@ def _recognises(file: SourceFile) -> bool:
         return False
     if are_ids(rows):
         return not are_steps(list(rows))
-    return are_ids(members[0]) and all(map(str.isdecimal, members[0]))
+    if not are_ids(members[0]):
+        return False
+    return all(map(str.isdecimal, members[0])) or (name_columns(rows) and not are_steps(list(members[0])))
 
 
 def _are_lists(file: SourceFile) -> bool:

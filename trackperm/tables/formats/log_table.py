@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import chain, count, islice
 from typing import Any
 
 from trackperm.errors import SourceError
@@ -19,9 +20,29 @@ _CUT_BY_WANDB = 10_000  # rows that W&B keeps in the copy of a table for its pag
 def read_split(file: SourceFile) -> ExampleTable:
     """Read a table in pandas' ``split`` layout; values keep their JSON types.
 
-    Raise SourceError if the file is not in that layout.
+    An index other than 0, 1, 2 ... is the column `index`, or ``level_0``, ``level_1`` ... if it has several
+    levels, as `DataFrame.reset_index` names them. Raise SourceError if the file is not in that layout.
     """
-    return table_of_rows(*columns_and_rows(file.document, file.origin), file.origin)
+    names, rows = columns_and_rows(file.document, file.origin)
+    levels = _levels(file.document.get("index"), len(rows))
+    own = list(islice(_free_names(names, len(levels)), len(levels)))
+    indexed = [[*values, *row] for *values, row in zip(*levels, rows, strict=True)]
+    return table_of_rows([*own, *names], indexed, file.origin)
+
+
+def _levels(index: Any, n_rows: int) -> list[list[Any]]:
+    """Return the levels of pandas' index of a table; none if it only numbers the rows, or is not an index."""
+    if not isinstance(index, list) or len(index) != n_rows or index == [*range(n_rows)]:
+        return []
+    widths = {len(key) if isinstance(key, list) else 0 for key in index}
+    if widths == {0}:
+        return [index]
+    return [list(level) for level in zip(*index, strict=True)] if len(widths) == 1 else []
+
+
+def _free_names(names: Sequence[str], n_levels: int) -> Iterable[str]:
+    usual = ["index"] if n_levels == 1 else []
+    return (name for name in chain(usual, map("level_{}".format, count())) if name not in names)
 
 
 def table_of_rows(names: Sequence[str], rows: Sequence[Sequence[Any]], origin: str) -> ExampleTable:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 
+import narwhals as nw
 import polars as pl
 
 from trackperm.errors import SourceError
@@ -22,7 +23,7 @@ _MAGIC = b"PAR1"
 _MARKS = ("_SUCCESS", "_metadata", "_common_metadata")
 # Names of parts by Spark, pyarrow and Dask; by DuckDB and polars; and by Hugging Face, with their number.
 _PART = re.compile(r"part[-_.]?\d.*\.parquet|(data_)?\d+\.parquet", re.IGNORECASE)
-_NUMBERED = re.compile(r"(?P<table>.*?)-?(?P<number>\d+)-of-(?P<of>\d+)\.parquet", re.IGNORECASE)
+_NUMBERED = re.compile(r"(?P<table>.*?)-?(?P<number>\d+)-of-(?P<of>\d+)\.(parquet|arrow)", re.IGNORECASE)
 
 
 def read_parquet(file: SourceFile) -> ExampleTable:
@@ -31,7 +32,7 @@ def read_parquet(file: SourceFile) -> ExampleTable:
     Raise SourceError if it is not a complete Parquet file, two columns have the same name, or its name and
     the files beside it show that it is one of several parts of a table.
     """
-    _require_whole(file)
+    require_whole(file)
     table = ExampleTable.from_scan(scan := _scan([file.path], file.origin), file.origin)
     if (index := named_range_index(file.path)) is None:
         return table
@@ -52,20 +53,29 @@ def read_parts(file: SourceFile) -> ExampleTable:
     paths = _parts(file.path)
     _require_all([path.name for path in paths], file.origin)
     schemas = {path: _scan([path], f"{file.origin}/{path.name}").schema for path in paths}
-    first = schemas[paths[0]]
-    for path, schema in schemas.items():
-        if schema != first:
-            differ = sorted({name for name, _ in set(schema.items()) ^ set(first.items())})
-            raise SourceError(
-                f"the parts `{paths[0].name}` and `{path.name}` of `{file.origin}` differ in"
-                f" {', '.join(f'`{name}`' for name in differ) or 'the order of their columns'}",
-                hint="the parts of one table have the same columns, with the same types.",
-            )
+    require_one_schema(schemas, file.origin)
     return ExampleTable.from_scan(_scan(paths, file.origin), file.origin)
 
 
-def _require_whole(file: SourceFile) -> None:
-    """Refuse one part of a table; files such as ``1.parquet`` beside ``2.parquet`` may be runs."""
+def require_one_schema(schemas: Mapping[Path, nw.Schema], origin: str) -> None:
+    """Refuse parts of a table, by their paths, if their columns differ; raise SourceError."""
+    (path, first), *others = schemas.items()
+    for other, schema in others:
+        if schema != first:
+            differ = sorted({name for name, _ in set(schema.items()) ^ set(first.items())})
+            raise SourceError(
+                f"the parts `{path.name}` and `{other.name}` of `{origin}` differ in"
+                f" {', '.join(f'`{name}`' for name in differ) or 'the order of their columns'}",
+                hint="the parts of one table have the same columns, with the same types.",
+            )
+
+
+def require_whole(file: SourceFile) -> None:
+    """Refuse one part of a table; files such as ``1.parquet`` beside ``2.parquet`` may be runs.
+
+    Raise SourceError if the name of the file, of Parquet or Arrow, and the files beside it show that it is
+    one of several.
+    """
     name, folder = file.path.name, file.path.parent
     if not (name.lower().startswith("part") or _NUMBERED.fullmatch(name) or (folder / _MARKS[0]).exists()):
         return

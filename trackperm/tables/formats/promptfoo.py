@@ -1,4 +1,4 @@
-"""Results of promptfoo as JSON: ``promptfoo eval -o results.json``."""
+"""Results of promptfoo as JSON or JSON Lines: ``promptfoo eval -o results.json`` or ``results.jsonl``."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from itertools import chain
 from typing import Any
 
 from trackperm.errors import SourceError
+from trackperm.tables.formats.json_lines import json_rows
 from trackperm.tables.json_values import has_members, member, member_names, table
 from trackperm.tables.source import Source, SourceFile, chosen_part
 from trackperm.tables.table import ExampleTable
@@ -26,7 +27,7 @@ def read_promptfoo(file: SourceFile) -> ExampleTable:
     SHA-256 of the variables, which pairing checks. Raise SourceError if there are several providers or
     prompts and none was chosen, or a result is not in promptfoo's format.
     """
-    results = file.document["results"]["results"]
+    results = json_rows(file)[0] if _is_lines(file) else file.document["results"]["results"]
     for index, result in enumerate(results):
         if not isinstance(result, dict) or not isinstance(result.get("vars", {}), dict):
             raise SourceError(f"`{file.origin}`, result {index} is not an object with `vars` and `success`")
@@ -90,7 +91,14 @@ def _name(value: Any, *members: str) -> str:
     return str(value)
 
 
+def _is_lines(file: SourceFile) -> bool:
+    """Whether the file is JSON Lines with a result on each line."""
+    return has_members(file.first_record, "testIdx", "promptIdx", "provider", "success", "vars")
+
+
 def _recognises(file: SourceFile) -> bool:
+    if _is_lines(file):
+        return True
     rows = member(file.document, "results", "results")
     return isinstance(rows, list) and rows[:1] != [] and has_members(rows[0], "success", "provider")
 
