@@ -43,6 +43,7 @@ def test_an_incomplete_run_is_listed_and_not_compared():
         "short": "5 of 20 examples of `a` and 0 of 15 examples of `short` have no partner (first: 'q15',"
         " 'q16', 'q17', 'q18', 'q19')"
     }
+    assert board.incomplete[0].hint is None, "`--missing drop` would count the examples of this pair alone"
     alone = trackperm.leaderboard(GOOD)
     assert [pair.adjusted for pair in alone.pairs] == [pair.adjusted for pair in board.pairs]
 
@@ -75,6 +76,7 @@ def test_runs_that_cannot_be_paired_are_incomplete_in_any_order(other: Any, reas
     assert {row.name for row in board.rows} == set(GOOD)
     assert list(reasons(board)) == ["odd"]
     assert reason in reasons(board)["odd"]
+    assert ("gold_label" in str(board.incomplete[0].hint)) == ("`label` differs" in reason)
     assert len(board.pairs) == 3
 
 

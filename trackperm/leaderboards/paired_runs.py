@@ -58,11 +58,14 @@ class ExcludedRun:
         Display name, and name in messages.
     reason : str
         Description of the missing or different data.
+    hint : str or None
+        The next step that lets the run be compared, where one is known.
     """
 
     name: str
     origin: str
     reason: str
+    hint: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,14 +172,17 @@ def pair_all(
     )
     entries = _entries(runs, at_once, failures, partial(paired, reference.table), read)
     incomplete = tuple(
-        ExcludedRun(runs[i].name, runs[i].table.origin, error.message)
+        ExcludedRun(runs[i].name, runs[i].table.origin, error.message, _hint_of_many(error))
         for i, error in sorted(failures.items())
         if error is not None
     )
     if len(entries) < 2:
         hints = (failure.hint for failure in failures.values() if failure is not None)
         raise too_few_runs([entry.data for entry in entries], incomplete, next(hints, None))
-    incomplete = tuple(replace(run, reason=with_names(run.reason, runs)) for run in incomplete)
+    incomplete = tuple(
+        replace(run, reason=with_names(run.reason, runs), hint=run.hint and with_names(run.hint, runs))
+        for run in incomplete
+    )
     if missing == "drop":
         entries = _on_common_examples(entries)
     _require_one_order(entries)
@@ -190,6 +196,11 @@ def pair_all(
     return PairedRuns(
         statistic, reference, tuple(entries), incomplete, n_examples, n_largest, is_read_by_pair
     )
+
+
+def _hint_of_many(error: InputError | InputTypeError) -> str | None:
+    """Return the hint of an error, unless it counts the examples of one pair of runs."""
+    return None if error.hint is None or "`--missing" in error.hint else error.hint
 
 
 def _require_missing_rule(missing: MissingOfMany, statistic: Statistic) -> None:

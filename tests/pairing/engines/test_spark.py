@@ -83,7 +83,9 @@ def test_plans_read_used_columns_and_join_once(tmp_path: Path) -> None:
 def _read_used_columns_and_join_once(spark: Any, tmp_path: Path) -> None:
     frames = []
     for name, right in (("a", "id % 10 > 0"), ("b", "id % 7 > 0")):
-        written = run(spark, right).selectExpr("*", "repeat('x', 100) AS reasoning", "struct(id, label) AS more")
+        written = run(spark, right).selectExpr(
+            "*", "repeat('x', 100) AS reasoning", "struct(id, label) AS more"
+        )
         written.write.parquet(str(tmp_path / name))
         frames.append(spark.read.parquet(str(tmp_path / name)))
     n_before = len(plans(spark))

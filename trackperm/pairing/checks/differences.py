@@ -325,8 +325,9 @@ def refuse_differences(
             hints.append(
                 "Rows in different orders need `--id NAME` instead of `--by-position`."
                 if columns.id is None
-                else "Both runs need the same reference answers: `--label NAME` names another column of"
-                " answers, `--id NAME` another column of ids."
+                else "Both runs need the same reference answers: `--labels FILE` with `--label"
+                f" {shlex.quote(f'gold_{name}')}` reads them from a file, `--label NAME` names another column"
+                " of answers, `--id NAME` another column of ids."
             )
             if name not in columns.used and _are_words(cases):
                 option = shlex.quote(f"{name}=VALUE")

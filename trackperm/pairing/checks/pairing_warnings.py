@@ -197,8 +197,8 @@ def pairing_warnings(
 ) -> list[str]:
     """Return the warnings about a pairing: sentences that begin with ``look:``.
 
-    `check_logs` warns of columns that look wrongly logged. Slices are too uniform for that: on the examples of
-    one label, honest predictions can all be right, equal or independent of each other.
+    `check_logs` warns of columns that look wrongly logged. Slices are too uniform for that: on the examples
+    of one label, honest predictions can all be right, equal or independent of each other.
     """
     sentences = list(found.inputs)
     if found.n >= ENOUGH and check_logs:
