@@ -290,9 +290,10 @@ def require_artifact_folder(run: Run, lack: str, otherwise: str = "") -> None:
     MLflow stores absolute paths of such folders and lists nothing where they are missing. `lack` says what
     was not found, and `otherwise` is the next step for a run that has no artifacts.
     """
-    if not is_local_uri(run.info.artifact_uri, is_tracking_or_registry_uri=False):
+    uri = run.info.artifact_uri
+    if not is_local_uri(uri, is_tracking_or_registry_uri=False):  # type: ignore[no-untyped-call]
         return
-    folder = Path(local_file_uri_to_path(run.info.artifact_uri))
+    folder = Path(local_file_uri_to_path(uri))  # type: ignore[no-untyped-call]
     if not folder.exists():
         raise InputError(
             f"{lack}: its artifact folder `{folder}` does not exist",
