@@ -46,6 +46,7 @@ from trackperm.tables.table import ExampleTable, id_columns
 Progress = Callable[[str], None]
 
 _SHOWN = 20  # incomplete runs in an error
+_OF_ONE_RUN = re.compile("`--(?:baseline|candidate)-column ")
 
 
 @dataclass(frozen=True)
@@ -177,10 +178,15 @@ def pair_all(
         if error is not None
     )
     if len(entries) < 2:
-        hints = (failure.hint for failure in failures.values() if failure is not None)
+        hints = (_hint_of_many(failure) for failure in failures.values() if failure is not None)
         raise too_few_runs([entry.data for entry in entries], incomplete, next(hints, None))
     incomplete = tuple(
-        replace(run, reason=with_names(run.reason, runs), hint=run.hint and with_names(run.hint, runs))
+        replace(
+            run,
+            reason=with_names(run.reason, runs),
+            # a hint at `--missing` counts the examples of one pair
+            hint=None if run.hint is None or "`--missing" in run.hint else with_names(run.hint, runs),
+        )
         for run in incomplete
     )
     if missing == "drop":
@@ -199,8 +205,13 @@ def pair_all(
 
 
 def _hint_of_many(error: InputError | InputTypeError) -> str | None:
-    """Return the hint of an error, unless it counts the examples of one pair of runs."""
-    return None if error.hint is None or "`--missing" in error.hint else error.hint
+    """Return the hint of an error; of options that name columns of one run, where these can be used."""
+    if error.hint is None or not _OF_ONE_RUN.search(error.hint):
+        return error.hint
+    return (
+        "leaderboards read columns of the same names from all runs: log them again under the same names. In"
+        f" `trackperm compare`, {error.hint}"
+    )
 
 
 def _require_missing_rule(missing: MissingOfMany, statistic: Statistic) -> None:

@@ -30,7 +30,8 @@ MOST_GROUPS = 10
 
 _MOST_HINTS = 3
 
-_INDENTED = re.compile(r":?\n*(?:\n {4}.*)+")
+_INDENTED = re.compile(r":?\n*(?:\n {4}(?!`).*)+")
+_OF_RUNS = re.compile(r"(\n*)\n {4}`")
 
 _IN_HEADLINE = 60
 """Characters of a name in the headline."""
@@ -404,5 +405,9 @@ def incomplete_hints(board: Leaderboard) -> list[str]:
 
 
 def _without_tables(message: str) -> str:
-    """Return a message on one line, without its indented lines and the colons before them."""
-    return " ".join(_INDENTED.sub("", message).split())
+    """Return a message on one line, without tables of examples and colons before them.
+
+    Lines that say which columns each run has are kept.
+    """
+    found = _OF_RUNS.sub(lambda each: ": `" if each[1] else "; `", _INDENTED.sub("", message))
+    return " ".join(found.split())
