@@ -281,7 +281,27 @@ def load_runs(
             source, role, artifact=path, references=references, tracking_uri=tracking_uri, columns=named
         )
 
-    return read(0, baseline, "baseline"), read(1, candidate, "candidate")
+    both = read(0, baseline, "baseline"), read(1, candidate, "candidate")
+    return _with_distinct_names(*both, own_columns)
+
+
+def _with_distinct_names(
+    baseline: RunData, candidate: RunData, own_columns: tuple[Mapping[str, str], Mapping[str, str]]
+) -> tuple[RunData, RunData]:
+    """Add what is compared of each to the names, if both are of one run: artifacts, or else columns."""
+    first, second = baseline.run, candidate.run
+    if first is None or second is None or run_identity(first) != run_identity(second):
+        return baseline, candidate
+    columns = [", ".join(own.values()) for own in own_columns]
+    by_artifact = baseline.artifact != candidate.artifact
+    parts = [baseline.artifact, candidate.artifact] if by_artifact else columns
+    if parts[0] == parts[1]:
+        return baseline, candidate
+    named = (
+        replace(run, name=f"{run.name} ({part})" if part else run.name)
+        for run, part in zip((baseline, candidate), parts, strict=True)
+    )
+    return next(named), next(named)
 
 
 def require_two_runs(

@@ -250,8 +250,8 @@ def _ways(tables: Sequence[ExampleTable], id_: str) -> str:
     if hint is None:
         return (
             f"{twice} twice: log it to a new file name, or take the mean of identical rows by `--repeats"
-            " mean`. Where the rows are different examples, `--id NAME` names another column, `--id NAME,NAME` names"
-            " several columns that identify an example together."
+            " mean`. Where rows are different examples, `--id NAME` names another column, `--id NAME,NAME`"
+            " names several columns that identify an example together."
         )
     if repeated is None or hint != repeated.hint:
         return f"{hint[0].upper()}{hint[1:]}."
