@@ -16,6 +16,7 @@ from polars import selectors
 from trackperm.choices import Missing
 from trackperm.errors import DisjointError, PairingError
 from trackperm.messages import amount, side_by_side
+from trackperm.pairing.columns.facts import are_traces
 from trackperm.pairing.columns.id_hint import id_hint
 from trackperm.pairing.columns.repeated_rows import repeated_rows, rows_of_value
 from trackperm.pairing.columns.roles import PairedColumns
@@ -33,7 +34,6 @@ _NAMED = 3  # columns that a hint names
 _WORD = 30  # characters of a verdict
 _COMPARED = 100_000
 _LOOKED_AT = 10_000  # rows that are read to find a few different examples to show
-_OF_TRACES = "mlflow.genai.evaluate"  # fact of runs whose rows are traces
 _SLICE = 2**18  # rows that are read at once
 
 
@@ -226,8 +226,8 @@ def require_unique_ids(runs: Sequence[RunDifferences], id_: str, tables: Sequenc
         f" {run.repeated.listed()}"
         for run, _ in repeated
     ]
-    are_traces = all(table.facts.get("evaluation") == _OF_TRACES for _, table in repeated)
-    hint = _traces(repeated[0][1], id_) if are_traces else f"each example has one row. {_ways(tables, id_)}"
+    of_traces = are_traces(table for _, table in repeated)
+    hint = _traces(repeated[0][1], id_) if of_traces else f"each example has one row. {_ways(tables, id_)}"
     raise PairingError("\n\n".join(messages), hint=hint)
 
 
