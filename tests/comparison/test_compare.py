@@ -170,6 +170,28 @@ def test_an_evaluation_with_several_traces_of_an_example():
     assert "`log_table`" not in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("facts", "is_noted"),
+    [
+        ({"evaluation": "mlflow.genai.evaluate", "dataset": "faq {}"}, False),
+        ({"evaluation": "mlflow.genai.evaluate", "dataset": "faq-{} 5eed5eed"}, True),
+        ({"dataset": "faq {}"}, True),
+    ],
+)
+def test_digests_of_answer_sheets_are_not_those_of_other_data(facts: dict[str, str], is_noted: bool):
+    """Regression: every comparison of two answer sheets said "dataset differs"."""
+    runs = [
+        replace(
+            run, table=replace(run.table, facts={name: fact.format(digest) for name, fact in facts.items()})
+        )
+        for run, digest in zip(
+            run_data(*[numbered(correct=[1, 0])] * 2), ("1f2e3d4c", "4c3d2e1f"), strict=True
+        )
+    ]
+    found = compare_runs(*runs, load_statistic("mean", columns={"score": "correct"}))
+    assert any("dataset differs" in note for note in found.pairing.notes) == is_noted
+
+
 IDS, LABELS = [1, 2, 3, 4], ["a", "b", "a", "b"]
 
 

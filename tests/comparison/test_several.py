@@ -13,6 +13,7 @@ import pytest
 from scipy.special import bdtr
 from support.comparisons import accuracy, answers, run_data
 
+import trackperm
 from trackperm.comparison import CORRECTIONS, Comparison, RunData, compare_statistics, corrected
 from trackperm.errors import InputError, InputTypeError, PairingError
 from trackperm.exact.multiplicity import ADJUSTMENTS, adjust
@@ -133,6 +134,27 @@ def test_other_slices_are_exploratory() -> None:
     found = compare_statistics(*runs(), [load_statistic("accuracy")], slices=["language"])
     assert "exploratory" not in "\n".join(text.lines(found[0]))
     assert all("exploratory" in "\n".join(text.lines(part)) for part in found[1:])
+
+
+def test_slices_get_no_warnings_about_the_logs() -> None:
+    """A class may be predicted without errors, without changes, or by chance."""
+    n = 400
+    languages, rng = ["de", "en", "fr", "it"], np.random.default_rng(3)
+    baseline, candidate = (rng.choice(languages, 4 * n, p=[0.4, 0.3, 0.2, 0.1]) for _ in range(2))
+    labels = np.repeat(languages, n)
+    for side in (baseline, candidate):
+        side[:n] = "de"
+        side[n : 2 * n] = labels[n : 2 * n]
+    baseline[:9] = "fr"
+    tables = [
+        pl.DataFrame({"id": range(4 * n), "prediction": side, "label": labels})
+        for side in (baseline, candidate)
+    ]
+    found = trackperm.compare(*tables, "accuracy", slices="label")
+    assert [note for each in found for note in each.pairing.notes if "look:" in note] == []
+    spoilt = [table.with_columns(prediction="label") for table in tables]
+    alike = trackperm.compare(*spoilt, "accuracy", slices="label")
+    assert ["look:" in str(each.pairing.notes) for each in alike] == [True, False, False, False, False]
 
 
 def test_a_slice_equals_a_comparison_of_its_examples(sliced: Statistic) -> None:

@@ -17,7 +17,6 @@ FORMATTED = {
     "trackperm/exact/rank_statistics/permutation.py": {"n_coins"},
     "trackperm/ledger/run_texts.py": {"share"},
     "trackperm/pairing/checks/label_values.py": {"number"},
-    "trackperm/pairing/counts/repeats.py": {"sides[0]"},
 }
 """Counts that are formatted before, or small."""
 

@@ -130,6 +130,28 @@ def test_labels_of_a_single_run_are_not_in_the_test_set():
         assert trackperm.leaderboard(runs, "mean", baseline=baseline).test_set == expected
 
 
+@pytest.mark.parametrize("column", ["label", "input"])
+def test_a_pair_with_all_examples_has_the_test_set_of_its_leaderboard(column: str):
+    """Regression: the set was that of the baseline, so that pairs were first looks again."""
+    rng = np.random.default_rng(0)
+    whole = pl.DataFrame(
+        {"id": range(60), "score": rng.integers(0, 5, 60), column: [f"x{i}" for i in range(60)]}
+    )
+    runs = {"old": whole.head(40), "new": whole, "few": whole.tail(30)}
+    columns = {"label": column} if column == "label" else {}
+    expected = {
+        trackperm.compare(runs[a], runs[b], "mean", missing="drop", columns=columns).pairing.test_set
+        for a, b in (("old", "new"), ("new", "few"), ("few", "old"))
+    }
+    found = {
+        trackperm.leaderboard(some, "mean", missing="drop", baseline=baseline, columns=columns).test_set
+        for some in (runs, dict(reversed(runs.items())))
+        for baseline in (None, *runs)
+    }
+    assert found == expected
+    assert len(found) == 1
+
+
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.strip().splitlines()[0])
 @given(runs=fields())

@@ -12,6 +12,7 @@ from support.comparisons import numbered
 import trackperm
 from trackperm.errors import InputError, InputTypeError, PairingError, SourceError, SpecError
 from trackperm.leaderboards import Leaderboard, run_counts
+from trackperm.report.leaderboard import cells
 
 N = 20
 
@@ -43,6 +44,7 @@ def test_an_incomplete_run_is_listed_and_not_compared():
         "short": "5 of 20 examples of `a` and 0 of 15 examples of `short` have no partner (first: 'q15',"
         " 'q16', 'q17', 'q18', 'q19')"
     }
+    assert board.incomplete[0].hint is None, "`--missing drop` would count the examples of this pair alone"
     alone = trackperm.leaderboard(GOOD)
     assert [pair.adjusted for pair in alone.pairs] == [pair.adjusted for pair in board.pairs]
 
@@ -75,7 +77,30 @@ def test_runs_that_cannot_be_paired_are_incomplete_in_any_order(other: Any, reas
     assert {row.name for row in board.rows} == set(GOOD)
     assert list(reasons(board)) == ["odd"]
     assert reason in reasons(board)["odd"]
+    assert ("gold_label" in str(board.incomplete[0].hint)) == ("`label` differs" in reason)
     assert len(board.pairs) == 3
+
+
+def test_runs_with_renamed_columns_get_a_hint_that_works():
+    """Regression: it was `--candidate-column`, which leaderboards lack, and the reason had no columns."""
+    renamed = frame("1").rename({"prediction": "pred"})
+    board = trackperm.leaderboard({**GOOD, "odd": renamed})
+    assert cells.incomplete(board) == [
+        (
+            "odd",
+            "the statistic `accuracy` needs columns `id`, `prediction`, `label`: `a` has `id`, `prediction`,"
+            " `label`; `odd` lacks `prediction` and has `id`, `pred`, `label`",
+        )
+    ]
+    assert str(board.incomplete[0].hint).endswith(
+        "In `trackperm compare`, `--candidate-column prediction=pred` names the column."
+    )
+    others = renamed.rename({"id": "example", "label": "target"})
+    with pytest.raises(
+        InputError, match=r"share no column: `\w+` has `id`, .*; `\w+` has `example`, "
+    ) as caught:
+        trackperm.leaderboard({"a": GOOD["a"], "b": GOOD["b"], "x": others, "y": others})
+    assert str(caught.value.hint).startswith("leaderboards read columns of the same names from all runs")
 
 
 def test_the_majority_chooses_the_examples():

@@ -45,8 +45,19 @@ def test_one_of_the_columns_alone_is_refused_with_the_way_out() -> None:
     statistic = load_statistic("mean", columns={"id": "doc"})
     with pytest.raises(
         PairingError, match=r"2 of 3 rows of `base` share their `doc`(.|\n)*.NAME,NAME..` names"
-    ):
+    ) as caught:
         pair(BASELINE, BASELINE, statistic)
+    assert "log it to a new file name, or take the mean of identical rows by `--repeats mean`" in str(
+        caught.value.hint
+    )
+
+
+def test_a_table_that_was_logged_twice_is_compared_by_its_means() -> None:
+    """Regression: the hint was to name more columns of ids, and "1 rows of each in the baseline"."""
+    twice = table("cand", doc=["1", "2"] * 2, score=[1, 0] * 2)
+    once = table(doc=["1", "2"], score=[0, 0])
+    found = pair(once, twice, load_statistic("mean", columns={"id": "doc"}, repeats="mean"))
+    assert "1 row of each in the baseline, 2 in the candidate" in str(found.report.notes)
 
 
 def test_columns_have_types_of_their_own() -> None:

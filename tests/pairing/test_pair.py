@@ -188,7 +188,7 @@ REFUSED = {
         "`label` differs between the runs on 1 of 3 examples\n\n"
         "    example   `base`   `cand`\n"
         "    'b'       'y'      'x'\n\n"
-        "Hint: Both runs need the same reference answers: `--label NAME` names another",
+        "Hint: Both runs need the same reference answers: `--labels FILE` with `--label gold_label` reads",
     ),
     "several at once": (
         candidate(id=["a", "b", "d"], label=["y", "x", "x"]),

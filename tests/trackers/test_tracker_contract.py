@@ -212,4 +212,10 @@ def test_a_run_is_not_compared_with_itself(store: TrackerStore, tracker: Tracker
         with pytest.raises(InputError, match=r"the same run, `[^`]+` \(`forest`\)"):
             trackperm.compare(names[0], other, artifact=old, **options)
     both = old, store.chosen(locator, "new.json")
-    assert trackperm.compare(names[0], names[1], artifact=both, **options).pvalue == 1.0
+    found = trackperm.compare(names[0], names[1], artifact=both, **options)
+    assert found.pvalue == 1.0
+    assert [found.baseline_name, found.candidate_name] == [f"forest ({path})" for path in both]
+    own = {"baseline_columns": {"score": "x"}, "candidate_columns": {"score": "y"}}
+    numbers = store.run(experiment, "trees", {"old.json": {"id": ["a", "b"], "x": [1, 0], "y": [1, 1]}})
+    found = trackperm.compare(*[f"{scheme}:{numbers}"] * 2, metric="score", **own, **options)
+    assert [found.baseline_name, found.candidate_name] == ["trees (x)", "trees (y)"]

@@ -24,7 +24,7 @@ from trackperm.cli.output import (
 )
 from trackperm.cli.progress import working
 from trackperm.errors import InputError, StorageError, TrackpermError
-from trackperm.storage import cannot_be_written
+from trackperm.storage import cannot_be_written, is_full
 
 
 def gate(
@@ -113,6 +113,8 @@ def _append(variable: str, content: str) -> StorageError | None:
             file.write(content)
     except OSError as error:
         failure = cannot_be_written(name, error)
-        failure.hint = f"set `{variable}` to a file in an existing folder; the result is printed above."
+        if not is_full(error):
+            failure.hint = f"set `{variable}` to a file in an existing folder."
+        failure.hint = f"{failure.hint} The result is printed above."
         return failure
     return None

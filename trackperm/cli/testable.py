@@ -377,7 +377,7 @@ def _error_of(data: RunData, statistic: Statistic, by_position: bool, missing: A
     from trackperm.comparison import compare_runs
 
     try:
-        compare_runs(data, data, statistic, by_position=by_position, missing=missing, look_for_clusters=False)
+        compare_runs(data, data, statistic, by_position=by_position, missing=missing, check_logs=False)
     except TrackpermError as error:
         return error
     return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -11,6 +10,7 @@ from typing import Any
 
 from trackperm.errors import DisjointError, InputError, InputTypeError, PairingError, TrackerError
 from trackperm.messages import listed
+from trackperm.pairing.columns.facts import dataset_names
 from trackperm.pairing.columns.shared_values import have_same_values
 from trackperm.statistic import Statistic
 from trackperm.tables import References, labelled, split_part
@@ -25,7 +25,6 @@ _NAMES_OF_TEST_SETS = ("task", "dataset", "scenario", "dataset artifact")
 """Facts of logs that name the test set of a run."""
 
 _DEFAULT_DATASET = "dataset"  # name that MLflow gives to a data set without one
-_DIGEST = re.compile(" [0-9a-f]{8,36}$")
 
 _RUNS = ("baseline", "candidate")
 _ARRAYS = ("y_true", "y_baseline", "y_candidate")
@@ -299,7 +298,27 @@ def load_runs(
             source, role, artifact=path, references=references, tracking_uri=tracking_uri, columns=named
         )
 
-    return read(0, baseline, "baseline"), read(1, candidate, "candidate")
+    both = read(0, baseline, "baseline"), read(1, candidate, "candidate")
+    return _with_distinct_names(*both, own_columns)
+
+
+def _with_distinct_names(
+    baseline: RunData, candidate: RunData, own_columns: tuple[Mapping[str, str], Mapping[str, str]]
+) -> tuple[RunData, RunData]:
+    """Add what is compared of each to the names, if both are of one run: artifacts, or else columns."""
+    first, second = baseline.run, candidate.run
+    if first is None or second is None or run_identity(first) != run_identity(second):
+        return baseline, candidate
+    columns = [", ".join(own.values()) for own in own_columns]
+    by_artifact = baseline.artifact != candidate.artifact
+    parts = [baseline.artifact, candidate.artifact] if by_artifact else columns
+    if parts[0] == parts[1]:
+        return baseline, candidate
+    named = (
+        replace(run, name=f"{run.name} ({part})" if part else run.name)
+        for run, part in zip((baseline, candidate), parts, strict=True)
+    )
+    return next(named), next(named)
 
 
 def require_two_runs(
@@ -356,8 +375,8 @@ def _test_sets_of_logs(baseline: RunData, candidate: RunData, id_: str) -> str |
     for name in _NAMES_OF_TEST_SETS:
         if name not in first or name not in second or first[name] == second[name]:
             continue
-        names = _without_digests(first[name])
-        if names == _without_digests(second[name]):
+        names = dataset_names(first[name])
+        if names == dataset_names(second[name]):
             # MLflow's digest of a data frame includes the outputs beside its inputs.
             is_named = names != {_DEFAULT_DATASET}
             tables = baseline.table, candidate.table
@@ -369,11 +388,6 @@ def _test_sets_of_logs(baseline: RunData, candidate: RunData, id_: str) -> str |
             f" {name} `{second[name]}` in `{candidate.table.origin}`"
         )
     return None
-
-
-def _without_digests(fact: str) -> set[str]:
-    """Return the names of data sets without the digest that follows each of them in MLflow."""
-    return {_DIGEST.sub("", each) for each in fact.split(", ")}
 
 
 def _experiments(baseline: RunData, candidate: RunData) -> str | None:

@@ -84,7 +84,7 @@ def compare_statistics(
             engine=engine,
         ):
             begin(f"pairing and testing: {statistic.title}, {part}")
-            test = partial(compared, first, second, statistic, look_for_clusters=False)
+            test = partial(compared, first, second, statistic, check_logs=False)
             one = _compared_slice(part, test, is_required=require_slices, missing=missing)
             if isinstance(one, Comparison):
                 tested.append(one)

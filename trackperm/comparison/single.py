@@ -76,11 +76,12 @@ def compare_runs(
     missing: MissingRule = "error",
     by_position: bool = False,
     engine: EngineName = "auto",
-    look_for_clusters: bool = True,
+    check_logs: bool = True,
 ) -> Comparison:
     """Compare two loaded runs by one statistic; options as in :func:`~trackperm.comparison.compare.compare`.
 
-    `look_for_clusters` checks columns for dependent groups of examples; see :mod:`.dependence`.
+    `check_logs` looks for dependent groups of examples, see :mod:`.dependence`, and for predictions that look
+    wrongly logged; of slices, the comparison of all examples does so.
 
     Raises
     ------
@@ -94,13 +95,20 @@ def compare_runs(
         require_margin_within(statistic, margin)
     options = options.with_default(statistic.alternative)
     has_clusters = statistic.cluster is not None or statistic.repeats == "attempts"
-    may_depend = look_for_clusters and not has_clusters
+    may_depend = check_logs and not has_clusters
     rules: tuple[Missing, ...] = ("worst", "best") if missing == "bounds" else (missing,)
     compared = []
     for rule in rules:
         with named_test_sets(baseline, candidate, statistic.columns["id"]):
             tables = baseline.table, candidate.table
-            pairing = pair(*tables, statistic, missing=rule, by_position=by_position, engine=engine)
+            pairing = pair(
+                *tables,
+                statistic,
+                missing=rule,
+                by_position=by_position,
+                engine=engine,
+                check_logs=check_logs,
+            )
         _require_scores(pairing, baseline, candidate)
         test = _tested(pairing, options, baseline)
         found = _comparison(baseline, candidate, pairing, test, options, margin)

@@ -29,9 +29,12 @@ from trackperm.leaderboards.notes import notes_of
 from trackperm.leaderboards.paired_runs import ExcludedRun, PairedRuns, Progress, pair_all
 from trackperm.leaderboards.pairs import PairTester
 from trackperm.leaderboards.ranking import best_first, ranked_rows, tested_pairs
+from trackperm.leaderboards.reference_run import extended
 from trackperm.leaderboards.result import Leaderboard, Pair
 from trackperm.leaderboards.run_counts import RunCounts
 from trackperm.messages import echoed, listed
+from trackperm.pairing import PairingReport
+from trackperm.pairing.pair import pair_in_memory
 from trackperm.statistic import Statistic
 
 
@@ -227,7 +230,7 @@ def leaderboard_of_runs(
         allow_unseen=allow_unseen,
         progress=progress,
     )
-    test_set = _test_set(paired)
+    test_set = _test_set(paired, missing)
     paired, counted = _with_scores(paired, loaded)
     order = best_first(counted)
     reference = None
@@ -279,17 +282,34 @@ def _options_used(
     return used
 
 
-def _test_set(paired: PairedRuns) -> str:
-    """Return the digest of the examples of the reference run, with the columns that other runs share.
+def _test_set(paired: PairedRuns, missing: MissingOfMany) -> str:
+    """Return the digest of the examples that any run has, with the columns that the runs share.
 
-    The pairing of the reference run with itself checks its labels even if no other run has any. The digest of
-    that pairing is therefore used only if another run had the same checks.
+    It is that of a pair if the pair has all of these examples. The pairing of the reference run with itself
+    checks its labels even if no other run has any. That pairing is therefore used only if another run had the
+    same checks.
     """
-    reports = [entry.pairing.report for entry in paired.entries if entry.data.name != paired.reference.name]
-    own = [entry.pairing.report for entry in paired.entries if entry.data.name == paired.reference.name]
-    checked = {(report.labels_checked, report.inputs_checked) for report in reports}
-    same = [report for report in own if (report.labels_checked, report.inputs_checked) in checked]
-    return (same or reports or own)[0].test_set
+    others = [entry for entry in paired.entries if entry.data.name != paired.reference.name]
+    own = [entry for entry in paired.entries if entry.data.name == paired.reference.name]
+    checked = {_checks(entry.pairing.report) for entry in others}
+    same = [entry for entry in own if _checks(entry.pairing.report) in checked]
+    chosen = (same or others or own)[0]
+    further = [entry for entry in others if _n_further(entry.pairing.report)]
+    if missing != "drop" or not further:
+        return chosen.pairing.report.test_set
+    table = paired.reference.table
+    for entry in sorted(further, key=lambda entry: entry.pairing.report.candidate_digest):
+        table = extended(table, entry.data.table, paired.statistic, by_position=False)
+    return pair_in_memory(table, chosen.data.table, paired.statistic, missing="drop").report.test_set
+
+
+def _checks(report: PairingReport) -> tuple[bool, tuple[str, ...]]:
+    return report.labels_checked, report.inputs_checked
+
+
+def _n_further(report: PairingReport) -> int:
+    """Return how many examples the candidate has that the baseline lacks."""
+    return report.n_dropped - (report.n_baseline - report.n_paired)
 
 
 def _require_rankable(statistic: Statistic, tested: Alternative, *, all_pairs: bool) -> None:

@@ -84,7 +84,9 @@ def load_runs(
                 runs.insert(0, found_baseline)
                 chosen = 0
     runs = _with_distinct_names(runs)
-    unreadable = tuple(ExcludedRun(run.name, str(run.reference), error.message) for run, error in errors)
+    unreadable = tuple(
+        ExcludedRun(run.name, str(run.reference), error.message, error.hint) for run, error in errors
+    )
     if len(runs) < 2:
         hint = "name another run, or all runs of an experiment by `--experiment mlflow:NAME`."
         if experiment is not None:

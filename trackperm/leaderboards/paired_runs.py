@@ -48,6 +48,7 @@ from trackperm.tables.table import ExampleTable, id_columns
 Progress = Callable[[str], None]
 
 _SHOWN = 20  # incomplete runs in an error
+_OF_ONE_RUN = re.compile("`--(?:baseline|candidate)-column ")
 
 
 @dataclass(frozen=True)
@@ -60,11 +61,14 @@ class ExcludedRun:
         Display name, and name in messages.
     reason : str
         Description of the missing or different data.
+    hint : str or None
+        The next step that lets the run be compared, where one is known.
     """
 
     name: str
     origin: str
     reason: str
+    hint: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,14 +179,22 @@ def pair_all(
     )
     entries = _entries(runs, at_once, failures, partial(paired, reference.table), read)
     incomplete = tuple(
-        ExcludedRun(runs[i].name, runs[i].table.origin, error.message)
+        ExcludedRun(runs[i].name, runs[i].table.origin, error.message, _hint_of_many(error))
         for i, error in sorted(failures.items())
         if error is not None
     )
     if len(entries) < 2:
-        hints = (failure.hint for failure in failures.values() if failure is not None)
+        hints = (_hint_of_many(failure) for failure in failures.values() if failure is not None)
         raise too_few_runs([entry.data for entry in entries], incomplete, next(hints, None))
-    incomplete = tuple(replace(run, reason=with_names(run.reason, runs)) for run in incomplete)
+    incomplete = tuple(
+        replace(
+            run,
+            reason=with_names(run.reason, runs),
+            # a hint at `--missing` counts the examples of one pair
+            hint=None if run.hint is None or "`--missing" in run.hint else with_names(run.hint, runs),
+        )
+        for run in incomplete
+    )
     if missing == "drop":
         entries = _on_common_examples(entries)
     _require_one_order(entries)
@@ -195,6 +207,16 @@ def pair_all(
     is_read_by_pair = read is not None and not read.is_of_pairs
     return PairedRuns(
         statistic, reference, tuple(entries), incomplete, n_examples, n_largest, is_read_by_pair
+    )
+
+
+def _hint_of_many(error: InputError | InputTypeError) -> str | None:
+    """Return the hint of an error; of options that name columns of one run, where these can be used."""
+    if error.hint is None or not _OF_ONE_RUN.search(error.hint):
+        return error.hint
+    return (
+        "leaderboards read columns of the same names from all runs: log them again under the same names. In"
+        f" `trackperm compare`, {error.hint}"
     )
 
 

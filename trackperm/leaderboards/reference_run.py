@@ -130,15 +130,16 @@ def with_all_examples(
     for _, i in sorted(found):
         try:
             paired(table, runs[i])
-            table = _extended(table, runs[i].table, statistic, by_position=by_position)
+            table = extended(table, runs[i].table, statistic, by_position=by_position)
         except (InputError, InputTypeError) as error:
             failures[i] = error
     return table
 
 
-def _extended(
+def extended(
     table: ExampleTable, other: ExampleTable, statistic: Statistic, *, by_position: bool
 ) -> ExampleTable:
+    """Add a row without a prediction to `table` for every example that only `other` has."""
     columns = PairedColumns.find(table, other, statistic, by_position, "wrong")
     if columns.id is None:
         return table
@@ -146,7 +147,8 @@ def _extended(
     typed, others, _ = typed_columns(table, other, names, text=(*columns.texts, *columns.ids))
     ids = list(columns.ids)
     own = typed.frame.to_polars()
-    absent = others.frame.to_polars().join(own, on=ids, how="anti").select(*columns.of_examples)
+    of_examples = dict.fromkeys((*columns.of_examples, *columns.identity))
+    absent = others.frame.to_polars().drop_nulls(ids).join(own, on=ids, how="anti").select(*of_examples)
     if not len(absent):
         return table
     return typed.with_rows(pl.concat([own, absent], how="diagonal"))

@@ -68,6 +68,7 @@ def pair(
     by_position: bool = False,
     engine: EngineName = "auto",
     decimals: Mapping[str, Decimals] | None = None,
+    check_logs: bool = True,
 ) -> PairingResult:
     """Match the examples of two runs and count the outcomes of each.
 
@@ -89,6 +90,8 @@ def pair(
     decimals : mapping of str to Decimals, optional
         Columns whose values are decimals in all runs of a leaderboard, if these are two of them. By default
         they are found in both runs together.
+    check_logs : bool
+        Whether to warn of predictions that look wrongly logged; slices are too uniform for that.
 
     Returns
     -------
@@ -118,7 +121,7 @@ def pair(
     # The rows of a query have no order: pairing by position is always done in memory.
     named: EngineName = "polars" if columns.id is None else engine
     with engine_for(named, (baseline, candidate), columns.names) as chosen:
-        return _paired(chosen, (baseline, candidate), statistic, columns, missing, decimals)
+        return _paired(chosen, (baseline, candidate), statistic, columns, missing, decimals, check_logs)
 
 
 def pair_in_memory(
@@ -172,6 +175,7 @@ def _paired(
     columns: PairedColumns,
     missing: Missing,
     decimals: Mapping[str, Decimals] | None,
+    check_logs: bool,
 ) -> PairingResult:
     runs, types = keyed_runs(engine, *tables, columns)
     if statistic.number_columns:
@@ -184,7 +188,7 @@ def _paired(
     rows = joined_runs(engine, runs, columns, types, missing)
     examples = _example_counts(rows)
     if (note := _verdicts_not_labels(tables, statistic, columns, examples)) is not None:
-        return _paired(engine, tables, statistic, columns.without_labels(note), missing, decimals)
+        return _paired(engine, tables, statistic, columns.without_labels(note), missing, decimals, check_logs)
     if not _are_acceptable(examples, runs, missing):
         found = differences(rows, examples)
         refuse_differences(
@@ -203,11 +207,12 @@ def _paired(
     counts = by_row.of_units()
     table = counts.table()
     evidence = Evidence.of(rows)
+    warnings = pairing_warnings(evidence, columns, types, check_logs=check_logs)
     report = reported(
         examples,
         columns,
         missing,
-        (*_notes(rows, counts, numbers), *on_inputs, *pairing_warnings(evidence, columns, types)),
+        (*_notes(rows, counts, numbers), *on_inputs, *warnings),
         digests(rows),
         n_changed(rows, counts.statistic, evidence.n_different),
     )

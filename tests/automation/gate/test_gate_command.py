@@ -161,6 +161,9 @@ def test_a_report_that_cannot_be_written_keeps_no_other_from_being_written(
     assert "\n::error title=trackperm pull-request::" in result.stdout
     result = gate(*policy)
     assert "Hint: set `GITHUB_STEP_SUMMARY` to a file in an existing folder" in str(result.exception)
+    if Path("/dev/full").exists():
+        monkeypatch.setenv("GITHUB_STEP_SUMMARY", "/dev/full")
+        assert "Hint: the disk is full, or a quota is exhausted" in str(gate(*policy).exception)
     monkeypatch.setenv("GITHUB_OUTPUT", str(folder))
     result = gate("--name", "none", "--candidate", "worse.parquet", "--github")
     assert "Hint: set `GITHUB_OUTPUT` to a file" in str(result.exception)

@@ -9,7 +9,9 @@ from support.comparisons import answers
 import trackperm
 from trackperm.leaderboards.paired_runs import ExcludedRun
 from trackperm.report.leaderboard import cells
+from trackperm.report.leaderboard.page import html
 from trackperm.report.leaderboard.picture import svg
+from trackperm.report.leaderboard.rendered import render_leaderboard
 from trackperm.report.leaderboard.text import lines, markdown
 
 
@@ -78,7 +80,7 @@ def test_the_picture_says_what_was_counted_as_wrong() -> None:
     board = replace(board, notes=(*board.notes, note), incomplete=(ExcludedRun("m9", "m9", "no ids"),))
     drawn = svg(board)
     assert f">{note}<" in drawn
-    assert ">1 incomplete run is not compared<" in drawn
+    assert "; 1 of 3 runs is not compared<" in drawn
 
 
 def test_names_that_are_cut_in_text_are_whole_below_the_table() -> None:
@@ -150,5 +152,32 @@ def test_runs_that_are_left_out_for_one_reason_are_one_line() -> None:
 def test_the_reason_of_an_excluded_run_is_one_line_without_its_table() -> None:
     """Regression: the table of the first examples stood behind the reason, as "example `a` `b` 0 0 1"."""
     reason = "`label` differs between the runs on 144 of 300 examples\n\n    example   `a`\n    0         1"
-    board = replace(sweep(3), incomplete=(ExcludedRun("a", "a.csv", reason),))
-    assert cells.incomplete(board) == [("a", "`label` differs between the runs on 144 of 300 examples")]
+    ends = ":\n    example 'a': 'x', and 'y' in the labels\n    example 'b': 'x'"
+    runs = (
+        ExcludedRun("a", "a.csv", reason),
+        ExcludedRun("b", "b.csv", f"its label differs{ends}\n\nAnd more."),
+    )
+    assert cells.incomplete(replace(sweep(3), incomplete=runs)) == [
+        ("a", "`label` differs between the runs on 144 of 300 examples"),
+        ("b", "its label differs And more."),
+    ]
+    assert cells.incomplete(
+        replace(sweep(3), incomplete=(replace(runs[0], reason=f"it differs{ends}"),))
+    ) == [("a", "it differs")]
+
+
+@pytest.mark.parametrize("baseline", [None, "m0"])
+def test_the_finding_counts_the_runs_that_are_left_out(baseline: str | None) -> None:
+    """Regression: three of six runs were left out, and the only line that is read was silent."""
+    left_out = tuple(ExcludedRun(name, name, "its labels differ", "use `--label gold`.") for name in "abc")
+    whole = of_scores(20, 180, 100, baseline=baseline)
+    board = replace(whole, incomplete=left_out)
+    finding = f"{cells.finding(whole)}; 3 of 6 runs are not compared"
+    assert cells.finding(board) == finding
+    assert "not compared" not in cells.finding(whole)
+    assert render_leaderboard(board).name.startswith("accuracy: leaderboard of 3 of 6 runs")
+    assert lines(board)[0] == finding
+    assert lines(board)[-1] == "hint: use `--label gold`."
+    assert "Hint: use" in markdown(board)
+    assert f"<h1>{finding}</h1>" in html(board)
+    assert html(board).count("use `--label gold`.") == 1

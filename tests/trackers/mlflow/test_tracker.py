@@ -422,6 +422,28 @@ def local(tmp_path: Path) -> MlflowStore:
     return MlflowStore.local(tmp_path)
 
 
+def test_a_store_that_was_moved_names_the_folder_that_is_missing(tmp_path: Path):
+    """Regression: the runs had "no artifacts at all", and comparisons MISMATCH."""
+    store = MlflowStore.local(tmp_path)
+    run_id, tracker = store.run_with_predictions("digits", "forest"), MlflowTracker(store.uri)
+    run = tracker.find(run_id)
+    comparison = tracker.publish(publication(run)).run
+    (tmp_path / "artifacts").rename(tmp_path / "new")
+    for read in (
+        lambda: tracker.read(run),
+        lambda: tracker.read(run, "predictions.json"),
+        lambda: tracker.files(comparison),
+    ):
+        with pytest.raises(
+            InputError, match=r"its artifact folder `.*/artifacts/digits/\w+/artifacts`"
+        ) as caught:
+            read()
+        assert not isinstance(caught.value, SourceError), "`verify` says MISMATCH"
+        assert "if the store was moved" in str(caught.value.hint)
+    (tmp_path / "artifacts").symlink_to(tmp_path / "new")
+    assert len(tracker.read(run)) == len(PREDICTIONS["id"])
+
+
 def test_an_empty_experiment(local: MlflowStore):
     """Regression: a leaderboard of it was a fault in trackperm itself."""
     local.experiment("empty")

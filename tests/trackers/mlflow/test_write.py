@@ -24,6 +24,7 @@ from trackperm.errors import InputError, StorageError, TrackerError
 from trackperm.trackers import publication as trackers_publication
 from trackperm.trackers.mlflow.tracker import MlflowTracker
 from trackperm.trackers.publication import CREATED_TAG, TEST_SET_TAG, Publication, Published
+from trackperm.trackers.references import TrackedRun
 
 pytestmark = pytest.mark.tracker
 
@@ -344,3 +345,34 @@ class TestCrashes:
         location.unlink()
         assert not place.publish().created
         place.check(begun)
+
+
+@pytest.mark.parametrize("renamed", [False, True])
+def test_a_verdict_on_the_baseline_does_not_outlive_its_candidates(place: Place, renamed: bool):
+    """Regression: the baseline of a candidate that became worse kept "forest ▲"."""
+    tag, report = "sig.f1.baseline_of", "trackperm_report.html"
+    baseline = place.tracker.find(place.store.run(place.experiment, "svm"))
+    base_id, client = baseline.reference.locator, place.store.client
+
+    def compared(
+        name: str, mark: str, *, candidate: TrackedRun = place.candidate, tag_runs: bool = False
+    ) -> str:
+        made = dataclasses.replace(
+            publication(candidate, f"{ord(mark):08x}"),
+            baseline=baseline,
+            baseline_tags={tag: f"{name} {mark}"},
+            files={report: mark.encode()},
+        )
+        place.tracker.publish(made, tag_runs=tag_runs)
+        return str(place.store.get(base_id).data.tags.get(tag))
+
+    assert compared("forest", "≈") == "None"
+    assert compared("forest", "▲", tag_runs=True) == "forest ▲"
+    other = place.tracker.find(place.store.run(place.experiment, "other"))
+    assert compared("other", "▼", candidate=other) == "forest ▲"
+    if renamed:
+        client.update_run(place.candidate.reference.locator, name="trees")
+    name = "trees" if renamed else "forest"
+    assert compared(name, "▼") == f"{name} ▼"
+    pages = [place.store.artifacts(run)[report] for run in (base_id, place.candidate.reference.locator)]
+    assert pages == ["▼".encode()] * 2

@@ -32,6 +32,8 @@ from trackperm.tables.table import ExampleTable, shared_columns
 ROLES = {"prediction": PREDICTIONS, "label": LABELS}
 """Usual names of the columns that accuracy reads."""
 
+_MOST_KINDS = 3  # runs with different columns that an error lists
+
 _MOST_CLASSES = 50
 """Most distinct values of a column that is suggested as labels."""
 
@@ -58,6 +60,12 @@ def unclear_statistic(
     runs = listed(dict.fromkeys(table.origin for table in tables[:2]))
     if (reason := why_no_examples(tables) or example_as_header(tables)) is not None:
         hint = f"{reason}."
+    elif len(tables) > 2 and found is None and not shared_columns(tables):
+        hint = (
+            "leaderboards read columns of the same names from all runs: log them again under the same names,"
+            " or rank runs with the same columns; `trackperm compare` with `--candidate-column NAME=COLUMN`"
+            " compares two others."
+        )
     else:
         ways, nested = _ways(tables, scores, roles), known_fields(tables[0])
         hint = "; or ".join(part for part in (left_out(tables), nested, ways) if part is not None)
@@ -219,4 +227,8 @@ def _columns_of(tables: Sequence[ExampleTable]) -> str:
         return " and ".join(
             f"`{table.origin}` has {listed(table.columns) or 'no columns'}" for table in tables
         )
-    return f"the columns that all runs have are {listed(shared)}" if shared else "the runs share no column"
+    if shared:
+        return f"the columns that all runs have are {listed(shared)}"
+    kinds = {frozenset(table.columns): table for table in reversed(tables)}
+    own = [f"`{table.origin}` has {listed(table.columns) or 'no columns'}" for table in kinds.values()]
+    return f"the runs share no column: {'; '.join(own[::-1][:_MOST_KINDS])}"

@@ -17,6 +17,7 @@ from trackperm.choices import Missing
 from trackperm.errors import DisjointError, PairingError
 from trackperm.messages import amount, side_by_side
 from trackperm.pairing.checks.single_precision import hint_on_single_precision
+from trackperm.pairing.columns.facts import are_traces
 from trackperm.pairing.columns.id_hint import id_hint
 from trackperm.pairing.columns.repeated_rows import repeated_rows, rows_of_value
 from trackperm.pairing.columns.roles import PairedColumns
@@ -35,7 +36,6 @@ _NAMED = 3  # columns that a hint names
 _WORD = 30  # characters of a verdict
 _COMPARED = 100_000
 _LOOKED_AT = 10_000  # rows that are read to find a few different examples to show
-_OF_TRACES = "mlflow.genai.evaluate"  # fact of runs whose rows are traces
 _SLICE = 2**18  # rows that are read at once
 
 
@@ -228,8 +228,8 @@ def require_unique_ids(runs: Sequence[RunDifferences], id_: str, tables: Sequenc
         f" {run.repeated.listed()}"
         for run, _ in repeated
     ]
-    are_traces = all(table.facts.get("evaluation") == _OF_TRACES for _, table in repeated)
-    hint = _traces(repeated[0][1], id_) if are_traces else f"each example has one row. {_ways(tables, id_)}"
+    of_traces = are_traces(table for _, table in repeated)
+    hint = _traces(repeated[0][1], id_) if of_traces else f"each example has one row. {_ways(tables, id_)}"
     raise PairingError("\n\n".join(messages), hint=hint)
 
 
@@ -251,8 +251,9 @@ def _ways(tables: Sequence[ExampleTable], id_: str) -> str:
     )
     if hint is None:
         return (
-            f"{twice} twice. `--id NAME` names another column, `--id NAME,NAME` names several columns that"
-            " identify an example together."
+            f"{twice} twice: log it to a new file name, or take the mean of identical rows by `--repeats"
+            " mean`. Where rows are different examples, `--id NAME` names another column, `--id NAME,NAME`"
+            " names several columns that identify an example together."
         )
     if repeated is None or hint != repeated.hint:
         return f"{hint[0].upper()}{hint[1:]}."
@@ -330,8 +331,9 @@ def refuse_differences(
             hints.append(
                 "Rows in different orders need `--id NAME` instead of `--by-position`."
                 if columns.id is None
-                else "Both runs need the same reference answers: `--label NAME` names another column of"
-                " answers, `--id NAME` another column of ids."
+                else "Both runs need the same reference answers: `--labels FILE` with `--label"
+                f" {shlex.quote(f'gold_{name}')}` reads them from a file, `--label NAME` names another column"
+                " of answers, `--id NAME` another column of ids."
             )
             if name not in columns.used and _are_words(cases):
                 option = shlex.quote(f"{name}=VALUE")

@@ -37,7 +37,7 @@ def lacking_columns(
             lacking.setdefault(name, []).append(table)
         lacks = f" lacks {listed(absent)} and" if absent else ""
         lines.append(f"    `{table.origin}`{lacks} has {listed(table.columns)}")
-    found = "\n".join(lines)
+    found = "\n".join(dict.fromkeys(lines))
     hint = "; ".join((*_nested(lacking, tables, ids), *_named(needed, lacking, tables, statistic, ids)))
     for name in lacking:
         role = _roles(statistic, ids)[name]

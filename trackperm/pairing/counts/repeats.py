@@ -75,8 +75,12 @@ class RowNumbers:
         """Describe the numbers, as in ``3 rows of each in the baseline, 5 in the candidate``."""
         sides = [_span(numbers) for numbers in (self.baseline, self.candidate)]
         if self.is_equal:
-            return f"{sides[0]} {'row' if sides[0] == '1' else 'rows'} of each"
-        return f"{sides[0]} rows of each in the baseline, {sides[1]} in the candidate"
+            return f"{_rows(sides[0])} of each"
+        return f"{_rows(sides[0])} of each in the baseline, {sides[1]} in the candidate"
+
+
+def _rows(span: str) -> str:
+    return f"{span} {'row' if span == '1' else 'rows'}"
 
 
 def _span(numbers: tuple[int, int]) -> str:

@@ -28,6 +28,11 @@ _ONE_BY_ONE = 3
 MOST_GROUPS = 10
 """Groups that letters show; the possible ranks of more are easier to read."""
 
+_MOST_HINTS = 3
+
+_INDENTED = re.compile(r":?\n*(?:\n {4}(?!`).*)+")
+_OF_RUNS = re.compile(r"(\n*)\n {4}`")
+
 _IN_HEADLINE = 60
 """Characters of a name in the headline."""
 
@@ -178,8 +183,17 @@ def ranks(row: Row) -> str:
 
 
 def finding(board: Leaderboard) -> str:
-    """Return what the leaderboard shows, as a headline: the runs that are told from the best, or baseline."""
-    return _finding_of_all(board) if board.baseline is None else _finding_against_baseline(board)
+    """Return what the leaderboard shows, as a headline: the runs that are told from the best, or baseline.
+
+    It ends with the number of runs that were not compared: one of them may be the best.
+    """
+    found = _finding_of_all(board) if board.baseline is None else _finding_against_baseline(board)
+    return f"{found}; {not_compared}" if (not_compared := _not_compared(board)) else found
+
+
+def _not_compared(board: Leaderboard) -> str:
+    n = len(board.incomplete)
+    return f"{n:,} of {n + len(board.rows):,} runs {_are(n)} not compared" if n else ""
 
 
 def _finding_of_all(board: Leaderboard) -> str:
@@ -347,11 +361,8 @@ def notes(board: Leaderboard) -> list[str]:
 
 
 def cautions(board: Leaderboard) -> list[str]:
-    """Return the notes without which the verdicts may mislead, and how many runs were not compared."""
-    found = [note for note in notes(board) if _CAUTION.search(note)]
-    if n := len(board.incomplete):
-        found.append(f"{amount(n, 'incomplete run')} {_are(n)} not compared")
-    return found
+    """Return the notes without which the verdicts may mislead."""
+    return [note for note in notes(board) if _CAUTION.search(note)]
 
 
 def clone_groups(board: Leaderboard) -> list[tuple[str, ...]]:
@@ -388,6 +399,15 @@ def incomplete_groups(board: Leaderboard) -> Sequence[tuple[str, str]]:
     return found
 
 
+def incomplete_hints(board: Leaderboard) -> list[str]:
+    """Return the first hints on how to compare the excluded runs, each once."""
+    return list(dict.fromkeys(run.hint for run in board.incomplete if run.hint))[:_MOST_HINTS]
+
+
 def _without_tables(message: str) -> str:
-    """Return a message on one line, without its indented lines."""
-    return " ".join(word for line in message.split("\n") if line[:4].strip() for word in line.split())
+    """Return a message on one line, without tables of examples and colons before them.
+
+    Lines that say which columns each run has are kept.
+    """
+    found = _OF_RUNS.sub(lambda each: ": `" if each[1] else "; `", _INDENTED.sub("", message))
+    return " ".join(found.split())

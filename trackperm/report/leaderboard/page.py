@@ -26,6 +26,7 @@ def html(board: Leaderboard, *, stars: bool = False) -> str:
         legend=parts.legend(board, stars=stars),
         notes=parts.notes(board),
         incomplete=parts.incomplete(board),
+        hints=parts.incomplete_hints(board),
         pairs=cells_of_pairs(board) if has_pairs(board) and few else None,
         heat=heat_map(board) if has_pairs(board) and not few else None,
         ranks=[row.rank for row in board.rows[:MOST_ROWS]],

@@ -61,9 +61,10 @@ def render_leaderboard(board: Leaderboard) -> RenderedLeaderboard:
     """
     statistic = shorten(board.statistic.title, 64)
     against = "" if board.baseline is None else f" vs {shorten(board.rows[board.baseline].name, 40)}"
+    of_all = f" of {len(board.rows) + len(board.incomplete)}" if board.incomplete else ""
     return RenderedLeaderboard(
         board,
-        name=f"{statistic}: leaderboard of {len(board.rows)} runs{against}",
+        name=f"{statistic}: leaderboard of {len(board.rows)}{of_all} runs{against}",
         summary=cells.summary(board),
         tables={"board": _board(board), "pairs": _smallest_pairs(board)},
         files={path: render(board, format_) for path, format_ in FILES.items()},

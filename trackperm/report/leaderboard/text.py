@@ -51,6 +51,7 @@ def lines(board: Leaderboard, *, stars: bool = False, width: int | None = None) 
             f"incomplete: {name}: {shorten(reason, _REASON)}"
             for name, reason in parts.incomplete_groups(board)
         ),
+        *(f"hint: {hint}" for hint in parts.incomplete_hints(board)),
     ]
     return [printable(line) for line in found]
 
@@ -148,5 +149,7 @@ def markdown(board: Leaderboard, *, stars: bool = False, remarks: Sequence[str] 
             f"- {escape_markdown(name)}: {escape_markdown(shorten(reason, _REASON))}"
             for name, reason in parts.incomplete_groups(board)
         )
+        hints = (f"Hint: {escape_markdown(hint)}" for hint in parts.incomplete_hints(board))
         blocks.append("\n".join(["Incomplete, and not compared:", "", *reasons]))
+        blocks += hints
     return "\n\n".join([*blocks, f"`{board.signature}`"]) + "\n"

@@ -27,7 +27,7 @@ from trackperm.tables.formats.json_records import JSON_RECORDS
 from trackperm.tables.likely_names import likeliest
 from trackperm.tables.registry import GENERAL, detect_format
 from trackperm.trackers.mlflow.evaluations import TRACES, has_assessed_traces
-from trackperm.trackers.mlflow.store import Store, downloaded, temporary_file
+from trackperm.trackers.mlflow.store import Store, downloaded, require_artifact_folder, temporary_file
 from trackperm.trackers.predictions import PREDICTIONS_TAG, Predictions
 from trackperm.trackers.publication import is_safe_path
 from trackperm.trackers.references import TrackedRun
@@ -148,13 +148,18 @@ def find_table(store: Store, run: TrackedRun, *, is_evaluation: bool = False) ->
             hint=f"choose one: `--artifact {likeliest(table.path for table in contents.tables)}`; of two runs"
             " that have it under different names, `--artifact BASELINE_PATH,CANDIDATE_PATH`.",
         )
-    has = f"only {listed(contents.others)}" if contents.others else "no artifacts at all"
-    raise InputError(
-        f"{called} has no artifact that could hold per-example predictions ({has})",
-        hint="log one row per example, with the columns `id`, `prediction` and `label`: "
+    next_step = (
+        "log one row per example, with the columns `id`, `prediction` and `label`: "
         f"`trackperm.log_predictions('{run.reference}', frame)`, or a file with `mlflow.log_artifact`."
-        + (" If one of its files has them, `--artifact PATH` reads it." if contents.others else ""),
     )
+    lack = f"{called} has no artifact that could hold per-example predictions"
+    if not contents.others:
+        require_artifact_folder(store.run(run), lack, next_step)
+        has = "no artifacts at all"
+    else:
+        has = f"only {listed(contents.others)}"
+        next_step += " If one of its files has them, `--artifact PATH` reads it."
+    raise InputError(f"{lack} ({has})", hint=next_step)
 
 
 def table_paths(store: Store, run: TrackedRun) -> list[str]:
@@ -181,8 +186,10 @@ def named_table(store: Store, run: TrackedRun, path: str) -> TableArtifact:
         artifacts = RunArtifacts(client, store.run(run))
         found = {info.path: info for info in artifacts.listed(folder or None)}
         if path != _ROOT and path not in found:
+            lack = f"{called} has no artifact `{path}`"
+            require_artifact_folder(store.run(run), lack)
             raise InputError(
-                f"{called} has no artifact `{path}`",
+                lack,
                 hint=f"`{folder or _ROOT}` holds {listed(sorted(found))}." if found else None,
             )
         if path == _ROOT or found[path].is_dir:

@@ -9,7 +9,7 @@ from mlflow import MlflowClient
 from mlflow.entities import Run
 
 from trackperm.errors import SourceError
-from trackperm.trackers.mlflow.store import Store, downloaded, moment
+from trackperm.trackers.mlflow.store import Store, downloaded, moment, require_artifact_folder
 from trackperm.trackers.mlflow.write import DONE, STATE_TAG
 from trackperm.trackers.publication import (
     KIND_TAG,
@@ -55,13 +55,15 @@ def is_comparison(run: Run) -> bool:
 def logged_files(store: Store, run: TrackedRun) -> dict[str, bytes]:
     """Download the files from which a comparison can be verified, by artifact path.
 
-    Raise SourceError if the run has no such files.
+    Raise SourceError if the run has no such files, and InputError if the folder of its artifacts is missing.
     """
     run_id = run.reference.locator
     with store.calls(f"downloading the files of comparison `{run.reference}`") as client:
         found = {path: downloaded(client, run_id, path) for path in _paths(client, run_id)}
     if not found:
-        raise SourceError(f"comparison `{run.reference}` has no artifacts in `{_FOLDER}/`")
+        lack = f"comparison `{run.reference}` has no artifacts in `{_FOLDER}/`"
+        require_artifact_folder(store.run(run), lack)
+        raise SourceError(lack)
     return found
 
 

@@ -22,6 +22,8 @@ import requests
 from mlflow import MlflowClient
 from mlflow.entities import Experiment, Run
 from mlflow.exceptions import MlflowException
+from mlflow.utils.file_utils import local_file_uri_to_path
+from mlflow.utils.uri import is_local_uri
 
 from trackperm.errors import InputError, NotConfiguredError, TrackpermError
 from trackperm.messages import did_you_mean, without_credentials, without_secrets
@@ -280,6 +282,24 @@ class Store:
         said = said if host in self.label else said.replace(host, "…")
         lines = [line for line in said.strip().split("\n") if not line.startswith(_AUTOFLUSH)]
         return lines[0][:400] if lines else ""
+
+
+def require_artifact_folder(run: Run, lack: str, otherwise: str = "") -> None:
+    """Refuse a run whose artifacts are in a local folder that does not exist, as in a store that was moved.
+
+    MLflow stores absolute paths of such folders and lists nothing where they are missing. `lack` says what
+    was not found, and `otherwise` is the next step for a run that has no artifacts.
+    """
+    uri = run.info.artifact_uri
+    if not is_local_uri(uri, is_tracking_or_registry_uri=False):  # type: ignore[no-untyped-call]
+        return
+    folder = Path(local_file_uri_to_path(uri))  # type: ignore[no-untyped-call]
+    if not folder.exists():
+        raise InputError(
+            f"{lack}: its artifact folder `{folder}` does not exist",
+            hint="if the store was moved or is on another machine, put the folder there, or a link to it."
+            + (f" If nothing was logged: {otherwise}" if otherwise else ""),
+        )
 
 
 def downloaded(client: MlflowClient, run_id: str, path: str) -> bytes:

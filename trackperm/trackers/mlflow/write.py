@@ -15,7 +15,7 @@ import posixpath
 import re
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -86,7 +86,8 @@ def write_comparison(
 
     The comparison is nested under the `candidate`, which gets its tags if it is in the same experiment. With
     `tag_runs`, all compared runs get their tags, and the two runs of a comparison of all examples get its
-    page as well, which replaces that of an earlier one.
+    page as well, which replaces that of an earlier one. So does a baseline whose tags have an earlier verdict
+    on the same candidate.
     """
     content = _content(publication)
     run_tags: list[tuple[TrackedRun, RunTags]] = []
@@ -105,6 +106,9 @@ def write_comparison(
             for tagged, _ in run_tags:
                 _require_active(client, tagged)
                 _require_finished(client, tagged)
+        elif run_tags and _is_outdated(client, publication):
+            run_tags = publication.run_tags("mlflow")
+            tag_runs = True
         run = _find(client, publication, experiment_id)
     created = run is None
     if run is None:
@@ -205,6 +209,34 @@ def _require_finished(client: MlflowClient, run: TrackedRun) -> None:
             f"run `{run.reference}` ({run.name}) is {status}, so it cannot get tags",
             hint="compare it again with `--tag-runs` when it is finished.",
         )
+
+
+def _is_outdated(client: MlflowClient, publication: Publication) -> bool:
+    """Whether tags of the baseline have a verdict on this candidate, or on one whose name no run has now."""
+    baseline, candidate = publication.baseline, publication.candidate
+    stores = {run.tracking_uri for run in (baseline, candidate) if run is not None}
+    if baseline is None or candidate is None or baseline.reference.scheme != "mlflow" or len(stores) > 1:
+        return False
+    run = client.get_run(baseline.reference.locator)
+    if run.info.lifecycle_stage != "active" or run.info.status in ("RUNNING", "SCHEDULED"):
+        return False
+    for tag, verdict in publication.baseline_tags.items():
+        held = run.data.tags.get(tag)
+        if held is None or not isinstance(verdict, str):
+            continue
+        name, named = (text.rpartition(" ")[0] for text in (held, verdict))
+        if name == named or not _has_run(client, name, {baseline.container, candidate.container}):
+            return True
+    return False
+
+
+def _has_run(client: MlflowClient, name: str, experiment_ids: Collection[str]) -> bool:
+    """Whether a run has this name; a name that MLflow cannot search for is taken to be one."""
+    quote = next((mark for mark in "'\"" if mark not in name), None)
+    if quote is None:
+        return True
+    wanted = f"attributes.run_name = {quote}{name}{quote}"
+    return bool(client.search_runs(list(experiment_ids), filter_string=wanted, max_results=1))
 
 
 def _find(client: MlflowClient, publication: Publication, experiment_id: str) -> Run | None:
