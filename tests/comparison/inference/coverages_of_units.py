@@ -95,7 +95,6 @@ LAWS = (
     Law("mean of 200 ratings of 4 and 5, 1 % are 1", "mean", 200, 1, 5, 1, 0.01, 0.02, 1),
     Law("mean of 400 ratings of 4 and 5, 0.5 % are 1", "mean", 400, 1, 5, 1, 0.005, 0.02, 1),
     Law("accuracy, 200 examples", "accuracy", 200, 1, 1, 0, 0.02, 0.06, 1),
-    Law("pass@1, 2,000 tasks of 10 attempts, 1 % fail", "pass_at_1", 2_000, 10, 10, 0, 0.01, 0.1, 1),
 )
 
 

@@ -304,7 +304,7 @@ def test_ordinary_classes_of_pairs_have_an_interval() -> None:
     assert (
         60 * heaviest * (1 - 0.05 ** (1 / 60)) < found.size.least < 300 * heaviest * (1 - 0.05 ** (1 / 300))
     )
-    assert "class `2` and fewer of others would change the score" in found.size.unseen
+    assert "4.9 % of the examples of the class `2` would change the score" in found.size.unseen
     assert narrow.decision.equivalent is None
     assert narrow.equivalence_power is not None
     assert narrow.equivalence_power.at_zero == 0.0
