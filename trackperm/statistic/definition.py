@@ -28,6 +28,7 @@ from trackperm.statistic.document import Document
 from trackperm.statistic.expressions.arrays import integers
 from trackperm.statistic.expressions.equality import Equality, compared_texts
 from trackperm.statistic.expressions.parts import CLASS, has_totals, in_parts
+from trackperm.statistic.expressions.ranges import Range, range_of
 from trackperm.statistic.expressions.tree import Expression, Name
 from trackperm.statistic.expressions.types import computed_names
 from trackperm.statistic.pairs.term import PairTerm
@@ -221,6 +222,16 @@ class Statistic:
     def has_several_rows(self) -> bool:
         """Whether an example may have several rows, which are exchanged together or separately."""
         return self.repeats not in (None, "rows")
+
+    @property
+    def adds_rows(self) -> bool:
+        """Whether a unit may have several rows: those of an example, or the examples of a cluster."""
+        return self.cluster is not None or self.has_several_rows
+
+    @cached_property
+    def count_ranges(self) -> Mapping[str, Range | None]:
+        """Least and greatest value of each count on one row, by conditions and `ranges`; None if unknown."""
+        return {name: range_of(self._counts[name].tree, self.ranges) for name in self.count_names}
 
     @property
     def has_classes(self) -> bool:

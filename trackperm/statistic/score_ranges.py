@@ -34,9 +34,14 @@ _FROM_MINUS_ONE = {
 
 
 def largest_difference(statistic: Statistic) -> int | None:
+    """Return the largest difference of two scores by a built-in statistic; None for other ones."""
+    return range_width(statistic) if statistic.contrast == "difference" else None
+
+
+def range_width(statistic: Statistic) -> int | None:
     """Return the width of the range of a built-in statistic's score; None for other ones."""
     name = statistic.name
-    if name not in builtin_names() or name in _UNBOUNDED or statistic.contrast != "difference":
+    if name not in builtin_names() or name in _UNBOUNDED:
         return None
     if name in _PERCENT:
         return 100

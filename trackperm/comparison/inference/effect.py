@@ -7,13 +7,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from trackperm.choices import Alternative, IntervalChoice
-from trackperm.comparison.inference.unseen import has_parts, unseen_differences
+from trackperm.comparison.inference.unseen import has_parts, row_scores, unseen_differences, unseen_in_pairs
 from trackperm.errors import CapacityError, TrackpermError, UndefinedStatisticError
 from trackperm.exact import CountTable, PermutationTest
 from trackperm.exact.intervals import (
     EffectSizes,
     Interval,
-    additive_scores,
     binary_interval,
     bootstrap_interval,
     effect_sizes,
@@ -75,6 +74,9 @@ def interval_of(
     if influences is not None:
         if choice == "bootstrap":
             return "means over pairs of examples have a score interval only"
+        unseen = unseen_in_pairs(influences)
+        if unseen is not None and (why := unseen.why_hidden(alpha, alternative, unit)) is not None:
+            return why
         largest = None if statistic.pair_term is None else statistic.pair_term.largest_difference
         return interval_of_pairs(
             influences,
@@ -86,7 +88,7 @@ def interval_of(
     observed, swapped = statistic.pairs(table.candidate, table.baseline)
     found = None
     if choice == "auto":
-        found = _agreeing(statistic, observed, swapped, table, alpha, alternative, unit)
+        found = _agreeing(statistic, table, alpha, alternative, unit)
     if found is None:
         found = _approximate(statistic, observed, swapped, table, choice, alpha, alternative, unit)
     widest = largest_difference(statistic)
@@ -134,16 +136,10 @@ def hull_of(intervals: Iterable[Interval | str]) -> Interval | str:
 
 
 def _agreeing(
-    statistic: Statistic,
-    observed: IntArray,
-    swapped: IntArray,
-    table: CountTable,
-    alpha: float,
-    alternative: Alternative,
-    unit: str,
+    statistic: Statistic, table: CountTable, alpha: float, alternative: Alternative, unit: str
 ) -> Interval | str | None:
     """Return the interval that agrees with the exact test, or a reason; None if no such interval is known."""
-    scores = additive_scores(observed, swapped, statistic.h, table.multiplicities)
+    scores = row_scores(statistic, table)
     if scores is None:
         return None
     if not scores.moves.any() and not statistic.divides_by_labels:

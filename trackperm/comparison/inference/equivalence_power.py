@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from trackperm.comparison.inference.evidence import unseen_of_interval
+from trackperm.comparison.inference.unseen import row_scores
 from trackperm.exact import CountTable
-from trackperm.exact.intervals import Interval, additive_scores
+from trackperm.exact.intervals import Interval
 from trackperm.exact.pairwise import Influences
 from trackperm.exact.power.equivalence import DifferenceLaw, PairedLaw, PairsLaw, ScoreLaw, ShiftLaw
 from trackperm.statistic import Statistic
@@ -18,13 +19,12 @@ def law_by_interval(
     A mean over pairs of examples has the law of their `influences`. An interval by resampling has the law of
     the score interval, to which it is equal to first order.
     """
+    unseen = unseen_of_interval(statistic, table, basis, influences)
     if influences is not None:
-        return PairsLaw.of(influences)
+        return PairsLaw.of(influences, unseen)
     observed, swapped = statistic.pairs(table.candidate, table.baseline)
     counts = table.multiplicities
-    scores, unseen = None, unseen_of_interval(statistic, table, basis)
-    if basis.method in ("paired proportions", "shift"):
-        scores = additive_scores(observed, swapped, statistic.h, counts)
+    scores = row_scores(statistic, table) if basis.method in ("paired proportions", "shift") else None
     if scores is None:
         return ScoreLaw.of(observed, swapped, statistic.h, counts, unseen)
     if basis.method == "shift":

@@ -10,11 +10,12 @@ which misses with a probability of about alpha.
    margin below the loss that rare, unseen differences can cause. If no example differs, up to a share of
    1 - alpha^(1/n) of all examples may differ (Clopper and Pearson 1934), each by the whole range of the
    scores and 0, and more of the examples of a small stratum (:mod:`trackperm.exact.intervals.unseen`).
-   Margins have to guard against such rare failures.
+   Margins have to guard against such rare failures. The interval for paired proportions needs no such rule:
+   its two scores are the ends of the range. Any other interval of a mean does.
 3. If no interval is available, the bounds use the share s of examples that may differ. With d discordant
    examples among n, s solves P(Binomial(n, s) <= d) = alpha. The bound is the largest change of either run's
    score when a share s of its examples changes in every count, over the whole range of the counts, and all in
-   one direction.
+   one direction. The range of a count includes what it can be on a unit of as many rows as the largest.
 
 References
 ----------
@@ -35,7 +36,14 @@ from scipy.special import betaincinv, ndtr, ndtri
 
 from trackperm.choices import IntervalChoice
 from trackperm.comparison.inference.effect import interval_of
-from trackperm.comparison.inference.unseen import has_parts, scores_of, unseen_differences
+from trackperm.comparison.inference.unseen import (
+    ends_of_counts,
+    has_parts,
+    row_scores,
+    scores_of,
+    unseen_differences,
+    unseen_in_pairs,
+)
 from trackperm.exact import CountTable
 from trackperm.exact.intervals import Interval, UnseenDifferences
 from trackperm.exact.pairwise import Influences
@@ -106,24 +114,32 @@ def size_bounds(
     unit = "example" if statistic.cluster is None else "cluster"
     if isinstance(basis, str) and statistic.depends_on_both:
         # An example that changes can change all of its pairs, and the ranks of all others.
-        return SizeBounds(-math.inf, math.inf, basis, 0.0, _seen(d, n, unit))
+        return SizeBounds(-math.inf, math.inf, basis, 0.0, _seen(statistic, d, n, unit))
     if isinstance(basis, str):
         share = float(betaincinv(d + 1, n - d, 1.0 - alpha)) if d < n else 1.0
         change = _largest_change(statistic, table, share)
-        return SizeBounds(-change, change, basis, 0.0, _unseen(d, n, share, unit))
-    unseen = unseen_of_interval(statistic, table, basis)
+        return SizeBounds(-change, change, basis, 0.0, _unseen(statistic, d, n, share, unit))
+    unseen = unseen_of_interval(statistic, table, basis, influences)
     if unseen is None:
-        return SizeBounds(basis.low, basis.high, basis, 0.0, _seen(d, n, unit))
+        return SizeBounds(basis.low, basis.high, basis, 0.0, _seen(statistic, d, n, unit))
     noun = "stratum" if statistic.strata is not None else "class"
     said = _rare(unseen, alpha, unit, noun)
     return SizeBounds(basis.low, basis.high, basis, unseen.largest(alpha), said)
 
 
-def unseen_of_interval(statistic: Statistic, table: CountTable, basis: Interval) -> UnseenDifferences | None:
+def unseen_of_interval(
+    statistic: Statistic, table: CountTable, basis: Interval, influences: Influences | None = None
+) -> UnseenDifferences | None:
     """Return the differences that this interval does not guard against, by rule 2; None if it does."""
-    if basis.method == "shift" or (basis.approximate and has_parts(statistic)):
+    if influences is not None:
+        return unseen_in_pairs(influences)
+    if basis.method == "paired proportions":
+        return None
+    if basis.method == "shift" or has_parts(statistic):
         return unseen_differences(statistic, table)
-    return None
+    scores = row_scores(statistic, table)
+    is_guarded = scores is None or (scores.gap is not None and scores.equally_weighted)
+    return None if is_guarded else unseen_differences(statistic, table)
 
 
 @dataclass(frozen=True)
@@ -195,12 +211,15 @@ def equivalence_pvalue(
     return EquivalencePValue(shown, shown == alpha, alpha)
 
 
-def _seen(d: int, n: int, unit: str) -> str:
+def _seen(statistic: Statistic, d: int, n: int, unit: str) -> str:
+    if statistic.repeats == "attempts":  # examples with equal scores are discordant if their attempts differ
+        return f"{d:,} of {amount(n, unit)} {'differs' if d == 1 else 'differ'} in score"
     return f"{d:,} of {amount(n, unit)} {'is' if d == 1 else 'are'} discordant"
 
 
-def _unseen(d: int, n: int, share: float, unit: str) -> str:
-    return f"{_seen(d, n, unit)}, and up to {100.0 * share:.2g} % may be"
+def _unseen(statistic: Statistic, d: int, n: int, share: float, unit: str) -> str:
+    verb = "do so" if statistic.repeats == "attempts" else "be"
+    return f"{_seen(statistic, d, n, unit)}, and up to {100.0 * share:.2g} % may {verb}"
 
 
 def _rare(unseen: UnseenDifferences, alpha: float, unit: str, noun: str) -> str:
@@ -224,8 +243,7 @@ def _largest_change(statistic: Statistic, table: CountTable, share: float) -> fl
         return math.inf
     n = int(table.multiplicities.sum())
     rows = np.concatenate([table.candidate, table.baseline]).astype(np.float64)
-    # A count may reach 1 even if it never did, such as the errors of runs without any.
-    least, most = np.minimum(rows.min(axis=0), 0.0), np.maximum(rows.max(axis=0), 1.0)
+    least, most = ends_of_counts(statistic, rows)
     step = (most - least) * min(math.ceil(share * n), n)
     largest = 0.0
     for totals in np.array(table.totals(), dtype=np.float64):

@@ -26,9 +26,6 @@ from trackperm.exact.types import IntArray
 LARGEST_WEIGHT = 1000
 """Largest integer weight; larger ones are rounded, which changes a share by 0.05 % of the largest."""
 
-FEWEST_ROWS = 10
-"""Number of rows that show that scores have two values only: by chance 10 rarely agree on two."""
-
 
 @dataclass(frozen=True)
 class AdditiveScores:
@@ -45,9 +42,9 @@ class AdditiveScores:
     unit : Fraction
         Value of a mean difference of 1 per unit of weight; positive.
     gap : Fraction or None
-        For scores with two values, such as 0/1 scores: the statistic if all rows had the same weight and rose
-        from the lower value to the higher. None for other scores. If only differences are known, differences
-        of a single size count as two values.
+        For scores of which 0 and one other value were seen, such as 0/1 scores: the statistic if all rows had
+        the same weight and rose from the lower value to the higher. None for other scores. If only
+        differences are known, differences of a single size count as two values.
     """
 
     moves: npt.NDArray[Any]
@@ -127,7 +124,7 @@ def additive_scores(
         sizes = set(np.abs(moves).tolist()) - {0}
         if found.equally_weighted and len(sizes) == 1:
             return replace(found, gap=unit * sizes.pop() / int(found.weights[0]))
-    elif levels <= {0, 1} or (len(levels) == 2 and (0 in levels or found.n_rows >= FEWEST_ROWS)):
+    elif levels <= {0, 1} or (len(levels) == 2 and 0 in levels):
         factor = sum((term.factor for term in terms or () if term.factor > 0), Fraction(0))
         return replace(found, gap=factor * (max(levels) - min(levels) or 1))
     return found

@@ -14,6 +14,11 @@ of an interval is z R sqrt(sum_j m_j s_j^2). If this is less than R U, the inter
 examples that weigh most agree by chance. Four differences among these examples suffice for tau from 0.01 on,
 since U is at most log(1 / tau) max_j s_j, and log(1 / tau) / z is below 2.
 
+In a mean over pairs, s_j is the change of the score if all pairs of an example change by 1. As a pair changes
+if either example does, the bound counts it twice, and holds. Examples differ by a part of R only, so that the
+rule compares the changes e_i by the pairs of examples with what the unseen ones may change by their usual
+difference d in place of R: z sqrt(sum_i e_i^2) >= d U. A margin has to be above R U.
+
 References
 ----------
 C. J. Clopper and E. S. Pearson (1934), "The use of confidence or fiducial limits illustrated in the case of
@@ -42,6 +47,7 @@ class HeaviestPart:
     name: str
     n_examples: int
     n_moved: int
+    verb: str = "differ"
 
 
 @dataclass(frozen=True)
@@ -52,12 +58,17 @@ class UnseenDifferences:
     ----------
     shares : ndarray of float64
         Distinct positive shares s_j of an example in the score.
-    numbers, moved : ndarray of int64
-        Positive number of examples with each share, and how many of them differ between the runs.
+    numbers : ndarray of int64
+        Positive number of examples with each share.
+    moved : ndarray of int64
+        Number of examples with each of these shares, or each of `moved_shares`, that differ between the runs.
     widest : float
         Length R of the range of the scores of an example.
     heaviest : HeaviestPart or None
         Part whose examples weigh most; None if there are no parts.
+    moved_shares : ndarray of float64 or None
+        Changes of the score by the examples that differ, in units of the largest difference of an example;
+        None if all differ as much, so that they are the shares.
     """
 
     shares: FloatArray
@@ -65,6 +76,7 @@ class UnseenDifferences:
     moved: IntArray
     widest: float
     heaviest: HeaviestPart | None = None
+    moved_shares: FloatArray | None = None
 
     def changed(self, level: float, scale: float = 1.0) -> FloatArray:
         """Return the shares d_j of the population that may differ unseen, where their effect is largest.
@@ -83,7 +95,8 @@ class UnseenDifferences:
 
     def fewest(self, level: float, scale: float = 1.0) -> float:
         """Return how many examples like those that differ have to, for half of an interval as wide as R U."""
-        z, squares = float(-ndtri(level)), float(self.moved @ self.shares**2) / scale**2
+        shares = self.shares if self.moved_shares is None else self.moved_shares
+        z, squares = float(-ndtri(level)), float(self.moved @ shares**2) / scale**2
         if z <= 0.0 or squares == 0.0:
             return math.inf
         return int(self.moved.sum()) * (self._share(level, scale) / z) ** 2 / squares
@@ -94,8 +107,9 @@ class UnseenDifferences:
         if part is None or level >= 0.5 or self.fewest(level) <= int(self.moved.sum()):
             return None
         return (
-            f"{part.n_moved:,} of {amount(part.n_examples, unit)} of `{part.name}`, which weigh most, differ"
-            " between the runs; unseen differences there may be larger than an interval would be wide"
+            f"{part.n_moved:,} of {amount(part.n_examples, unit)} of `{part.name}`, which weigh most,"
+            f" {part.verb} between the runs; unseen differences there may be larger than an interval would be"
+            " wide"
         )
 
     def _share(self, level: float, scale: float) -> float:

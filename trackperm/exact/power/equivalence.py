@@ -347,15 +347,18 @@ class PairsLaw:
         Influences on the difference.
     laws : ConstrainedLaws
         Laws over them, in their units.
+    unseen : UnseenDifferences or None
+        Differences that no example showed, in a mean over strata or classes.
     """
 
     influences: Influences
     laws: ConstrainedLaws
+    unseen: UnseenDifferences | None = None
 
     @classmethod
-    def of(cls, influences: Influences) -> PairsLaw | None:
+    def of(cls, influences: Influences, unseen: UnseenDifferences | None = None) -> PairsLaw | None:
         """Return the law of these influences; None if all are 0."""
-        return cls(influences, laws_of_influences(influences)) if influences.unit else None
+        return cls(influences, laws_of_influences(influences), unseen) if influences.unit else None
 
     @property
     def n_examples(self) -> int:
@@ -367,13 +370,20 @@ class PairsLaw:
 
         It is 0 if no law over the influences has such a difference.
         """
+        scale = n_examples / self.n_examples
+        if _is_hidden(margin, self.unseen, alpha, scale):
+            return 0.0
         low, true, high = (
             self.laws.difference + (value - self.influences.difference) / self.influences.unit
             for value in (-margin, difference, margin)
         )
-        inside = _power_by_laws(self.laws, (low, high), true, alpha, self.n_examples / n_examples)
+        inside = _power_by_laws(self.laws, (low, high), true, alpha, 1.0 / scale)
         share = min(self.influences.n_effective / self.n_examples, 1.0)
-        return inside * _at_least(fewest_effective(float(-ndtri(alpha))), n_examples, share)
+        shown = _at_least(fewest_effective(float(-ndtri(alpha))), n_examples, share)
+        if self.unseen is not None:
+            moved = min(int(self.unseen.moved.sum()) / self.n_examples, 1.0)
+            shown = min(shown, _at_least(self.unseen.fewest(alpha, scale), n_examples, moved))
+        return inside * shown
 
 
 def _is_hidden(margin: float, unseen: UnseenDifferences | None, alpha: float, scale: float) -> bool:

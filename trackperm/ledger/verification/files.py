@@ -22,7 +22,7 @@ from trackperm.comparison import (
 from trackperm.errors import InputError, TrackpermError
 from trackperm.exact import CountTable, TestOptions
 from trackperm.exact.options import MEMORY_BUDGET
-from trackperm.exact.pairwise import Influences
+from trackperm.exact.pairwise import Influences, PartShares
 from trackperm.ledger.verification.damaged_parquet import read_damaged_parquet
 from trackperm.pairing import PairingReport
 from trackperm.statistic import Statistic, document, read_statistic
@@ -149,8 +149,13 @@ def rebuilt(data: Mapping[str, Any], statistic: Statistic, table: CountTable) ->
     pairing = {**data["pairing"], "inputs_checked": tuple(data["pairing"]["inputs_checked"])}
     pairing["notes"] = tuple(pairing["notes"])
     if (influences := pairing["influences"]) is not None:
+        parts = influences.get("parts")
         pairing["influences"] = Influences(
-            **{**influences, **{name: tuple(influences[name]) for name in ("values", "counts")}}
+            **{
+                **influences,
+                **{name: tuple(influences[name]) for name in ("values", "counts")},
+                "parts": None if parts is None else PartShares(**_as_tuples(parts)),
+            }
         )
     return Comparison(
         statistic=statistic,
@@ -166,6 +171,10 @@ def rebuilt(data: Mapping[str, Any], statistic: Statistic, table: CountTable) ->
         dependence=tuple(Dependence(**each) for each in data["dependence"]),
         **of_family(data),
     )
+
+
+def _as_tuples(data: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in data.items()}
 
 
 def of_family(data: Mapping[str, Any]) -> dict[str, Any]:

@@ -136,7 +136,12 @@ def shares_of_pairs(rows: JoinedRows, statistic: Statistic, term: PairTerm, type
     frame = local.engine.collected(local.rows).with_columns(
         [pl.Series(count_of(side, SHARE), share) for side, share in shares]
     )
-    influences = influences_of([pairs.mean(_normalised(statistic, names or [""]))], clusters=clusters)
+    influences = influences_of(
+        [pairs.mean(_normalised(statistic, names or [""]))],
+        clusters=clusters,
+        names=names,
+        largest=_largest(term),
+    )
     return PairedShares(local, local.engine.local(frame), statistic, influences)
 
 
@@ -166,9 +171,19 @@ def _by_class(
     baseline, candidate = (np.stack([of_class[i] for of_class in shares], axis=1)[..., None] for i in (0, 1))
     counts = ClassCounts(baseline, candidate, np.ones(n_examples, dtype=np.int64), statistic, ())
     of_classes = zip(found.values(), _normalised(statistic, list(found)), strict=True)
-    influences = influences_of([each.mean([weight]) for each, weight in of_classes], clusters=clusters)
+    influences = influences_of(
+        [each.mean([weight]) for each, weight in of_classes],
+        clusters=clusters,
+        names=[*found],
+        largest=_largest(term),
+    )
     frame = frame.with_columns(counts.pooled().get_columns())
     return PairedShares(rows, rows.engine.local(frame), statistic, influences, counts)
+
+
+def _largest(term: PairTerm) -> float | None:
+    """Return the largest difference of two scores as a float; None if the term alone does not bound it."""
+    return None if term.largest_difference is None else float(term.largest_difference)
 
 
 def _normalised(statistic: Statistic, names: Sequence[str]) -> list[float]:
