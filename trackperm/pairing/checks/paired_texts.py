@@ -138,8 +138,13 @@ def _texts(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _as_json(value: Any) -> str | None:
-    if value is None or isinstance(value, str):
-        return value
+    if value is None:
+        return None
+    if isinstance(value, str):
+        # Polars refuses halves of surrogate pairs, which JSON may have.
+        return value.encode(
+            "utf-8", "backslashreplace"
+        ).decode()  # halves of surrogate pairs, which polars refuses
     if isinstance(value, Mapping) and isinstance(value.get("sha256"), str):
         return str(value["sha256"])  # a file in a table of W&B, beside boxes or masks that a model predicted
     return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
