@@ -16,6 +16,7 @@ def test_its_commands(tmp_path: Path):
     assert_trained_and_compared(recipe, "lightning", range(201))
 
 
+@pytest.mark.nightly
 def test_two_processes_without_ids(tmp_path: Path):
     """The sampler repeats an example, which is then known by its digest, and is not taken for two."""
     recipe = Recipe("lightning", tmp_path, {"OMP_NUM_THREADS": "1"})

@@ -209,6 +209,7 @@ def test_a_step_that_returns_something_else_is_said_and_nothing_is_raised(
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_several_processes_and_one_callback_without_a_data_loader(
     tiny: Any, hook: Any, runs: Script, tmp_path: Path
 ):

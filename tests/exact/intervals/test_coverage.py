@@ -362,7 +362,7 @@ def test_no_interval_near_a_bend_of_the_statistic(seed: int) -> None:
     )
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_intervals_away_from_bends_have_their_coverage() -> None:
     """With gaps of 0.2 and 0.3 in every bin, the difference in calibration error is 0.1."""
     found = [trackperm.compare(*_calibration(seed, (0.2, 0.3)), "ece").interval for seed in range(100)]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from support.engines import each_engine, native
+from support.engines import ENGINES, SPARK, SPARK_AT_NIGHT, native
 
 import trackperm
 from trackperm.errors import PairingError
@@ -383,7 +383,7 @@ def test_few_other_inputs_have_a_line():
     ]
 
 
-@each_engine
+@pytest.mark.parametrize("engine", [*ENGINES, pytest.param(SPARK, marks=SPARK_AT_NIGHT)])
 def test_each_data_frame_library(engine: str):
     first, second, third = (
         native(engine, run(question=each).to_dict(as_series=False)) for each in (QUESTIONS, SHUFFLED, OTHERS)

@@ -22,9 +22,6 @@ from trackperm.exact.scores.floats import DecimalForms
 each_engine = pytest.mark.parametrize(
     "engine", ["polars", "duckdb", pytest.param("spark", marks=SPARK_AT_NIGHT)]
 )
-with_spark = pytest.mark.parametrize(
-    "engine", ["polars", "duckdb", pytest.param("spark", marks=pytest.mark.spark)]
-)
 
 COUNTS = {
     "at most": "(a <= 0.3) + 0",
@@ -69,7 +66,7 @@ def test_one_changed_prediction_is_one_discordant_example(statistic: str, value:
     assert (found.n_discordant, found.pvalue) == (1, 1.0)
 
 
-@with_spark
+@each_engine
 def test_integers_tie_with_the_same_decimals(engine: Any) -> None:
     label = [0.3, 1.1, 0.7, 2.9] * 3
     first, second = (

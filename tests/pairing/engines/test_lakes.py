@@ -69,6 +69,7 @@ session.stop()
 """
 
 
+@pytest.mark.nightly
 def test_spark_connect() -> None:
     pytest.importorskip("grpc_status", reason="pip install 'pyspark[connect]'")
     environment = {name: value for name, value in os.environ.items() if "SPARK" not in name}

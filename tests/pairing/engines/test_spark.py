@@ -155,10 +155,13 @@ def test_a_frame_with_other_rows_at_each_reading_is_refused(spark: Any) -> None:
 @pytest.mark.parametrize(
     "settings",
     [
-        {"spark.sql.ansi.enabled": "false"},
-        {"spark.sql.caseSensitive": "true"},
         COMPILED,
-        {"spark.sql.shuffle.partitions": "7", "spark.sql.adaptive.enabled": "false"},
+        pytest.param({"spark.sql.ansi.enabled": "false"}, marks=pytest.mark.nightly),
+        pytest.param({"spark.sql.caseSensitive": "true"}, marks=pytest.mark.nightly),
+        pytest.param(
+            {"spark.sql.shuffle.partitions": "7", "spark.sql.adaptive.enabled": "false"},
+            marks=pytest.mark.nightly,
+        ),
     ],
     ids=str,
 )

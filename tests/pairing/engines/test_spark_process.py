@@ -77,7 +77,8 @@ def test_java_is_not_installed() -> None:
     assert "pip install 'trackperm[spark]', and Java" in done.stdout
 
 
-@pytest.mark.parametrize("n", [1_000_000, pytest.param(10_000_000, marks=pytest.mark.nightly)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("n", [1_000_000, 10_000_000])
 def test_memory_of_the_driver_does_not_grow_with_the_runs(n: int) -> None:
     program = ROOT / "tests" / "benchmarks" / "spark_costs.py"
     done = subprocess.run(
