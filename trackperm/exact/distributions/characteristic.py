@@ -57,6 +57,12 @@ ROWS = 2**9
 each."""
 
 
+def log_sum(one: float, other: float) -> float:
+    """Return log(exp(one) + exp(other))."""
+    low, high = sorted((one, other))
+    return high if low == -math.inf else high + math.log1p(math.exp(low - high))
+
+
 def log_cosh(a: FloatArray) -> FloatArray:
     """Return log cosh a, accurate relative to its value (about a^2/2 near 0)."""
     magnitude = np.abs(a)
@@ -127,7 +133,7 @@ class SwapDistribution:
         scale = self.ranges[axis]
         if scale == 0.0:
             return -math.inf
-        return float(np.logaddexp(-2.0 * (below / scale) ** 2, -2.0 * (above / scale) ** 2))
+        return log_sum(-2.0 * (below / scale) ** 2, -2.0 * (above / scale) ** 2)
 
     @cached_property
     def fair_covariance(self) -> FloatArray:
@@ -152,8 +158,9 @@ class SwapDistribution:
 
     def covariance(self, tilt: FloatArray) -> FloatArray:
         """Return the covariance matrix of X under `tilt`, shape (r, r)."""
-        sech = 1.0 / np.cosh(np.minimum(np.abs(self.coordinates @ tilt / 2.0), 350.0))
-        weights = self.multiplicities * sech**2 / 4.0
+        weights = self.multiplicities / 4.0
+        if tilt.any():
+            weights /= np.cosh(np.minimum(np.abs(self.coordinates @ tilt / 2.0), 350.0)) ** 2
         return np.asarray((self.coordinates.T * weights) @ self.coordinates)
 
 
@@ -212,8 +219,8 @@ def characteristic_function(
     angle += turned
     size = np.exp(log_modulus)
     roundings = FACTOR_ROUNDINGS + min(rows, n_rows) + n_rows / rows
-    with np.errstate(invalid="ignore"):
-        logs_error = np.where(size > 0.0, size * roundings * (angle_size - log_modulus), 0.0)
+    # A modulus of 0 has no error, and its logarithm is infinite.
+    logs_error = size * roundings * (angle_size - np.maximum(log_modulus, -1e3))
     errors = UNIT * (logs_error + size * (4.0 * (angle_size + np.abs(turned)) + 8.0))
     values = np.empty(n, dtype=np.complex128)
     values.real, values.imag = size * np.cos(angle), -size * np.sin(angle)

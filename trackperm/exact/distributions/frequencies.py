@@ -335,14 +335,14 @@ def _box_sizes(extents: IntArray, longest: FloatArray) -> IntArray:
     `longest` are the largest steps by axis. Halving the relatively widest axes keeps boxes about as long as
     the peak they cover.
     """
-    whole, logs = [(n - 1).bit_length() for n in extents.tolist()], np.log2(longest).tolist()
+    whole, logs = [(n - 1).bit_length() for n in extents.tolist()], [math.log2(x) for x in longest.tolist()]
     widest = max(w + log for w, log in zip(whole, logs, strict=True))
-    exponents = [
-        tuple(min(max(math.floor(widest - k - log + 1e-9), 0), w) for w, log in zip(whole, logs, strict=True))
-        for k in range(math.floor(widest - min(logs)) + 2)
+    halvings = range(math.floor(widest - min(logs)) + 2)
+    by_axis = [
+        [1 << min(max(math.floor(widest - k - log + 1e-9), 0), w) for k in halvings]
+        for w, log in zip(whole, logs, strict=True)
     ]
-    sizes: IntArray = 2 ** np.array(list(dict.fromkeys(exponents)), dtype=np.int64)
-    return sizes
+    return np.array([*dict.fromkeys(zip(*by_axis, strict=True))], dtype=np.int64)
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from trackperm.exact.distributions.characteristic import (
     FloatArray,
     SwapDistribution,
     characteristic_function,
+    log_sum,
 )
 from trackperm.exact.distributions.frequencies import surviving_frequencies
 from trackperm.exact.types import IntArray
@@ -140,7 +141,7 @@ def log_outside(law: SwapDistribution, tilt: FloatArray, window: Window) -> floa
         mean = centre[axis] + law.total[axis] / 2
         below = math.inf if start <= least else max(mean - start, 0.0)
         above = math.inf if start + period > greatest else max(start + period - 1 - mean, 0.0)
-        total = float(np.logaddexp(total, law.log_outside(axis, below, above)))
+        total = log_sum(total, law.log_outside(axis, below, above))
     return min(total, 0.0)
 
 

@@ -354,9 +354,9 @@ class Reach:
         dtype: Any = np.int64 if largest * max(self._law.rank, 1) < LARGEST else object
         matrix = np.array(slopes, dtype=dtype).reshape(len(forms), self._law.rank)
         steps = self._law.coordinates.astype(dtype) @ matrix.T
-        falls = exact_column_sums(np.minimum(steps, 0), self._law.multiplicities)
-        rises = exact_column_sums(np.maximum(steps, 0), self._law.multiplicities)
-        ends = zip(constants, slopes, falls, rises, strict=True)
+        both = np.hstack([np.minimum(steps, 0), np.maximum(steps, 0)])
+        sums = exact_column_sums(both, self._law.multiplicities)
+        ends = zip(constants, slopes, sums[: len(forms)], sums[len(forms) :], strict=True)
         return [Strip(at, steps, at + fall, at + rise) for at, steps, fall, rise in ends]
 
     def contains(self, points: Sequence[IntArray]) -> Flags:

@@ -26,16 +26,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from trackperm.errors import CapacityError
 from trackperm.exact.distributions.characteristic import (
     UNIT,
+    ComplexArray,
     FloatArray,
     SwapDistribution,
     characteristic_function,
+    log_sum,
 )
 from trackperm.exact.distributions.frequencies import surviving_frequencies
 from trackperm.exact.distributions.pmf import (
@@ -161,7 +163,7 @@ def rows_tail(
         untilted = _tilted(law, none, log_tail)
         bounds = _log_mass_bounds(untilted, rows, precision)
         rows = rows.chosen(bounds > log_tail + LOG_IGNORED - math.log(n_rows))
-        log_beyond = float(np.logaddexp(log_beyond, log_tail + LOG_IGNORED))
+        log_beyond = log_sum(log_beyond, log_tail + LOG_IGNORED)
     found = region_rows(region, rows, reach, memory_budget)
     if found.inside.n > INTERVALS_PER_ROW * n_rows:
         raise CapacityError(f"the region has {found.inside.n} intervals in {n_rows:,} rows")
@@ -337,6 +339,69 @@ def _summed(
     return certified(log_scale, total, error)
 
 
+def _rate(tilt: Tilted) -> tuple[float, int]:
+    """Return the decrease of log weights along a row, and the direction of it."""
+    slope = float(tilt.tilt[1])
+    return abs(slope), 1 if slope >= 0.0 else -1
+
+
+@dataclass(frozen=True)
+class _Spectrum:
+    """Characteristic function at the frequencies of a plane that matter, as terms of the sums over rows.
+
+    Attributes
+    ----------
+    along : ndarray of int64, shape (A,)
+        Distinct frequencies along rows, ascending.
+    place, across : ndarray of int64, shape (n,)
+        Place of each frequency in `along`, and its other coordinate.
+    entries : ndarray of complex128, shape (n,)
+        Conjugate values, each over one minus the ratio of the terms of a row.
+    norms : ndarray of float64, shape (A,)
+        Euclidean norms of the entries with one frequency along rows.
+    error_norm : float
+        Bound on the Euclidean norm of the errors of the values, and of what was pruned.
+    """
+
+    along: IntArray
+    place: IntArray
+    across: IntArray
+    entries: ComplexArray
+    norms: FloatArray
+    error_norm: float
+
+    @classmethod
+    def of(cls, law: SwapDistribution, tilt: Tilted, memory_budget: int) -> _Spectrum:
+        """Evaluate the characteristic function under a tilt; CapacityError if too many frequencies matter."""
+        periods, n_along = tilt.window.periods, tilt.window.periods[1]
+        quick = max(min(MOST_FREQUENCIES, MOST_FACTORS // law.multiplicities.size), FEW)
+        most = min(quick, memory_budget // BYTES_PER_FREQUENCY)
+        frequencies = surviving_frequencies(law, tilt.tilt, periods, LOG_PRUNED, most)
+        values, errors = characteristic_function(law, tilt.tilt, tilt.window.start, periods, frequencies)
+        present = np.zeros(n_along // 2 + 1, dtype=np.bool_)
+        present[frequencies[:, 1]] = True
+        (along,) = present.nonzero()
+        place = (np.cumsum(present) - 1)[frequencies[:, 1]]
+        # From the end with the greater weight, the terms of a row have the ratio exp(-rate +- i theta).
+        rate, sign = _rate(tilt)
+        gaps = -np.expm1(-rate + 1j * sign * _angles(along, n_along))
+        gaps[along == 0] = 1.0
+        weights = conjugate_weights(along[:, None], periods) / tilt.window.size
+        entries = (weights / gaps)[place] * values
+        norms = np.sqrt(np.bincount(place, weights=entries.real**2 + entries.imag**2))
+        error_norm = math.sqrt(float(weights[place] @ errors**2)) + math.exp(LOG_PRUNED)
+        return cls(along, place, frequencies[:, 0], entries, norms, error_norm)
+
+    def block(self, first: int, n: int, n_across: int) -> ComplexArray:
+        """Return the entries of n frequencies along rows, shape (n, n_across)."""
+        found = np.zeros((min(n, self.along.size - first), n_across), dtype=np.complex128)
+        mine: Flags | slice = slice(None)
+        if n < self.along.size:
+            mine = (self.place >= first) & (self.place < first + n)
+        found[self.place[mine] - first, self.across[mine]] = self.entries[mine]
+        return found
+
+
 def _row_sums(
     law: SwapDistribution, tilt: Tilted, rows: RowIntervals, shift: float, memory_budget: int
 ) -> tuple[float, float]:
@@ -352,45 +417,37 @@ def _row_sums(
     n_together = max(min(BLOCK // n_cells, memory_budget // (BYTES_PER_TERM * n_cells)), 1)
     if BYTES_PER_TURN * n_along > memory_budget:
         raise CapacityError(f"rows of {n_along} points do not fit the memory budget")
-    quick = max(min(MOST_FREQUENCIES, MOST_FACTORS // law.multiplicities.size), FEW)
-    most = min(quick, memory_budget // BYTES_PER_FREQUENCY)
-    frequencies = surviving_frequencies(law, tilt.tilt, window.periods, LOG_PRUNED, most)
-    values, errors = characteristic_function(law, tilt.tilt, window.start, window.periods, frequencies)
-    weights = conjugate_weights(frequencies, window.periods) / window.size
-    present = np.zeros(n_along // 2 + 1, dtype=np.bool_)
-    present[frequencies[:, 1]] = True
-    (along,) = present.nonzero()
-    place = (np.cumsum(present) - 1)[frequencies[:, 1]]
-    # From the end with the greater weight, the terms of a row have the ratio exp(-rate +- i theta).
-    rate, sign = abs(float(tilt.tilt[1])), 1 if float(tilt.tilt[1]) >= 0.0 else -1
-    gaps = -np.expm1(-rate + 1j * sign * _angles(along, n_along))
-    gaps[along == 0] = 1.0
-    entries = weights * values / gaps[place]
-    norms = np.sqrt(np.bincount(place, weights=entries.real**2 + entries.imag**2))
+    found = _Spectrum.of(law, tilt, memory_budget)
+    rate, sign = _rate(tilt)
     exponents = tilt.log_weight([*rows.heads, _near(tilt, rows)]) + shift
     row_weights = np.exp(exponents)
     x, y = rows.heads[0] - window.start[0], _near(tilt, rows) - window.start[1]
-    beyond, decay = y + sign * rows.sizes, np.exp(-rate * rows.sizes)
-    # Many rows begin, or end, at the edge of the window.
-    y, beyond = (ends[:1] if (ends == ends[:1]).all() else ends for ends in (y, beyond))
-    at_zero = rows.sizes if rate == 0.0 else np.expm1(-rate * rows.sizes) / np.expm1(-rate)
-    turns = np.exp(1j * _angles(np.arange(n_along), n_along))
+    lengths = rows.sizes
+    beyond, decay = y + sign * lengths, np.exp(-rate * lengths)
+    # Mostly each column has one interval; and many begin, or end, at the edge of the window.
+    is_whole = x.size > 0 and int(x[-1]) - int(x[0]) + 1 == x.size and bool((x[1:] > x[:-1]).all())
+    columns = slice(int(x[0]), int(x[-1]) + 1) if is_whole else x
+    if (y == y[:1]).all():
+        y = y[:1]
+    elif (beyond == beyond[:1]).all():
+        beyond = beyond[:1]
+    at_zero = lengths if rate == 0.0 else np.expm1(-rate * lengths) / np.expm1(-rate)
+    angles = _angles(np.arange(n_along), n_along)
+    turns = np.cos(angles) + 1j * np.sin(angles)
     sums, sizes = np.zeros(x.size), np.zeros(x.size)
     shared = transformed = 0.0
-    for first in range(0, along.size, n_together):
-        block = along[first : first + n_together, None]
-        is_only = along.size <= n_together
-        mine = slice(None) if is_only else (place >= first) & (place < first + n_together)
-        spectrum = np.zeros((block.size, n_across), dtype=np.complex128)
-        spectrum[place[mine] - first, frequencies[mine, 0]] = entries[mine]
-        at_rows = np.fft.ifft(spectrum, norm="forward")[:, x]
-        terms = turns[block * y % n_along] - decay * turns[block * beyond % n_along]
+    for first in range(0, found.along.size, n_together):
+        block = found.along[first : first + n_together, None]
+        at_rows = np.fft.ifft(found.block(first, n_together, n_across), norm="forward")[:, columns]
+        far = _powers(turns, block, beyond)
+        terms = _powers(turns, block, y) - (decay * far if rate else far)
         reach = np.abs(at_rows)
         if block[0, 0] == 0:
             terms[0] = at_zero
             reach[0] *= at_zero / 2.0
         transformed += float(
-            norms[first : first + n_together] @ np.sqrt((terms.real**2 + terms.imag**2) @ row_weights**2)
+            found.norms[first : first + n_together]
+            @ np.sqrt((terms.real**2 + terms.imag**2) @ row_weights**2)
         )
         terms *= at_rows
         sums += terms.real.sum(axis=0)
@@ -398,17 +455,23 @@ def _row_sums(
         # Not by `@`, which wakes other threads for complex numbers: that takes longer than such a sum.
         shared += float(np.abs(np.einsum("kn,n->k", terms, row_weights)).sum())
     roundings = row_weights * (8.0 + (np.abs(exponents) if shift else 0.0)) * sizes
-    squares = np.minimum(rows.sizes, 1.0 / -np.expm1(-2.0 * rate) if rate > 0 else np.inf)
-    error_norm = math.sqrt(float(weights @ errors**2)) + math.exp(LOG_PRUNED)
+    squares = np.minimum(lengths, 1.0 / -np.expm1(-2.0 * rate) if rate > 0 else np.inf)
     # Intervals of one row share the errors of its transform.
     repeats = math.sqrt(int(np.bincount(x).max(initial=0)) * n_across)
     return math.fsum((row_weights * sums).tolist()), (
-        math.sqrt(float(row_weights**2 @ squares)) * error_norm
+        math.sqrt(float(row_weights**2 @ squares)) * found.error_norm
         + SPREAD * UNIT * math.sqrt(float(roundings @ roundings))
         + 8.0 * UNIT * shared
         + FFT_ROUNDINGS * UNIT * (math.log2(n_across) + 1.0) * repeats * transformed
         + 2.0 * float(row_weights.max(initial=0.0)) * math.exp(log_outside(law, tilt.tilt, window))
     )
+
+
+def _powers(turns: ComplexArray, exponents: IntArray, others: IntArray) -> ComplexArray:
+    """Return the powers exponents * others of a root of unity, from all its powers in order."""
+    places = exponents * others
+    places -= places // turns.size * turns.size  # takes less time than a remainder
+    return turns.take(places)
 
 
 def _angles(turns: IntArray, period: int) -> FloatArray:

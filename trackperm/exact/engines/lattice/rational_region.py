@@ -68,10 +68,12 @@ class RationalRegion:
         """Whether the degree of the comparison in a row is at most 2."""
         return all(exponents[-1] <= 2 for exponents in self._excess.terms)
 
-    def quadratics(self, heads: Sequence[IntArray], low: IntArray, high: IntArray) -> RowQuadratics:
+    def quadratics(
+        self, heads: Sequence[IntArray], low: IntArray, high: IntArray, *, one_sign: bool = False
+    ) -> RowQuadratics:
         """Return the comparison, of degree at most 2, along pieces {heads} x [low, high] of rows.
 
-        No divisor is to change its sign in a piece.
+        No divisor is to change its sign in a piece, or, with `one_sign`, anywhere.
         """
         *rows, low, high = (
             axis - c for axis, c in zip((*heads, low, high), (*self._centre, self._centre[-1]), strict=True)
@@ -91,7 +93,7 @@ class RationalRegion:
         for exponents, c in terms.items():
             factors[exponents[-1], monomials.index(exponents[:-1])] = c / scale
         coefficients, sizes = factors @ values, np.abs(factors) @ np.abs(values)
-        denominator = _signs(self._denominator, [*rows, low])
+        denominator = _signs(self._denominator, [axis[: 1 if one_sign else None] for axis in (*rows, low)])
         reach = np.maximum(np.abs(low), np.abs(high)).astype(np.float64)
         size = (sizes[2] * reach + sizes[1]) * reach + sizes[0]
         # Roundings are one for each sum, a few for the factors of each term, and four for Horner's rule.
@@ -151,8 +153,8 @@ class RowQuadratics:
         Sums of the absolute terms of each coefficient.
     errors : ndarray of float64, shape (n,)
         Bounds of the rounding error of the polynomial along each row; negative where floats are exact.
-    denominator : ndarray of int8, shape (n,)
-        Sign of the divisors along each row.
+    denominator : ndarray of int8, shape (n,) or (1,)
+        Sign of the divisors along each row, or all.
     strict : bool
         Whether ties with the threshold are excluded.
     """

@@ -134,8 +134,10 @@ def region_rows(region: Region, rows: RowIntervals, reach: Reach, memory_budget:
     if isinstance(region, RationalRegion) and region.is_quadratic_in_rows:
         divisors = region.affine_divisors
         if divisors is not None:
-            pieces, rest = _split(rows, reach.strips_of(divisors))
-            found += [_quadratic_intervals(region, block) for block in _in_steps(pieces)]
+            strips = reach.strips_of(divisors)
+            pieces, rest = _split(rows, strips)
+            one_sign = not any(strip.least <= 0 <= strip.greatest for strip in strips)
+            found += [_quadratic_intervals(region, block, one_sign) for block in _in_steps(pieces)]
     elif isinstance(region, RealRegion) and region.affine_in_rows:
         halves = [_affine_intervals(region, block) for block in _in_steps(rows)]
         found += [inside for inside, _ in halves]
@@ -193,9 +195,13 @@ def _affine_intervals(region: RealRegion, rows: RowIntervals) -> tuple[RowInterv
     return inside, joined([undecided, pieces.chosen(~proved)])
 
 
-def _quadratic_intervals(region: RationalRegion, pieces: RowIntervals) -> RowIntervals:
-    """Return the region in pieces of rows without poles, of degree at most 2 in a row."""
-    found, proved = _proved(region.quadratics(pieces.heads, pieces.first, pieces.last), pieces)
+def _quadratic_intervals(region: RationalRegion, pieces: RowIntervals, one_sign: bool) -> RowIntervals:
+    """Return the region in pieces of rows without poles, of degree at most 2 in a row.
+
+    With `one_sign`, no divisor is 0 or changes its sign in any of the rows.
+    """
+    quadratics = region.quadratics(pieces.heads, pieces.first, pieces.last, one_sign=one_sign)
+    found, proved = _proved(quadratics, pieces)
     if proved.all():
         return found
     beyond, rest = _around_vertices(region, pieces.chosen(~proved))
@@ -215,13 +221,15 @@ def _proved(quadratics: RowQuadratics, pieces: RowIntervals) -> tuple[RowInterva
     is_even = (at_low == before[0]) & (after[1] == at_high)
     is_even &= (after[0] == before[1]) | (cuts[0] == cuts[1])
     changed = before != after
-    vertices, errors = quadratics.vertices
-    # Between its ends, a convex function is at most the greater one, and a concave one at least the lesser.
-    is_bounded = (errors < math.inf) & (at_low == quadratics.is_concave)
-    with np.errstate(invalid="ignore"):
-        is_outside = (vertices + errors < low - centre) | (vertices - errors > high - centre)
-        is_asked = (errors < 0.5) & (np.abs(vertices - (at - centre)).min(axis=0) <= 1.0)
-    proved = is_even & (changed[0] | changed[1] | is_bounded | is_outside | is_asked)
+    proved = is_even & (changed[0] | changed[1])
+    if (proved != is_even).any():
+        vertices, errors = quadratics.vertices
+        # Between its ends, a convex function is at most the greater one, a concave one at least the lesser.
+        is_bounded = (errors < math.inf) & (at_low == quadratics.is_concave)
+        with np.errstate(invalid="ignore"):
+            is_outside = (vertices + errors < low - centre) | (vertices - errors > high - centre)
+            is_asked = (errors < 0.5) & (np.abs(vertices - (at - centre)).min(axis=0) <= 1.0)
+        proved |= is_even & (is_bounded | is_outside | is_asked)
     edges = np.stack(
         [low, np.where(changed[0], cuts[0], low), np.where(changed[1], cuts[1], high + 1), high + 1]
     )
