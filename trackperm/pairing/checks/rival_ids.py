@@ -19,10 +19,11 @@ from trackperm.pairing.checks.paired_texts import (
     as_ids,
     is_query,
     paired_ids,
+    paired_texts,
     read_rows,
 )
-from trackperm.tables.columns.names import names_examples, names_rows
-from trackperm.tables.table import ExampleTable, rows_repeat
+from trackperm.tables.columns.names import INPUTS, MEDIA, names_examples, names_rows
+from trackperm.tables.table import ExampleTable, have, rows_repeat
 
 _MAY_NUMBER_ROWS = ("id", "ids", "sample_id", "uid")
 """Usual names of ids of examples that are also given to the rows of each run."""
@@ -45,6 +46,12 @@ class MovedIds(NamedTuple):
     differing: pl.DataFrame
     n: int
     n_moved: int
+
+    @property
+    def are_many(self) -> bool:
+        """Whether most of the ids are in other rows; or most of those that differ, if examples have them."""
+        most_of = len(self.differing) if is_of_examples(self.name) else self.n
+        return self.n_moved > 1 and 2 * self.n_moved >= most_of
 
 
 class Trust(NamedTuple):
@@ -102,12 +109,19 @@ def better_id(tables: Sequence[ExampleTable], id_: str, names: Sequence[str]) ->
     """Return the column that identifies the examples where `id_` only numbers the rows of each run.
 
     It is the first of `names` that contradicts the numbers, is different in every row, and is rather to be
-    believed. None if there is none, or `id_` does not number rows.
+    believed. None if there is none, or `id_` does not number rows. Numbers that may be ids by their name are
+    contradicted by ids of which many are in other rows, where no input agrees: a few may be those of outputs.
     """
     if len(tables) < 2 or (trust := Trust.of(tables, id_)).is_in_other_order:
         return None
-    moved = {each.name for other in tables[1:] for each in moved_ids((tables[0], other), names, [id_])}
-    return next(
+    pairs = [(tables[0], other) for other in tables[1:]]
+    moved = {
+        each.name
+        for pair in pairs
+        for each in moved_ids(pair, names, [id_])
+        if names_rows(id_) or each.are_many
+    }
+    better = next(
         (
             name
             for name in names
@@ -117,6 +131,19 @@ def better_id(tables: Sequence[ExampleTable], id_: str, names: Sequence[str]) ->
         ),
         None,
     )
+    if better is None or names_rows(id_) or not any(_agree_in_inputs(pair, id_) for pair in pairs):
+        return better
+    return None
+
+
+def _agree_in_inputs(tables: tuple[ExampleTable, ExampleTable], id_: str) -> bool:
+    """Whether rows with the same number have the same input, and most others have another one."""
+    for name in (*INPUTS, *MEDIA):
+        if have(tables, [name]) and (pairs := paired_texts(tables, name, [id_])) is not None:
+            n_different = pairs["a"].n_unique()
+            if 2 * n_different > len(pairs) and pairs["a"].equals(pairs["b"]):
+                return True
+    return False
 
 
 def _numbers_in_order(table: ExampleTable, name: str) -> bool | None:
