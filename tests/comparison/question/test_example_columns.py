@@ -70,6 +70,22 @@ def test_numbers_of_examples(rows: str, expected: str):
     assert id_of(*runs(rows, other, values=range(N))) == expected
 
 
+@pytest.mark.parametrize("labels", ["xyz", "x", range(N)], ids=["classes", "one class", "numbers"])
+@pytest.mark.parametrize("examples", ["problem_id", "session_id"])
+def test_labels_tell_which_ids_are_of_examples(examples: str, labels: Any):
+    """Labels that agree by numbers alone show that these pair the same examples, and none where all agree."""
+    targets = [labels[i % len(labels)] for i in range(N)]
+    frames = [frame.with_columns(target=pl.Series(targets)) for frame in runs("id", examples)]
+    other = [
+        frame.with_columns(target=pl.Series([targets[i] for i in order]))
+        for frame, order in zip(runs("id", examples), ORDERS, strict=True)
+    ]
+    assert id_of(*frames) == (examples if labels == "x" else "id")
+    assert id_of(*other) == examples
+    assert trackperm.compare(*other).pvalue == TRUTH
+    assert trackperm.compare(*frames).statistic.columns["id"] == id_of(*frames)
+
+
 def test_few_moved_ids():
     """Calls that come back nearly in order move few ids; where they may be those of outputs, it is open."""
     for examples in ("problem_id", "case_id"):

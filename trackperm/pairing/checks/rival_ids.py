@@ -19,11 +19,10 @@ from trackperm.pairing.checks.paired_texts import (
     as_ids,
     is_query,
     paired_ids,
-    paired_texts,
     read_rows,
 )
-from trackperm.tables.columns.names import INPUTS, MEDIA, names_examples, names_rows
-from trackperm.tables.table import ExampleTable, have, rows_repeat
+from trackperm.tables.columns.names import INPUTS, LABELS, MEDIA, names_examples, names_rows
+from trackperm.tables.table import ExampleTable, rows_repeat
 
 _MAY_NUMBER_ROWS = ("id", "ids", "sample_id", "uid")
 """Usual names of ids of examples that are also given to the rows of each run."""
@@ -110,7 +109,7 @@ def better_id(tables: Sequence[ExampleTable], id_: str, names: Sequence[str]) ->
 
     It is the first of `names` that contradicts the numbers, is different in every row, and is rather to be
     believed. None if there is none, or `id_` does not number rows. Numbers that may be ids by their name are
-    contradicted by ids of which many are in other rows, where no input agrees: a few may be those of outputs.
+    contradicted by ids of which many are in other rows, where no input or label agrees only by the numbers.
     """
     if len(tables) < 2 or (trust := Trust.of(tables, id_)).is_in_other_order:
         return None
@@ -131,19 +130,25 @@ def better_id(tables: Sequence[ExampleTable], id_: str, names: Sequence[str]) ->
         ),
         None,
     )
-    if better is None or names_rows(id_) or not any(_agree_in_inputs(pair, id_) for pair in pairs):
+    if better is None or names_rows(id_) or not any(agree_only_by(pair, [id_], better) for pair in pairs):
         return better
     return None
 
 
-def _agree_in_inputs(tables: tuple[ExampleTable, ExampleTable], id_: str) -> bool:
-    """Whether rows with the same number have the same input, and most others have another one."""
-    for name in (*INPUTS, *MEDIA):
-        if have(tables, [name]) and (pairs := paired_texts(tables, name, [id_])) is not None:
-            n_different = pairs["a"].n_unique()
-            if 2 * n_different > len(pairs) and pairs["a"].equals(pairs["b"]):
-                return True
-    return False
+def agree_only_by(tables: tuple[ExampleTable, ExampleTable], ids: Sequence[str], other: str) -> bool:
+    """Whether an input or a label is the same in all rows paired by `ids`, and not in those by `other`."""
+    of_examples = (*INPUTS, *MEDIA, *LABELS)
+    names = [name for name in of_examples if all(_may_be_compared(table, name) for table in tables)]
+    by_ids, by_other = (paired_ids(tables, names, columns) if names else {} for columns in (ids, [other]))
+    return any(
+        by_ids[name]["a"].equals(by_ids[name]["b"]) and not pairs["a"].equals(pairs["b"])
+        for name, pairs in by_other.items()
+        if name in by_ids and len(by_ids[name])
+    )
+
+
+def _may_be_compared(table: ExampleTable, name: str) -> bool:
+    return name in table.columns and table.schema[name] != nw.Binary
 
 
 def _numbers_in_order(table: ExampleTable, name: str) -> bool | None:
