@@ -21,11 +21,8 @@ from trackperm.pairing.checks.paired_texts import (
     paired_ids,
     read_rows,
 )
-from trackperm.tables.columns.names import INPUTS, LABELS, MEDIA, names_examples, names_rows
+from trackperm.tables.columns.names import INPUTS, LABELS, MEDIA, is_of_examples, names_rows
 from trackperm.tables.table import ExampleTable, rows_repeat
-
-_MAY_NUMBER_ROWS = ("id", "ids", "sample_id", "uid")
-"""Usual names of ids of examples that are also given to the rows of each run."""
 
 
 class MovedIds(NamedTuple):
@@ -81,11 +78,6 @@ class Trust(NamedTuple):
         return cls(False, is_of_examples(name), not all(in_order))
 
 
-def is_of_examples(name: str) -> bool:
-    """Whether the name of an id means that of an example, and not perhaps that of a row."""
-    return name.lower().endswith("_hash") or (names_examples(name) and name.lower() not in _MAY_NUMBER_ROWS)
-
-
 def moved_ids(
     tables: tuple[ExampleTable, ExampleTable], names: Sequence[str], ids: Sequence[str]
 ) -> list[MovedIds]:
@@ -136,8 +128,11 @@ def better_id(tables: Sequence[ExampleTable], id_: str, names: Sequence[str]) ->
 
 
 def agree_only_by(tables: tuple[ExampleTable, ExampleTable], ids: Sequence[str], other: str) -> bool:
-    """Whether an input or a label is the same in all rows paired by `ids`, and not in those by `other`."""
-    of_examples = (*INPUTS, *MEDIA, *LABELS)
+    """Whether an input or a label is the same in all rows paired by `ids`, and not in those by `other`.
+
+    Labels that were joined by ids agree with these, whatever they number.
+    """
+    of_examples = (*INPUTS, *MEDIA, *(() if any(table.has_joined_labels for table in tables) else LABELS))
     names = [name for name in of_examples if all(_may_be_compared(table, name) for table in tables)]
     by_ids, by_other = (paired_ids(tables, names, columns) if names else {} for columns in (ids, [other]))
     return any(

@@ -208,6 +208,16 @@ def names_rows(name: str) -> bool:
     return (words[-1] == "id" and words[-2] in _ROWS) or not _OUTPUTS.isdisjoint(words)
 
 
+def may_number_rows(name: str) -> bool:
+    """Whether an id may be a number that each run gives to its rows: ``id``, ``sample_id``, ``index``."""
+    return name.lower() in ("id", "ids", "sample_id", "uid") or names_rows(name)
+
+
+def is_of_examples(name: str) -> bool:
+    """Whether the name of an id means that of an example, and not perhaps that of a row: ``question_id``."""
+    return (name.lower().endswith("_hash") or names_examples(name)) and not may_number_rows(name)
+
+
 def names_media(name: str) -> bool:
     """Whether the name of a column means an input that is not text: ``image_path``, ``audio``."""
     return not _OF_MEDIA.isdisjoint(words_of(name))
