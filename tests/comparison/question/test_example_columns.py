@@ -113,6 +113,21 @@ def test_questions_are_ids_rather_than_what_was_retrieved():
     assert trackperm.compare(*frames).statistic.columns["id"] == "question"
 
 
+@pytest.mark.parametrize("calls", ["request_id", "trace_id", "run_id", "session_id", "response_id"])
+@pytest.mark.parametrize("has_index", [False, True])
+def test_ids_of_calls_that_no_run_shares(calls: str, has_index: bool):
+    """Each run has its own, so that no example had a partner, beside the questions of both."""
+    frames = [
+        frame.with_columns(pl.Series(calls, [f"{run}{i}" for i in range(N)]))
+        for run, frame in zip("ab", runs("index", "question"), strict=True)
+    ]
+    frames = frames if has_index else [frame.drop("index") for frame in frames]
+    assert id_of(*frames) == "question"
+    assert trackperm.compare(*frames).pvalue == TRUTH
+    reworded = [frame.with_columns(pl.col("question") + f" {i}") for i, frame in enumerate(frames)]
+    assert id_of(*reworded) == ("index" if has_index else calls)
+
+
 def test_an_id_that_was_named_is_kept():
     found = trackperm.compare(*runs("id", "problem_id"), columns={"id": "id"})
     assert found.statistic.columns["id"] == "id"
