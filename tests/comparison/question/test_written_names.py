@@ -105,6 +105,17 @@ def test_errors_name_the_columns_of_the_runs(columns: dict[str, Any], message: s
     assert hint in raised.value.hint
 
 
+@pytest.mark.parametrize("name", ["id ", "my id"])
+def test_hints_quote_names_with_spaces(name: str) -> None:
+    runs = [frame.rename({"id": name}) for frame in (OLD, NEW)]
+    with pytest.raises(InputError) as raised:
+        trackperm.compare(*runs)
+    assert raised.value.hint is not None
+    assert raised.value.hint.startswith(f"`--id '{name}'` names the column")
+    assert f'`columns={{"id": "{name}"}}`' in str(raised.value)
+    assert trackperm.compare(*runs, columns={"id": name}).n_examples == len(OLD)
+
+
 def test_the_hint_on_texts_reads_the_column_of_the_file(tmp_path: Path) -> None:
     paths = [tmp_path / f"{name}.jsonl" for name in ("old", "new")]
     for path in paths:
