@@ -303,3 +303,36 @@ class TestInferredIds:
             trackperm.compare(self.RUN, self.RUN, labels=pl.DataFrame(gold))
         if "column" in problem:
             assert '`columns={"id": "NAME", "label": "NAME"}`' in str(caught.value)
+
+    @pytest.mark.parametrize("rows", ["id", "index"])
+    def test_numbers_of_rows(self, rows: str) -> None:
+        """Rows that are numbered in another order than the answers got the labels of other examples."""
+        gold = pl.DataFrame({rows: range(4), "question_id": list("abcd"), "label": [0, 0, 1, 1]})
+        runs = [
+            pl.DataFrame({rows: range(4), "question_id": list("cbda"), "prediction": predictions})
+            for predictions in ([0, 0, 1, 0], [1, 0, 1, 0])
+        ]
+        named = {"id": "question_id"}
+        with pytest.raises(SourceError, match="`question_id` differs between") as raised:
+            trackperm.compare(*runs, labels=gold, columns={"id": rows})
+        assert raised.value.hint == "`--id question_id` matches the labels by these ids."
+        assert trackperm.compare(*runs, labels=gold, columns=named).candidate_score == 1.0
+        in_order = [run.with_columns(question_id=gold["question_id"]) for run in runs]
+        assert trackperm.compare(*in_order, labels=gold, columns={"id": rows}).n_examples == 4
+
+    def test_joined_labels_prove_no_ids(self) -> None:
+        """Labels that were joined by numbers of rows agree with these, whatever the examples are."""
+        n = 40
+        gold = pl.DataFrame({"id": range(n), "label": [i % 3 for i in range(n)]})
+        runs = [
+            pl.DataFrame(
+                {
+                    "id": range(n),
+                    "problem_id": [f"p{i * step % n}" for i in range(n)],
+                    "prediction": [i * step % 3 for i in range(n)],
+                }
+            )
+            for step in (3, 7)
+        ]
+        with pytest.raises(PairingError, match="`label` differs between the runs"):
+            trackperm.compare(*runs, labels=gold)

@@ -13,7 +13,7 @@ import polars as pl
 
 from trackperm.errors import InputTypeError, SourceError
 from trackperm.messages import listed
-from trackperm.tables.columns.names import IDS, names_id
+from trackperm.tables.columns.names import IDS, is_of_examples, may_number_rows, names_id
 from trackperm.tables.columns.types import typed_columns
 from trackperm.tables.columns.whole_numbers import with_like_whole_numbers
 from trackperm.tables.lazy.labelled import Labelled
@@ -186,6 +186,7 @@ def _joined(
             },
         },
         facts={**answers.facts, **table.facts},
+        has_joined_labels=True,
         notes=(*table.notes, *(f"its labels `{answers.origin}`: {note}" for note in answers.notes), *notes),
     )
 
@@ -225,6 +226,8 @@ def _answers(
                 f"{_of_shared_column(table, gold, ids) if 'label' in candidates else ''}.",
             )
     used = {*renamed, *ids, *gold.identity}
+    if all(may_number_rows(name) for name in ids):
+        used |= {name for name in shared_columns((table, gold)) if is_of_examples(name)}
     own = gold.only([name for name in gold.columns if name in used])
     unusable = {renamed.get(name, name): why for name, why in gold.unusable.items()}
     return replace(own, data=own.frame.rename(renamed), unusable=unusable)
@@ -378,7 +381,7 @@ class _Rows:
         return f"example {_shown(self.predictions.select(self.keys).row(row))}"
 
     def require_same(self, names: Sequence[str]) -> None:
-        """Refuse inputs that differ."""
+        """Refuse inputs and other ids that differ."""
         for name in names:
             if name not in self.predictions.columns:
                 continue
@@ -391,7 +394,9 @@ class _Rows:
                 raise SourceError(
                     f"`{name}` differs between `{self.table.origin}` and its labels `{self.answers.origin}`"
                     f" in {differ.sum():,} of {len(differ):,} examples, first in {first}",
-                    hint="labels and predictions have to be of the same data, with the same tokens.",
+                    hint=f"`--id {name}` matches the labels by these ids."
+                    if is_of_examples(name)
+                    else "labels and predictions have to be of the same data, with the same tokens.",
                 )
 
     def label_notes(self, label: str, next_step: str) -> Iterator[str]:

@@ -60,6 +60,8 @@ class ExampleTable:
         Built-in statistics that suit the columns of the format.
     is_in_program : bool
         Whether the rows are objects of a program, so that no command can read them.
+    has_joined_labels : bool
+        Whether the labels come from another file, so that they are the same for the same ids.
     """
 
     data: nw.DataFrame[Any] | LazyTable
@@ -76,6 +78,7 @@ class ExampleTable:
     rows_of_scores: Mapping[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
     statistics: tuple[str, ...] = ()
     is_in_program: bool = False
+    has_joined_labels: bool = False
 
     @classmethod
     def from_native(cls, frame: Any, origin: str) -> ExampleTable:

@@ -70,6 +70,64 @@ def test_numbers_of_examples(rows: str, expected: str):
     assert id_of(*runs(rows, other, values=range(N))) == expected
 
 
+@pytest.mark.parametrize("labels", ["xyz", "x", range(N)], ids=["classes", "one class", "numbers"])
+@pytest.mark.parametrize("examples", ["problem_id", "session_id"])
+def test_labels_tell_which_ids_are_of_examples(examples: str, labels: Any):
+    """Labels that agree by numbers alone show that these pair the same examples, and none where all agree."""
+    targets = [labels[i % len(labels)] for i in range(N)]
+    frames = [frame.with_columns(target=pl.Series(targets)) for frame in runs("id", examples)]
+    other = [
+        frame.with_columns(target=pl.Series([targets[i] for i in order]))
+        for frame, order in zip(runs("id", examples), ORDERS, strict=True)
+    ]
+    assert id_of(*frames) == (examples if labels == "x" else "id")
+    assert id_of(*other) == examples
+    assert trackperm.compare(*other).pvalue == TRUTH
+    assert trackperm.compare(*frames).statistic.columns["id"] == id_of(*frames)
+
+
+def test_few_moved_ids():
+    """Calls that come back nearly in order move few ids; where they may be those of outputs, it is open."""
+    for examples in ("problem_id", "case_id"):
+        first = pl.DataFrame({"id": range(N), examples: [f"q{i}" for i in range(N)], "correct": SCORES[0]})
+        order = [1, 0, 3, 2, *range(4, N)]
+        second = first.with_columns(pl.Series(examples, [f"q{i}" for i in order]), correct=SCORES[1][order])
+        if examples == "problem_id":
+            assert trackperm.compare(first, second).pvalue == TRUTH
+        else:
+            with pytest.raises(PairingError, match="`case_id` differs between the runs on 4 of 40 examples"):
+                trackperm.compare(first, second)
+
+
+def test_questions_are_ids_rather_than_what_was_retrieved():
+    frames = [
+        pl.DataFrame(
+            {
+                "question": [f"Which is the year of case {i}?" for i in range(N)],
+                "retrieved_id": [f"d{i}" for i in order],
+                "correct": scores,
+            }
+        )
+        for scores, order in zip(SCORES, ORDERS, strict=True)
+    ]
+    assert trackperm.compare(*frames).statistic.columns["id"] == "question"
+
+
+@pytest.mark.parametrize("calls", ["request_id", "trace_id", "run_id", "session_id", "response_id"])
+@pytest.mark.parametrize("has_index", [False, True])
+def test_ids_of_calls_that_no_run_shares(calls: str, has_index: bool):
+    """Each run has its own, so that no example had a partner, beside the questions of both."""
+    frames = [
+        frame.with_columns(pl.Series(calls, [f"{run}{i}" for i in range(N)]))
+        for run, frame in zip("ab", runs("index", "question"), strict=True)
+    ]
+    frames = frames if has_index else [frame.drop("index") for frame in frames]
+    assert id_of(*frames) == "question"
+    assert trackperm.compare(*frames).pvalue == TRUTH
+    reworded = [frame.with_columns(pl.col("question") + f" {i}") for i, frame in enumerate(frames)]
+    assert id_of(*reworded) == ("index" if has_index else calls)
+
+
 def test_an_id_that_was_named_is_kept():
     found = trackperm.compare(*runs("id", "problem_id"), columns={"id": "id"})
     assert found.statistic.columns["id"] == "id"
@@ -84,8 +142,21 @@ def test_an_id_that_was_named_is_kept():
         lambda run: {"prompt_id": [f"{run}-{i}" for i in range(N)]},  # that no run shares
         lambda run: {"document_id": [f"d{i // 2}" for i in RNG.permutation(N)]},  # of several rows
         lambda run: {"request_id": RNG.permutation(N)},
+        lambda run: {"retrieved_id": [f"d{i}" for i in RNG.permutation(N)]},
+        lambda run: {"top_doc_id": [f"d{i}" for i in RNG.permutation(N)]},
+        lambda run: {"output_hash": [f"{i:08x}" for i in RNG.permutation(N)]},
+        lambda run: {
+            "entity_id": [*(("e2", "x", "y") if run else ("e0", "e1", "e2")), *map(str, range(3, N))]
+        },
+        lambda run: {
+            "question": [f"Which is the year of case {i}?" for i in range(N)],
+            "case_id": [f"c{i}" for i in RNG.permutation(N)],
+        },
     ],
-    ids=["agreeing", "of calls", "of one run", "clusters", "numbers of calls"],
+    ids=[
+        *("agreeing", "of calls", "of one run", "clusters", "numbers of calls", "retrieved", "of a document"),
+        *("of outputs", "of one other example", "beside equal questions"),
+    ],
 )
 def test_other_ids_that_contradict_nothing(others: Callable[[int], dict[str, Any]]):
     frames = [pl.DataFrame({"id": range(N), "correct": SCORES[i], **others(i)}) for i in range(2)]

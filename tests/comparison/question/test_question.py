@@ -56,6 +56,14 @@ class TestMetricsOfLogs:
         with pytest.raises(InputError, match=r"`.*b` has no metric `acc`"):
             asked(*paths, metrics=("acc",))
 
+    def test_one_that_a_table_lacks(self, tmp_path: Path) -> None:
+        """Regression: reading the first values of `passed` from the other run crashed."""
+        path = tmp_path / "swe_bench.json"
+        path.write_text(json.dumps({name: {"resolved": name == "a", "patch": "x"} for name in "abc"}))
+        for runs in ([path, PLAIN], [PLAIN, path]):
+            with pytest.raises(InputError, match="the statistic `pass_at_1` needs columns `id`, `passed`"):
+                trackperm.compare(*runs)
+
     def test_logs_without_a_common_metric(self, tmp_path: Path) -> None:
         path = tmp_path / "inspect.json"
         path.write_text(json.dumps(eval_logs.INSPECT))

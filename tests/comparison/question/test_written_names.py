@@ -73,6 +73,57 @@ def test_other_columns_are_looked_at_too() -> None:
         trackperm.compare(old, old.with_columns(Success=pl.lit(1)))
 
 
+@pytest.mark.parametrize(
+    ("columns", "message", "hint"),
+    [
+        (
+            {"Kind": list("xyxyxyxy"), "Label": list("xxxxyyyy")},
+            "their columns are `Id`, `Kind`, `Label`",
+            "`--prediction Kind`",
+        ),
+        (
+            {"Survived": [0, 1] * 4, "Label": [0, 0, 1, 1] * 2},
+            "`Survived`, `Label`",
+            "`--prediction Survived`",
+        ),
+        ({"Score": [" 1", "2"] * 4}, "`Score` of `baseline` holds text, such as ' 1'", "`--metric COLUMN`"),
+        ({"My Verdict": ["right", "wrong"] * 4, "LABEL": [0, 1] * 4}, "`My Verdict`", "'My Verdict=right'`"),
+        (
+            {"Score": [0.1, 0.7] * 4, "Ok_A": [1, 0] * 4},
+            "`Score` of",
+            "`--metric Score` compares means of `Score`",
+        ),
+    ],
+)
+def test_errors_name_the_columns_of_the_runs(columns: dict[str, Any], message: str, hint: str) -> None:
+    old = pl.DataFrame({"Id": list("abcdefgh"), **columns})
+    new = old.with_columns(pl.nth(1).reverse())
+    with pytest.raises(InputError) as raised:
+        trackperm.compare(old, new)
+    assert message in raised.value.message
+    assert raised.value.hint is not None
+    assert hint in raised.value.hint
+
+
+@pytest.mark.parametrize("name", ["id ", "my id"])
+def test_hints_quote_names_with_spaces(name: str) -> None:
+    runs = [frame.rename({"id": name}) for frame in (OLD, NEW)]
+    with pytest.raises(InputError) as raised:
+        trackperm.compare(*runs)
+    assert raised.value.hint is not None
+    assert raised.value.hint.startswith(f"`--id '{name}'` names the column")
+    assert f'`columns={{"id": "{name}"}}`' in str(raised.value)
+    assert trackperm.compare(*runs, columns={"id": name}).n_examples == len(OLD)
+
+
+def test_the_hint_on_texts_reads_the_column_of_the_file(tmp_path: Path) -> None:
+    paths = [tmp_path / f"{name}.jsonl" for name in ("old", "new")]
+    for path in paths:
+        pl.DataFrame({"Id": ["a", "b"], "Score": [" 1", " 2"]}).write_ndjson(path)
+    with pytest.raises(InputError, match=r'pl\.col\("Score"\)'):
+        trackperm.compare(*paths, metric="Score")
+
+
 def test_reference_answers() -> None:
     gold = OLD.select(Id="id", Label="label")
     runs = [frame.select(Id="id", Prediction="prediction") for frame in (OLD, NEW)]

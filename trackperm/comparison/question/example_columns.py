@@ -33,21 +33,25 @@ def columns_of_examples(tables: Sequence[ExampleTable]) -> tuple[str, tuple[str,
 def identifying_column(tables: Sequence[ExampleTable]) -> tuple[str, list[str]]:
     """Return the column that identifies the examples of all runs, with a note; ``id`` if none is clear.
 
-    A column that numbers the rows of each run yields to ids or inputs that contradict it.
+    A column that numbers the rows of each run yields to ids or inputs that contradict it, and ids that no
+    example has in all runs, such as those of calls, yield to inputs.
     """
     named = sorted(filter(names_id, shared_columns(tables)), key=_place)
     of_rows = [name for name in named if names_rows(name)]
     others = [name for name in named if name not in of_rows]
-    is_only = len(named) == 1 or len(tables) == 1
+    usual = (*(name for name in (*INPUTS, *MEDIA) if name not in TEXTS), *TEXTS)
+    inputs = [name for name in usual if have(tables, [name])]
+    is_only = (len(named) == 1 and not inputs) or len(tables) == 1
     found = next((name for name in others if _identifies(tables, name, is_only=is_only)), None)
     if found is not None:
         rivals = [name for name in others if name != found]
         if rivals and (better := better_id(tables, found, rivals)) is not None:
             return better, [f"id: column `{better}`; `{found}` numbers the rows of each run"]
         return found, [] if found == "id" else [f"id: column `{found}`"]
-    rows = next((name for name in of_rows if _repeats_only_in_attempts(tables, name)), None)
-    for name in (*(name for name in (*INPUTS, *MEDIA) if name not in TEXTS), *TEXTS):
-        if not have(tables, [name]) or not _repeats_only_in_attempts(tables, name):
+    numbers = [name for name in of_rows if _repeats_only_in_attempts(tables, name)]
+    rows = next((name for name in numbers if not inputs or share_values(tables, name)), None)
+    for name in inputs:
+        if not _repeats_only_in_attempts(tables, name):
             continue
         repeats = rows_repeat(tables, [name], if_unknown=False)
         if (rows is None or _contradicts(tables, name, rows, repeats=repeats)) and _are_inputs(tables, name):
@@ -55,7 +59,8 @@ def identifying_column(tables: Sequence[ExampleTable]) -> tuple[str, list[str]]:
                 f"id: column `{name}`" + ", the input, which is different in every example" * (not repeats)
             ]
     # Other ids have no value in common, which the pairing says.
-    last = rows or next((name for name in others if _repeats_only_in_attempts(tables, name)), None)
+    possible = (*numbers, *(name for name in others if _repeats_only_in_attempts(tables, name)))
+    last = rows or next(iter(possible), None)
     return ("id", []) if last is None else (last, [f"id: column `{last}`"])
 
 

@@ -105,7 +105,7 @@ def statistic_of_metric(name: str, column: str, tables: Sequence[ExampleTable], 
     A number of tests that pass is averaged: its first rows hold others than 0 and 1. Without `why`, the user
     has named the metric.
     """
-    if column == PASSED and all(is_binary(table, column) for table in tables):
+    if column == PASSED and all(is_binary(table, column) for table in tables if column in table.columns):
         is_greater, notes = known_direction(name, column, tables, is_named=not why)
         if is_greater is not False:
             return replace(load_statistic("pass_at_1"), chosen=why, found=notes)

@@ -64,6 +64,7 @@ from trackperm.comparison.question.score_units import with_one_unit
 from trackperm.comparison.question.unclear_statistic import ROLES, are_predicted_numbers, unclear_statistic
 from trackperm.comparison.question.whole_log_metrics import require_metrics_of_examples
 from trackperm.comparison.question.written_names import (
+    errors_in_written_names,
     names_alike,
     with_usual_names,
     with_written_names,
@@ -220,7 +221,9 @@ class Question:
             return self._found(tables, check_labels=check_labels)
         names = written_names(tables, self._named_columns())
         tables = [with_usual_names(table, names) for table in tables]
-        return [with_written_names(each, names) for each in self._found(tables, check_labels=check_labels)]
+        with errors_in_written_names(names):
+            found = self._found(tables, check_labels=check_labels)
+        return [with_written_names(each, names) for each in found]
 
     def _named_columns(self) -> set[str]:
         """Return the columns that the user named, also in specs."""

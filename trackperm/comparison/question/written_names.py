@@ -6,16 +6,23 @@ What is inferred from the columns looks at the usual names; the statistic then g
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+import shlex
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
+from trackperm.errors import InputError
 from trackperm.messages import listed
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.tables.columns.names import LABELS, PREDICTIONS, SCORES, words_of
 from trackperm.tables.columns.renamed import with_renamed_columns
 from trackperm.tables.table import ExampleTable, shared_columns
 
-_COLUMN = re.compile("`([^`]+)`")
+_CODE = re.compile("(?<!statistic )`([^`]+)`")
+_OPTION = re.compile(
+    r"(--(?:id|label|metric|prediction|cluster|(?:baseline-|candidate-)?column \w+)[ =])('[^']+'|[^\s']+)"
+)
+_QUOTED = re.compile('"([^"]+)"')
 
 
 def written_names(tables: Sequence[ExampleTable], named: Collection[str]) -> dict[str, str]:
@@ -61,15 +68,42 @@ def with_written_names(statistic: Statistic, names: Mapping[str, str]) -> Statis
     if not columns:
         return statistic
 
-    def rewritten(text: str) -> str:
-        return _COLUMN.sub(lambda column: f"`{_written(column[1], names)}`", text)
-
-    notes = [*map(rewritten, statistic.found)]
+    notes = [_rewritten(note, names) for note in statistic.found]
     for role, name in columns.items():
         if not any(note.startswith(f"{role}: column ") for note in notes):
             notes.append(f"{role}: column `{name}`")
     written = load_statistic(statistic, columns=columns)
-    return replace(written, chosen=rewritten(statistic.chosen), found=tuple(notes))
+    return replace(written, chosen=_rewritten(statistic.chosen, names), found=tuple(notes))
+
+
+@contextmanager
+def errors_in_written_names(names: Mapping[str, str]) -> Iterator[None]:
+    """Name the columns of the runs in errors about usual names, and in the options of their hints."""
+    try:
+        yield
+    except InputError as error:
+        error.message = _rewritten(error.message, names)
+        error.args = (error.message,)
+        error.hint = None if error.hint is None else _rewritten(error.hint, names)
+        raise
+
+
+def _rewritten(text: str, names: Mapping[str, str]) -> str:
+    """Write the columns of the runs for usual names in backticks, in options and in code."""
+
+    def one(code: re.Match[str]) -> str:
+        if (written := _written(code[1], names)) != code[1]:
+            return f"`{written}`"
+        return f"`{_QUOTED.sub(quoted, _OPTION.sub(option, code[1]))}`"
+
+    def option(found: re.Match[str]) -> str:
+        name, *value = re.split("(!?=)", found[2].strip("'"), maxsplit=1)
+        return found[1] + shlex.quote("".join((_written(name, names), *value)))
+
+    def quoted(found: re.Match[str]) -> str:
+        return f'"{_written(found[1], names)}"'
+
+    return _CODE.sub(one, text)
 
 
 def _written(name: str, names: Mapping[str, str]) -> str:

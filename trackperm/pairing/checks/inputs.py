@@ -25,11 +25,11 @@ from trackperm.messages import amount, side_by_side
 from trackperm.pairing.checks.differences import Cases
 from trackperm.pairing.checks.likeness import ALIKE, NEARLY_ALL, share_alike
 from trackperm.pairing.checks.paired_texts import MOST_ROWS, is_query, paired_texts, read_rows
-from trackperm.pairing.checks.rival_ids import Trust, is_of_examples, moved_ids
+from trackperm.pairing.checks.rival_ids import Trust, agree_only_by, moved_ids
 from trackperm.pairing.columns.roles import PairedColumns, input_name, names_input
 from trackperm.pairing.joined import KEY
 from trackperm.statistic import Statistic
-from trackperm.tables.columns.names import ANSWERS, LABELS, MEDIA, SCORES, TEXTS, names_id
+from trackperm.tables.columns.names import ANSWERS, LABELS, MEDIA, SCORES, TEXTS, is_of_examples, names_id
 from trackperm.tables.table import ExampleTable, rows_repeat, shared_columns
 
 _FEWEST = 10
@@ -161,7 +161,13 @@ def _moved_ids(tables: Tables, statistic: Statistic, columns: PairedColumns) -> 
     # What systems retrieve may be ids that they also find for other examples.
     found = [each for each in moved if each.is_permuted and 2 * each.n_moved >= len(each.differing)]
     trust = max(Trust.of(tables, id_) for id_ in columns.ids) if found else None
-    return [each for each in found if trust is not None and Trust.of(tables, each.name) >= trust]
+    return [
+        each
+        for each in found
+        if trust is not None
+        and Trust.of(tables, each.name) >= trust
+        and not agree_only_by(tables, columns.ids, each.name)
+    ]
 
 
 def _compared(tables: Tables, name: str, columns: PairedColumns) -> _Compared | None:

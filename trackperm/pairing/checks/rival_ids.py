@@ -21,11 +21,8 @@ from trackperm.pairing.checks.paired_texts import (
     paired_ids,
     read_rows,
 )
-from trackperm.tables.columns.names import names_examples, names_rows
+from trackperm.tables.columns.names import INPUTS, LABELS, MEDIA, is_of_examples, names_rows
 from trackperm.tables.table import ExampleTable, rows_repeat
-
-_MAY_NUMBER_ROWS = ("id", "ids", "sample_id", "uid")
-"""Usual names of ids of examples that are also given to the rows of each run."""
 
 
 class MovedIds(NamedTuple):
@@ -45,6 +42,12 @@ class MovedIds(NamedTuple):
     differing: pl.DataFrame
     n: int
     n_moved: int
+
+    @property
+    def are_many(self) -> bool:
+        """Whether most of the ids are in other rows; or most of those that differ, if examples have them."""
+        most_of = len(self.differing) if is_of_examples(self.name) else self.n
+        return self.n_moved > 1 and 2 * self.n_moved >= most_of
 
 
 class Trust(NamedTuple):
@@ -75,11 +78,6 @@ class Trust(NamedTuple):
         return cls(False, is_of_examples(name), not all(in_order))
 
 
-def is_of_examples(name: str) -> bool:
-    """Whether the name of an id means that of an example, and not perhaps that of a row."""
-    return name.lower().endswith("_hash") or (names_examples(name) and name.lower() not in _MAY_NUMBER_ROWS)
-
-
 def moved_ids(
     tables: tuple[ExampleTable, ExampleTable], names: Sequence[str], ids: Sequence[str]
 ) -> list[MovedIds]:
@@ -102,12 +100,19 @@ def better_id(tables: Sequence[ExampleTable], id_: str, names: Sequence[str]) ->
     """Return the column that identifies the examples where `id_` only numbers the rows of each run.
 
     It is the first of `names` that contradicts the numbers, is different in every row, and is rather to be
-    believed. None if there is none, or `id_` does not number rows.
+    believed. None if there is none, or `id_` does not number rows. Numbers that may be ids by their name are
+    contradicted by ids of which many are in other rows, where no input or label agrees only by the numbers.
     """
     if len(tables) < 2 or (trust := Trust.of(tables, id_)).is_in_other_order:
         return None
-    moved = {each.name for other in tables[1:] for each in moved_ids((tables[0], other), names, [id_])}
-    return next(
+    pairs = [(tables[0], other) for other in tables[1:]]
+    moved = {
+        each.name
+        for pair in pairs
+        for each in moved_ids(pair, names, [id_])
+        if names_rows(id_) or each.are_many
+    }
+    better = next(
         (
             name
             for name in names
@@ -117,6 +122,28 @@ def better_id(tables: Sequence[ExampleTable], id_: str, names: Sequence[str]) ->
         ),
         None,
     )
+    if better is None or names_rows(id_) or not any(agree_only_by(pair, [id_], better) for pair in pairs):
+        return better
+    return None
+
+
+def agree_only_by(tables: tuple[ExampleTable, ExampleTable], ids: Sequence[str], other: str) -> bool:
+    """Whether an input or a label is the same in all rows paired by `ids`, and not in those by `other`.
+
+    Labels that were joined by ids agree with these, whatever they number.
+    """
+    of_examples = (*INPUTS, *MEDIA, *(() if any(table.has_joined_labels for table in tables) else LABELS))
+    names = [name for name in of_examples if all(_may_be_compared(table, name) for table in tables)]
+    by_ids, by_other = (paired_ids(tables, names, columns) if names else {} for columns in (ids, [other]))
+    return any(
+        by_ids[name]["a"].equals(by_ids[name]["b"]) and not pairs["a"].equals(pairs["b"])
+        for name, pairs in by_other.items()
+        if name in by_ids and len(by_ids[name])
+    )
+
+
+def _may_be_compared(table: ExampleTable, name: str) -> bool:
+    return name in table.columns and table.schema[name] != nw.Binary
 
 
 def _numbers_in_order(table: ExampleTable, name: str) -> bool | None:

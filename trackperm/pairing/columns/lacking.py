@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import shlex
 from collections.abc import Mapping, Sequence
 
 from trackperm.errors import InputError
@@ -92,7 +93,7 @@ def _named(
 
     options = []
     if lacks_id and not is_one_id and of_id is None:
-        options.append(f"`--id {','.join(guesses.get(name, name) for name in ids)}`")
+        options.append(f"`--id {shlex.quote(','.join(guesses.get(name, name) for name in ids))}`")
     for name, guess in guesses.items():
         is_named_above = roles[name] == "id" and (not is_one_id or of_id is not None)
         is_elsewhere = name == label and not others
@@ -117,8 +118,10 @@ def _option(
     """Return the option that reads a column as the role, in the one run that lacks it or in all."""
     if len(lackers) == 1 and role not in statistic.names_by_class:
         side = "baseline" if lackers[0] is tables[0] else "candidate"
-        return f"`--{side}-column {role}={column}`"
-    return f"`{_OPTIONS[role]} {column}`" if role in _OPTIONS else f"`--column {role}={column}`"
+        return f"`--{side}-column {shlex.quote(f'{role}={column}')}`"
+    if role in _OPTIONS:
+        return f"`{_OPTIONS[role]} {shlex.quote(column)}`"
+    return f"`--column {shlex.quote(f'{role}={column}')}`"
 
 
 def _guess(name: str, role: str, tables: list[ExampleTable], taken: Sequence[str]) -> str:

@@ -163,6 +163,12 @@ _ROWS = frozenset((
 ))  # fmt: skip
 """Words for a row of a log or a call: with `id` after them they name a number that each run gives anew."""
 
+_OUTPUTS = frozenset((
+    "pred", "predicted", "prediction", "output", "completion", "generation", "generated", "result",
+    "retrieved", "top", "matched", "nearest", "selected", "chosen", "returned", "recommended",
+))  # fmt: skip
+"""Words for what a model found or wrote: in names of ids they mean those of outputs."""
+
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _OF_ONE = frozenset(
     ("id", "ids", "uid", "idx", "index", "hash", "key", "name", "title", "no", "nr", "num", "number")
@@ -195,9 +201,21 @@ def names_individuals(name: str) -> bool:
 
 
 def names_rows(name: str) -> bool:
-    """Whether an id is rather that of a row or a call than of an example: ``index``, ``idx``, ``row_id``."""
+    """Whether an id is rather that of a row, a call or an output than of an example: ``idx``, ``row_id``."""
     words = words_of(name)
-    return name.lower() in ("idx", "index") or (len(words) > 1 and words[-1] == "id" and words[-2] in _ROWS)
+    if len(words) < 2 or words[-1] not in ("id", "hash"):
+        return name.lower() in ("idx", "index")
+    return (words[-1] == "id" and words[-2] in _ROWS) or not _OUTPUTS.isdisjoint(words)
+
+
+def may_number_rows(name: str) -> bool:
+    """Whether an id may be a number that each run gives to its rows: ``id``, ``sample_id``, ``index``."""
+    return name.lower() in ("id", "ids", "sample_id", "uid") or names_rows(name)
+
+
+def is_of_examples(name: str) -> bool:
+    """Whether the name of an id means that of an example, and not perhaps that of a row: ``question_id``."""
+    return (name.lower().endswith("_hash") or names_examples(name)) and not may_number_rows(name)
 
 
 def names_media(name: str) -> bool:
