@@ -195,7 +195,9 @@ def _affine_intervals(region: RealRegion, rows: RowIntervals) -> tuple[RowInterv
     return inside, joined([undecided, pieces.chosen(~proved)])
 
 
-def _quadratic_intervals(region: RationalRegion, pieces: RowIntervals, one_sign: bool) -> RowIntervals:
+def _quadratic_intervals(
+    region: RationalRegion, pieces: RowIntervals, one_sign: bool = False
+) -> RowIntervals:
     """Return the region in pieces of rows without poles, of degree at most 2 in a row.
 
     With `one_sign`, no divisor is 0 or changes its sign in any of the rows.
