@@ -191,6 +191,7 @@ def characteristic_function(
     n, n_rows = frequencies.shape[0], law.multiplicities.size
     # Where the periods have a small common multiple, there are fewer phases than frequencies.
     all_phases = np.arange(modulus // 2 + 1.0) if modulus <= n else None
+    of_phases = None if all_phases is None or is_tilted else _log_factors(all_phases, modulus, a[:1])
     log_modulus, angle, angle_size = np.zeros(n), np.zeros(n), np.zeros(n)
     shift = [(total - 2 * low) % (2 * p) for total, low, p in zip(law.total, start, periods, strict=True)]
     (shifted,), turns = _folded_phases(frequencies, np.array([shift]), periods, modulus)
@@ -203,9 +204,10 @@ def characteristic_function(
         folded, turns = _folded_phases(frequencies, law.coordinates[chunk], periods, modulus)
         half_turns ^= ((counts % 2) @ turns).astype(np.int64) % 2
         distances = np.abs(folded)
-        slopes = a[chunk] if is_tilted else a[:1]
-        logs, angles = _log_factors(distances if all_phases is None else all_phases, modulus, slopes)
-        if all_phases is not None:
+        if all_phases is None:
+            logs, angles = _log_factors(distances, modulus, a[chunk])
+        else:
+            logs, angles = of_phases or _log_factors(all_phases, modulus, a[chunk])
             places = distances.astype(np.intp)
             if is_tilted:
                 places += all_phases.size * np.arange(counts.size)[:, None]
@@ -267,7 +269,8 @@ def _folded_phases(
         # Matrices of few columns are multiplied faster in this order.
         scaled = np.multiply(frequencies.T, np.array(factors, dtype=np.float64)[:, None], order="C")
         phases = steps.astype(np.float64) @ scaled
-        turns = np.rint(phases / modulus)
+        turns = phases / modulus
+        np.rint(turns, out=turns)
         phases -= turns * modulus
         return phases, turns
     reduced = _phases(frequencies, steps, periods, modulus)
