@@ -46,6 +46,12 @@ class MovedIds(NamedTuple):
     n: int
     n_moved: int
 
+    @property
+    def may_be_outputs(self) -> bool:
+        """Whether few differ, and few of these are moved, as of documents that two systems retrieve."""
+        n_differing = len(self.differing)
+        return 2 * n_differing <= self.n and 2 * self.n_moved < n_differing
+
 
 class Trust(NamedTuple):
     """How well a column identifies examples; the greater of two is to be believed.
@@ -106,7 +112,12 @@ def better_id(tables: Sequence[ExampleTable], id_: str, names: Sequence[str]) ->
     """
     if len(tables) < 2 or (trust := Trust.of(tables, id_)).is_in_other_order:
         return None
-    moved = {each.name for other in tables[1:] for each in moved_ids((tables[0], other), names, [id_])}
+    moved = {
+        each.name
+        for other in tables[1:]
+        for each in moved_ids((tables[0], other), names, [id_])
+        if not each.may_be_outputs
+    }
     return next(
         (
             name
