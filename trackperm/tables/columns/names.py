@@ -200,6 +200,14 @@ def names_rows(name: str) -> bool:
     return name.lower() in ("idx", "index") or (len(words) > 1 and words[-1] == "id" and words[-2] in _ROWS)
 
 
+def place_of_id(name: str) -> tuple[int, int]:
+    """Return the place of an id: usual names, other ids of examples, others, and those of rows."""
+    lower = name.lower()
+    place = IDS.index(lower) if lower in IDS else len(IDS)
+    kinds = (lower in IDS, names_examples(name), True) if not names_rows(name) else ()
+    return (kinds.index(True) if kinds else 3), place
+
+
 def names_media(name: str) -> bool:
     """Whether the name of a column means an input that is not text: ``image_path``, ``audio``."""
     return not _OF_MEDIA.isdisjoint(words_of(name))
