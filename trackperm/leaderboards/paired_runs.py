@@ -141,12 +141,7 @@ def pair_all(
     """
     _require_missing_rule(missing, statistic)
     place = next((i for i, run in enumerate(runs) if run is baseline), None)
-    runs = [run.for_statistic(statistic) for run in runs]
-    tables = [with_truths(run.table, statistic.truth_columns) for run in runs]
-    tables = with_numbers(tables, statistic.ordered_columns)
-    tables = with_like_truths(tables, statistic.answer_columns)
-    runs = [replace(run, table=table) for run, table in zip(runs, tables, strict=True)]
-    runs = runs if by_position else _with_like_ids(runs, statistic)
+    runs = _with_like_values(runs, statistic, by_position=by_position)
     failures = {} if allow_unseen else unseen_predictions(runs, statistic)
     order = most_agreed(runs, statistic, by_position=by_position) if place is None else [place]
     first = next((i for i in order if i not in failures), order[0])
@@ -186,15 +181,7 @@ def pair_all(
     if len(entries) < 2:
         hints = (_hint_of_many(failure) for failure in failures.values() if failure is not None)
         raise too_few_runs([entry.data for entry in entries], incomplete, next(hints, None))
-    incomplete = tuple(
-        replace(
-            run,
-            reason=with_names(run.reason, runs),
-            # a hint at `--missing` counts the examples of one pair
-            hint=None if run.hint is None or "`--missing" in run.hint else with_names(run.hint, runs),
-        )
-        for run in incomplete
-    )
+    incomplete = tuple(_beside_others(run, runs) for run in incomplete)
     if missing == "drop":
         entries = _on_common_examples(entries)
     _require_one_order(entries)
@@ -208,6 +195,27 @@ def pair_all(
     return PairedRuns(
         statistic, reference, tuple(entries), incomplete, n_examples, n_largest, is_read_by_pair
     )
+
+
+def _with_like_values(
+    runs: Sequence[RunData], statistic: Statistic, *, by_position: bool
+) -> Sequence[RunData]:
+    """Keep the examples with scores, and read numbers, booleans and ids alike in all runs."""
+    runs = [run.for_statistic(statistic) for run in runs]
+    tables = [with_truths(run.table, statistic.truth_columns) for run in runs]
+    tables = with_numbers(tables, statistic.ordered_columns)
+    tables = with_like_truths(tables, statistic.answer_columns)
+    runs = [replace(run, table=table) for run, table in zip(runs, tables, strict=True)]
+    return runs if by_position else _with_like_ids(runs, statistic)
+
+
+def _beside_others(excluded: ExcludedRun, runs: Sequence[RunData]) -> ExcludedRun:
+    """Return a run with a reason and a hint that suit a leaderboard of other runs."""
+    hint = excluded.hint
+    if hint is not None:
+        # a hint at `--missing` counts the examples of one pair
+        hint = None if "`--missing" in hint else with_names(hint, runs)
+    return replace(excluded, reason=with_names(excluded.reason, runs), hint=hint)
 
 
 def _hint_of_many(error: InputError | InputTypeError) -> str | None:
