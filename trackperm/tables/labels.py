@@ -145,7 +145,9 @@ def _shared_id(table: ExampleTable, gold: ExampleTable, id_: str) -> str:
     if id_ != "id" or have((table, gold), ["id"]):
         return id_
     shared = sorted(filter(names_id, shared_columns((table, gold))), key=place_of_id)
-    return next((name for name in shared if not rows_repeat([gold], [name], if_unknown=True)), id_)
+    alike = [name for name in table.columns if name.strip().lower() == id_]
+    found = (name for name in shared if not rows_repeat([gold], [name], if_unknown=True))
+    return next(found, alike[0] if len(alike) == 1 else id_)
 
 
 def _joined(
