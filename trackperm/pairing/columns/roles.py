@@ -238,17 +238,16 @@ def require_id_types(ids: Sequence[str], types: Mapping[str, ColumnType]) -> Non
 def _notes_of_files(baseline: ExampleTable, candidate: ExampleTable) -> list[str]:
     """Return the notes of the readers, and a note for every fact in which the two files differ."""
     notes = [f"`{table.origin}`: {note}" for table in (baseline, candidate) for note in table.notes]
-    # the digest of answers that are evaluated without calls includes the answers
-    is_of_outputs = are_traces((baseline, candidate))
     for name in [name for name in baseline.facts if name in candidate.facts]:
         facts = baseline.facts[name], candidate.facts[name]
-        if facts[0] != facts[1] and not (is_of_outputs and name == "dataset" and _have_same_names(facts)):
+        if facts[0] != facts[1] and not _differ_in_answers(name, facts, (baseline, candidate)):
             notes.append(f"{name} differs: `{facts[0]}` in the baseline, `{facts[1]}` in the candidate")
     return notes
 
 
-def _have_same_names(facts: tuple[str, str]) -> bool:
-    return dataset_names(facts[0]) == dataset_names(facts[1])
+def _differ_in_answers(name: str, facts: tuple[str, str], tables: tuple[ExampleTable, ExampleTable]) -> bool:
+    """Whether data sets differ in digests alone, which include answers that are evaluated without calls."""
+    return name == "dataset" and are_traces(tables) and dataset_names(facts[0]) == dataset_names(facts[1])
 
 
 def input_name(name: str) -> str:
