@@ -49,6 +49,7 @@ Progress = Callable[[str], None]
 
 _SHOWN = 20  # incomplete runs in an error
 _OF_ONE_RUN = re.compile("`--(?:baseline|candidate)-column ")
+_OF_ONE_PAIR = re.compile("`--missing drop` tests .*?, and the result says so")
 
 
 @dataclass(frozen=True)
@@ -210,21 +211,23 @@ def _with_like_values(
 
 
 def _beside_others(excluded: ExcludedRun, runs: Sequence[RunData]) -> ExcludedRun:
-    """Return a run with a reason and a hint that suit a leaderboard of other runs."""
-    hint = excluded.hint
-    if hint is not None:
-        # a hint at `--missing` counts the examples of one pair
-        hint = None if "`--missing" in hint else with_names(hint, runs)
+    """Name the runs in a reason and a hint as the leaderboard does."""
+    hint = None if excluded.hint is None else with_names(excluded.hint, runs)
     return replace(excluded, reason=with_names(excluded.reason, runs), hint=hint)
 
 
 def _hint_of_many(error: InputError | InputTypeError) -> str | None:
-    """Return the hint of an error; of options that name columns of one run, where these can be used."""
-    if error.hint is None or not _OF_ONE_RUN.search(error.hint):
-        return error.hint
+    """Return the hint of an error; of options for one run or two, what leaderboards have in their place."""
+    if error.hint is None:
+        return None
+    hint = _OF_ONE_PAIR.sub(
+        "`--missing drop` compares all runs on the examples that all of them have", error.hint
+    )
+    if not _OF_ONE_RUN.search(hint):
+        return hint
     return (
         "leaderboards read columns of the same names from all runs: log them again under the same names. In"
-        f" `trackperm compare`, {error.hint}"
+        f" `trackperm compare`, {hint}"
     )
 
 
