@@ -62,7 +62,7 @@ def test_bounds_near_frequency_0_are_upper_bounds(name: str, tilt_size: float) -
         1.0 - np.sin(np.pi * phases) ** 2 / np.cosh(np.minimum(law.coordinates @ tilt / 2.0, 300.0)) ** 2
     )
     logs = np.log(np.maximum(factors, 1e-300)) @ law.multiplicities / 2.0
-    bounds = FrequencySearch(law, tilt, periods, -20.0)._near_bounds(everything)
+    bounds = FrequencySearch(law, tilt, periods, -20.0)._near_bounds(everything.T)
     assert (logs <= bounds + 1e-9).all()
     longest = np.abs(law.coordinates / np.array(periods)).max(axis=0)
     assert (bounds[(everything @ longest <= 0.5) & everything.any(axis=1)] < 0.0).all()
@@ -78,8 +78,8 @@ def test_phases_of_long_steps_lose_no_frequency() -> None:
         if 2 * second <= period:
             corners.append([first, second])
     search = FrequencySearch(law, np.zeros(2), (period, period), -2.0)
-    kept, _ = search._level(len(search._sizes) - 1).survivors(np.array(corners), -2.0)
-    assert kept.tolist() == corners
+    kept, _ = search._level(len(search._sizes) - 1).survivors(np.array(corners).T, -2.0)
+    assert kept.T.tolist() == corners
 
 
 def test_rows_by_the_thousand_leave_the_main_peak_alone() -> None:
