@@ -44,7 +44,10 @@ def test_an_incomplete_run_is_listed_and_not_compared():
         "short": "5 of 20 examples of `a` and 0 of 15 examples of `short` have no partner (first: 'q15',"
         " 'q16', 'q17', 'q18', 'q19')"
     }
-    assert board.incomplete[0].hint is None, "`--missing drop` would count the examples of this pair alone"
+    assert board.incomplete[0].hint == (
+        "`--missing drop` compares all runs on the examples that all of them have; `--missing wrong`"
+        " counts the others as wrong."
+    )
     alone = trackperm.leaderboard(GOOD)
     assert [pair.adjusted for pair in alone.pairs] == [pair.adjusted for pair in board.pairs]
 

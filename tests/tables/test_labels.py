@@ -290,6 +290,21 @@ class TestInferredIds:
         assert (found.baseline_score, found.candidate_score) == (1.0, 0.5)
         assert "its labels `labels` were matched by `question_id`" in str(found)
 
+    @pytest.mark.parametrize(("own", "given"), [("ID", "id"), ("Id", "ID"), ("id", " Id")])
+    def test_ids_in_other_letters(self, own: str, given: str) -> None:
+        gold = pl.DataFrame({given: ["b", "a"], "label": [1, 0]})
+        run = pl.DataFrame({own: ["a", "b"], "prediction": [0, 1]})
+        found = trackperm.compare(run, run, "accuracy", labels=gold)
+        assert (found.baseline_score, found.statistic.columns["id"]) == (1.0, own)
+
+    @pytest.mark.parametrize("rows", ["index", "row_id"])
+    def test_numbers_of_rows_are_the_last(self, rows: str) -> None:
+        """Regression: rows in another order than the labels were judged by those of other examples."""
+        gold = pl.DataFrame({rows: [0, 1], "problem_id": ["b", "a"], "label": [1, 0]})
+        run = pl.DataFrame({rows: [0, 1], "problem_id": ["a", "b"], "prediction": [0, 1]})
+        found = trackperm.compare(run, run, "accuracy", labels=gold)
+        assert (found.baseline_score, found.statistic.columns["id"]) == (1.0, "problem_id")
+
     @pytest.mark.parametrize(
         ("gold", "problem"),
         [

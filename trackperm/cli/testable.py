@@ -210,10 +210,12 @@ def _verdicts(table: ExampleTable, candidates: Mapping[str, Sequence[str]]) -> l
     names = [name for name in table.columns if name not in outputs]
     found = (likely_option([table], names), *(option_of_column([table], name) for name in names))
     options = dict.fromkeys(option for option in found if option is not None)
-    return sorted(options, key=lambda option: option.endswith(f"={PLACEHOLDER}") and not _has_scores(option))
+    return sorted(
+        options, key=lambda option: option.endswith(f"={PLACEHOLDER}") and not _names_scores(option)
+    )
 
 
-def _has_scores(name: str) -> bool:
+def _names_scores(name: str) -> bool:
     """Whether a column is called a score of something, such as ``score_match`` or ``scores``."""
     from trackperm.tables.columns.names import words_of
 
@@ -236,7 +238,7 @@ def _metric(
     outputs = {*candidates["prediction"], *candidates["label"]}
     numbers = [name for name in candidates["score"] if name not in outputs]
     scores = [name for name in numbers if is_called(name, "score")]
-    if any(_has_scores(name) for name in table.columns if name not in numbers):
+    if any(_names_scores(name) for name in table.columns if name not in numbers):
         numbers = [*scores, *filter(names_metric, numbers)]  # others are durations, counts and metadata
     good = [verdict for verdict in verdicts if not verdict.endswith(f"={PLACEHOLDER}")]
     for metric in dict.fromkeys((*scores, *good, *numbers)):

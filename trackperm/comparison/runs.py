@@ -66,7 +66,7 @@ class RunData:
 
     def for_statistic(self, statistic: Statistic) -> RunData:
         """Return the run with the examples to which the scores that `statistic` reads belong."""
-        table = self.table.with_scores(statistic.columns.values())
+        table = self.table.for_scores(statistic.columns.values())
         return self if table is self.table else replace(self, table=table)
 
     def under(self, reference: str) -> RunData:

@@ -49,6 +49,7 @@ Progress = Callable[[str], None]
 
 _SHOWN = 20  # incomplete runs in an error
 _OF_ONE_RUN = re.compile("`--(?:baseline|candidate)-column ")
+_OF_ONE_PAIR = re.compile("`--missing drop` tests .*?, and the result says so")
 
 
 @dataclass(frozen=True)
@@ -141,12 +142,7 @@ def pair_all(
     """
     _require_missing_rule(missing, statistic)
     place = next((i for i, run in enumerate(runs) if run is baseline), None)
-    runs = [run.for_statistic(statistic) for run in runs]
-    tables = [with_truths(run.table, statistic.truth_columns) for run in runs]
-    tables = with_numbers(tables, statistic.ordered_columns)
-    tables = with_like_truths(tables, statistic.answer_columns)
-    runs = [replace(run, table=table) for run, table in zip(runs, tables, strict=True)]
-    runs = runs if by_position else _with_like_ids(runs, statistic)
+    runs = _with_like_values(runs, statistic, by_position=by_position)
     failures = {} if allow_unseen else unseen_predictions(runs, statistic)
     order = most_agreed(runs, statistic, by_position=by_position) if place is None else [place]
     first = next((i for i in order if i not in failures), order[0])
@@ -186,15 +182,7 @@ def pair_all(
     if len(entries) < 2:
         hints = (_hint_of_many(failure) for failure in failures.values() if failure is not None)
         raise too_few_runs([entry.data for entry in entries], incomplete, next(hints, None))
-    incomplete = tuple(
-        replace(
-            run,
-            reason=with_names(run.reason, runs),
-            # a hint at `--missing` counts the examples of one pair
-            hint=None if run.hint is None or "`--missing" in run.hint else with_names(run.hint, runs),
-        )
-        for run in incomplete
-    )
+    incomplete = tuple(_beside_others(run, runs) for run in incomplete)
     if missing == "drop":
         entries = _on_common_examples(entries)
     _require_one_order(entries)
@@ -210,13 +198,36 @@ def pair_all(
     )
 
 
+def _with_like_values(
+    runs: Sequence[RunData], statistic: Statistic, *, by_position: bool
+) -> Sequence[RunData]:
+    """Keep the examples with scores, and read numbers, booleans and ids alike in all runs."""
+    runs = [run.for_statistic(statistic) for run in runs]
+    tables = [with_truths(run.table, statistic.truth_columns) for run in runs]
+    tables = with_numbers(tables, statistic.ordered_columns)
+    tables = with_like_truths(tables, statistic.answer_columns)
+    runs = [replace(run, table=table) for run, table in zip(runs, tables, strict=True)]
+    return runs if by_position else _with_like_ids(runs, statistic)
+
+
+def _beside_others(excluded: ExcludedRun, runs: Sequence[RunData]) -> ExcludedRun:
+    """Name the runs in a reason and a hint as the leaderboard does."""
+    hint = None if excluded.hint is None else with_names(excluded.hint, runs)
+    return replace(excluded, reason=with_names(excluded.reason, runs), hint=hint)
+
+
 def _hint_of_many(error: InputError | InputTypeError) -> str | None:
-    """Return the hint of an error; of options that name columns of one run, where these can be used."""
-    if error.hint is None or not _OF_ONE_RUN.search(error.hint):
-        return error.hint
+    """Return the hint of an error; of options for one run or two, what leaderboards have in their place."""
+    if error.hint is None:
+        return None
+    hint = _OF_ONE_PAIR.sub(
+        "`--missing drop` compares all runs on the examples that all of them have", error.hint
+    )
+    if not _OF_ONE_RUN.search(hint):
+        return hint
     return (
         "leaderboards read columns of the same names from all runs: log them again under the same names. In"
-        f" `trackperm compare`, {error.hint}"
+        f" `trackperm compare`, {hint}"
     )
 
 

@@ -45,6 +45,9 @@ CLASS_COLUMN = "trackperm class"
 ATTEMPTS = "n_attempts"
 """Count of the attempts at an example, where attempts are exchanged within examples."""
 
+OF_PASSES: frozenset[RepeatsInSpec | None] = frozenset(("any", "all", "pass_at_k", "pass_hat_k"))
+"""Rules by which an example counts from 0 to 1, because its rows pass or fail."""
+
 ClassValue = str | int | bool
 ParameterValue = int | float | str | bool
 Units = Mapping[str, Fraction]
@@ -230,8 +233,14 @@ class Statistic:
 
     @cached_property
     def count_ranges(self) -> Mapping[str, Range | None]:
-        """Least and greatest value of each count on one row, by conditions and `ranges`; None if unknown."""
-        return {name: range_of(self._counts[name].tree, self.ranges) for name in self.count_names}
+        """Least and greatest value of each count on one row, by conditions and `ranges`; None if unknown.
+
+        Where rows pass or fail, and examples by a rule of :data:`OF_PASSES`, unknown ones are from 0 to 1.
+        """
+        found = {name: range_of(self._counts[name].tree, self.ranges) for name in self.count_names}
+        if self.repeats in OF_PASSES:
+            found |= {name: (Fraction(0), Fraction(1)) for name, each in found.items() if each is None}
+        return found
 
     @property
     def has_classes(self) -> bool:

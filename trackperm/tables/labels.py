@@ -13,7 +13,7 @@ import polars as pl
 
 from trackperm.errors import InputTypeError, SourceError
 from trackperm.messages import listed
-from trackperm.tables.columns.names import IDS, is_of_examples, may_number_rows, names_id
+from trackperm.tables.columns.names import IDS, is_of_examples, may_number_rows, names_id, place_of_id
 from trackperm.tables.columns.types import typed_columns
 from trackperm.tables.columns.whole_numbers import with_like_whole_numbers
 from trackperm.tables.lazy.labelled import Labelled
@@ -144,9 +144,10 @@ def _shared_id(table: ExampleTable, gold: ExampleTable, id_: str) -> str:
     """Return the column of ids that predictions and reference answers share; `id_` if no other is clear."""
     if id_ != "id" or have((table, gold), ["id"]):
         return id_
-    shared = [name for name in shared_columns((table, gold)) if names_id(name)]
-    shared.sort(key=lambda name: IDS.index(name.lower()) if name.lower() in IDS else len(IDS))
-    return next((name for name in shared if not rows_repeat([gold], [name], if_unknown=True)), id_)
+    shared = sorted(filter(names_id, shared_columns((table, gold))), key=place_of_id)
+    alike = [name for name in table.columns if name.strip().lower() == id_]
+    found = (name for name in shared if not rows_repeat([gold], [name], if_unknown=True))
+    return next(found, alike[0] if len(alike) == 1 else id_)
 
 
 def _joined(

@@ -266,7 +266,7 @@ class ExampleTable:
         kept = self.polars_column(name).is_in(values.implode()).fill_null(False)
         return replace(self, data=self.data.filter(kept.to_list()))
 
-    def with_scores(self, names: Iterable[str]) -> ExampleTable:
+    def for_scores(self, names: Iterable[str]) -> ExampleTable:
         """Keep the rows to which all columns of scores among `names` belong, also those that lack a value."""
         table = self
         for column, values in (self.rows_of_scores[name] for name in names if name in self.rows_of_scores):

@@ -227,6 +227,15 @@ def test_units_that_are_right_or_wrong_as_a_whole_have_the_exact_interval(unit: 
         assert found.size.low > -0.1
 
 
+@pytest.mark.parametrize("rule", ["any", "all"])
+def test_tasks_that_pass_by_any_or_all_attempts_have_the_exact_interval(rule: str) -> None:
+    """Regression: such a task was said to have more scores than 0 and 1."""
+    runs = [attempts(np.repeat(np.arange(200)[:, None] >= n, 2, axis=1).astype(int)) for n in (4, 0)]
+    found = trackperm.compare(*runs, "mean", repeats=rule)
+    assert found.interval is not None
+    assert found.interval.method == "paired proportions"
+
+
 @pytest.mark.parametrize(("low", "high", "least"), [(4, 5, 5.0), (0, 1, None), (0, 3, None)])
 def test_ratings_have_two_scores_if_one_is_0(low: int, high: int, least: float | None) -> None:
     scores = np.full((2, 400), high)

@@ -128,6 +128,14 @@ def test_ids_of_calls_that_no_run_shares(calls: str, has_index: bool):
     assert id_of(*reworded) == ("index" if has_index else calls)
 
 
+def test_documents_that_systems_retrieve_are_no_ids():
+    """Regression: `doc_id` paired the examples, as one of four other documents was that of another query."""
+    frames = [pl.DataFrame({"id": range(N), "doc_id": range(N), "correct": scores}) for scores in SCORES]
+    others = frames[1].with_columns(pl.col("doc_id").cast(pl.String).replace({"3": "9", "7": "x", "9": "y"}))
+    found = trackperm.compare(frames[0].with_columns(pl.col("doc_id").cast(pl.String)), others)
+    assert (found.statistic.columns["id"], found.n_examples) == ("id", N)
+
+
 def test_an_id_that_was_named_is_kept():
     found = trackperm.compare(*runs("id", "problem_id"), columns={"id": "id"})
     assert found.statistic.columns["id"] == "id"

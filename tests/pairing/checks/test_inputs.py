@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -458,3 +459,15 @@ def test_leaderboards_exclude_runs_with_other_inputs():
     assert "60 of these inputs have another `id` in `anew`" in reasons["anew"]
     assert "have little in common" in reasons["other"]
     assert any("most of them are alike" in note for note in board.notes)
+
+
+@pytest.mark.parametrize(
+    "made", [str, lambda text: [{"role": "user", "content": text}]], ids=["text", "chat"]
+)
+def test_inputs_that_are_not_valid_unicode(made: Callable[[str], Any], tmp_path: Path):
+    """Regression: half of a surrogate pair was a traceback."""
+    paths = [tmp_path / f"{i}.jsonl" for i in range(2)]
+    for i, path in enumerate(paths):
+        rows = [{"id": j, "question": made(f"q{j}\ud800"), "correct": (i + j) % 2} for j in range(8)]
+        path.write_text("\n".join(map(json.dumps, rows)))
+    assert trackperm.compare(*paths).n_examples == 8

@@ -203,6 +203,8 @@ class TestHeaders:
         assert "tests `score` on the 4 paired examples only" in str(caught.value)
         found = trackperm.compare(old, new, missing="drop")
         assert (found.n_examples, found.n_discordant) == (4, 0)
+        (note,) = read_examples(write(inspect_log([*right[:7], failed[7]]))).notes
+        assert note.startswith("look: 1 of 8 samples ended in an error and has no score (first: 7, API down)")
         assert any(f"look: {said}; {AGAIN}" in caution for caution in cautions_of(found))
 
     def test_a_sample_that_failed_has_no_score(self, write: Any) -> None:

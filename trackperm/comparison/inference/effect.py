@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from trackperm.choices import Alternative, IntervalChoice
-from trackperm.comparison.inference.unseen import has_parts, row_scores, unseen_differences, unseen_in_pairs
+from trackperm.comparison.inference.unseen import has_parts, unit_scores, unseen_differences, unseen_in_pairs
 from trackperm.errors import CapacityError, TrackpermError, UndefinedStatisticError
 from trackperm.exact import CountTable, PermutationTest
 from trackperm.exact.intervals import (
@@ -139,7 +139,7 @@ def _agreeing(
     statistic: Statistic, table: CountTable, alpha: float, alternative: Alternative, unit: str
 ) -> Interval | str | None:
     """Return the interval that agrees with the exact test, or a reason; None if no such interval is known."""
-    scores = row_scores(statistic, table)
+    scores = unit_scores(statistic, table)
     if scores is None:
         return None
     if not scores.moves.any() and not statistic.divides_by_labels:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trackperm.comparison.inference.evidence import unseen_of_interval
-from trackperm.comparison.inference.unseen import row_scores
+from trackperm.comparison.inference.unseen import unit_scores
 from trackperm.exact import CountTable
 from trackperm.exact.intervals import Interval
 from trackperm.exact.pairwise import Influences
@@ -24,7 +24,7 @@ def law_by_interval(
         return PairsLaw.of(influences, unseen)
     observed, swapped = statistic.pairs(table.candidate, table.baseline)
     counts = table.multiplicities
-    scores = row_scores(statistic, table) if basis.method in ("paired proportions", "shift") else None
+    scores = unit_scores(statistic, table) if basis.method in ("paired proportions", "shift") else None
     if scores is None:
         return ScoreLaw.of(observed, swapped, statistic.h, counts, unseen)
     if basis.method == "shift":

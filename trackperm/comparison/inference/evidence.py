@@ -39,8 +39,8 @@ from trackperm.comparison.inference.effect import interval_of
 from trackperm.comparison.inference.unseen import (
     ends_of_counts,
     has_parts,
-    row_scores,
     scores_of,
+    unit_scores,
     unseen_differences,
     unseen_in_pairs,
 )
@@ -137,7 +137,7 @@ def unseen_of_interval(
         return None
     if basis.method == "shift" or has_parts(statistic):
         return unseen_differences(statistic, table)
-    scores = row_scores(statistic, table)
+    scores = unit_scores(statistic, table)
     is_guarded = scores is None or (scores.gap is not None and scores.equally_weighted)
     return None if is_guarded else unseen_differences(statistic, table)
 

@@ -29,7 +29,7 @@ MOST_COUNTS = 10
 """Most counts whose least and greatest values are combined: 2^10 rows."""
 
 
-def row_scores(statistic: Statistic, table: CountTable) -> AdditiveScores | None:
+def unit_scores(statistic: Statistic, table: CountTable) -> AdditiveScores | None:
     """Return the contributions of units to a linear statistic; None if it is not linear.
 
     `gap` is None unless the score of a unit has no values between or beyond those that were seen, as far as

@@ -9,7 +9,7 @@ from typing import Any
 
 from trackperm.choices import Alternative
 from trackperm.comparison import Comparison, count_table_test
-from trackperm.comparison.inference.unseen import row_scores
+from trackperm.comparison.inference.unseen import unit_scores
 from trackperm.comparison.planning.pilot import Pilot, unit_of
 from trackperm.comparison.planning.planned_unit import EXAMPLES, PlannedUnit
 from trackperm.errors import CapacityError
@@ -324,7 +324,7 @@ def paired_discordance(statistic: Statistic, table: CountTable) -> tuple[float |
 
     The share is None if scores are not 0 or 1, or if there are too many examples for the exact power.
     """
-    scores = row_scores(statistic, table)
+    scores = unit_scores(statistic, table)
     is_paired = scores is not None and scores.gap == 1 and scores.equally_weighted
     if scores is None or not is_paired or table.n_examples > MOST_EXAMPLES:
         return None, table.n_examples

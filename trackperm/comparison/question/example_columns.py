@@ -13,9 +13,9 @@ from trackperm.tables.columns.names import (
     MEDIA,
     PERHAPS_ATTEMPT,
     TEXTS,
-    names_examples,
     names_id,
     names_rows,
+    place_of_id,
 )
 from trackperm.tables.columns.types import are_integers, may_be_ids
 from trackperm.tables.table import ExampleTable, have, rows_repeat, shared_columns
@@ -36,7 +36,7 @@ def identifying_column(tables: Sequence[ExampleTable]) -> tuple[str, list[str]]:
     A column that numbers the rows of each run yields to ids or inputs that contradict it, and ids that no
     example has in all runs, such as those of calls, yield to inputs.
     """
-    named = sorted(filter(names_id, shared_columns(tables)), key=_place)
+    named = sorted(filter(names_id, shared_columns(tables)), key=place_of_id)
     of_rows = [name for name in named if names_rows(name)]
     others = [name for name in named if name not in of_rows]
     usual = (*(name for name in (*INPUTS, *MEDIA) if name not in TEXTS), *TEXTS)
@@ -69,14 +69,6 @@ def _contradicts(tables: Sequence[ExampleTable], name: str, rows: str, *, repeat
     if repeats:
         return not rows_repeat(tables, [rows], if_unknown=False)
     return better_id(tables, rows, [name]) is not None
-
-
-def _place(name: str) -> tuple[int, int]:
-    """Return the place of an id: usual names, other ids of examples, others, and those of rows."""
-    lower = name.lower()
-    place = IDS.index(lower) if lower in IDS else len(IDS)
-    kinds = (lower in IDS, names_examples(name), True) if not names_rows(name) else ()
-    return (kinds.index(True) if kinds else 3), place
 
 
 def _identifies(tables: Sequence[ExampleTable], name: str, *, is_only: bool) -> bool:

@@ -27,7 +27,7 @@ from trackperm.pairing.columns.numbers_as_text import NUMBER
 from trackperm.statistic import Statistic, load_statistic, read_statistic
 from trackperm.statistic.document import dump
 from trackperm.tables.columns.decimal_commas import require_decimal_points
-from trackperm.tables.columns.names import IDS, PASSED
+from trackperm.tables.columns.names import IDS, PASSED, SCORES
 from trackperm.tables.columns.nested_fields import named_fields
 from trackperm.tables.columns.truths import are_numbers_or_truths
 from trackperm.tables.columns.types import FIRST_ROWS, NUMBER_TEXT, is_binary, is_number
@@ -147,12 +147,12 @@ def column_of_metric(name: str, tables: Sequence[ExampleTable]) -> str:
             else f"its columns are {listed(table.columns)}, and none of them holds scores.",
         )
     if not are_numbers_or_truths(column, tables):
-        require_like_scores(tables, column)
+        _require_like_scores(tables, column)
         require_decimal_points(tables, [column])
         nested = next((said for table in tables if (said := named_fields(table, [column]))), None)
         value = option_of_column(tables, column)
         share = f"`--metric {shlex.quote(value or '')}` compares the shares of a good value."
-        text = other_text(tables, column)
+        text = _other_text(tables, column)
         shown = "" if text is None else f", such as {text[1]!r} in `{text[0]}`"
         raise InputError(
             f"the metric `{name}` has values that are not numbers{shown}; expected numbers or booleans",
@@ -168,7 +168,7 @@ def column_of_metric(name: str, tables: Sequence[ExampleTable]) -> str:
     return column
 
 
-def require_like_scores(tables: Sequence[ExampleTable], column: str) -> None:
+def _require_like_scores(tables: Sequence[ExampleTable], column: str) -> None:
     """Refuse a column of scores that is text in one run and numbers in another."""
     numbers = [table for table in tables if is_number(column, [table])]
     others = [table for table in tables if column in table.columns and table not in numbers]
@@ -182,7 +182,17 @@ def require_like_scores(tables: Sequence[ExampleTable], column: str) -> None:
     )
 
 
-def other_text(tables: Sequence[ExampleTable], column: str) -> tuple[str, str] | None:
+def texts_as_scores(tables: Sequence[ExampleTable]) -> str | None:
+    """Say what a column holds that has the name of a score and text; refuse text beside numbers."""
+    for name in SCORES:
+        if have(tables, [name]):
+            _require_like_scores(tables, name)
+            if (text := _other_text(tables, name)) is not None:
+                return f"`{name}` of `{text[0]}` holds text, such as {text[1]!r}, and no numbers"
+    return None
+
+
+def _other_text(tables: Sequence[ExampleTable], column: str) -> tuple[str, str] | None:
     """Return a run and its first text, if possible one that is not a number; None without text."""
     found = []
     for table in tables:

@@ -46,11 +46,10 @@ from trackperm.comparison.question.example_columns import (
 from trackperm.comparison.question.log_metrics import (
     column_of_metric,
     named_metric,
-    other_text,
     own_metrics,
-    require_like_scores,
     share_of_true,
     statistic_of_metric,
+    texts_as_scores,
 )
 from trackperm.comparison.question.metric_directions import (
     metrics_of,
@@ -350,7 +349,7 @@ class Question:
             return [replace(statistic, found=(*notes, *statistic.found)) if notes else statistic]
         found = f"each of {listed(possible)} could be the score" if possible else refusal
         require_decimal_points(tables, [predictions, labels, *SCORES], [predictions, labels])
-        found = found or _texts_as_scores(tables) or names_alike(tables)
+        found = found or texts_as_scores(tables) or names_alike(tables)
         raise unclear_statistic(tables, found, possible, {"prediction": predictions, "label": labels})
 
     def _column(self, role: str, tables: Sequence[ExampleTable]) -> str | None:
@@ -478,16 +477,6 @@ def _of_format(tables: Sequence[ExampleTable]) -> list[Statistic]:
     """Return the built-in statistics that the formats of all runs declare."""
     shared = [name for name in tables[0].statistics if all(name in table.statistics for table in tables[1:])]
     return [_chosen(name, "the statistic of this file format") for name in shared]
-
-
-def _texts_as_scores(tables: Sequence[ExampleTable]) -> str | None:
-    """Say what a column holds that has the name of a score and text; refuse text beside numbers."""
-    for name in SCORES:
-        if have(tables, [name]):
-            require_like_scores(tables, name)
-            if (text := other_text(tables, name)) is not None:
-                return f"`{name}` of `{text[0]}` holds text, such as {text[1]!r}, and no numbers"
-    return None
 
 
 def _require_score_of_examples(

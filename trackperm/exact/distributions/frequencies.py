@@ -254,7 +254,7 @@ class FrequencySearch:
         return found
 
     def _near_bounds(self, frequencies: IntArray) -> FloatArray:
-        """Return upper bounds of the log modulus near frequency 0, shape (n,); 0 for other frequencies."""
+        """Return upper bounds of the log modulus near 0, at `frequencies` of shape (r, n); 0 for others."""
         periods = np.array(self.periods, dtype=np.int64)
         signed = frequencies.T.astype(np.float64)
         signed -= np.where(2 * signed > periods, periods, 0)
@@ -371,7 +371,7 @@ class BoxBounds:
     ends: list[int]
 
     def survivors(self, corners: IntArray, log_threshold: float) -> tuple[IntArray, int]:
-        """Return the boxes that may exceed the threshold, and the number of box-row pairs used."""
+        """Return corners, shape (r, n), of boxes that may exceed the threshold, and the number of factors."""
         logs, first, n_bounded = np.zeros(corners.shape[1]), 0, 0
         for end in self.ends:
             logs = logs + self._log_bounds(corners, slice(first, end))

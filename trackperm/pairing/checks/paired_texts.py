@@ -138,16 +138,17 @@ def _texts(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _as_json(value: Any) -> str | None:
+    """Return text as it is and other values as JSON; half surrogate pairs, which no text has, are escaped."""
     if value is None:
         return None
-    if isinstance(value, str):
-        # Polars refuses halves of surrogate pairs, which JSON may have.
-        return value.encode(
-            "utf-8", "backslashreplace"
-        ).decode()  # halves of surrogate pairs, which polars refuses
     if isinstance(value, Mapping) and isinstance(value.get("sha256"), str):
         return str(value["sha256"])  # a file in a table of W&B, beside boxes or masks that a model predicted
-    return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
+    text = (
+        value
+        if isinstance(value, str)
+        else json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
+    )
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def as_ids(rows: pl.DataFrame, ids: Sequence[str]) -> pl.Series:

@@ -240,17 +240,14 @@ def _notes_of_files(baseline: ExampleTable, candidate: ExampleTable) -> list[str
     notes = [f"`{table.origin}`: {note}" for table in (baseline, candidate) for note in table.notes]
     for name in [name for name in baseline.facts if name in candidate.facts]:
         facts = baseline.facts[name], candidate.facts[name]
-        if facts[0] == facts[1]:
-            continue
-        # MLflow's digest of answers that are evaluated without calls includes the answers.
-        is_of_outputs = name == "dataset" and are_traces((baseline, candidate))
-        if not (is_of_outputs and _have_same_names(facts)):
+        if facts[0] != facts[1] and not _differ_in_answers(name, facts, (baseline, candidate)):
             notes.append(f"{name} differs: `{facts[0]}` in the baseline, `{facts[1]}` in the candidate")
     return notes
 
 
-def _have_same_names(facts: tuple[str, str]) -> bool:
-    return dataset_names(facts[0]) == dataset_names(facts[1])
+def _differ_in_answers(name: str, facts: tuple[str, str], tables: tuple[ExampleTable, ExampleTable]) -> bool:
+    """Whether data sets differ in digests alone, which include answers that are evaluated without calls."""
+    return name == "dataset" and are_traces(tables) and dataset_names(facts[0]) == dataset_names(facts[1])
 
 
 def input_name(name: str) -> str:

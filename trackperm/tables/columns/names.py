@@ -218,6 +218,14 @@ def is_of_examples(name: str) -> bool:
     return (name.lower().endswith("_hash") or names_examples(name)) and not may_number_rows(name)
 
 
+def place_of_id(name: str) -> tuple[int, int]:
+    """Return the place of an id: usual names, other ids of examples, others, and those of rows."""
+    lower = name.lower()
+    place = IDS.index(lower) if lower in IDS else len(IDS)
+    kinds = (lower in IDS, names_examples(name), True) if not names_rows(name) else ()
+    return (kinds.index(True) if kinds else 3), place
+
+
 def names_media(name: str) -> bool:
     """Whether the name of a column means an input that is not text: ``image_path``, ``audio``."""
     return not _OF_MEDIA.isdisjoint(words_of(name))

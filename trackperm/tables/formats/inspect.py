@@ -100,7 +100,8 @@ def _failures(header: Mapping[str, Any], samples: list[Any]) -> list[str]:
     if failed := [sample for sample in samples if sample.get("error")]:
         first = f"{failed[0]['id']!r}, {_message(failed[0]['error']) or 'without a message'}"
         n = f"{len(failed):,} of {amount(len(samples), 'sample')}"
-        found.append(f"{n} ended in an error and have no score (first: {first})")
+        have = "has" if len(failed) == 1 else "have"
+        found.append(f"{n} ended in an error and {have} no score (first: {first})")
     return found
 
 
