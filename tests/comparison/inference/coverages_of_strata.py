@@ -9,11 +9,10 @@ containing everything, and equivalence is declared at a margin as large as the t
 
 from __future__ import annotations
 
-import argparse
-import sys
 from dataclasses import dataclass
 
 import numpy as np
+from comparison.inference.coverage_rows import print_rows
 
 from trackperm.comparison.inference.evidence import size_bounds
 from trackperm.exact import CountTable
@@ -122,12 +121,4 @@ def simulated(law: Law, n_sets: int, seed: int) -> np.ndarray:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sets", type=int, default=1_000, help="data sets of each law")
-    asked = parser.parse_args()
-    for law in LAWS:
-        without, ruled = simulated(law, asked.sets, 1)
-        rates = [rate for pair in zip(without, ruled, strict=True) for rate in pair]
-        cells = [law.statistic, str(law.sizes).strip("()"), *(f"{100 * rate:.1f} %" for rate in rates)]
-        sys.stdout.write("| " + " | ".join(cells) + " |\n")
-        sys.stdout.flush()
+    print_rows(__doc__, LAWS, simulated, lambda law: [law.statistic, str(law.sizes).strip("()")])
