@@ -70,7 +70,7 @@ def test_a_leaderboard_is_a_run_of_its_own(store: TrackerStore, experiment: str,
 
     (kept,) = store.comparisons(experiment, "leaderboard")
     assert (kept.locator, kept.is_finished) == (published.run.reference.locator, True)
-    assert kept.name == "accuracy: leaderboard of 3 runs"
+    assert kept.name == "accuracy: leaderboard of 3 of 4 runs"
     assert kept.files.keys() == FILES
     assert kept.files["leaderboard.json"].decode() == board.to_json() + "\n"
     assert kept.tags["trackperm.n_pairs"] == "3"

@@ -164,7 +164,7 @@ def test_it_is_logged_on_request(store: MlflowStore) -> None:
         listed = said(*arguments, command="family")[0].splitlines()
         assert listed[0].endswith(": 3 logged comparisons, 3 of them pairs of leaderboards")
         assert listed[2].startswith("1-3  ")
-        assert "accuracy: leaderboard of 3 runs, 3 pairs" in listed[2]
+        assert "accuracy: leaderboard of 3 of 4 runs, 3 pairs" in listed[2]
     with pytest.raises(InputError, match="is a leaderboard; expected a comparison"):
         said(f"mlflow:{run.info.run_id}", command="verify")
 
