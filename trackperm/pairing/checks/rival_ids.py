@@ -99,9 +99,10 @@ def moved_ids(
 def better_id(tables: Sequence[ExampleTable], id_: str, names: Sequence[str]) -> str | None:
     """Return the column that identifies the examples where `id_` only numbers the rows of each run.
 
-    It is the first of `names` that contradicts the numbers, is different in every row, and is rather to be
-    believed. None if there is none, or `id_` does not number rows. Numbers that may be ids by their name are
-    contradicted by ids of which many are in other rows, where no input or label agrees only by the numbers.
+    The better column is the first of `names` whose ids are different in every row, pair the rows differently,
+    and deserve more trust (:class:`Trust`). Return None if no column does, or if `id_` does not number rows.
+    If the name of `id_` does not mean rows, many ids have to pair the rows differently, and no input or label
+    may agree in the rows that the numbers pair and not in those that the ids pair.
     """
     if len(tables) < 2 or (trust := Trust.of(tables, id_)).is_in_other_order:
         return None

@@ -136,12 +136,13 @@ def _recognises(file: SourceFile) -> bool:
     fields = file.first_line.split()
     if len(fields) != 6 or fields[1].upper() not in ("Q0", "0"):
         return False
-    is_number = [_is_number(field) for field in fields]
+    are_numbers = [is_number(field) for field in fields]
     # Six numbers are a row of a table, unless the second field is `Q0`.
-    return fields[3].isdecimal() and is_number[4] and not all(is_number)
+    return fields[3].isdecimal() and are_numbers[4] and not all(are_numbers)
 
 
-def _is_number(field: str) -> bool:
+def is_number(field: str) -> bool:
+    """Whether a field is a number, as Python reads it."""
     try:
         float(field)
     except ValueError:

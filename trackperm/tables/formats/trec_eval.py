@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from trackperm.errors import SourceError
 from trackperm.tables.formats.header_detection import whole_lines
+from trackperm.tables.formats.trec import is_number
 from trackperm.tables.json_values import table
 from trackperm.tables.source import Source, SourceFile, chosen_part
 from trackperm.tables.table import ExampleTable
@@ -91,20 +92,12 @@ def _place_of_measures(file: SourceFile) -> int | None:
     lines = [line.split("\t") for line in whole_lines(file) if line.strip()]
     if not lines or any(len(fields) != 3 for fields in lines):
         return None
-    if not all(_is_number(value) or name.strip() in _TEXTS for name, _, value in lines):
+    if not all(is_number(value) or name.strip() in _TEXTS for name, _, value in lines):
         return None
     if all(len(name) >= _WIDTH and name.endswith(" ") for name, *_ in lines):
         return 0
     places = (place for place in (0, 1) if all(_MEASURE.fullmatch(fields[place].strip()) for fields in lines))
     return next(places, None)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 TREC_EVAL = Source(

@@ -16,14 +16,13 @@ from datetime import datetime, timezone
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from urllib.parse import unquote, urlsplit
+from urllib.request import url2pathname
 
 import mlflow
 import requests
 from mlflow import MlflowClient
 from mlflow.entities import Experiment, Run
 from mlflow.exceptions import MlflowException
-from mlflow.utils.file_utils import local_file_uri_to_path
-from mlflow.utils.uri import is_local_uri
 
 from trackperm.errors import InputError, NotConfiguredError, TrackpermError
 from trackperm.messages import did_you_mean, without_credentials, without_secrets
@@ -290,10 +289,11 @@ def require_artifact_folder(run: Run, lack: str, otherwise: str = "") -> None:
     MLflow stores absolute paths of such folders and lists nothing where they are missing. `lack` says what
     was not found, and `otherwise` is the next step for a run that has no artifacts.
     """
-    uri = run.info.artifact_uri
-    if not is_local_uri(uri, is_tracking_or_registry_uri=False):  # type: ignore[no-untyped-call]
+    address = run.info.artifact_uri
+    uri = urlsplit(address)
+    if uri.scheme not in ("", "file") or uri.netloc:
         return
-    folder = Path(local_file_uri_to_path(uri))  # type: ignore[no-untyped-call]
+    folder = Path(url2pathname(uri.path if uri.scheme else address))
     if not folder.exists():
         raise InputError(
             f"{lack}: its artifact folder `{folder}` does not exist",
