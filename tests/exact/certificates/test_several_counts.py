@@ -156,7 +156,7 @@ def independent_counts(window: Window) -> tuple[SwapDistribution, Tilted]:
 def test_wrapped_mass_of_rows() -> None:
     law, tilt = independent_counts(Window((0, 46), (31, 55)))
     rows = RowIntervals((np.arange(31),), np.full(31, 46), np.full(31, 100))
-    total, bound = plane._row_sums(law, tilt, rows, 0.0, plane.LOG_PRUNED, BUDGET)
+    total, bound = plane._row_sums(law, tilt, rows, 0.0, BUDGET)
     check_band([(abs(total - float(upper_share({1: 100}, 46))), bound)], 10)
 
 
@@ -175,7 +175,7 @@ def test_sums_of_narrow_and_wide_intervals(slope: float) -> None:
         (mean - 150, mean - 20),
     ):
         rows = RowIntervals((x,), np.full(31, first), np.full(31, last))
-        total, bound = plane._row_sums(law, tilt, rows, 0.0, plane.LOG_PRUNED, BUDGET)
+        total, bound = plane._row_sums(law, tilt, rows, 0.0, BUDGET)
         truth = upper_share({1: 2_000}, first) - upper_share({1: 2_000}, last + 1)
         pairs.append((float(abs(arb(tilt.scale.log).exp() * total / arb(truth) - 1)), bound / total))
     check_band(pairs, 3_000)

@@ -98,9 +98,8 @@ LARGEST_WEIGHT = 300.0
 Its square is still a float.
 """
 
-LOG_SHARE = -29.0
-"""Logarithm, relative to the expected tail, of the error by a window, or by omitted frequencies, where no
-tilt magnifies it: 3e-13."""
+LOG_SHARE = -28.0
+"""Logarithm of the mass outside a window, relative to the expected tail, if no tilt magnifies it: 7e-13."""
 
 SPREAD = 6.0
 """Standard deviations of a sum's rounding error that the certificate covers: 2e-9 is the chance of more."""
@@ -358,17 +357,7 @@ def _masses(
     """Return the mass of rows under one tilt, and a bound of its absolute error; weights times exp(shift)."""
     if law.rank == 3:
         return space_sums(law, tilt, rows, shift, log_tail + shift - tilt.scale.log, memory_budget)
-    return _row_sums(law, tilt, rows, shift, _log_pruned(tilt, log_tail), memory_budget)
-
-
-def _log_pruned(tilt: Tilted, log_tail: float) -> float:
-    """Return the logarithm of the modulus below which frequencies are omitted.
-
-    Without a tilt, what is omitted changes a sum over n points by at most sqrt(n) times that modulus.
-    """
-    if tilt.tilt.any():
-        return LOG_PRUNED
-    return max(LOG_PRUNED, LOG_SHARE + log_tail - math.log(tilt.window.size) / 2.0)
+    return _row_sums(law, tilt, rows, shift, memory_budget)
 
 
 def _rate(tilt: Tilted) -> tuple[float, int]:
@@ -403,12 +392,12 @@ class _Spectrum:
     error_norm: float
 
     @classmethod
-    def of(cls, law: SwapDistribution, tilt: Tilted, log_pruned: float, memory_budget: int) -> _Spectrum:
+    def of(cls, law: SwapDistribution, tilt: Tilted, memory_budget: int) -> _Spectrum:
         """Evaluate the characteristic function under a tilt; CapacityError if too many frequencies matter."""
         periods, n_along = tilt.window.periods, tilt.window.periods[1]
         quick = max(min(MOST_FREQUENCIES, MOST_FACTORS // law.multiplicities.size), FEW)
         most = min(quick, memory_budget // BYTES_PER_FREQUENCY)
-        frequencies = surviving_frequencies(law, tilt.tilt, periods, log_pruned, most)
+        frequencies = surviving_frequencies(law, tilt.tilt, periods, LOG_PRUNED, most)
         values, errors = characteristic_function(law, tilt.tilt, tilt.window.start, periods, frequencies)
         present = np.zeros(n_along // 2 + 1, dtype=np.bool_)
         present[frequencies[:, 1]] = True
@@ -421,7 +410,7 @@ class _Spectrum:
         weights = conjugate_weights(along[:, None], periods) / tilt.window.size
         entries = (weights / gaps)[place] * values
         norms = np.sqrt(np.bincount(place, weights=entries.real**2 + entries.imag**2))
-        error_norm = math.sqrt(float(weights[place] @ errors**2)) + math.exp(log_pruned)
+        error_norm = math.sqrt(float(weights[place] @ errors**2)) + math.exp(LOG_PRUNED)
         return cls(along, place, frequencies[:, 0], entries, norms, error_norm)
 
     def block(self, first: int, n: int, n_across: int) -> ComplexArray:
@@ -435,16 +424,9 @@ class _Spectrum:
 
 
 def _row_sums(
-    law: SwapDistribution,
-    tilt: Tilted,
-    rows: RowIntervals,
-    shift: float,
-    log_pruned: float,
-    memory_budget: int,
+    law: SwapDistribution, tilt: Tilted, rows: RowIntervals, shift: float, memory_budget: int
 ) -> tuple[float, float]:
     """Return the mass of rows under one tilt, and a bound of its absolute error; weights times exp(shift).
-
-    Frequencies with a log modulus below `log_pruned` are omitted.
 
     Raises
     ------
@@ -456,7 +438,7 @@ def _row_sums(
     n_together = max(min(BLOCK // n_cells, memory_budget // (BYTES_PER_TERM * n_cells)), 1)
     if BYTES_PER_TURN * n_along > memory_budget:
         raise CapacityError(f"rows of {n_along} points do not fit the memory budget")
-    found = _Spectrum.of(law, tilt, log_pruned, memory_budget)
+    found = _Spectrum.of(law, tilt, memory_budget)
     rate, sign = _rate(tilt)
     exponents = tilt.log_weight([*rows.heads, _near(tilt, rows)]) + shift
     row_weights = np.exp(exponents)

@@ -237,11 +237,9 @@ def _proved(quadratics: RowQuadratics, pieces: RowIntervals) -> tuple[RowInterva
             is_outside = (vertices + errors < low - centre) | (vertices - errors > high - centre)
             is_asked = (errors < 0.5) & (np.abs(vertices - (at - centre)).min(axis=0) <= 1.0)
         proved |= is_even & (is_bounded | is_outside | is_asked)
-    edges = np.stack(
-        [low, np.where(changed[0], cuts[0], low), np.where(changed[1], cuts[1], high + 1), high + 1]
-    )
-    first, last = edges[:-1], edges[1:] - 1
-    kept = proved & np.stack([at_low, after[0], at_high]) & (first <= last)
+    middle = np.where(changed, cuts, [low, high + 1])
+    first, last = np.concatenate([low[None], middle]), np.concatenate([middle, high[None] + 1]) - 1
+    kept = proved & np.array([at_low, after[0], at_high]) & (first <= last)
     _, which = kept.nonzero()
     return RowIntervals(tuple(axis[which] for axis in pieces.heads), first[kept], last[kept]), proved
 
