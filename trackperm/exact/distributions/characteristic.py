@@ -194,15 +194,16 @@ def characteristic_function(
     of_phases = None if all_phases is None or is_tilted else _log_factors(all_phases, modulus, a[:1])
     log_modulus, angle, angle_size = np.zeros(n), np.zeros(n), np.zeros(n)
     shift = [(total - 2 * low) % (2 * p) for total, low, p in zip(law.total, start, periods, strict=True)]
-    (shifted,), turns = _folded_phases(frequencies, np.array([shift]), periods, modulus)
-    half_turns = turns[0].astype(np.int64) % 2
+    phases = _Phases(frequencies, periods, modulus)
+    (shifted,), (half_turns,) = phases.folded(np.array([shift]))
     rows = max(1, min(CHUNK // max(n, 1), ROWS))
     for first in range(0, n_rows, rows):
         chunk = slice(first, first + rows)
         counts = law.multiplicities[chunk]
         # b = pi folded / modulus, in [-pi/2, pi/2]; each half turn is a factor -1.
-        folded, turns = _folded_phases(frequencies, law.coordinates[chunk], periods, modulus)
-        half_turns ^= ((counts % 2) @ turns).astype(np.int64) % 2
+        folded, turns = phases.folded(law.coordinates[chunk])
+        half_turns += (counts % 2).astype(np.float64) @ turns
+        half_turns -= 2.0 * np.floor(half_turns / 2.0)
         distances = np.abs(folded)
         if all_phases is None:
             logs, angles = _log_factors(distances, modulus, a[chunk])
@@ -217,7 +218,7 @@ def characteristic_function(
             angles *= np.sign(folded) * counts[:, None]
             angle += angles.sum(axis=0)
             angle_size += np.abs(angles).sum(axis=0)
-    turned = (shifted + half_turns * modulus) * (math.pi / modulus)
+    turned = (shifted + half_turns.astype(shifted.dtype) * modulus) * (math.pi / modulus)
     angle += turned
     size = np.exp(log_modulus)
     roundings = FACTOR_ROUNDINGS + min(rows, n_rows) + n_rows / rows
@@ -256,37 +257,41 @@ def _log_factors(
     return logs, np.arctan(tanh * np.where(far, 1.0 / np.maximum(tangents, LEAST), tangents))
 
 
-def _folded_phases(
-    frequencies: IntArray, steps: IntArray, periods: Sequence[int], modulus: int
-) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Return the phases of rows, shape (K, n), as folded + turns * modulus with |folded| <= modulus / 2.
+class _Phases:
+    """Phases of rows at the frequencies l_i / P_i, shape (n, r), in units of half turns over `modulus`."""
 
-    They are exact integers: float64 where that holds all numbers, which is several times faster than int64.
-    """
-    factors = [modulus // period for period in periods]
-    spans = np.abs(steps).max(axis=0).tolist()
-    if sum(p * f * span for p, f, span in zip(periods, factors, spans, strict=True)) <= EXACT_PHASES:
+    def __init__(self, frequencies: IntArray, periods: Sequence[int], modulus: int) -> None:
+        self._frequencies, self._periods, self._modulus = frequencies, periods, modulus
+        self._factors = [modulus // period for period in periods]
         # Matrices of few columns are multiplied faster in this order.
-        scaled = np.multiply(frequencies.T, np.array(factors, dtype=np.float64)[:, None], order="C")
-        phases = steps.astype(np.float64) @ scaled
-        turns = phases / modulus
-        np.rint(turns, out=turns)
-        phases -= turns * modulus
-        return phases, turns
-    reduced = _phases(frequencies, steps, periods, modulus)
-    folded = reduced % modulus
-    folded -= np.where(2 * folded > modulus, modulus, 0)
-    return folded, (reduced - folded) // modulus
+        scales = np.array(self._factors, dtype=np.float64)[:, None]
+        self._scaled = np.multiply(frequencies.T, scales, order="C")
 
+    def folded(self, steps: IntArray) -> tuple[npt.NDArray[Any], FloatArray]:
+        """Return the phases of rows, shape (K, n), as folded + turns * modulus with |folded| <= modulus / 2.
 
-def _phases(frequencies: IntArray, steps: npt.NDArray[Any], periods: Sequence[int], modulus: int) -> IntArray:
-    """Return sum_i l_i x_i (modulus / P_i) modulo 2 modulus, shape (K, n), without overflow."""
-    total = np.zeros((steps.shape[0], frequencies.shape[0]), dtype=np.int64)
-    for axis, period in enumerate(periods):
-        reduced = (steps[:, axis, None] % (2 * period)).astype(np.int64)
-        products = remainders(frequencies[:, axis], reduced, 2 * period)
-        total += products * (modulus // period)
-    return total % (2 * modulus)
+        They are exact integers, `turns` up to an even number; of float64 where that holds all phases,
+        which is several times faster than int64.
+        """
+        modulus, spans = self._modulus, np.abs(steps).max(axis=0).tolist()
+        if modulus * sum(spans) <= EXACT_PHASES:
+            phases = steps.astype(np.float64) @ self._scaled
+            turns = phases / modulus
+            np.rint(turns, out=turns)
+            phases -= turns * modulus
+            return phases, turns
+        reduced = self._reduced(steps)
+        folded = reduced % modulus
+        folded -= np.where(2 * folded > modulus, modulus, 0)
+        return folded, ((reduced - folded) // modulus).astype(np.float64)
+
+    def _reduced(self, steps: IntArray) -> IntArray:
+        """Return the phases modulo 2 modulus, without overflow."""
+        total = np.zeros((steps.shape[0], self._frequencies.shape[0]), dtype=np.int64)
+        for axis, (period, factor) in enumerate(zip(self._periods, self._factors, strict=True)):
+            reduced = (steps[:, axis, None] % (2 * period)).astype(np.int64)
+            total += remainders(self._frequencies[:, axis], reduced, 2 * period) * factor
+        return total % (2 * self._modulus)
 
 
 def remainders(factors: IntArray, others: IntArray, modulus: int) -> IntArray:

@@ -142,8 +142,8 @@ class FrequencySearch:
         self.periods, self.log_threshold = periods, log_threshold
         self._steps = law.coordinates / np.array(periods, dtype=np.float64)
         self._counts = law.multiplicities.astype(np.float64)
-        self._sech2 = 1.0 / np.cosh(np.minimum(np.abs(a), 350.0)) ** 2
-        self._losses = -self._counts * np.log((1.0 + np.tanh(np.abs(a))) / 2.0)
+        self._biases = np.abs(a)
+        self._sech2 = 1.0 / np.cosh(np.minimum(self._biases, 350.0)) ** 2
         self._extents = np.array([*periods[:-1], periods[-1] // 2 + 1], dtype=np.int64)
         self._lengths = lengths = np.abs(self._steps)
         self._longest = lengths.max(axis=0)
@@ -165,6 +165,11 @@ class FrequencySearch:
         if few < last and loss(few) < needed:
             self._first = bisect_left(range(last), needed, lo=few + 1, key=loss)
         self._shape: list[int] = numbers[self._first].tolist()
+
+    @cached_property
+    def _losses(self) -> FloatArray:
+        """Average loss of log modulus by each row, over random phases."""
+        return np.asarray(-self._counts * np.log((1.0 + np.tanh(self._biases)) / 2.0))
 
     @cached_property
     def least_factors(self) -> int:
@@ -275,35 +280,39 @@ class FrequencySearch:
         if index in self._levels:
             return self._levels[index]
         reach = self._reach(index)
-        rows, expected = np.arange(reach.size), reach
-        if rows.size > FEW_ROWS:
-            expected = self._expected(reach)
-            rows = np.flatnonzero(expected)
-        ends = [rows.size]
-        if rows.size > FEW_ROWS:
-            # Exponents of the merits come first; rows with equal ones are in random order.
-            merits = np.random.default_rng(index).random(rows.size) - np.frexp(expected[rows])[1]
-            n_first, needed = FEW_ROWS, -ENOUGH * self.log_threshold
-            losses = np.cumsum(expected[rows[_smallest(merits, n_first)]])
-            while losses[-1] < needed and n_first < rows.size:
-                n_first *= 4
-                losses = np.cumsum(expected[rows[_smallest(merits, n_first)]])
-            ends = [max(int(np.searchsorted(losses, needed)) + 1, FEW_ROWS)]
-            is_single = index == len(self._sizes) - 1
-            while ends[-1] < rows.size and (is_single or len(ends) <= MOST_DOUBLINGS):
-                ends.append(2 * ends[-1])
-            ends[-1] = min(ends[-1], rows.size)
-            rows = rows[_smallest(merits, ends[-1])]
-        steps = self._steps[rows]
+        rows: IntArray | slice = slice(None)
+        ends = [reach.size]
+        if reach.size > FEW_ROWS:
+            rows, ends = self._most_useful(index, reach)
         self._levels[index] = BoxBounds(
             self._sizes[index],
-            steps,
+            self._steps[rows],
             reach[rows] + self._roundings[rows],
             self._counts[rows],
             self._sech2[rows],
             ends,
         )
         return self._levels[index]
+
+    def _most_useful(self, index: int, reach: FloatArray) -> tuple[IntArray, list[int]]:
+        """Return the rows that lower the log modulus far from peaks, best first, and the ends to stop at."""
+        expected = self._expected(reach)
+        rows = np.flatnonzero(expected)
+        if rows.size <= FEW_ROWS:
+            return rows, [rows.size]
+        # Exponents of the merits come first; rows with equal ones are in random order.
+        merits = np.random.default_rng(index).random(rows.size) - np.frexp(expected[rows])[1]
+        n_first, needed = FEW_ROWS, -ENOUGH * self.log_threshold
+        losses = np.cumsum(expected[rows[_smallest(merits, n_first)]])
+        while losses[-1] < needed and n_first < rows.size:
+            n_first *= 4
+            losses = np.cumsum(expected[rows[_smallest(merits, n_first)]])
+        ends = [max(int(np.searchsorted(losses, needed)) + 1, FEW_ROWS)]
+        is_single = index == len(self._sizes) - 1
+        while ends[-1] < rows.size and (is_single or len(ends) <= MOST_DOUBLINGS):
+            ends.append(2 * ends[-1])
+        ends[-1] = min(ends[-1], rows.size)
+        return rows[_smallest(merits, ends[-1])], ends
 
     def _split(self, corners: IntArray, index: int, further: int) -> IntArray:
         """Return the boxes of a smaller size that make up those of one size."""
@@ -318,7 +327,7 @@ class FrequencySearch:
 
 def _corners(which: IntArray, shape: Sequence[int], sizes: IntArray) -> IntArray:
     """Return the corners of some of the boxes of equal sizes that tile a grid, by their numbers; (r, n)."""
-    return np.stack(np.unravel_index(which, shape)) * sizes[:, None]
+    return np.array(np.unravel_index(which, shape)) * sizes[:, None]
 
 
 def _smallest(values: FloatArray, n: int) -> IntArray:

@@ -24,6 +24,7 @@ the null mass outside the window.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -97,13 +98,16 @@ LARGEST_WEIGHT = 300.0
 Its square is still a float.
 """
 
+LOG_SHARE = -28.0
+"""Logarithm of the mass outside a window, relative to the expected tail, if no tilt magnifies it: 7e-13."""
+
 SPREAD = 6.0
 """Standard deviations of a sum's rounding error that the certificate covers: 2e-9 is the chance of more."""
 
 MOST_PHASES = 2**10
 """Largest number of phases that are worth a longer window: there are about as many frequencies."""
 
-LENGTHENED = 16
+LENGTHENED = 8
 """Share of a row, as its inverse, by which a window is lengthened at the most for fewer phases."""
 
 BLOCK = 2**15
@@ -150,6 +154,8 @@ def rows_tail(
         Points that swaps may lead to.
     """
     first, precision = _tilted(law, first_tilt, log_tail), law.least_precision
+    # Without a tilt all weights are 1, which suits the rows of a mild tail.
+    is_mild = not first_tilt.any() and log_tail + LOG_EXCESS >= 0.0
     none = np.zeros(law.rank)
     window = first.window
     if first_tilt.any():
@@ -169,6 +175,10 @@ def rows_tail(
         raise CapacityError(f"the region has {found.inside.n} intervals in {n_rows:,} rows")
 
     def summed(intervals: RowIntervals, log_left_out: float) -> TailMass:
+        if is_mild and intervals.n:
+            with contextlib.suppress(CapacityError):
+                mass, error = _masses(law, first, intervals, 0.0, log_tail, memory_budget)
+                return certified(0.0, mass, error + float(upper_exp(log_left_out)))
         tilts, chosen, bounds = _assigned(law, first, intervals, log_tail, precision)
         log_beyond = np.append(bounds[chosen == -1], log_left_out)
         return _summed(law, tilts, intervals, chosen, log_tail, log_beyond, precision, memory_budget)
@@ -189,9 +199,6 @@ def _assigned(
     The number is -1 for rows whose mass is negligible, or to which no tilt applies.
     """
     tilts = [first]
-    if not first.tilt.any() and log_tail + LOG_EXCESS >= 0.0:
-        # Without a tilt all weights are 1, which suits a mild tail.
-        return tilts, np.zeros(rows.n, dtype=np.int64), np.zeros(rows.n)
     bounds = _log_mass_bounds(first, rows, precision)
     chosen = np.full(rows.n, -1, dtype=np.int64)
     best = np.full(rows.n, np.inf)
@@ -218,23 +225,26 @@ def _assigned(
 def _tilted(law: SwapDistribution, tilt: FloatArray, log_tail: float) -> Tilted:
     """Tilt a distribution; of rank two, the first axis of its window has a length that transforms fast.
 
-    The other one is lengthened a little where the frequencies then have few phases in all. Without a tilt no
+    Both are lengthened a little where the frequencies then have few phases in all. Without a tilt no
     weight magnifies what the window leaves out.
     """
     log_left_out = LOG_WINDOW
     if law.rank == 2 and not tilt.any():
-        log_left_out = max(log_left_out, LOG_IGNORED - 1.0 + log_tail)
+        log_left_out = max(log_left_out, LOG_SHARE + log_tail)
     found = Tilted.of(law, tilt, log_left_out, fast=False)
     if law.rank > 2:
         return found
-    across, along = found.window.periods
-    across = smooth_length(across)
+    shortest, along = found.window.periods
+    across = smooth_length(shortest)
     if across <= MOST_PHASES:
+        lengths = [across]
+        while (further := smooth_length(lengths[-1] + 1)) <= shortest + shortest // LENGTHENED:
+            lengths.append(further)
         longer = np.arange(along, along + along // LENGTHENED + 1)
-        n_phases = np.lcm(across, longer)
-        best = int(n_phases.argmin())
-        if n_phases[best] <= MOST_PHASES:
-            along = int(longer[best])
+        n_phases = np.lcm.outer(lengths, longer)
+        i, j = divmod(int(n_phases.argmin()), longer.size)
+        if n_phases[i, j] <= MOST_PHASES:
+            across, along = lengths[i], int(longer[j])
     return replace(found, window=Window(found.window.start, (across, along)))
 
 
@@ -322,10 +332,7 @@ def _summed(
         left_out.append(RowIntervals(mine.heads, kept.last + 1, mine.last))
         shift = tilt.scale.log - log_scale
         try:
-            if law.rank == 3:
-                mass, mass_error = space_sums(law, tilt, kept, shift, log_tail - log_scale, memory_budget)
-            else:
-                mass, mass_error = _row_sums(law, tilt, kept, shift, memory_budget)
+            mass, mass_error = _masses(law, tilt, kept, shift, log_tail, memory_budget)
         except CapacityError:
             left_out.append(kept)
             continue
@@ -337,6 +344,20 @@ def _summed(
         bounds = np.min([_log_mass_bounds(tilt, rest, precision) for tilt in tilts], axis=0)
         error += float(upper_exp(bounds - log_scale).sum())
     return certified(log_scale, total, error)
+
+
+def _masses(
+    law: SwapDistribution,
+    tilt: Tilted,
+    rows: RowIntervals,
+    shift: float,
+    log_tail: float,
+    memory_budget: int,
+) -> tuple[float, float]:
+    """Return the mass of rows under one tilt, and a bound of its absolute error; weights times exp(shift)."""
+    if law.rank == 3:
+        return space_sums(law, tilt, rows, shift, log_tail + shift - tilt.scale.log, memory_budget)
+    return _row_sums(law, tilt, rows, shift, memory_budget)
 
 
 def _rate(tilt: Tilted) -> tuple[float, int]:

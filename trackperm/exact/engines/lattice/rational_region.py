@@ -93,7 +93,11 @@ class RationalRegion:
         for exponents, c in terms.items():
             factors[exponents[-1], monomials.index(exponents[:-1])] = c / scale
         coefficients, sizes = factors @ values, np.abs(factors) @ np.abs(values)
-        denominator = _signs(self._denominator, [axis[: 1 if one_sign else None] for axis in (*rows, low)])
+        if one_sign:
+            anywhere = self._denominator([int(axis[0]) for axis in (*rows, low)])
+            denominator: Signs = np.array([1 if anywhere > 0 else -1], dtype=np.int8)
+        else:
+            denominator = _signs(self._denominator, (*rows, low))
         reach = np.maximum(np.abs(low), np.abs(high)).astype(np.float64)
         size = (sizes[2] * reach + sizes[1]) * reach + sizes[0]
         # Roundings are one for each sum, a few for the factors of each term, and four for Horner's rule.

@@ -82,7 +82,10 @@ class RowIntervals:
         ends = [(int(axis.min()), int(axis.max())) for axis in self.heads]
         ends.append((int(self.first.min()), int(self.last.max())))
         first, last = self.first, self.last
-        for strip in (strip for strip in strips if not strip.contains_box(ends)):
+        cutting = [strip for strip in strips if not strip.contains_box(ends)]
+        if not cutting:
+            return self
+        for strip in cutting:
             first, last = strip.cut(self.heads, first, last)
         return RowIntervals(self.heads, first, last).chosen(first <= last)
 
@@ -108,8 +111,9 @@ def joined(parts: Sequence[RowIntervals]) -> RowIntervals:
 
 def window_rows(window: Window) -> RowIntervals:
     """Return all rows of a window, in lexicographic order."""
-    heads = np.indices(window.periods[:-1], dtype=np.int64).reshape(len(window.periods) - 1, -1)
-    first = np.full(heads.shape[1], window.start[-1], dtype=np.int64)
+    n_rows = math.prod(window.periods[:-1])
+    heads = np.unravel_index(np.arange(n_rows), window.periods[:-1])
+    first = np.full(n_rows, window.start[-1], dtype=np.int64)
     moved = tuple(axis + start for axis, start in zip(heads, window.start, strict=False))
     return RowIntervals(moved, first, first + window.periods[-1] - 1)
 
@@ -128,16 +132,17 @@ def region_rows(region: Region, rows: RowIntervals, reach: Reach, memory_budget:
     It raises CapacityError if too many points must be decided one by one, or if intervals do not fit
     `memory_budget`.
     """
-    rows = rows.cut(reach.strips)
-    pieces, rest = rows.chosen(slice(0)), rows
-    found: list[RowIntervals] = [pieces]
+    strips: list[Strip] | None = None
     if isinstance(region, RationalRegion) and region.is_quadratic_in_rows:
         divisors = region.affine_divisors
-        if divisors is not None:
-            strips = reach.strips_of(divisors)
-            pieces, rest = _split(rows, strips)
-            one_sign = not any(strip.least <= 0 <= strip.greatest for strip in strips)
-            found += [_quadratic_intervals(region, block, one_sign) for block in _in_steps(pieces)]
+        strips = None if divisors is None else reach.strips_of(divisors)
+    rows = rows.cut([*reach.strips, *(strips or [])])
+    pieces, rest = rows.chosen(slice(0)), rows
+    found: list[RowIntervals] = [pieces]
+    if isinstance(region, RationalRegion) and strips is not None:
+        pieces, rest = _split(rows, strips)
+        one_sign = not any(strip.least <= 0 <= strip.greatest for strip in strips)
+        found += [_quadratic_intervals(region, block, one_sign) for block in _in_steps(pieces)]
     elif isinstance(region, RealRegion) and region.affine_in_rows:
         halves = [_affine_intervals(region, block) for block in _in_steps(rows)]
         found += [inside for inside, _ in halves]
@@ -154,7 +159,7 @@ def _in_steps(rows: RowIntervals) -> Iterator[RowIntervals]:
 
 def _split(rows: RowIntervals, divisors: list[Strip]) -> tuple[RowIntervals, RowIntervals]:
     """Return the pieces of rows without zeros or sign changes of divisors, and the rest."""
-    rows, nothing = rows.cut(divisors), rows.chosen(slice(0))
+    nothing = rows.chosen(slice(0))
     special = [nothing]
     for divisor in divisors:
         if divisor.least <= 0 <= divisor.greatest:
@@ -232,11 +237,9 @@ def _proved(quadratics: RowQuadratics, pieces: RowIntervals) -> tuple[RowInterva
             is_outside = (vertices + errors < low - centre) | (vertices - errors > high - centre)
             is_asked = (errors < 0.5) & (np.abs(vertices - (at - centre)).min(axis=0) <= 1.0)
         proved |= is_even & (is_bounded | is_outside | is_asked)
-    edges = np.stack(
-        [low, np.where(changed[0], cuts[0], low), np.where(changed[1], cuts[1], high + 1), high + 1]
-    )
-    first, last = edges[:-1], edges[1:] - 1
-    kept = proved & np.stack([at_low, after[0], at_high]) & (first <= last)
+    middle = np.where(changed, cuts, [low, high + 1])
+    first, last = np.concatenate([low[None], middle]), np.concatenate([middle, high[None] + 1]) - 1
+    kept = proved & np.array([at_low, after[0], at_high]) & (first <= last)
     _, which = kept.nonzero()
     return RowIntervals(tuple(axis[which] for axis in pieces.heads), first[kept], last[kept]), proved
 
