@@ -13,7 +13,15 @@ from trackperm.pairing.columns.numbers_as_text import text_columns
 from trackperm.pairing.columns.objects import require_no_objects
 from trackperm.pairing.report import OUTCOMES
 from trackperm.statistic import Statistic
-from trackperm.tables.columns.names import INPUTS, LABELS, MEDIA, TEXTS, names_individuals, names_rows
+from trackperm.tables.columns.names import (
+    INPUTS,
+    LABELS,
+    MEDIA,
+    TEXTS,
+    may_be_output,
+    names_individuals,
+    names_rows,
+)
 from trackperm.tables.columns.types import ColumnType, unusable
 from trackperm.tables.table import ExampleTable, id_columns, shared_columns
 
@@ -115,11 +123,6 @@ class PairedColumns:
         return self.used
 
     @property
-    def tell_examples(self) -> bool:
-        """Whether the runs have columns besides the id that tell which examples are paired."""
-        return bool(self.inputs or self.other_ids)
-
-    @property
     def tie_breakers(self) -> tuple[str, ...]:
         """Columns by which the rows of one id are ordered."""
         if not self.repeats:
@@ -197,7 +200,11 @@ class PairedColumns:
             statistic.example_columns,
             identity,
             tuple(_inputs(others)),
-            tuple(name for name in others if names_individuals(name) and not names_rows(name)),
+            tuple(
+                name
+                for name in others
+                if names_individuals(name) and (not names_rows(name) or may_be_output(name))
+            ),
             statistic.repeats if statistic.has_several_rows else None,
             (*notes, *_notes_of_files(baseline, candidate)),
         )

@@ -165,9 +165,13 @@ _ROWS = frozenset((
 
 _OUTPUTS = frozenset((
     "pred", "predicted", "prediction", "output", "completion", "generation", "generated", "result",
-    "retrieved", "top", "matched", "nearest", "selected", "chosen", "returned", "recommended",
+    "retrieved", "top", "matched", "nearest", "selected", "chosen", "returned", "recommended", "inferred",
+    "guess", "guessed", "detected", "assigned", "proposed", "linked",
 ))  # fmt: skip
 """Words for what a model found or wrote: in names of ids they mean those of outputs."""
+
+_PERHAPS_OUTPUTS = frozenset(("answer", "answers", "best", "closest", "match", "winner"))
+"""Words in names of ids that are those of outputs in some logs, and those of examples in others."""
 
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _OF_ONE = frozenset(
@@ -205,7 +209,17 @@ def names_rows(name: str) -> bool:
     words = words_of(name)
     if len(words) < 2 or words[-1] not in ("id", "hash"):
         return name.lower() in ("idx", "index")
-    return (words[-1] == "id" and words[-2] in _ROWS) or not _OUTPUTS.isdisjoint(words)
+    return (words[-1] == "id" and words[-2] in _ROWS) or names_outputs(name) or may_be_output(name)
+
+
+def names_outputs(name: str) -> bool:
+    """Whether the name of a column means what a model found or wrote: ``predicted_id``, ``top_doc_id``."""
+    return not _OUTPUTS.isdisjoint(words_of(name))
+
+
+def may_be_output(name: str) -> bool:
+    """Whether an id may be that of an output or of an example: ``answer_id``, ``best_match_id``."""
+    return not _PERHAPS_OUTPUTS.isdisjoint(words_of(name)) and names_id(name)
 
 
 def may_number_rows(name: str) -> bool:
