@@ -26,10 +26,20 @@ from trackperm.pairing.checks.differences import Cases
 from trackperm.pairing.checks.likeness import ALIKE, NEARLY_ALL, share_alike
 from trackperm.pairing.checks.paired_texts import MOST_ROWS, is_query, paired_texts, read_rows
 from trackperm.pairing.checks.rival_ids import Trust, agree_only_by, moved_ids, moved_key
-from trackperm.pairing.columns.roles import PairedColumns, input_name, names_input
+from trackperm.pairing.columns.roles import PairedColumns
 from trackperm.pairing.joined import KEY
 from trackperm.statistic import Statistic
-from trackperm.tables.columns.names import ANSWERS, LABELS, MEDIA, SCORES, TEXTS, is_of_examples, names_id
+from trackperm.tables.columns.names import (
+    ANSWERS,
+    LABELS,
+    MEDIA,
+    SCORES,
+    TEXTS,
+    input_name,
+    is_of_examples,
+    names_id,
+    names_input,
+)
 from trackperm.tables.table import ExampleTable, id_columns, rows_repeat, shared_columns
 
 _FEWEST = 10

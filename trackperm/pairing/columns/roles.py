@@ -18,8 +18,10 @@ from trackperm.tables.columns.names import (
     LABELS,
     MEDIA,
     TEXTS,
+    input_name,
     may_be_output,
     names_individuals,
+    names_input,
     names_rows,
 )
 from trackperm.tables.columns.types import ColumnType, unusable
@@ -255,16 +257,6 @@ def _notes_of_files(baseline: ExampleTable, candidate: ExampleTable) -> list[str
 def _differ_in_answers(name: str, facts: tuple[str, str], tables: tuple[ExampleTable, ExampleTable]) -> bool:
     """Whether data sets differ in digests alone, which include answers that are evaluated without calls."""
     return name == "dataset" and are_traces(tables) and dataset_names(facts[0]) == dataset_names(facts[1])
-
-
-def input_name(name: str) -> str:
-    """Return the last part of a name in lower case: ``question`` of ``inputs.question``."""
-    return name.lower().replace("/", ".").rpartition(".")[2]
-
-
-def names_input(name: str) -> bool:
-    """Whether a column has the usual name of an input: ``inputs.question``, ``image_path``."""
-    return input_name(name) in (*INPUTS, *MEDIA)
 
 
 def _inputs(names: Sequence[str]) -> list[str]:

@@ -8,6 +8,7 @@ from itertools import combinations
 import narwhals as nw
 import polars as pl
 
+from trackperm.errors import TrackpermError
 from trackperm.tables.columns.names import (
     ANSWERS,
     INPUTS,
@@ -16,8 +17,12 @@ from trackperm.tables.columns.names import (
     PREDICTIONS,
     SCORES,
     VALUES,
+    names_categories,
+    names_clusters,
     names_examples,
     names_id,
+    names_individuals,
+    names_input,
     names_outputs,
     names_rows,
     words_of,
@@ -41,6 +46,12 @@ _MOST_COLUMNS = 30
 
 MOST_IN_PAIRS = 8
 """Most columns that are tried in pairs."""
+
+_FIRST = 64
+"""Rows whose texts tell whether those of a column are long."""
+
+_LONG = 200
+"""Bytes of a text that is too long for an id, such as a path or a title."""
 
 _NOT_OF_EXAMPLES = {*PREDICTIONS, *ANSWERS, *LABELS, *SCORES, *VALUES}
 """Names of columns that identify no example, even if their values are different and the same in all runs."""
@@ -126,10 +137,17 @@ def possible_keys(tables: Sequence[ExampleTable], taken: Collection[str]) -> lis
     """Return the columns that may identify the examples, alone or in pairs, likeliest ids first.
 
     Their names are not those of outputs, answers, scores, quantities or numbers that each run gives anew, and
-    have no comma, which separates columns of ids.
+    have no comma, which separates columns of ids. Long texts, as those of traces, identify examples only if
+    they are inputs, and texts of queries, which may be long, only by their names.
     """
     names = [name for name in shared_columns(tables)[:_MOST_COLUMNS] if name not in taken and "," not in name]
-    found = [name for name in names if _may_name_key(name) and may_be_ids(name, tables)]
+    found = [
+        name
+        for name in names
+        if _may_name_key(name)
+        and (_names_part_of_id(name) or not _may_be_long(tables[0], name))
+        and may_be_ids(name, tables)
+    ]
     return sorted(found, key=_likelihood)
 
 
@@ -156,6 +174,24 @@ def _possible_ids(tables: Sequence[ExampleTable], taken: Collection[str]) -> lis
         and (_names_key(name) or not are_integers(name, tables))
     ]
     return sorted(found, key=_likelihood)
+
+
+def _names_part_of_id(name: str) -> bool:
+    """Whether a name means an id, an input, or a group or category of examples: ``doc``, ``question``."""
+    return names_individuals(name) or names_input(name) or names_clusters(name) or names_categories(name)
+
+
+def _may_be_long(table: ExampleTable, name: str) -> bool:
+    """Whether the first values of a column are no integers, and no texts that are short enough for ids."""
+    if table.schema[name].is_integer():
+        return False
+    if isinstance(table.data, LazyTable) and table.data.is_query:
+        return True
+    try:
+        values = table.head(_FIRST).only([name]).polars_column(name)
+    except TrackpermError:
+        return True
+    return values.dtype != pl.String or bool((values.str.len_bytes() > _LONG).any())
 
 
 def _may_name_key(name: str) -> bool:

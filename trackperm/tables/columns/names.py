@@ -240,6 +240,16 @@ def place_of_id(name: str) -> tuple[int, int]:
     return (kinds.index(True) if kinds else 3), place
 
 
+def input_name(name: str) -> str:
+    """Return the last part of a name in lower case: ``question`` of ``inputs.question``."""
+    return name.lower().replace("/", ".").rpartition(".")[2]
+
+
+def names_input(name: str) -> bool:
+    """Whether a column has the usual name of an input: ``inputs.question``, ``image_path``."""
+    return input_name(name) in (*INPUTS, *MEDIA)
+
+
 def names_media(name: str) -> bool:
     """Whether the name of a column means an input that is not text: ``image_path``, ``audio``."""
     return not _OF_MEDIA.isdisjoint(words_of(name))
