@@ -379,6 +379,20 @@ class TestInferredIds:
         run = gold.select("id", question=pl.Series([f"What is {i}?" for i in range(20)]), prediction="label")
         assert trackperm.compare(run, run, labels=gold).baseline_score == 1
 
+    def test_inputs_that_labels_may_lack(self) -> None:
+        """The option that pairs the runs by their questions also matches the labels by them."""
+        orders = list(range(20)), [*range(10, 20), *range(10)]
+        questions = [f"What is {i}?" for i in range(20)]
+        gold = pl.DataFrame({"id": range(20), "label": [0] * 20})
+        runs = [
+            pl.DataFrame({"id": range(20), "question": [questions[i] for i in order], "prediction": order})
+            for order in orders
+        ]
+        with pytest.raises(PairingError, match="`question` differs between the runs") as raised:
+            trackperm.compare(*runs, labels=gold)
+        assert raised.value.hint is not None
+        assert "`--id question` pairs the same inputs, if the labels have `question`." in raised.value.hint
+
     def test_joined_labels_prove_no_ids(self) -> None:
         """Labels that were joined by numbers of rows agree with these, whatever the examples are."""
         n = 40

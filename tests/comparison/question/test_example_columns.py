@@ -283,10 +283,14 @@ def test_two_columns_that_identify_the_examples_together(rows: str, names: tuple
             trackperm.compare(*pair, missing="drop")
 
 
-def test_attempts_at_questions_in_another_order():
+def test_attempts_at_questions_in_another_order(tmp_path: Path):
     frames = runs_of_pairs("id", "question", "sample")
-    with pytest.raises(PairingError, match="`question,sample` differs between the runs on"):
-        trackperm.compare(*frames)
+    paths = [tmp_path / f"{i}.parquet" for i in range(2)]
+    for path, frame in zip(paths, frames, strict=True):
+        frame.write_parquet(path)
+    for pair in (frames, paths):
+        with pytest.raises(PairingError, match="`question,sample` differs between the runs on"):
+            trackperm.compare(*pair)
     assert trackperm.compare(*frames, columns={"id": "question,sample"}).n_examples == N // 4
     assert id_of(*(frame.rename({"id": "idx"}) for frame in frames)) == "question"
 

@@ -10,9 +10,9 @@ from support.example_tables import table
 from trackperm.pairing.columns.shared_values import (
     agreeing_ids,
     agreeing_pair,
-    possible_keys,
     have_same_values,
     have_values_of_one,
+    possible_keys,
     share_values,
 )
 from trackperm.tables.table import ExampleTable

@@ -40,6 +40,7 @@ from trackperm.tables.columns.names import (
     names_id,
     names_input,
 )
+from trackperm.tables.columns.types import may_be_ids
 from trackperm.tables.table import ExampleTable, id_columns, rows_repeat, shared_columns
 
 _FEWEST = 10
@@ -310,7 +311,12 @@ def _refusal(found: _Compared, tables: Tables, columns: PairedColumns) -> Pairin
     )
     if found.is_permuted:
         hint = "The ids were given anew" if columns.id is not None else "The rows are in another order"
-        hint += f"{_better_id(found, tables, columns, ': ')}. {accepted[0].upper()}{accepted[1:]}."
+        better = _better_id(found, tables, columns, ": ")
+        if not better and columns.id is not None:
+            better = ": log the id that each example has in the data set"
+        elif better and any(table.has_joined_labels for table in tables):
+            better += f", if the labels have `{found.name}`"
+        hint += f"{better}. {accepted[0].upper()}{accepted[1:]}."
     else:
         hint = "The inputs differ: evaluate both runs on the same data."
         hint += f" If they are the same ones in another form, such as translations, {accepted}."
@@ -320,7 +326,7 @@ def _refusal(found: _Compared, tables: Tables, columns: PairedColumns) -> Pairin
 def _better_id(found: _Compared, tables: Tables, columns: PairedColumns, before: str) -> str:
     """Return the option that pairs the same inputs; empty if they identify no example."""
     names = id_columns(found.name, tables)
-    if any(name in tables[0].unusable for name in names) or (
+    if not all(may_be_ids(name, tables) for name in names) or (
         not columns.repeats and rows_repeat(tables, names, if_unknown=True)
     ):
         return ""

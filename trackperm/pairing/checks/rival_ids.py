@@ -175,7 +175,11 @@ def agree_only_by(
     Labels that were joined by ids agree with these, whatever they number.
     """
     of_examples = (*INPUTS, *MEDIA, *(() if any(table.has_joined_labels for table in tables) else LABELS))
-    names = [name for name in of_examples if all(_may_be_compared(table, name) for table in tables)]
+    names = [
+        name
+        for name in of_examples
+        if name not in (*ids, *others) and all(_may_be_compared(table, name) for table in tables)
+    ]
     by_ids, by_others = (paired_ids(tables, names, columns) if names else {} for columns in (ids, others))
     return any(
         by_ids[name]["a"].equals(by_ids[name]["b"]) and not pairs["a"].equals(pairs["b"])
