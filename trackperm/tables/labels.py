@@ -22,6 +22,7 @@ from trackperm.tables.columns.names import (
     names_individuals,
     names_input,
     place_of_id,
+    usual_spelling,
 )
 from trackperm.tables.columns.types import typed_columns
 from trackperm.tables.columns.whole_numbers import with_like_whole_numbers
@@ -162,7 +163,7 @@ def _shared_id(table: ExampleTable, gold: ExampleTable, id_: str) -> str:
     if id_ != "id" or have((table, gold), ["id"]):
         return id_
     shared = sorted(filter(names_id, shared_columns((table, gold))), key=place_of_id)
-    alike = [name for name in table.columns if name.strip().lower() == id_]
+    alike = [name for name in table.columns if usual_spelling(name) == id_]
     found = (name for name in shared if not rows_repeat([gold], [name], if_unknown=True))
     return next(found, alike[0] if len(alike) == 1 else id_)
 
@@ -231,7 +232,7 @@ def _answers(
     renamed: dict[str, str] = {}
     for name, candidates in names.items():
         found = next((each for each in candidates if each in gold.columns), None)
-        alike = [each for each in gold.columns if each.strip().lower() in candidates]
+        alike = [each for each in gold.columns if usual_spelling(each) in candidates]
         found = alike[0] if found is None and len(alike) == 1 else found
         if found is not None:
             renamed[found] = name

@@ -24,6 +24,9 @@ NEW = OLD.with_columns(prediction=pl.Series(list("xxxxyyxx")))
         {"prediction": "PREDICTION", "label": "LABEL"},
         {"prediction": "Output", "label": " target "},
         {"label": "Label"},
+        {"id": "exampleId", "prediction": "modelOutput", "label": "groundTruth"},
+        {"id": "Question ID", "prediction": "Predicted Label", "label": "Gold  Label"},
+        {"id": "questionID", "prediction": "yPred", "label": "yTrue"},
     ],
 )
 @pytest.mark.parametrize("statistic", [None, "macro_f1"])
@@ -53,6 +56,23 @@ def test_scores(options: dict[str, Any]) -> None:
     found = trackperm.compare(old.rename(names), new.rename(names), **options)
     assert (found.pvalue, found.difference) == (expected.pvalue, expected.difference)
     assert found.statistic.columns["score"] == "Score"
+
+
+@pytest.mark.parametrize("id_", ["questionId", "Example ID", "taskID", "ID"])
+@pytest.mark.parametrize("score", ["isCorrect", "Is Correct", "exactMatch", "correct"])
+def test_words_that_are_written_in_other_ways(id_: str, score: str) -> None:
+    old = pl.DataFrame({id_: list("abcdef"), score: [1, 0, 0, 0, 1, 0]})
+    new = pl.DataFrame({id_: list("fedcba"), score: [1, 1, 1, 0, 1, 1]})
+    found = trackperm.compare(old, new)
+    assert (found.statistic.columns["id"], found.statistic.columns["score"]) == (id_, score)
+    names = {id_: "question_id", score: "is_correct"}
+    assert found.pvalue == trackperm.compare(old.rename(names), new.rename(names)).pvalue
+
+
+def test_ids_of_attempts_in_camel_case() -> None:
+    old = pl.DataFrame({"taskId": list("aabbccdd"), "sampleId": [0, 1] * 4, "isCorrect": [1, 0] * 4})
+    found = trackperm.compare(old, old.with_columns(isCorrect=pl.lit(1)))
+    assert (found.statistic.columns["id"], found.n_examples) == ("taskId", 4)
 
 
 def test_an_exact_name_wins() -> None:
@@ -105,7 +125,7 @@ def test_errors_name_the_columns_of_the_runs(columns: dict[str, Any], message: s
     assert hint in raised.value.hint
 
 
-@pytest.mark.parametrize("name", ["id ", "my id"])
+@pytest.mark.parametrize("name", ["my name", "my key"])
 def test_hints_quote_names_with_spaces(name: str) -> None:
     runs = [frame.rename({"id": name}) for frame in (OLD, NEW)]
     with pytest.raises(InputError) as raised:
