@@ -157,3 +157,26 @@ def test_a_space_behind_each_separator(tmp_path: Path) -> None:
     runs = tmp_path / "old.csv", tmp_path / "new.csv"
     assert trackperm.compare(*runs, "accuracy").difference == 0.5
     assert trackperm.compare(*runs, metric="correct").difference == 0.5
+
+
+def test_one_run_spells_its_columns_differently() -> None:
+    old = pl.DataFrame({"question_id": list("abcdef"), "correct": [1, 0, 0, 0, 1, 0]})
+    new = pl.DataFrame({"question_id": list("fedcba"), "correct": [1, 1, 1, 0, 1, 1]})
+    names = {"question_id": "Question ID", "correct": "Correct"}
+    expected = trackperm.compare(old, new).pvalue
+    found = trackperm.compare(old, new.rename(names))
+    assert found.pvalue == expected
+    assert (
+        "`candidate`: its columns `Question ID`, `Correct` are read as `question_id`, `correct`"
+        in found.pairing.notes
+    )
+    assert found.candidate_data.columns == names
+    assert trackperm.compare(old.rename(names), new).statistic.columns["id"] == "Question ID"
+    own = trackperm.compare(
+        old, new.rename({"question_id": "q", "correct": "Correct"}), candidate_columns={"question_id": "q"}
+    )
+    assert own.candidate_data.columns == {"question_id": "q", "correct": "Correct"}
+    for other in ("Correct", "CORRECT"):
+        twice = new.rename({"correct": "correct "}).with_columns(pl.col("correct ").alias(other))
+        with pytest.raises(InputError, match=r"lacks `correct`|no score|is unclear"):
+            trackperm.compare(old, twice)

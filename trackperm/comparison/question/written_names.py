@@ -15,7 +15,7 @@ from trackperm.errors import InputError
 from trackperm.messages import listed
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.tables.columns.names import LABELS, PREDICTIONS, SCORES, usual_spelling, words_of
-from trackperm.tables.columns.renamed import with_renamed_columns
+from trackperm.tables.columns.renamed import by_spelling, with_renamed_columns
 from trackperm.tables.table import ExampleTable, shared_columns
 
 _CODE = re.compile("(?<!statistic )`([^`]+)`")
@@ -113,12 +113,8 @@ def _written(name: str, names: Mapping[str, str]) -> str:
 
 def _alike(columns: Sequence[str], names: Collection[str] | None) -> dict[str, list[str]]:
     """Return columns by the usual spelling of their name, if it is in `names`."""
-    found: dict[str, list[str]] = {}
-    for name in columns:
-        spelt = usual_spelling(name)
-        if names is None or spelt in names:
-            found.setdefault(spelt, []).append(name)
-    return found
+    found = by_spelling(columns)
+    return found if names is None else {spelt: own for spelt, own in found.items() if spelt in names}
 
 
 def _may_be_spelt(name: str) -> bool:
