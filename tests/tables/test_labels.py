@@ -335,6 +335,64 @@ class TestInferredIds:
         in_order = [run.with_columns(question_id=gold["question_id"]) for run in runs]
         assert trackperm.compare(*in_order, labels=gold, columns={"id": rows}).n_examples == 4
 
+    @pytest.mark.parametrize("name", ["question", "text", "image_path", "case_id", "url"])
+    @pytest.mark.parametrize("rows", ["id", "idx"])
+    def test_labels_of_other_inputs(self, rows: str, name: str) -> None:
+        """Regression: labels in another order were joined by numbers of rows, beside equal questions."""
+        inputs = [f"What is {i}?" for i in range(20)]
+        gold = pl.DataFrame({rows: range(20), name: inputs[::-1], "label": [i % 2 for i in range(20)][::-1]})
+        runs = [
+            pl.DataFrame({rows: range(20), name: inputs, "prediction": [int(i > n) for i in range(20)]})
+            for n in (9, 14)
+        ]
+        message = (
+            f"`{name}` differs between `baseline` and its labels `labels` in 20 of 20 examples, of which"
+        )
+        with pytest.raises(SourceError, match=message) as raised:
+            trackperm.compare(*runs, labels=gold, columns={"id": rows})
+        assert raised.value.hint == f"`--id {name}` matches the labels by `{name}`."
+        found = trackperm.compare(*runs, labels=gold, columns={"id": name})
+        expected = trackperm.compare(
+            *runs, labels=gold.reverse().with_columns(gold[rows]), columns={"id": rows}
+        )
+        assert (found.pvalue, found.difference) == (expected.pvalue, expected.difference)
+        with pytest.raises(SourceError, match="of 20 rows, of which the labels have 20 in other") as raised:
+            trackperm.compare(*(run.drop(rows) for run in runs), labels=gold.drop(rows), by_position=True)
+        assert raised.value.hint == f"`--id {name}` matches the labels by `{name}`, without `--by-position`."
+        twice = gold.with_columns(pl.col(name).gather([0, 0, *range(1, 19)]))
+        with pytest.raises(SourceError, match="differs") as raised:
+            trackperm.compare(*runs, labels=twice, columns={"id": rows})
+        assert (
+            raised.value.hint == "the labels need the ids of the data set, by which `--id NAME` matches them."
+        )
+
+    @pytest.mark.parametrize(
+        "given",
+        [
+            [f"Question: what is {i}?" for i in range(20)],  # in other words
+            [f"What is {i % 3 + 1}?" for i in range(20)],  # of few values
+            [f"What is {i}?" for i in (1, *range(1, 20))],  # corrected
+        ],
+    )
+    def test_inputs_that_contradict_no_labels(self, given: list[str]) -> None:
+        gold = pl.DataFrame({"id": range(20), "question": given, "label": [0, 1] * 10})
+        run = gold.select("id", question=pl.Series([f"What is {i}?" for i in range(20)]), prediction="label")
+        assert trackperm.compare(run, run, labels=gold).baseline_score == 1
+
+    def test_inputs_that_labels_may_lack(self) -> None:
+        """The option that pairs the runs by their questions also matches the labels by them."""
+        orders = list(range(20)), [*range(10, 20), *range(10)]
+        questions = [f"What is {i}?" for i in range(20)]
+        gold = pl.DataFrame({"id": range(20), "label": [0] * 20})
+        runs = [
+            pl.DataFrame({"id": range(20), "question": [questions[i] for i in order], "prediction": order})
+            for order in orders
+        ]
+        with pytest.raises(PairingError, match="`question` differs between the runs") as raised:
+            trackperm.compare(*runs, labels=gold)
+        assert raised.value.hint is not None
+        assert "`--id question` pairs the same inputs, if the labels have `question`." in raised.value.hint
+
     def test_joined_labels_prove_no_ids(self) -> None:
         """Labels that were joined by numbers of rows agree with these, whatever the examples are."""
         n = 40

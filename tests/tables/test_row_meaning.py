@@ -210,3 +210,15 @@ def test_relevance_beside_retrieved_documents(names: tuple[str, str]) -> None:
     assert f"`--metric is_relevant` with `--id {query}` and `--repeats mean`" in str(caught.value.hint)
     found = trackperm.compare(run, run, metric="is_relevant", columns={"id": query}, repeats="mean")
     assert found.n_examples == 5
+
+
+def test_comments_of_links() -> None:
+    """A judge writes other comments on other answers; those of data are the same in both runs."""
+    tables = [
+        ExampleTable.from_native(
+            pl.DataFrame({"head": PAIRS, "tail": TENTHS, "comment": comments, "score": TENTHS}), "run"
+        )
+        for comments in ([*"abcdefghij"], [*"jihgfedcba"], [*"klmnopqrst"])
+    ]
+    assert "rows link `head` to `tail`" in str(why_no_examples(tables[:2]))
+    assert why_no_examples(tables[1:]) is None

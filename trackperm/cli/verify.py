@@ -72,6 +72,7 @@ def verify(
             candidate_columns=a.columns_of_one(candidate_columns, "candidate"),
             tracking_uri=tracking_uri,
         )
+    require_other_files(output, {"a file that the verification reads": result.files})
     renderers: Renderers = {
         "text": lambda: "\n".join(result.lines()),
         "json": lambda: as_json(result.to_dict()),

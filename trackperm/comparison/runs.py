@@ -14,7 +14,7 @@ from trackperm.pairing.columns.facts import dataset_names
 from trackperm.pairing.columns.shared_values import have_same_values
 from trackperm.statistic import Statistic
 from trackperm.tables import References, labelled, split_part
-from trackperm.tables.columns.renamed import with_renamed_columns
+from trackperm.tables.columns.renamed import like_names, with_renamed_columns
 from trackperm.tables.remote import shown_locator
 from trackperm.tables.table import ExampleTable, holds_values, shared_columns
 from trackperm.trackers.base import Tracker, open_tracker
@@ -299,7 +299,22 @@ def load_runs(
         )
 
     both = read(0, baseline, "baseline"), read(1, candidate, "candidate")
-    return _with_distinct_names(*both, own_columns)
+    return _with_distinct_names(*with_like_names(*both), own_columns)
+
+
+def with_like_names(baseline: RunData, candidate: RunData) -> tuple[RunData, RunData]:
+    """Rename columns of the candidate as the baseline spells them: ``Question ID`` for ``question_id``.
+
+    Columns that a run spells in two ways are left.
+    """
+    names = like_names(baseline.table, candidate.table)
+    if not names:
+        return baseline, candidate
+    table = with_renamed_columns(candidate.table, names, "candidate-column")
+    note = f"its columns {listed(names.values())} are read as {listed(names)}"
+    own = {name: candidate.columns.get(old, old) for name, old in names.items()}
+    columns = {name: old for name, old in candidate.columns.items() if name not in names.values()} | own
+    return baseline, replace(candidate, table=replace(table, notes=(*table.notes, note)), columns=columns)
 
 
 def _with_distinct_names(

@@ -134,7 +134,7 @@ def pair_many(
             tables = reference, candidate
             typed, types = engine.typed(tables, columns.names, (*columns.texts, *columns.ids))
             require_id_types(columns.ids, types)
-            on_inputs = input_notes(tables, statistic, columns) if columns.tell_examples else ()
+            on_inputs = input_notes(tables, statistic, columns)
         except (InputError, InputTypeError):
             continue
         own, frame = map(engine.collected, typed)

@@ -199,7 +199,7 @@ def _paired(
             has_wrong=statistic.counts_missing,
             of_sets=empty_sets_hint(tables, found, statistic),
         )
-    on_inputs = input_notes(tables, statistic, columns) if columns.tell_examples else ()
+    on_inputs = input_notes(tables, statistic, columns)
     by_row = row_counts(rows, statistic, read_types, outcomes, decimals).with_strata()
     numbers = RowNumbers.of(rows) if columns.repeats else None
     if numbers is not None:

@@ -13,7 +13,17 @@ import polars as pl
 
 from trackperm.errors import InputTypeError, SourceError
 from trackperm.messages import listed
-from trackperm.tables.columns.names import IDS, is_of_examples, may_number_rows, names_id, place_of_id
+from trackperm.tables.columns.names import (
+    IDS,
+    is_of_examples,
+    may_number_rows,
+    names_clusters,
+    names_id,
+    names_individuals,
+    names_input,
+    place_of_id,
+    usual_spelling,
+)
 from trackperm.tables.columns.types import typed_columns
 from trackperm.tables.columns.whole_numbers import with_like_whole_numbers
 from trackperm.tables.lazy.labelled import Labelled
@@ -23,6 +33,12 @@ from trackperm.tables.remote import shown_locator
 from trackperm.tables.table import ExampleTable, have, id_columns, rows_repeat, shared_columns
 
 _SHOWN = 5
+
+_MOST_INPUTS = 2**14
+"""Most rows whose inputs are compared with those of the labels."""
+
+_FEW_MOVED = 0.05
+"""Share of inputs in other rows from which labels are those of other inputs."""
 
 
 @dataclass(frozen=True)
@@ -114,10 +130,12 @@ def with_labels(
     added = [name for name in answers.columns if name not in keys]
     if by_position:
         _require_same_length(table, gold)
+        _require_same_inputs(table, gold, answers, [], roles)
         table = table.loaded()
         notes = [*_order_notes(table, answers, [name for name in keys if name in table.columns])]
         return _joined(table, answers, [], added, roles, notes)
     notes = [*said, *_key_notes(table, answers, ids, keys)]
+    _require_same_inputs(table, gold, answers, keys, roles)
     if not isinstance(table.data, LazyTable):
         return _joined(table, answers, keys, added, roles, notes)
 
@@ -145,7 +163,7 @@ def _shared_id(table: ExampleTable, gold: ExampleTable, id_: str) -> str:
     if id_ != "id" or have((table, gold), ["id"]):
         return id_
     shared = sorted(filter(names_id, shared_columns((table, gold))), key=place_of_id)
-    alike = [name for name in table.columns if name.strip().lower() == id_]
+    alike = [name for name in table.columns if usual_spelling(name) == id_]
     found = (name for name in shared if not rows_repeat([gold], [name], if_unknown=True))
     return next(found, alike[0] if len(alike) == 1 else id_)
 
@@ -214,7 +232,7 @@ def _answers(
     renamed: dict[str, str] = {}
     for name, candidates in names.items():
         found = next((each for each in candidates if each in gold.columns), None)
-        alike = [each for each in gold.columns if each.strip().lower() in candidates]
+        alike = [each for each in gold.columns if usual_spelling(each) in candidates]
         found = alike[0] if found is None and len(alike) == 1 else found
         if found is not None:
             renamed[found] = name
@@ -297,6 +315,60 @@ def _order_notes(table: ExampleTable, answers: ExampleTable, ids: list[str]) -> 
     yield f"look: {found}; check that the rows belong together"
 
 
+def _require_same_inputs(
+    table: ExampleTable, gold: ExampleTable, answers: ExampleTable, keys: Sequence[str], roles: _Roles
+) -> None:
+    """Refuse `answers` to inputs that `gold` has in other rows, matched by `keys` or else by position.
+
+    Inputs that `gold` lacks, such as those in other words, prove nothing, nor do columns of few values.
+    """
+    if any(map(names_input, keys)):
+        return
+    may_be_numbers = all(map(may_number_rows, keys))
+    names = [
+        name
+        for name in shared_columns((table, gold))
+        if name not in {*roles, *answers.columns, *table.unusable, *gold.unusable}
+        and (names_input(name) or (may_be_numbers and (names_individuals(name) or names_clusters(name))))
+        and not may_number_rows(name)
+        and table.schema[name] == gold.schema[name]
+        and (gold.schema[name] == nw.String or gold.schema[name].is_integer())
+    ]
+    if not names:
+        return
+    own = table.head(_MOST_INPUTS).only([*keys, *names])
+    columns = [*_polars(answers).select(keys), *_polars(gold.only(names))]
+    given = answers.with_rows(named_frame(columns))
+    if keys:
+        predictions, references = _keyed(own, given, keys)
+        matched = predictions.select(keys).join(
+            references.unique(keys), on=keys, how="left", maintain_order="left"
+        )
+    else:
+        predictions, references = _polars(own), _polars(given)
+        matched = references.head(len(predictions))
+    for name in names:
+        differ = _differ(predictions[name], matched[name])
+        n_moved = int(predictions[name].filter(differ).is_in(references[name].implode()).sum())
+        is_distinct = 2 * references[name].n_unique() >= len(references)
+        if not is_distinct or n_moved < max(2, _FEW_MOVED * len(differ)):
+            continue
+        matches = not rows_repeat([gold], [name], if_unknown=True)
+        option = f"`--id {shlex.quote(name)}` matches the labels by `{name}`"
+        raise SourceError(
+            f"`{name}` differs between `{table.origin}` and its labels `{gold.origin}` in {differ.sum():,}"
+            f" of {len(differ):,} {'examples' if keys else 'rows'}, of which the labels have {n_moved:,} in"
+            f" other rows; first in {_place(predictions, keys, differ.arg_true()[0])}",
+            hint=f"{option}{'' if keys else ', without `--by-position`'}."
+            if matches
+            else "the labels need the ids of the data set, by which `--id NAME` matches them.",
+        )
+
+
+def _place(predictions: pl.DataFrame, keys: Sequence[str], row: int) -> str:
+    return f"example {_shown(predictions.select(keys).row(row))}" if keys else f"row {row}"
+
+
 def _key_notes(
     table: ExampleTable, answers: ExampleTable, ids: Sequence[str], keys: Sequence[str]
 ) -> Iterator[str]:
@@ -377,9 +449,7 @@ class _Rows:
         return first.frame.get_column(name).to_polars(), second.frame.get_column(name).to_polars()
 
     def place(self, row: int) -> str:
-        if not self.keys:
-            return f"row {row}"
-        return f"example {_shown(self.predictions.select(self.keys).row(row))}"
+        return _place(self.predictions, self.keys, row)
 
     def require_same(self, names: Sequence[str]) -> None:
         """Refuse inputs and other ids that differ."""

@@ -14,7 +14,7 @@ import polars as pl
 
 from trackperm.errors import TrackpermError
 from trackperm.messages import listed
-from trackperm.tables.columns.judge_names import names_judgement
+from trackperm.tables.columns.judge_names import names_judgement, names_reasons
 from trackperm.tables.columns.names import (
     ANSWERS,
     BOXES,
@@ -73,6 +73,9 @@ _OF_THINGS = frozenset((
     "char", "pos", "position", "offset", "span", "token",
 ))  # fmt: skip
 """Words that may follow these: `head_id` and `mention_text` are things, `head_yaw` and `src_lang` are not."""
+
+_MOST_COMMENTS = 100_000
+"""Most comments that are compared between runs."""
 
 _SENTENCE = r"\S+(?:\s+\S+){3}"
 """Words of a sentence, such as a translation in `dst`, which is no thing that is linked."""
@@ -185,7 +188,9 @@ def scored_links(tables: Sequence[ExampleTable]) -> tuple[str, str] | None:
     """
     names = shared_columns(tables)
     known = {name.lower() for name in names}
-    if SCORE not in known or known & {*ANSWERS, *LABELS} or any(map(names_judgement, names)):
+    if SCORE not in known or known & {*ANSWERS, *LABELS}:
+        return None
+    if any(names_judgement(name) and not _are_comments_of_data(tables, name) for name in names):
         return None
     first = {
         words[0]: name
@@ -198,6 +203,15 @@ def scored_links(tables: Sequence[ExampleTable]) -> tuple[str, str] | None:
     are_asked = known & {*INPUTS, *MEDIA} - {name.lower() for name in found}
     is_in_text = words_of(found[0])[0] in _IN_TEXTS
     return None if are_asked and not is_in_text else found
+
+
+def _are_comments_of_data(tables: Sequence[ExampleTable], name: str) -> bool:
+    """Whether texts with the name of reasons are not those of a judge, as they are the same in all runs."""
+    if not names_reasons(name) or len(tables) < 2 or rows_repeat(tables, [name], if_unknown=True):
+        return False
+    counts = [table.counts_of_few(name, _MOST_COMMENTS) for table in tables]
+    values = [{*each[name]} for each in counts if each is not None]
+    return len(values) == len(tables) and all(each == values[0] for each in values)
 
 
 def _reasons(tables: Sequence[ExampleTable], names: dict[str, str]) -> Iterator[str]:

@@ -128,6 +128,27 @@ def test_ids_of_calls_that_no_run_shares(calls: str, has_index: bool):
     assert id_of(*reworded) == ("index" if has_index else calls)
 
 
+@pytest.mark.parametrize("name", ["answer_id", "best_match_id", "winner_id"])
+@pytest.mark.parametrize("rows", ["id", "idx"])
+def test_ids_that_may_be_those_of_outputs(rows: str, name: str):
+    """Regression: outputs that were exchanged between examples paired the rows, and it is open what they are.
+
+    They are never ids before the input.
+    """
+    frames = [
+        pl.DataFrame({rows: range(N), name: [f"d{i}" for i in order], "correct": scores})
+        for scores, order in zip(SCORES, ORDERS, strict=True)
+    ]
+    with pytest.raises(PairingError, match=f"`{name}` differs between the runs"):
+        trackperm.compare(*frames)
+    frames = [
+        frame.with_columns(question=pl.Series([f"Which is case {i}?" for i in range(N)])) for frame in frames
+    ]
+    assert id_of(*frames) == rows
+    assert id_of(*(frame.drop(rows) for frame in frames)) == "question"
+    assert id_of(*(frame.select(name, "correct") for frame in frames)) == name
+
+
 def test_documents_that_systems_retrieve_are_no_ids():
     """Regression: `doc_id` paired the examples, as one of four other documents was that of another query."""
     frames = [pl.DataFrame({"id": range(N), "doc_id": range(N), "correct": scores}) for scores in SCORES]
@@ -153,6 +174,9 @@ def test_an_id_that_was_named_is_kept():
         lambda run: {"retrieved_id": [f"d{i}" for i in RNG.permutation(N)]},
         lambda run: {"top_doc_id": [f"d{i}" for i in RNG.permutation(N)]},
         lambda run: {"output_hash": [f"{i:08x}" for i in RNG.permutation(N)]},
+        lambda run: {"predicted_id": [f"d{i}" for i in RNG.permutation(N)]},
+        lambda run: {"guessed_title": [f"Case {i}" for i in RNG.permutation(N)]},
+        lambda run: {"answer_id": RNG.permutation(N), "question": [f"Which is case {i}?" for i in range(N)]},
         lambda run: {
             "entity_id": [*(("e2", "x", "y") if run else ("e0", "e1", "e2")), *map(str, range(3, N))]
         },
@@ -163,7 +187,8 @@ def test_an_id_that_was_named_is_kept():
     ],
     ids=[
         *("agreeing", "of calls", "of one run", "clusters", "numbers of calls", "retrieved", "of a document"),
-        *("of outputs", "of one other example", "beside equal questions"),
+        *("of outputs", "predicted", "guessed", "answers beside questions", "of one other example"),
+        "beside equal questions",
     ],
 )
 def test_other_ids_that_contradict_nothing(others: Callable[[int], dict[str, Any]]):
@@ -212,6 +237,98 @@ def test_inputs_beside_numbers_of_rows():
         for frame, order in zip(runs("index", "question"), ORDERS, strict=True)
     ]
     assert id_of(*numbered) == "idx"
+
+
+def runs_of_pairs(rows: str, *names: str, **others: Any) -> list[pl.DataFrame]:
+    """Return two runs in which `rows` numbers the rows and two columns identify them together."""
+    found = []
+    for i, (scores, order) in enumerate(zip(SCORES, ORDERS, strict=True)):
+        parts = [f"c{j // 4}" for j in order], [int(j) % 4 for j in order]
+        columns = {rows: range(N), **dict(zip(names, parts, strict=True)), "correct": scores[order]}
+        found.append(pl.DataFrame({**columns, **{name: of(i, order) for name, of in others.items()}}))
+    return found
+
+
+PAIRS = [
+    ("conversation_id", "turn"),
+    ("document_id", "sentence_id"),
+    ("task", "sample"),
+    ("user_id", "session"),
+    ("doc", "line"),
+]
+
+
+@pytest.mark.parametrize(
+    ("rows", "names"),
+    [
+        pytest.param(rows, names, marks=() if i % 4 == 0 else pytest.mark.sample)
+        for i, (rows, names) in enumerate((rows, names) for rows in ("idx", "index", "id") for names in PAIRS)
+    ],
+)
+def test_two_columns_that_identify_the_examples_together(rows: str, names: tuple[str, str]):
+    """Regression: rows in another order were paired by their numbers beside a conversation and a turn."""
+    frames, id_ = runs_of_pairs(rows, *names), ",".join(names)
+    with pytest.raises(PairingError, match=f"`{id_}` differs between the runs on") as raised:
+        trackperm.compare(*frames)
+    assert raised.value.hint is not None
+    assert f"`--id {id_}` pairs the same" in raised.value.hint
+    assert f"`--id {rows}` compares these pairs nevertheless" in raised.value.hint
+    if "sample" not in names:  # else each row is an attempt
+        assert trackperm.compare(*frames, columns={"id": id_}).pvalue == TRUTH
+    named = trackperm.compare(*frames, columns={"id": rows})
+    assert any(note.startswith(f"look: `{id_}` differs") for note in named.pairing.notes)
+    fewer = frames[1].filter(pl.col("correct") == 1).with_columns(pl.int_range(pl.len()).alias(rows))
+    for pair in ((frames[0], fewer), (fewer, frames[0])):
+        with pytest.raises(PairingError, match="` differs between the runs on"):
+            trackperm.compare(*pair, missing="drop")
+
+
+def test_attempts_at_questions_in_another_order(tmp_path: Path):
+    frames = runs_of_pairs("id", "question", "sample")
+    paths = [tmp_path / f"{i}.parquet" for i in range(2)]
+    for path, frame in zip(paths, frames, strict=True):
+        frame.write_parquet(path)
+    for pair in (frames, paths):
+        with pytest.raises(PairingError, match="`question,sample` differs between the runs on"):
+            trackperm.compare(*pair)
+    assert trackperm.compare(*frames, columns={"id": "question,sample"}).n_examples == N // 4
+    assert id_of(*(frame.rename({"id": "idx"}) for frame in frames)) == "question"
+
+
+@pytest.mark.parametrize("name", ["file", "url", "title", "code"])
+def test_one_column_of_other_names_that_identifies_the_examples(name: str):
+    frames = runs("idx", name)
+    with pytest.raises(PairingError, match=f"`{name}` differs between the runs on"):
+        trackperm.compare(*frames)
+    assert trackperm.compare(*frames, columns={"id": name}).pvalue == TRUTH
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        {"label": lambda i, order: [f"l{j}" for j in range(N)]},  # agree by numbers alone
+        {"conversation_id": lambda i, order: [f"c{j // 4}" for j in range(N)]},
+        {"turn": lambda i, order: [0] * N},
+        {"turn": lambda i, order: RNG.integers(0, 4, N)},
+        {"conversation_id": lambda i, order: [f"{i} {j // 4}" for j in order]},  # each run has its own
+    ],
+    ids=["labels", "other", "constant", "repeated", "of one run"],
+)
+def test_two_columns_that_contradict_nothing(others: dict[str, Any]):
+    frames = runs_of_pairs("idx", "conversation_id", "turn", **others)
+    assert trackperm.compare(*frames).statistic.columns["id"] == "idx"
+
+
+@pytest.mark.parametrize(
+    "names",
+    [("prediction", "n"), ("language", "rank"), ("topic", "score"), ("output_id", "turn"), ("n", "k")],
+)
+def test_outputs_are_no_part_of_an_id(names: tuple[str, str]):
+    frames = [
+        frame.with_columns(pl.Series(names[0], ints)) if names == ("n", "k") else frame
+        for frame, ints in zip(runs_of_pairs("idx", *names), [order // 4 for order in ORDERS], strict=True)
+    ]
+    assert trackperm.compare(*frames, metric="correct").statistic.columns["id"] == "idx"
 
 
 @each_engine

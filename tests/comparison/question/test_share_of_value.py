@@ -284,3 +284,14 @@ def test_the_share_of_true_is_called_as_the_column(tmp_path: Path) -> None:
     for endings in (("csv", "csv"), ("csv", "parquet"), ("parquet", "parquet")):
         found = trackperm.compare(*(tmp_path / f"{i}.{ending}" for i, ending in enumerate(endings)))
         assert (found.title, found.difference) == ("correct", 0.25)
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_the_text_that_is_too_large_is_quoted(place: int):
+    """Regression: the error quoted a number of the other run, with code that fails for this one."""
+    frames = [pl.DataFrame({"id": list("abc"), "score": ["1", value, "3"]}) for value in ("1e400", "2")]
+    frames = frames if place == 0 else frames[::-1]
+    role = ("baseline", "candidate")[place]
+    with pytest.raises(InputError, match=f"not numbers, such as '1e400' in `{role}`") as caught:
+        trackperm.compare(*frames, metric="score")
+    assert "cast" not in str(caught.value.hint)

@@ -28,7 +28,7 @@ def test_columns_that_are_the_same_in_both_runs_are_no_scores() -> None:
     other = RUN.with_columns(risk=pl.col("risk") ** 2)
     assert "`--metric COLUMN` (`risk`), " in hint(RUN, other)
     assert "`--metric COLUMN` (`risk`), " in hint(RUN, other.reverse())
-    assert "`--metric COLUMN` (`PassengerId`, `time`, `risk`), " in hint(RUN, RUN)
+    assert "`--metric COLUMN` (`time`, `risk`), " in hint(RUN, RUN)
     texts = RUN.drop("risk").with_columns(says=pl.col("id"))
     assert "`--metric COLUMN`, " in hint(texts, texts.with_columns(says=pl.lit("no")))
 

@@ -24,6 +24,9 @@ NEW = OLD.with_columns(prediction=pl.Series(list("xxxxyyxx")))
         {"prediction": "PREDICTION", "label": "LABEL"},
         {"prediction": "Output", "label": " target "},
         {"label": "Label"},
+        {"id": "exampleId", "prediction": "modelOutput", "label": "groundTruth"},
+        {"id": "Question ID", "prediction": "Predicted Label", "label": "Gold  Label"},
+        {"id": "questionID", "prediction": "yPred", "label": "yTrue"},
     ],
 )
 @pytest.mark.parametrize("statistic", [None, "macro_f1"])
@@ -53,6 +56,23 @@ def test_scores(options: dict[str, Any]) -> None:
     found = trackperm.compare(old.rename(names), new.rename(names), **options)
     assert (found.pvalue, found.difference) == (expected.pvalue, expected.difference)
     assert found.statistic.columns["score"] == "Score"
+
+
+@pytest.mark.parametrize("id_", ["questionId", "Example ID", "taskID", "ID"])
+@pytest.mark.parametrize("score", ["isCorrect", "Is Correct", "exactMatch", "correct"])
+def test_words_that_are_written_in_other_ways(id_: str, score: str) -> None:
+    old = pl.DataFrame({id_: list("abcdef"), score: [1, 0, 0, 0, 1, 0]})
+    new = pl.DataFrame({id_: list("fedcba"), score: [1, 1, 1, 0, 1, 1]})
+    found = trackperm.compare(old, new)
+    assert (found.statistic.columns["id"], found.statistic.columns["score"]) == (id_, score)
+    names = {id_: "question_id", score: "is_correct"}
+    assert found.pvalue == trackperm.compare(old.rename(names), new.rename(names)).pvalue
+
+
+def test_ids_of_attempts_in_camel_case() -> None:
+    old = pl.DataFrame({"taskId": list("aabbccdd"), "sampleId": [0, 1] * 4, "isCorrect": [1, 0] * 4})
+    found = trackperm.compare(old, old.with_columns(isCorrect=pl.lit(1)))
+    assert (found.statistic.columns["id"], found.n_examples) == ("taskId", 4)
 
 
 def test_an_exact_name_wins() -> None:
@@ -105,7 +125,7 @@ def test_errors_name_the_columns_of_the_runs(columns: dict[str, Any], message: s
     assert hint in raised.value.hint
 
 
-@pytest.mark.parametrize("name", ["id ", "my id"])
+@pytest.mark.parametrize("name", ["my name", "my key"])
 def test_hints_quote_names_with_spaces(name: str) -> None:
     runs = [frame.rename({"id": name}) for frame in (OLD, NEW)]
     with pytest.raises(InputError) as raised:
@@ -137,3 +157,26 @@ def test_a_space_behind_each_separator(tmp_path: Path) -> None:
     runs = tmp_path / "old.csv", tmp_path / "new.csv"
     assert trackperm.compare(*runs, "accuracy").difference == 0.5
     assert trackperm.compare(*runs, metric="correct").difference == 0.5
+
+
+def test_one_run_spells_its_columns_differently() -> None:
+    old = pl.DataFrame({"question_id": list("abcdef"), "correct": [1, 0, 0, 0, 1, 0]})
+    new = pl.DataFrame({"question_id": list("fedcba"), "correct": [1, 1, 1, 0, 1, 1]})
+    names = {"question_id": "Question ID", "correct": "Correct"}
+    expected = trackperm.compare(old, new).pvalue
+    found = trackperm.compare(old, new.rename(names))
+    assert found.pvalue == expected
+    assert (
+        "`candidate`: its columns `Question ID`, `Correct` are read as `question_id`, `correct`"
+        in found.pairing.notes
+    )
+    assert found.candidate_data.columns == names
+    assert trackperm.compare(old.rename(names), new).statistic.columns["id"] == "Question ID"
+    own = trackperm.compare(
+        old, new.rename({"question_id": "q", "correct": "Correct"}), candidate_columns={"question_id": "q"}
+    )
+    assert own.candidate_data.columns == {"question_id": "q", "correct": "Correct"}
+    for other in ("Correct", "CORRECT"):
+        twice = new.rename({"correct": "correct "}).with_columns(pl.col("correct ").alias(other))
+        with pytest.raises(InputError, match=r"lacks `correct`|no score|is unclear"):
+            trackperm.compare(old, twice)

@@ -178,6 +178,23 @@ class TestCommand:
     def run(self, *arguments: str | Path) -> Any:
         return CliRunner().invoke(commands.app, ["verify", *map(str, arguments)])
 
+    def test_files_that_are_read_are_not_written(self, tmp_path: Path):
+        """Regression: runs and labels, which the command does not name, were replaced."""
+        for name, right in (("old", [True, False] * 6), ("new", [True] * 12)):
+            answers(right).drop("label").write_json(tmp_path / f"{name}.json")
+        answers([True] * 12).select("id", "label").write_json(tmp_path / "gold.json")
+        runs = tmp_path / "old.json", tmp_path / "new.json"
+        found = trackperm.compare(*runs, "accuracy", labels=str(tmp_path / "gold.json"))
+        (tmp_path / "logged").mkdir()
+        folder = saved(evidence(found), tmp_path / "logged")
+        for path in (*runs, tmp_path / "gold.json", folder / "trackperm" / "comparison.json"):
+            before = path.read_bytes()
+            refused = self.run(folder, "--from-runs", "-o", path)
+            assert isinstance(refused.exception, InputError)
+            assert "is a file that the verification reads" in refused.exception.message
+            assert path.read_bytes() == before
+        assert self.run(folder, "--from-runs", "-o", tmp_path / "found.json").exit_code == 0
+
     def test_a_mismatch_is_exit_code_4(self, files: dict[str, bytes], tmp_path: Path):
         folder = saved(changed(files, pvalue=0.04), tmp_path)
         result = self.run(folder)

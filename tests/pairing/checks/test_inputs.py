@@ -207,7 +207,10 @@ def test_the_same_inputs_by_position():
 def test_repeated_inputs_are_no_id():
     twice = [text for text in QUESTIONS[:30] for _ in range(2)]
     found = refusal(run(question=twice), run(question=[str(text) for text in RNG.permutation(twice)]))
-    assert found.hint == "The ids were given anew. `--id id` compares these pairs nevertheless."
+    assert found.hint == (
+        "The ids were given anew: log the id that each example has in the data set. `--id id` compares these"
+        " pairs nevertheless."
+    )
 
 
 def test_attempts_at_examples_whose_ids_were_given_anew():

@@ -12,6 +12,7 @@ from trackperm.pairing.columns.shared_values import (
     agreeing_pair,
     have_same_values,
     have_values_of_one,
+    possible_keys,
     share_values,
 )
 from trackperm.tables.table import ExampleTable
@@ -84,3 +85,21 @@ def test_two_columns_that_identify_the_examples_of_all_runs() -> None:
         assert agreeing_pair([run, other]) is None, why
     single = table(series_id=halves, day=thirds, task_id=[*range(6)])
     assert agreeing_pair([single, single]) is None
+
+
+def test_columns_that_may_be_keys():
+    run = table(
+        turn=[1, 2, 3],
+        trace=["x" * 1000] * 3,
+        prompt=["y" * 1000] * 3,
+        conversation_id=["a", "b", "c"],
+        url=["u", "v", "w"],
+        prediction=["a", "b", "c"],
+        rank=[1, 2, 3],
+        row_id=[1, 2, 3],
+        **{"a,b": ["x", "y", "z"], "latency": [0.1, 0.2, 0.3]},
+    )
+    assert possible_keys([run, run], ["url"]) == ["conversation_id", "prompt", "turn"]
+    assert agreeing_pair([run, run]) is None
+    parts = table(conversation=["a", "a", "b"], turn=[1, 2, 1])
+    assert agreeing_pair([parts, parts]) == ("conversation", "turn")

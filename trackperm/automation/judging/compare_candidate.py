@@ -20,6 +20,7 @@ from trackperm.automation.policy.policy import Policy
 from trackperm.automation.policy.resolve import policy_tracker, question_of
 from trackperm.comparison import Comparison, RunData, compare_statistics
 from trackperm.comparison.question.log_metrics import lost_metrics
+from trackperm.comparison.runs import with_like_names
 from trackperm.errors import InputError
 from trackperm.exact import TestOptions
 from trackperm.ledger.log import log_comparison
@@ -85,7 +86,9 @@ def compare_and_log(
     Raise InputError if the runs cannot be compared, or units have to be declared: another attempt gives the
     same error. Raise TrackerError if a tracker failed: another attempt completes what was begun.
     """
-    first, second = (read_run(policy, run, tracker) for run in (baseline.run, candidate))
+    first, second = with_like_names(
+        read_run(policy, baseline.run, tracker), read_run(policy, candidate, tracker)
+    )
     _require_metrics(policy, first, second)
     place = logs_of(policy, second.tracker, candidate) if log else None
     if place is not None:

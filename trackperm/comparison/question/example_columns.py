@@ -16,6 +16,7 @@ from trackperm.tables.columns.names import (
     names_id,
     names_rows,
     place_of_id,
+    usual_spelling,
 )
 from trackperm.tables.columns.types import are_integers, may_be_ids
 from trackperm.tables.table import ExampleTable, have, rows_repeat, shared_columns
@@ -77,7 +78,7 @@ def _identifies(tables: Sequence[ExampleTable], name: str, *, is_only: bool) -> 
         return True
     if not _repeats_only_in_attempts(tables, name):
         return False
-    return is_only or name.lower() in IDS or share_values(tables, name)
+    return is_only or usual_spelling(name) in IDS or share_values(tables, name)
 
 
 def _repeats_only_in_attempts(tables: Sequence[ExampleTable], name: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 from collections.abc import Sequence
@@ -157,7 +158,7 @@ def column_of_metric(name: str, tables: Sequence[ExampleTable]) -> str:
         raise InputError(
             f"the metric `{name}` has values that are not numbers{shown}; expected numbers or booleans",
             hint=f"`{_as_numbers(text[0], column)}` reads them as numbers."
-            if text is not None and re.match(NUMBER, text[1])
+            if text is not None and re.match(NUMBER, text[1]) and not _is_beyond_floats(text[1])
             else share
             if value is not None
             else f"{nested}."
@@ -201,10 +202,20 @@ def _other_text(tables: Sequence[ExampleTable], column: str) -> tuple[str, str] 
         except TrackpermError:
             continue
         if texts.dtype == pl.String and len(texts):
-            likeness = texts.str.contains(NUMBER).cast(pl.Int8) + texts.str.contains(NUMBER_TEXT)
+            is_finite = ~texts.cast(pl.Float64, strict=False).is_infinite().fill_null(False)
+            likeness = (texts.str.contains(NUMBER) & is_finite).cast(pl.Int8) + texts.str.contains(
+                NUMBER_TEXT
+            )
             place = likeness.arg_min() or 0
             found.append((likeness[place], (table.origin, str(texts[place]))))
     return min(found, key=lambda each: each[0])[1] if found else None
+
+
+def _is_beyond_floats(text: str) -> bool:
+    try:
+        return math.isinf(float(text))
+    except ValueError:
+        return False
 
 
 def _as_numbers(origin: str, column: str) -> str:

@@ -83,6 +83,7 @@ from trackperm.tables.columns.names import (
     SCORE,
     SCORES,
     SECOND_ANSWERS,
+    usual_spelling,
 )
 from trackperm.tables.columns.truths import are_numbers_or_truths, with_like_truths, with_truths
 from trackperm.tables.columns.written_numbers import with_numbers
@@ -216,7 +217,7 @@ class Question:
             If no statistic is named and none is clear, if no statistic has a parameter, or if predictions and
             labels do not match; subclasses name the problem.
         """
-        if all(name == name.strip().lower() for table in tables for name in table.columns):
+        if all(name == usual_spelling(name) for table in tables for name in table.columns):
             return self._found(tables, check_labels=check_labels)
         names = written_names(tables, self._named_columns())
         tables = [with_usual_names(table, names) for table in tables]

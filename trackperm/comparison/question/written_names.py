@@ -1,4 +1,4 @@
-"""Usual names of columns in other letters, such as ``Prediction``, ``LABEL`` and `` Score``.
+"""Usual names of columns in other spellings, such as ``Prediction``, ``isCorrect`` and ``Question ID``.
 
 What is inferred from the columns looks at the usual names; the statistic then gets the names of the runs.
 """
@@ -14,8 +14,8 @@ from dataclasses import replace
 from trackperm.errors import InputError
 from trackperm.messages import listed
 from trackperm.statistic import Statistic, load_statistic
-from trackperm.tables.columns.names import LABELS, PREDICTIONS, SCORES, words_of
-from trackperm.tables.columns.renamed import with_renamed_columns
+from trackperm.tables.columns.names import LABELS, PREDICTIONS, SCORES, usual_spelling, words_of
+from trackperm.tables.columns.renamed import by_spelling, with_renamed_columns
 from trackperm.tables.table import ExampleTable, shared_columns
 
 _CODE = re.compile("(?<!statistic )`([^`]+)`")
@@ -26,11 +26,11 @@ _QUOTED = re.compile('"([^"]+)"')
 
 
 def written_names(tables: Sequence[ExampleTable], named: Collection[str]) -> dict[str, str]:
-    """Return the columns of the runs whose names are usual ones in other letters, by the usual name.
+    """Return the columns of the runs whose names are usual ones in other spellings, by the usual name.
 
     A kind of columns of which a run has an exact name is left out, and so are columns in `named`, and two
-    that differ only in letters. If a column is found, all others that begin with capitals are there too: what
-    is inferred from the columns depends on all of them.
+    that differ only in their spelling. If a column is found, all others that begin with capitals or have
+    several words are there too: what is inferred from the columns depends on all of them.
     """
     found: dict[str, str] = {}
     for names in (PREDICTIONS, LABELS, SCORES):
@@ -42,7 +42,7 @@ def written_names(tables: Sequence[ExampleTable], named: Collection[str]) -> dic
     there = dict.fromkeys(name for table in tables for name in table.columns)
     others = [name for name in there if name not in found.values()]
     for usual, own in _alike(others, None).items():
-        if len(own) == 1 and usual not in {*there, *found} and own[0] not in named and _is_capital(own[0]):
+        if len(own) == 1 and usual not in {*there, *found} and own[0] not in named and _may_be_spelt(own[0]):
             found[usual] = own[0]
     return found
 
@@ -54,7 +54,7 @@ def with_usual_names(table: ExampleTable, names: Mapping[str, str]) -> ExampleTa
 
 
 def names_alike(tables: Sequence[ExampleTable]) -> str | None:
-    """Say which columns have the same usual name in different letters; None without any."""
+    """Say which columns have the same usual name in different spellings; None without any."""
     for usual, own in _alike(shared_columns(tables), {*PREDICTIONS, *LABELS, *SCORES}).items():
         if len(own) > 1 and usual not in own:
             return f"each of {listed(own)} could be the column `{usual}`"
@@ -112,15 +112,14 @@ def _written(name: str, names: Mapping[str, str]) -> str:
 
 
 def _alike(columns: Sequence[str], names: Collection[str] | None) -> dict[str, list[str]]:
-    """Return columns by their name without capitals and white space, if it is in `names`."""
-    found: dict[str, list[str]] = {}
-    for name in columns:
-        if names is None or name.strip().lower() in names:
-            found.setdefault(name.strip().lower(), []).append(name)
-    return found
+    """Return columns by the usual spelling of their name, if it is in `names`."""
+    found = by_spelling(columns)
+    return found if names is None else {spelt: own for spelt, own in found.items() if spelt in names}
 
 
-def _is_capital(name: str) -> bool:
-    """Whether all words of a name begin with capitals, and are the same in small letters."""
+def _may_be_spelt(name: str) -> bool:
+    """Whether a name is written in capitals or several words, which its usual spelling has too."""
     words = [word for word in re.split(r"[\W_]+", name) if word]
-    return all(not word[0].islower() for word in words) and words_of(name) == words_of(name.lower())
+    is_capital = all(not word[0].islower() for word in words)
+    is_other = is_capital or usual_spelling(name) != name.strip().lower()
+    return is_other and words_of(name) == words_of(usual_spelling(name))

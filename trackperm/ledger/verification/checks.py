@@ -67,10 +67,13 @@ class Verification:
         At least one check.
     notes : tuple of str
         Values that were not checked, and why.
+    files : tuple of str
+        Files that were read, and runs, for which a reference may stand.
     """
 
     checks: tuple[Check, ...]
     notes: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
 
     @property
     def matches(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -86,6 +86,7 @@ def verify(
         files, tables, logged = _files(comparison, tracking_uri)
     except SourceError as error:  # the tracker itself noticed that the files were changed
         return Verification((Check.failed("files", error.message),))
+    read = [*_places_of_files(comparison)]
     found = [] if from_runs else [verify_files(files, logged, tables)]
     if from_runs:
         found += [verify_files(files)] if COUNTS in files else []
@@ -93,6 +94,7 @@ def verify(
         named = run_references(files)
         reading = ReadingOptions.of(files, artifact, labels, own_columns)
         found_at = [_place(reference, logged) for reference in named]
+        read += [*found_at, *(() if reading.references is None else (str(reading.references.path),))]
         runs = load_runs(
             *found_at,
             artifact=reading.artifact,
@@ -107,7 +109,16 @@ def verify(
         again = verify_from_runs(files, baseline, candidate, logged, tables)
         found.append(replace(again, notes=(*reading.notes(), *again.notes)))
     # predictions check more than counts do, so the notes of the last verification apply
-    return Verification(tuple(check for each in found for check in each.checks), found[-1].notes)
+    checks = tuple(check for each in found for check in each.checks)
+    return Verification(checks, found[-1].notes, tuple(read))
+
+
+def _places_of_files(comparison: str | Path | TrackedRun) -> Iterator[str]:
+    """Yield the files of a comparison in a folder."""
+    folder = Path(str(RunReference.of(comparison).locator)).expanduser()
+    for inside in (folder, folder / "trackperm"):
+        if inside.is_dir():
+            yield from map(str, filter(Path.is_file, inside.iterdir()))
 
 
 def _place(reference: str, logged: LoggedComparison | None) -> str:

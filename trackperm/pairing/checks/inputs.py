@@ -8,8 +8,8 @@ same ones in another order. Two runs whose inputs differ are told apart by three
   inputs in other words, such as another template of a prompt, which may be compared;
 - another column whose values are different texts and agree, such as the reference answers.
 
-Other ids tell it as well: those that the candidate has in other rows, where no input and no such column
-agrees.
+Other ids tell it as well, also two columns that identify the rows together: those that the candidate has in
+other rows, where no input and no such column agrees.
 """
 
 from __future__ import annotations
@@ -25,12 +25,23 @@ from trackperm.messages import amount, side_by_side
 from trackperm.pairing.checks.differences import Cases
 from trackperm.pairing.checks.likeness import ALIKE, NEARLY_ALL, share_alike
 from trackperm.pairing.checks.paired_texts import MOST_ROWS, is_query, paired_texts, read_rows
-from trackperm.pairing.checks.rival_ids import Trust, agree_only_by, moved_ids
-from trackperm.pairing.columns.roles import PairedColumns, input_name, names_input
+from trackperm.pairing.checks.rival_ids import Trust, agree_only_by, moved_ids, moved_key
+from trackperm.pairing.columns.roles import PairedColumns
 from trackperm.pairing.joined import KEY
 from trackperm.statistic import Statistic
-from trackperm.tables.columns.names import ANSWERS, LABELS, MEDIA, SCORES, TEXTS, is_of_examples, names_id
-from trackperm.tables.table import ExampleTable, rows_repeat, shared_columns
+from trackperm.tables.columns.names import (
+    ANSWERS,
+    LABELS,
+    MEDIA,
+    SCORES,
+    TEXTS,
+    input_name,
+    is_of_examples,
+    names_id,
+    names_input,
+)
+from trackperm.tables.columns.types import may_be_ids
+from trackperm.tables.table import ExampleTable, id_columns, rows_repeat, shared_columns
 
 _FEWEST = 10
 """Fewest examples of which the inputs can be said to have nothing in common."""
@@ -67,7 +78,7 @@ class _Compared:
     Attributes
     ----------
     name : str
-        Name of the column.
+        Name of the column; or of two, separated by a comma.
     differing : DataFrame
         Key and both texts, ``a`` and ``b``, of the pairs that differ.
     n : int
@@ -134,7 +145,10 @@ def input_notes(tables: Tables, statistic: Statistic, columns: PairedColumns) ->
     doubtful = [
         each for each in found if each.is_permuted or (each.is_other and input_name(each.name) not in TEXTS)
     ]
-    moved = [] if is_asked or any(each.alike for each in found) else _moved_ids(tables, statistic, columns)
+    is_sure = is_asked or any(each.alike for each in found)
+    moved = [] if is_sure else _moved_ids(tables, statistic, columns)
+    if not is_sure and not doubtful and not moved:
+        moved = _moved_key(tables, statistic, columns)
     is_doubted = bool(doubtful or moved)
     proof = _proof(tables, columns, {each.name for each in found}) if is_doubted else None
     if is_doubted and proof is None and (columns.id is None or not statistic.id_is_named):
@@ -166,8 +180,15 @@ def _moved_ids(tables: Tables, statistic: Statistic, columns: PairedColumns) -> 
         for each in found
         if trust is not None
         and Trust.of(tables, each.name) >= trust
-        and not agree_only_by(tables, columns.ids, each.name)
+        and not agree_only_by(tables, columns.ids, [each.name])
     ]
+
+
+def _moved_key(tables: Tables, statistic: Statistic, columns: PairedColumns) -> list[_Compared]:
+    """Find columns that identify the examples, alone or in a pair, and contradict numbers of rows."""
+    key = moved_key(tables, columns.ids, {*columns.names, *statistic.columns.values()})
+    found = [] if key is None else [_Compared(key.name, key.differing, key.n, False, key.n_moved)]
+    return [each for each in found if each.is_permuted]
 
 
 def _compared(tables: Tables, name: str, columns: PairedColumns) -> _Compared | None:
@@ -290,7 +311,12 @@ def _refusal(found: _Compared, tables: Tables, columns: PairedColumns) -> Pairin
     )
     if found.is_permuted:
         hint = "The ids were given anew" if columns.id is not None else "The rows are in another order"
-        hint += f"{_better_id(found, tables, columns, ': ')}. {accepted[0].upper()}{accepted[1:]}."
+        better = _better_id(found, tables, columns, ": ")
+        if not better and columns.id is not None:
+            better = ": log the id that each example has in the data set"
+        elif better and any(table.has_joined_labels for table in tables):
+            better += f", if the labels have `{found.name}`"
+        hint += f"{better}. {accepted[0].upper()}{accepted[1:]}."
     else:
         hint = "The inputs differ: evaluate both runs on the same data."
         hint += f" If they are the same ones in another form, such as translations, {accepted}."
@@ -299,8 +325,9 @@ def _refusal(found: _Compared, tables: Tables, columns: PairedColumns) -> Pairin
 
 def _better_id(found: _Compared, tables: Tables, columns: PairedColumns, before: str) -> str:
     """Return the option that pairs the same inputs; empty if they identify no example."""
-    if found.name in tables[0].unusable or (
-        not columns.repeats and rows_repeat(tables, [found.name], if_unknown=True)
+    names = id_columns(found.name, tables)
+    if not all(may_be_ids(name, tables) for name in names) or (
+        not columns.repeats and rows_repeat(tables, names, if_unknown=True)
     ):
         return ""
     return f"{before}`--id {shlex.quote(found.name)}` pairs the same {_kind(found)}"

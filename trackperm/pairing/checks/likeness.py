@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import takewhile
 
-from trackperm.pairing.columns.roles import REWORDED, input_name
-from trackperm.tables.columns.names import MEDIA
+from trackperm.pairing.columns.roles import REWORDED
+from trackperm.tables.columns.names import MEDIA, input_name
 
 _JUDGED = 200
 """Rows whose words are compared."""

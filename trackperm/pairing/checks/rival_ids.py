@@ -1,12 +1,13 @@
 """Columns of ids that contradict each other: they pair the rows of two runs differently.
 
 One of them mostly numbers the rows of each run, as `enumerate`, polars and pandas do, and another names the
-examples.
+examples, or two together do, such as a conversation and a turn.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from itertools import combinations
 from typing import NamedTuple
 
 import narwhals as nw
@@ -21,6 +22,7 @@ from trackperm.pairing.checks.paired_texts import (
     paired_ids,
     read_rows,
 )
+from trackperm.pairing.columns.shared_values import MOST_IN_PAIRS, may_be_key, possible_keys
 from trackperm.tables.columns.names import INPUTS, LABELS, MEDIA, is_of_examples, names_rows
 from trackperm.tables.table import ExampleTable, rows_repeat
 
@@ -31,7 +33,7 @@ class MovedIds(NamedTuple):
     Attributes
     ----------
     name : str
-        Column of the ids, which are different in every row.
+        Column of the ids, which are different in every row; or two, separated by a comma.
     differing : DataFrame
         Key and both ids, ``a`` and ``b``, of the pairs that differ.
     n, n_moved : int
@@ -88,12 +90,49 @@ def moved_ids(
     found = []
     for name, pairs in paired_ids(tables, names, ids).items():
         differing = pairs.filter(pl.col("a") != pl.col("b"))
-        if differing.is_empty() or min(pairs["a"].n_unique(), pairs["b"].n_unique()) < len(pairs):
+        if differing.is_empty() or not _are_distinct(pairs):
             continue
-        n_moved = _n_in_run(differing["a"], tables[1], name)
+        n_moved = _n_in_run(differing["a"], tables[1], [name])
         if n_moved:
             found.append(MovedIds(name, differing, len(pairs), n_moved))
     return found
+
+
+def moved_key(
+    tables: tuple[ExampleTable, ExampleTable], ids: Sequence[str], taken: Collection[str]
+) -> MovedIds | None:
+    """Find columns that identify the rows of both runs and that rows paired by numbers of rows do not share.
+
+    They are one column of text or two columns, not in `taken`, and one run has all their values of the other.
+    None if `ids` do not number the rows in their order, or if an input or label agrees by them alone.
+    """
+    if len(ids) != 1 or (names := possible_keys(tables, (*ids, *taken))[:MOST_IN_PAIRS]) == []:
+        return None
+    trust = Trust.of(tables, ids[0])
+    if trust.is_no_number or trust.is_in_other_order:
+        return None
+    found = paired_ids(tables, names, ids)
+    n = max(map(len, found.values()), default=0)
+    whole = {name: pairs for name, pairs in found.items() if len(pairs) == n}  # without nulls
+    is_first_less = len(tables[0]) <= len(tables[1])
+    own, other = ("a", tables[1]) if is_first_less else ("b", tables[0])
+    repeated = [
+        name for name, pairs in whole.items() if min(pairs["a"].n_unique(), pairs["b"].n_unique()) < n
+    ]
+    for key in (*((name,) for name in whole if name not in repeated), *combinations(repeated, 2)):
+        if not may_be_key(tables, key) or all(whole[name]["a"].equals(whole[name]["b"]) for name in key):
+            continue
+        sides = (
+            pl.concat_str([whole[name][side] for name in key], separator=", ").alias(side) for side in "ab"
+        )
+        pairs = whole[key[0]].select(pl.first()).with_columns(pl.select(*sides))
+        if min(pairs["a"].n_unique(), pairs["b"].n_unique()) < n or rows_repeat(tables, key, if_unknown=True):
+            continue
+        differing = pairs.filter(pl.col("a") != pl.col("b"))
+        n_moved = _n_in_run(differing[own], other, key)
+        if n_moved == len(differing) and not agree_only_by(tables, ids, key):
+            return MovedIds(",".join(key), differing, n, n_moved)
+    return None
 
 
 def better_id(tables: Sequence[ExampleTable], id_: str, names: Sequence[str]) -> str | None:
@@ -123,24 +162,34 @@ def better_id(tables: Sequence[ExampleTable], id_: str, names: Sequence[str]) ->
         ),
         None,
     )
-    if better is None or names_rows(id_) or not any(agree_only_by(pair, [id_], better) for pair in pairs):
+    if better is None or names_rows(id_) or not any(agree_only_by(pair, [id_], [better]) for pair in pairs):
         return better
     return None
 
 
-def agree_only_by(tables: tuple[ExampleTable, ExampleTable], ids: Sequence[str], other: str) -> bool:
-    """Whether an input or a label is the same in all rows paired by `ids`, and not in those by `other`.
+def agree_only_by(
+    tables: tuple[ExampleTable, ExampleTable], ids: Sequence[str], others: Sequence[str]
+) -> bool:
+    """Whether an input or a label is the same in all rows paired by `ids`, and not in those by `others`.
 
     Labels that were joined by ids agree with these, whatever they number.
     """
     of_examples = (*INPUTS, *MEDIA, *(() if any(table.has_joined_labels for table in tables) else LABELS))
-    names = [name for name in of_examples if all(_may_be_compared(table, name) for table in tables)]
-    by_ids, by_other = (paired_ids(tables, names, columns) if names else {} for columns in (ids, [other]))
+    names = [
+        name
+        for name in of_examples
+        if name not in (*ids, *others) and all(_may_be_compared(table, name) for table in tables)
+    ]
+    by_ids, by_others = (paired_ids(tables, names, columns) if names else {} for columns in (ids, others))
     return any(
         by_ids[name]["a"].equals(by_ids[name]["b"]) and not pairs["a"].equals(pairs["b"])
-        for name, pairs in by_other.items()
+        for name, pairs in by_others.items()
         if name in by_ids and len(by_ids[name])
     )
+
+
+def _are_distinct(pairs: pl.DataFrame) -> bool:
+    return min(pairs["a"].n_unique(), pairs["b"].n_unique()) == len(pairs)
 
 
 def _may_be_compared(table: ExampleTable, name: str) -> bool:
@@ -160,12 +209,12 @@ def _numbers_in_order(table: ExampleTable, name: str) -> bool | None:
     return not table.ordered or numbers.is_sorted()
 
 
-def _n_in_run(values: pl.Series, run: ExampleTable, name: str) -> int:
-    """Count the ids that a run has."""
+def _n_in_run(values: pl.Series, run: ExampleTable, names: Sequence[str]) -> int:
+    """Count the ids that a run has, which are those of several columns together or of one."""
     try:
-        if len(run) > MOST_ROWS or is_query(run):
-            dtype = nw.Schema({name: run.schema[name]}).to_polars()[name]
-            run = run.among(name, values.cast(dtype, strict=False).drop_nulls())
-        return int(values.is_in(as_ids(read_rows(run, [name], None), [name]).implode()).sum())
+        if len(names) == 1 and (len(run) > MOST_ROWS or is_query(run)):
+            dtype = nw.Schema({names[0]: run.schema[names[0]]}).to_polars()[names[0]]
+            run = run.among(names[0], values.cast(dtype, strict=False).drop_nulls())
+        return int(values.is_in(as_ids(read_rows(run, names, None), names).implode()).sum())
     except (InputTypeError, pl.exceptions.PolarsError):
         return 0

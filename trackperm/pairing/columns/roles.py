@@ -13,7 +13,17 @@ from trackperm.pairing.columns.numbers_as_text import text_columns
 from trackperm.pairing.columns.objects import require_no_objects
 from trackperm.pairing.report import OUTCOMES
 from trackperm.statistic import Statistic
-from trackperm.tables.columns.names import INPUTS, LABELS, MEDIA, TEXTS, names_individuals, names_rows
+from trackperm.tables.columns.names import (
+    INPUTS,
+    LABELS,
+    MEDIA,
+    TEXTS,
+    input_name,
+    may_be_output,
+    names_individuals,
+    names_input,
+    names_rows,
+)
 from trackperm.tables.columns.types import ColumnType, unusable
 from trackperm.tables.table import ExampleTable, id_columns, shared_columns
 
@@ -115,11 +125,6 @@ class PairedColumns:
         return self.used
 
     @property
-    def tell_examples(self) -> bool:
-        """Whether the runs have columns besides the id that tell which examples are paired."""
-        return bool(self.inputs or self.other_ids)
-
-    @property
     def tie_breakers(self) -> tuple[str, ...]:
         """Columns by which the rows of one id are ordered."""
         if not self.repeats:
@@ -197,7 +202,11 @@ class PairedColumns:
             statistic.example_columns,
             identity,
             tuple(_inputs(others)),
-            tuple(name for name in others if names_individuals(name) and not names_rows(name)),
+            tuple(
+                name
+                for name in others
+                if names_individuals(name) and (not names_rows(name) or may_be_output(name))
+            ),
             statistic.repeats if statistic.has_several_rows else None,
             (*notes, *_notes_of_files(baseline, candidate)),
         )
@@ -248,16 +257,6 @@ def _notes_of_files(baseline: ExampleTable, candidate: ExampleTable) -> list[str
 def _differ_in_answers(name: str, facts: tuple[str, str], tables: tuple[ExampleTable, ExampleTable]) -> bool:
     """Whether data sets differ in digests alone, which include answers that are evaluated without calls."""
     return name == "dataset" and are_traces(tables) and dataset_names(facts[0]) == dataset_names(facts[1])
-
-
-def input_name(name: str) -> str:
-    """Return the last part of a name in lower case: ``question`` of ``inputs.question``."""
-    return name.lower().replace("/", ".").rpartition(".")[2]
-
-
-def names_input(name: str) -> bool:
-    """Whether a column has the usual name of an input: ``inputs.question``, ``image_path``."""
-    return input_name(name) in (*INPUTS, *MEDIA)
 
 
 def _inputs(names: Sequence[str]) -> list[str]:

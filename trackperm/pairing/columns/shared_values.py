@@ -8,6 +8,7 @@ from itertools import combinations
 import narwhals as nw
 import polars as pl
 
+from trackperm.errors import TrackpermError
 from trackperm.tables.columns.names import (
     ANSWERS,
     INPUTS,
@@ -16,8 +17,14 @@ from trackperm.tables.columns.names import (
     PREDICTIONS,
     SCORES,
     VALUES,
+    names_categories,
+    names_clusters,
     names_examples,
     names_id,
+    names_individuals,
+    names_input,
+    names_outputs,
+    names_rows,
     words_of,
 )
 from trackperm.tables.columns.types import are_integers, may_be_ids
@@ -37,11 +44,27 @@ _MOST_ROWS = 100_000
 _MOST_COLUMNS = 30
 """Most columns that are searched."""
 
-_MOST_IN_PAIRS = 8
+MOST_IN_PAIRS = 8
 """Most columns that are tried in pairs."""
+
+_FIRST = 64
+"""Rows whose texts tell whether those of a column are long."""
+
+_LONG = 200
+"""Bytes of a text that is too long for an id, such as a path or a title."""
 
 _NOT_OF_EXAMPLES = {*PREDICTIONS, *ANSWERS, *LABELS, *SCORES, *VALUES}
 """Names of columns that identify no example, even if their values are different and the same in all runs."""
+
+# fmt: off
+_OF_RUNS = frozenset((
+    "rank", "order", "position", "place", "percentile", "quantile", "timestamp", "time", "date", "at",
+    "latency", "duration", "cost", "price", "tokens", "token", "length", "len", "count", "worker", "gpu",
+    "device", "process", "shard", "batch", "node", "host", "attempts", "rating", "grade", "points", "scores",
+))
+"""Words in names of columns that a run or a model numbers anew, by which no two columns identify an example.
+"""
+# fmt: on
 
 
 def share_values(tables: Sequence[ExampleTable], name: str) -> bool:
@@ -94,11 +117,13 @@ def agreeing_pair(tables: Sequence[ExampleTable], taken: Collection[str] = ()) -
 
     None if a single column does, for large runs, and for a single one.
     """
-    names = [name for name in _possible_ids(tables, taken) if have_same_values(tables, name)]
+    if _are_too_large(tables):
+        return None
+    names = [name for name in possible_keys(tables, taken) if have_same_values(tables, name)]
     if any(not rows_repeat(tables, [name], if_unknown=True) for name in names):
         return None
-    for pair in combinations(names[:_MOST_IN_PAIRS], 2):
-        if rows_repeat(tables, pair, if_unknown=True):
+    for pair in combinations(names[:MOST_IN_PAIRS], 2):
+        if not may_be_key(tables, pair) or rows_repeat(tables, pair, if_unknown=True):
             continue
         first, *others = (
             named_frame([table.polars_column(name).cast(pl.String) for name in pair]) for table in tables
@@ -108,8 +133,37 @@ def agreeing_pair(tables: Sequence[ExampleTable], taken: Collection[str] = ()) -
     return None
 
 
+def possible_keys(tables: Sequence[ExampleTable], taken: Collection[str]) -> list[str]:
+    """Return the columns that may identify the examples, alone or in pairs, likeliest ids first.
+
+    Their names are not those of outputs, answers, scores, quantities or numbers that each run gives anew, and
+    have no comma, which separates columns of ids. Long texts, as those of traces, identify examples only if
+    they are inputs, and texts of queries, which may be long, only by their names.
+    """
+    names = [name for name in shared_columns(tables)[:_MOST_COLUMNS] if name not in taken and "," not in name]
+    found = [
+        name
+        for name in names
+        if _may_name_key(name)
+        and (_names_part_of_id(name) or not _may_be_long(tables[0], name))
+        and may_be_ids(name, tables)
+    ]
+    return sorted(found, key=_likelihood)
+
+
+def may_be_key(tables: Sequence[ExampleTable], names: Sequence[str]) -> bool:
+    """Whether possible keys may identify examples: one is text, or two of which one is text or named so."""
+    are_ids = [not are_integers(name, tables) or (len(names) > 1 and _names_key(name)) for name in names]
+    return any(are_ids)
+
+
+def _are_too_large(tables: Sequence[ExampleTable]) -> bool:
+    """Whether runs have different sizes, are too large for a search, or are a single one."""
+    return len(tables) < 2 or {*map(len, tables)} != {len(tables[0])} or len(tables[0]) > _MOST_ROWS
+
+
 def _possible_ids(tables: Sequence[ExampleTable], taken: Collection[str]) -> list[str]:
-    if len(tables) < 2 or {*map(len, tables)} != {len(tables[0])} or len(tables[0]) > _MOST_ROWS:
+    if _are_too_large(tables):
         return []
     found = [
         name
@@ -120,6 +174,29 @@ def _possible_ids(tables: Sequence[ExampleTable], taken: Collection[str]) -> lis
         and (_names_key(name) or not are_integers(name, tables))
     ]
     return sorted(found, key=_likelihood)
+
+
+def _names_part_of_id(name: str) -> bool:
+    """Whether a name means an id, an input, or a group or category of examples: ``doc``, ``question``."""
+    return names_individuals(name) or names_input(name) or names_clusters(name) or names_categories(name)
+
+
+def _may_be_long(table: ExampleTable, name: str) -> bool:
+    """Whether the first values of a column are no integers, and no texts that are short enough for ids."""
+    if table.schema[name].is_integer():
+        return False
+    if isinstance(table.data, LazyTable) and table.data.is_query:
+        return True
+    try:
+        values = table.head(_FIRST).only([name]).polars_column(name)
+    except TrackpermError:
+        return True
+    return values.dtype != pl.String or bool((values.str.len_bytes() > _LONG).any())
+
+
+def _may_name_key(name: str) -> bool:
+    words = {name.lower(), *words_of(name)}
+    return not names_rows(name) and not names_outputs(name) and words.isdisjoint(_NOT_OF_EXAMPLES | _OF_RUNS)
 
 
 def _names_key(name: str) -> bool:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from trackperm.comparison import Comparison, Question, compare_runs, load_run
-from trackperm.comparison.runs import require_two_runs
+from trackperm.comparison.runs import require_two_runs, with_like_names
 from trackperm.errors import InputError, PermissionDeniedError, TrackerError, TrackpermError
 from trackperm.exact import TestOptions
 from trackperm.leaderboards import Leaderboard, leaderboard_of_runs, load_runs
@@ -70,7 +70,7 @@ def _comparison(request: CompareRequest, base: str, steps: Steps) -> tuple[Compa
     for role, run_id in zip(("baseline", "candidate"), request.runs, strict=True):
         steps.begin(f"reading the {role}")
         sides.append(load_run(f"mlflow:{run_id}", role, artifact=request.artifact, tracking_uri=base))
-    baseline, candidate = sides
+    baseline, candidate = with_like_names(*sides)
     require_two_runs(baseline, candidate)
     experiment = "" if candidate.run is None else candidate.run.container
     statistic = _question(request, base, experiment).statistic_of([baseline.table, candidate.table])

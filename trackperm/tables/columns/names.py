@@ -165,14 +165,44 @@ _ROWS = frozenset((
 
 _OUTPUTS = frozenset((
     "pred", "predicted", "prediction", "output", "completion", "generation", "generated", "result",
-    "retrieved", "top", "matched", "nearest", "selected", "chosen", "returned", "recommended",
+    "retrieved", "top", "matched", "nearest", "selected", "chosen", "returned", "recommended", "inferred",
+    "guess", "guessed", "detected", "assigned", "proposed", "linked",
 ))  # fmt: skip
 """Words for what a model found or wrote: in names of ids they mean those of outputs."""
+
+_PERHAPS_OUTPUTS = frozenset(("answer", "answers", "best", "closest", "match", "winner"))
+"""Words in names of ids that are those of outputs in some logs, and those of examples in others."""
+
+_HUMP = re.compile(
+    "(?<=[a-z])(?=[A-Z])|(?<=[A-Za-z][0-9])(?=[A-Z][a-z])|(?<=[A-Z])(?=[A-Z](?!s(?![a-z]))[a-z])"
+)
+"""Ends of words in names such as ``isCorrect``, ``F1Score`` and ``LLMOutput``, but not in ``exampleIDs``."""
+
+_WITH_LETTERS = frozenset(name for name in (*PREDICTIONS, *LABELS, *QUERIES) if name[1:2] == "_")
+"""Usual names that begin with a word of one letter: ``y_pred``, ``q_id``."""
 
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _OF_ONE = frozenset(
     ("id", "ids", "uid", "idx", "index", "hash", "key", "name", "title", "no", "nr", "num", "number")
 )
+
+
+def usual_spelling(name: str) -> str:
+    """Return a name in small letters, with an underscore between its words.
+
+    A letter is a word only in usual names, as ``pH`` and ``mIoU`` are one word.
+
+    Examples
+    --------
+    >>> [usual_spelling(name) for name in ("isCorrect", " Question ID", "yPred", "mIoU")]
+    ['is_correct', 'question_id', 'y_pred', 'miou']
+    """
+    parts = []
+    for part in re.split(r"([\s_]+)", name.strip()):
+        words = _HUMP.split(part)
+        spelt = "_".join(words).lower()
+        parts.append(spelt if min(map(len, words)) > 1 or spelt in _WITH_LETTERS else part.lower())
+    return re.sub(r"\s+", "_", "".join(parts))
 
 
 def names_clusters(name: str) -> bool:
@@ -185,14 +215,15 @@ def names_clusters(name: str) -> bool:
 
 def names_id(name: str) -> bool:
     """Whether a column may be the id of the examples by its name: ``id``, ``doc_id``, ``prompt_hash``."""
-    return name.lower() in IDS or (name.lower().endswith(("_id", "_hash")) and not ATTEMPT.fullmatch(name))
+    spelt = usual_spelling(name)
+    return spelt in IDS or (spelt.endswith(("_id", "_hash")) and not ATTEMPT.fullmatch(name))
 
 
 def names_examples(name: str) -> bool:
     """Whether the name of a column means the id of an example: ``task_id``, ``questionId``, ``qid``."""
     words = words_of(name)
     is_of_example = len(words) > 1 and words[-1] in ("id", "idx") and words[-2] in _EXAMPLES
-    return name.lower() in IDS or is_of_example
+    return usual_spelling(name) in IDS or is_of_example
 
 
 def names_individuals(name: str) -> bool:
@@ -205,25 +236,45 @@ def names_rows(name: str) -> bool:
     words = words_of(name)
     if len(words) < 2 or words[-1] not in ("id", "hash"):
         return name.lower() in ("idx", "index")
-    return (words[-1] == "id" and words[-2] in _ROWS) or not _OUTPUTS.isdisjoint(words)
+    return (words[-1] == "id" and words[-2] in _ROWS) or names_outputs(name) or may_be_output(name)
+
+
+def names_outputs(name: str) -> bool:
+    """Whether the name of a column means what a model found or wrote: ``predicted_id``, ``top_doc_id``."""
+    return not _OUTPUTS.isdisjoint(words_of(name))
+
+
+def may_be_output(name: str) -> bool:
+    """Whether an id may be that of an output or of an example: ``answer_id``, ``best_match_id``."""
+    return not _PERHAPS_OUTPUTS.isdisjoint(words_of(name)) and names_id(name)
 
 
 def may_number_rows(name: str) -> bool:
     """Whether an id may be a number that each run gives to its rows: ``id``, ``sample_id``, ``index``."""
-    return name.lower() in ("id", "ids", "sample_id", "uid") or names_rows(name)
+    return usual_spelling(name) in ("id", "ids", "sample_id", "uid") or names_rows(name)
 
 
 def is_of_examples(name: str) -> bool:
     """Whether the name of an id means that of an example, and not perhaps that of a row: ``question_id``."""
-    return (name.lower().endswith("_hash") or names_examples(name)) and not may_number_rows(name)
+    return (usual_spelling(name).endswith("_hash") or names_examples(name)) and not may_number_rows(name)
 
 
 def place_of_id(name: str) -> tuple[int, int]:
     """Return the place of an id: usual names, other ids of examples, others, and those of rows."""
-    lower = name.lower()
-    place = IDS.index(lower) if lower in IDS else len(IDS)
-    kinds = (lower in IDS, names_examples(name), True) if not names_rows(name) else ()
+    spelt = usual_spelling(name)
+    place = IDS.index(spelt) if spelt in IDS else len(IDS)
+    kinds = (spelt in IDS, names_examples(name), True) if not names_rows(name) else ()
     return (kinds.index(True) if kinds else 3), place
+
+
+def input_name(name: str) -> str:
+    """Return the last part of a name in its usual spelling: ``question`` of ``inputs.question``."""
+    return usual_spelling(name.replace("/", ".").rpartition(".")[2])
+
+
+def names_input(name: str) -> bool:
+    """Whether a column has the usual name of an input: ``inputs.question``, ``image_path``."""
+    return input_name(name) in (*INPUTS, *MEDIA)
 
 
 def names_media(name: str) -> bool:

@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from trackperm.errors import InputError
 from trackperm.messages import did_you_mean, listed
+from trackperm.tables.columns.names import usual_spelling
 from trackperm.tables.lazy.table import LazyTable
 from trackperm.tables.table import ExampleTable
+
+
+def like_names(table: ExampleTable, other: ExampleTable) -> dict[str, str]:
+    """Return the columns that `other` spells differently, by their names in `table`.
+
+    Spellings that a table has twice are left out.
+    """
+    own, others = (by_spelling(each.columns) for each in (table, other))
+    pairs = ((own[spelt], others[spelt]) for spelt in own if spelt in others)
+    return {a[0]: b[0] for a, b in pairs if len(a) == len(b) == 1 and a != b}
+
+
+def by_spelling(columns: Iterable[str]) -> dict[str, list[str]]:
+    """Return columns by the usual spelling of their names."""
+    found: dict[str, list[str]] = {}
+    for name in columns:
+        found.setdefault(usual_spelling(name), []).append(name)
+    return found
 
 
 def with_renamed_columns(table: ExampleTable, columns: Mapping[str, str], option: str) -> ExampleTable:
