@@ -22,7 +22,6 @@ ON_SPARK = {
     "test_attempts_of_one_id_are_added_up",
     "test_classes_that_differ_between_the_runs",
     "test_clusters_and_repeats",
-    "test_copies_and_shifted_copies",
     "test_digest_depends_on_every_column_and_not_on_the_order",
     "test_digests_depend_on_values_types_and_columns",
     "test_discordant_examples_have_the_scores_of_the_spec",

@@ -62,7 +62,7 @@ CANDIDATES = pytest.mark.parametrize(
 def assert_trained_and_compared(
     recipe: Recipe, experiment: str, ids: Sequence[object], names: Sequence[str]
 ) -> None:
-    """Run the trainings that a README shows, of those after the baseline `names`; compare what has not been."""
+    """Run the trainings of a README, of those after the baseline `names`, and compare what has not been."""
     trainings = [command for command in recipe.commands() if not command.startswith("export ")]
     assert len(trainings) == 3
     said = {command: recipe.succeeds(command).stderr for command in trainings[: 1 + len(names)]}
