@@ -172,7 +172,7 @@ class TestRunsOfTheBlock:
         assert not [text for text in runs.said if "no policy selects" in text]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_refusal_of_one_run_is_not_that_of_another(runs: Script):
     runs.baseline()
     with _sixty(runs.policy_file()):
@@ -185,7 +185,7 @@ def test_the_refusal_of_one_run_is_not_that_of_another(runs: Script):
     assert compared.startswith(f"compared: mlflow:{with_predictions} under policy `nightly`: fail")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_refusal_at_the_end_of_an_earlier_block_does_not_answer(runs: Script):
     runs.baseline()
     path = runs.policy_file()

@@ -36,6 +36,7 @@ BOARDS = {
 }
 
 FIRST = ("long names", "ties")
+AT_NIGHT = ("7", "40", "all undecided", "one best", "false discovery rate")
 
 
 def frames() -> list[pl.DataFrame]:
@@ -51,7 +52,13 @@ def chrome() -> Iterator[Browser]:
 @pytest.mark.sample(1)
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=[] if name in FIRST else pytest.mark.extended) for name in BOARDS],
+    [
+        pytest.param(
+            name,
+            marks=[pytest.mark.nightly] * (name in AT_NIGHT) + [pytest.mark.extended] * (name not in FIRST),
+        )
+        for name in BOARDS
+    ],
 )
 def test_nothing_is_cut_and_nothing_overlaps(chrome: Browser, tmp_path: Path, name: str) -> None:
     board: Leaderboard = BOARDS[name]()
