@@ -128,7 +128,7 @@ def test_intervals_at_the_level_of_the_false_discovery_rate_agree_with_it() -> N
     assert "they are not simultaneous" in line
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("correction", ["holm", "bonferroni", "by"])
 @pytest.mark.parametrize("statistic", ["accuracy", "f1", "mean"])
 @pytest.mark.parametrize("baseline", [None, "m0"])

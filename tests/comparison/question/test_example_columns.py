@@ -47,6 +47,7 @@ NAMES = [
 ]
 
 
+@pytest.mark.sample(14)
 @pytest.mark.parametrize("first", ["rows", "examples"])
 @pytest.mark.parametrize(
     ("rows", "examples"),
@@ -70,6 +71,7 @@ def test_numbers_of_examples(rows: str, expected: str):
     assert id_of(*runs(rows, other, values=range(N))) == expected
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("labels", ["xyz", "x", range(N)], ids=["classes", "one class", "numbers"])
 @pytest.mark.parametrize("examples", ["problem_id", "session_id"])
 def test_labels_tell_which_ids_are_of_examples(examples: str, labels: Any):
@@ -113,6 +115,7 @@ def test_questions_are_ids_rather_than_what_was_retrieved():
     assert trackperm.compare(*frames).statistic.columns["id"] == "question"
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("calls", ["request_id", "trace_id", "run_id", "session_id", "response_id"])
 @pytest.mark.parametrize("has_index", [False, True])
 def test_ids_of_calls_that_no_run_shares(calls: str, has_index: bool):
@@ -214,6 +217,7 @@ def test_inputs_beside_numbers_of_rows():
     assert id_of(*numbered) == "idx"
 
 
+@pytest.mark.sample(4)
 @each_engine
 def test_each_data_frame_library(engine: str):
     frames = [native(engine, frame.to_dict(as_series=False)) for frame in runs("id", "instance_id")]

@@ -79,6 +79,7 @@ COMPARED: dict[str, tuple[Any, dict[str, Any]]] = {
 }
 
 
+@pytest.mark.sample(4)
 @each_with_engines(COMPARED, "polars", "duckdb")
 def test_files_as_booleans(name: str, engine: Any, tmp_path: Path) -> None:
     statistic, options = COMPARED[name]
