@@ -224,6 +224,7 @@ def test_the_site_is_built_strictly(tmp_path: Path) -> None:
     assert notebook.count('class="notebook-output"') >= 4
 
 
+@pytest.mark.extended
 def test_other_tests_on_the_page_are_those_of_the_script() -> None:
     command = [sys.executable, ROOT / "docs" / "other_tests.py", "--what", "tests", "--pairs", "1", "--tools"]
     done = run([*command, "trackperm", "t", "wilcoxon", "mcnemar"])

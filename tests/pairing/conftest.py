@@ -40,8 +40,8 @@ ON_SPARK = {
 }
 """Tests of other modules that run on every engine, one for each kind of query.
 
-The others are paired in memory by default, by DuckDB with every change, which takes sixteen times as long, and
-by Spark at night.
+The others are paired in memory by default, by Spark at night, and with every change by DuckDB, which takes
+sixteen times as long.
 """
 
 

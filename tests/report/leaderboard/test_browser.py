@@ -35,7 +35,6 @@ BOARDS = {
     "false discovery rate": lambda: sweep(40, correction="by"),
 }
 
-FIRST = ("long names", "ties")
 AT_NIGHT = ("7", "40", "all undecided", "one best", "false discovery rate")
 
 
@@ -49,13 +48,12 @@ def chrome() -> Iterator[Browser]:
         yield started
 
 
-@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     "name",
     [
         pytest.param(
             name,
-            marks=[pytest.mark.nightly] * (name in AT_NIGHT) + [pytest.mark.extended] * (name not in FIRST),
+            marks=pytest.mark.nightly if name in AT_NIGHT else pytest.mark.extended,
         )
         for name in BOARDS
     ],
