@@ -104,7 +104,7 @@ test-training: $(TRAINING_VENV)/.test ## the tests of callbacks and flows, with 
 	$(TRAINING_VENV)/bin/python -m pytest $(PARALLEL) -m "training and not nightly" tests/automation tests/integrations
 
 # the longest first
-ENVIRONMENTS = test-spark test-training test-lowest test-old-wandb test-newest test-new-mlflow test-old-mlflow
+ENVIRONMENTS = test-spark test-training test-lowest test-newest test-old-wandb test-new-mlflow test-old-mlflow
 
 # each starts alone and ends alone, so two at a time keep two processors busy
 test-environments: $(VENV)/.spark ## the suites with an environment of their own, two at a time
