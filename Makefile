@@ -32,6 +32,10 @@ VERSIONS = --ignore tests/report/leaderboard/test_browser.py -m "not slow and no
     tests/cli tests/report tests/tables/formats tests/statistic/test_builtin.py tests/statistic/test_targets.py \
     tests/statistic/test_declarations.py tests/exact/test_reference_pvalues.py tests/exact/intervals
 
+# of the contract of trackers on other versions; at night the second stores and what few changes touch
+OF_OTHER_VERSIONS = $(PART) and not slow and not nightly
+PART = not extended
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test style test-slow test-spark test-old-mlflow test-new-mlflow test-old-wandb test-training test-environments test-beside test-all test-lowest test-newest test-nightly environments audit bench docs fuzz mutants format clean
 
@@ -79,13 +83,13 @@ test-spark: $(VENV)/.spark ## the tests that start a Spark session, which needs 
 	$(VENV)/bin/python -m pytest -m "spark and not nightly" tests/pairing tests/statistic tests/tables
 
 test-old-mlflow: $(OLD_VENV)/.test ## the contract of trackers on the oldest MLflow that is supported
-	$(OLD_VENV)/bin/python -m pytest $(PARALLEL) -m "contract and not slow and not nightly" -k "not wandb and not mlflow-http" tests/server tests/trackers
+	$(OLD_VENV)/bin/python -m pytest $(PARALLEL) -m "contract and $(OF_OTHER_VERSIONS)" -k "not wandb and not mlflow-http" tests/server tests/trackers
 
 test-new-mlflow: $(NEW_VENV)/.test ## the same on a newer MLflow, and what that does otherwise
-	$(NEW_VENV)/bin/python -m pytest $(PARALLEL) -m "(contract or newer) and not slow and not nightly" -k "not wandb and not mlflow-http" tests/trackers tests/automation/training
+	$(NEW_VENV)/bin/python -m pytest $(PARALLEL) -m "(contract or newer) and $(OF_OTHER_VERSIONS)" -k "not wandb and not mlflow-http" tests/trackers tests/automation/training
 
 test-old-wandb: $(OLD_WANDB_VENV)/.test ## the contract of trackers on the oldest wandb that is supported
-	$(OLD_WANDB_VENV)/bin/python -m pytest $(PARALLEL) -m "contract and not slow and not nightly" -k wandb tests/trackers
+	$(OLD_WANDB_VENV)/bin/python -m pytest $(PARALLEL) -m "contract and $(OF_OTHER_VERSIONS)" -k wandb tests/trackers
 
 test-lowest: $(LOWEST_VENV)/.test ## the command line, readers and numbers with the lowest versions that pyproject.toml allows
 	$(LOWEST_VENV)/bin/python -m pytest $(PARALLEL) $(VERSIONS)
@@ -100,7 +104,7 @@ test-training: $(TRAINING_VENV)/.test ## the tests of callbacks and flows, with 
 	$(TRAINING_VENV)/bin/python -m pytest $(PARALLEL) -m "training and not nightly" tests/automation tests/integrations
 
 # the longest first
-ENVIRONMENTS = test-spark test-training test-lowest test-old-wandb test-newest test-new-mlflow test-old-mlflow
+ENVIRONMENTS = test-spark test-training test-lowest test-newest test-old-wandb test-new-mlflow test-old-mlflow
 
 # each starts alone and ends alone, so two at a time keep two processors busy
 test-environments: $(VENV)/.spark ## the suites with an environment of their own, two at a time
@@ -114,9 +118,11 @@ test-beside: $(VENV)/.spark ## the slow suite, with those of other environments 
 test-all: test test-beside ## everything a change has to pass
 
 test-nightly: export TRACKPERM_NIGHTLY := 1
-test-nightly: $(VENV)/.spark $(VENV)/.fuzz ## the long tail: long runs, whole tables, many generated cases, fuzzing
+test-nightly: $(VENV)/.spark $(VENV)/.fuzz $(TRAINING_VENV)/.test ## the long tail: long runs, whole tables, many generated cases, fuzzing
 	$(VENV)/bin/python -m pytest $(PARALLEL) -m "(nightly or generated) and not spark and not training and not live"
 	$(VENV)/bin/python -m pytest -m "(nightly or generated) and spark" tests/pairing tests/statistic tests/tables
+	$(TRAINING_VENV)/bin/python -m pytest $(PARALLEL) -m "training and nightly" tests/automation tests/integrations
+	@$(MAKE) --no-print-directory --keep-going PART=extended test-old-mlflow test-new-mlflow test-old-wandb
 	@$(MAKE) --no-print-directory fuzz MINUTES=1
 
 environments: $(OLD_VENV)/.test $(NEW_VENV)/.test $(OLD_WANDB_VENV)/.test $(LOWEST_VENV)/.test $(NEWEST_VENV)/.test $(TRAINING_VENV)/.test ## install what test-all tests with

@@ -23,6 +23,9 @@ keep_in_place()
 
 NOT_BY_DEFAULT = ("extended", "slow", "nightly", "spark", "training")
 
+FEW_COLLECTIONS = (50_000, 20, 100)
+"""Thresholds of the garbage collector, which hypothesis has told of each collection: some 4 % of the time."""
+
 SERVICE = "WANDB_SERVICE"
 """Where wandb tells processes of its own service: never restored, for that may have ended."""
 
@@ -83,6 +86,7 @@ def pytest_collection() -> Iterator[None]:
     finally:
         gc.enable()
         gc.freeze()
+        gc.set_threshold(*FEW_COLLECTIONS)
 
 
 @pytest.hookimpl(optionalhook=True)

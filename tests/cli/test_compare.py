@@ -218,6 +218,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.sample(15)
 @pytest.mark.parametrize(("arguments", "said"), REFUSED.values(), ids=REFUSED.keys())
 def test_refuses(folder: Path, arguments: list[str], said: str):
     result = call_trackperm(folder, "compare", "base.parquet", *arguments)

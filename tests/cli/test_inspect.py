@@ -54,6 +54,7 @@ def test_attempts_that_no_column_numbers(tmp_path: Path, beside: dict[str, list[
     assert "10 examples" in run_command(printed)
 
 
+@pytest.mark.extended
 def test_forecasts_beside_decimals(tmp_path: Path) -> None:
     path = tmp_path / "forecasts.parquet"
     pl.DataFrame({"y": [1.5, 2.5, 4.5], "AutoARIMA": [1.25, 2.5, 4.0]}).write_parquet(path)
@@ -132,7 +133,7 @@ FILES: dict[str, tuple[str, str, str]] = {
     ),
     "a name with blanks": ("id,prediction,label\n1,a,a\n2,b,a\n3,b,b\n", "cohen_kappa", "CSV or TSV"),
 }
-USUAL = {"tags by other names", "a name with blanks", "no ids", "a column of numbers"}
+USUAL = {"tags by other names", "no ids", "a column of numbers"}
 
 
 @pytest.mark.parametrize(
@@ -348,6 +349,7 @@ def test_durations_and_metadata_are_no_scores(
         run_command(printed.splitlines()[-1])
 
 
+@pytest.mark.extended
 def test_free_text_beside_scores_of_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Regression: the command asked for accuracy of answers that seldom equal their reference."""
     monkeypatch.chdir(tmp_path)

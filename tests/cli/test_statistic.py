@@ -68,7 +68,7 @@ def test_show_against_golden(call: Call, name: str):
     check_golden(printed, GOLDEN / f"cli_statistic_show_{name}.txt")
 
 
-@pytest.mark.sample(20)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("name", builtin_names())
 def test_show_prints_an_equivalent_spec(call: Call, tmp_path: Path, name: str):
     (tmp_path / f"{name}.yaml").write_text(call("show", name)[1], encoding="utf-8")

@@ -60,7 +60,7 @@ def files(folder: Path, *, ids: bool) -> list[Path]:
 # --- by position ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("statistic", ["f1", "accuracy", "macro_f1"])
 def test_arrays_have_the_numbers_of_files(shape: str, statistic: str, tmp_path: Path):

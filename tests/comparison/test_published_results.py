@@ -57,6 +57,7 @@ def runs_of(identifier: str, folder: Path, n_folds: int = 30) -> list[Path]:
     return files
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "alternative",
     ["two-sided", *(pytest.param(side, marks=pytest.mark.slow) for side in ("greater", "less"))],
@@ -83,6 +84,7 @@ def test_folds_are_warned_of_in_print(tmp_path: Path) -> None:
     assert sum(line.startswith(FOLD_WARNING) for line in printed.splitlines()) == 1
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("n_folds", [5, 10])
 @pytest.mark.parametrize("identifier", FOLDS)
 def test_fold_test_of_cs478_by_exhaustion(tmp_path: Path, identifier: str, n_folds: int) -> None:

@@ -55,6 +55,7 @@ def each_engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
     return str(request.param)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("alternative", ALTERNATIVES)
 def test_against_every_permutation(each_engine: str, alternative: str) -> None:
     rng = np.random.default_rng(17)
@@ -92,6 +93,7 @@ MIXTURES: dict[str, list[Example]] = {
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("copies", [3, 30])
 @pytest.mark.parametrize("mixture", MIXTURES)
 def test_small_pvalues_against_integer_polynomials(

@@ -12,6 +12,7 @@ from trackperm.exact import CountTable, DifferenceHistogram, counts, difference_
 from trackperm.exact.counts import group_rows
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("largest", [1, 5, 10**6, 2**61])
 @pytest.mark.parametrize("mirrored", [False, True])
 @pytest.mark.parametrize("cells", [12, counts.CELLS])

@@ -122,7 +122,10 @@ TOO_HIGH: dict[str, tuple[Draw, float, float]] = {
 }
 
 
-@pytest.mark.parametrize("case", VALID)
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, marks=[pytest.mark.nightly] * (VALID[case][0] is mixed_attempts)) for case in VALID],
+)
 def test_size_is_at_most_alpha(case: str, measured: Measured) -> None:
     draw, n = VALID[case]
     found = rate(draw, n)

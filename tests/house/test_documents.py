@@ -43,6 +43,12 @@ PAGES = ROOT / "docs" / "pages"
 DOCUMENTS = [ROOT / "README.md", *sorted(PAGES.rglob("*.md"))]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PICTURE = re.compile(r"^<!-- picture: ([a-z-]+) -->$", re.MULTILINE)
+RUN = {"console", "pycon"}
+"""Languages of the blocks of which a document has one if anything in it runs."""
+
+SIMULATED = {"undecided.md", "wrong-stars.md"}
+"""Pages that simulate, which takes a third of the time of all."""
+
 IS_UPDATED = bool(os.environ.get("TRACKPERM_UPDATE_DOCS"))
 
 
@@ -183,12 +189,18 @@ def write_yaml(text: str, folder: Folder) -> str:
 RUNNERS = {"console": run_console, "pycon": run_pycon, "yaml": write_yaml, "text": lambda text, _: text}
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_every_block_in_order(document: Path, request: pytest.FixtureRequest) -> None:
+@pytest.mark.parametrize(
+    "document",
+    [
+        pytest.param(
+            path, marks=[pytest.mark.extended] * (path.name in SIMULATED), id=str(path.relative_to(ROOT))
+        )
+        for path in DOCUMENTS
+        if RUN & {match[1] for match in BLOCK.finditer(path.read_text(encoding="utf-8"))}
+    ],
+)
+def test_every_block_in_order(document: Path, folder: Folder) -> None:
     text = document.read_text(encoding="utf-8")
-    if not {"console", "pycon"} & {match[1] for match in BLOCK.finditer(text)}:
-        return
-    folder = request.getfixturevalue("folder")
     written = BLOCK.sub(lambda match: f"```{match[1]}\n{RUNNERS[match[1]](match[2], folder)}```", text)
     if IS_UPDATED:
         document.write_text(written, encoding="utf-8")
@@ -212,6 +224,7 @@ def test_the_site_is_built_strictly(tmp_path: Path) -> None:
     assert notebook.count('class="notebook-output"') >= 4
 
 
+@pytest.mark.extended
 def test_other_tests_on_the_page_are_those_of_the_script() -> None:
     command = [sys.executable, ROOT / "docs" / "other_tests.py", "--what", "tests", "--pairs", "1", "--tools"]
     done = run([*command, "trackperm", "t", "wilcoxon", "mcnemar"])

@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.recipes import Recipe, assert_trained_and_compared
+from support.recipes import CANDIDATES, Recipe, assert_trained_and_compared
 
 pytestmark = [pytest.mark.tracker, pytest.mark.training]
 
 
-def test_its_commands(tmp_path: Path):
+@CANDIDATES
+def test_its_commands(tmp_path: Path, names: list[str]):
     recipe = Recipe("huggingface-trainer", tmp_path, {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"})
-    assert_trained_and_compared(recipe, "fine-tuning", [f"s{i}" for i in range(201)])
+    assert_trained_and_compared(recipe, "fine-tuning", [f"s{i}" for i in range(201)], names)

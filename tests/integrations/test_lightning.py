@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pytest
 from support.mlflow_stores import MlflowStore
-from support.recipes import Recipe, assert_trained_and_compared
+from support.recipes import CANDIDATES, Recipe, assert_trained_and_compared
 
 pytestmark = [pytest.mark.tracker, pytest.mark.training]
 
 
-def test_its_commands(tmp_path: Path):
+@CANDIDATES
+def test_its_commands(tmp_path: Path, names: list[str]):
     recipe = Recipe("lightning", tmp_path, {"OMP_NUM_THREADS": "1"})
-    assert_trained_and_compared(recipe, "lightning", range(201))
+    assert_trained_and_compared(recipe, "lightning", range(201), names)
 
 
 @pytest.mark.nightly

@@ -63,6 +63,7 @@ def test_a_regression_fails_the_flow_and_is_not_tried_again(flow: Flow):
     assert "Retry 1" not in result.stdout + result.stderr
 
 
+@pytest.mark.nightly
 def test_a_tracker_that_is_down_is_tried_again(flow: Flow):
     script, policy = flow.folder / "flow.py", flow.folder / "trackperm.yaml"
     script.write_text(script.read_text().replace("retries=3", "retries=1").replace("[10, 60, 300]", "[1]"))

@@ -128,7 +128,7 @@ def test_intervals_at_the_level_of_the_false_discovery_rate_agree_with_it() -> N
     assert "they are not simultaneous" in line
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("correction", ["holm", "bonferroni", "by"])
 @pytest.mark.parametrize("statistic", ["accuracy", "f1", "mean"])
 @pytest.mark.parametrize("baseline", [None, "m0"])
@@ -231,7 +231,7 @@ def test_certified_ends_valid_and_exact_pvalues_of_a_board_are_told_apart() -> N
 @pytest.mark.generated
 def test_intervals_of_all_rows_cover_at_once(measured: Measured) -> None:
     """Also if the reference is the run with the best score."""
-    rng, n_boards = np.random.default_rng(6), cases(150)
+    rng, n_boards = np.random.default_rng(6), cases(60)
     rates, n = np.array([0.8, 0.8, 0.8, 0.78, 0.75]), 300
     together = 0
     for _ in range(n_boards):

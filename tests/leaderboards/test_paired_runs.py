@@ -61,6 +61,7 @@ def test_reasons_call_runs_as_the_table_does(tmp_path: Path):
     assert "examples of `a.csv` and 0 of 15 examples of `short.csv` have" in reasons(board)["short.csv"]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("other", "reason"),
     [
@@ -328,7 +329,7 @@ OTHERS = [0.1, 0.5, 0.5, 0.2, 0.4, 0.4, 0.1, 0.1]
 ODD = [0.1234567890123, *OTHERS[1:]]
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("statistic", ["mae", "mse", "above"])
 @pytest.mark.parametrize("runs", [(TENTHS, OTHERS, ODD), (TENTHS, OTHERS), (ODD, ODD[::-1], TENTHS)])
 @pytest.mark.parametrize("baseline", [None, "m0", "m1"])

@@ -41,7 +41,7 @@ RULES: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.sample(10)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("name", COMPARISONS)
 def test_against_the_judge(name: str, rule: str, tmp_path: Path):

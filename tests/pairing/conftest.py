@@ -1,4 +1,4 @@
-"""Whatever a test of pairing pairs is paired by DuckDB too, and by Spark; of cases of one test the first."""
+"""Whatever a test of pairing pairs is paired by another engine too; of cases of one test the first."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ ON_SPARK = {
     "test_attempts_of_one_id_are_added_up",
     "test_classes_that_differ_between_the_runs",
     "test_clusters_and_repeats",
-    "test_copies_and_shifted_copies",
     "test_digest_depends_on_every_column_and_not_on_the_order",
     "test_digests_depend_on_values_types_and_columns",
     "test_discordant_examples_have_the_scores_of_the_spec",
@@ -39,16 +38,30 @@ ON_SPARK = {
     "test_the_largest_counts",
     "test_the_table_has_a_row_for_each_weight",
 }
-"""Tests of other modules that run on Spark too, one for each kind of query; the others do so at night."""
+"""Tests of other modules that run on every engine, one for each kind of query.
+
+The others are paired in memory by default, by Spark at night, and with every change by DuckDB, which takes
+sixteen times as long.
+"""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run the tests of a module that pairs runs by polars and DuckDB, and by polars and Spark."""
+    """Run the tests of a module that pairs runs in memory, by DuckDB and by Spark."""
     name, is_generated = metafunc.function.__name__, hasattr(metafunc.function, "hypothesis")
     if hasattr(metafunc.module, "pair") and (not is_generated or name == ENOUGH):
         is_usual = name in ON_SPARK or metafunc.module.__name__.endswith(ALL_CASES)
-        spark = pytest.param("spark", marks=pytest.mark.spark if is_usual else SPARK_AT_NIGHT)
-        metafunc.parametrize("other_engine", ["duckdb", *([] if is_generated else [spark])], indirect=True)
+        engines = ["duckdb", pytest.param("spark", marks=pytest.mark.spark)]
+        if is_generated:
+            engines = ["duckdb"]
+        elif not is_usual:
+            on_duckdb = pytest.param("duckdb", marks=pytest.mark.extended)
+            engines = ["polars", on_duckdb, pytest.param("spark", marks=SPARK_AT_NIGHT)]
+        metafunc.parametrize("other_engine", engines, indirect=True)
+
+
+def _is_paired_before(item: pytest.Item) -> bool:
+    """Whether it is a later case, which is paired only once, with another engine than the first."""
+    return _is_a_later_case(item) and item.callspec.indices["other_engine"] > 0
 
 
 def _is_a_later_case(item: pytest.Item) -> bool:
@@ -65,7 +78,7 @@ def _is_at_night(item: pytest.Item) -> bool:
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses by what is marked here
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    later = {item for item in items if _is_a_later_case(item) and "spark" in item.keywords}
+    later = {item for item in items if _is_paired_before(item)}
     config.hook.pytest_deselected(items=list(later))
     items[:] = [item for item in items if item not in later]
     for item in items:

@@ -240,7 +240,7 @@ def statistic_of(case: Case, tmp_path: Path) -> Statistic:
     return load_statistic(case.statistic, columns=names)
 
 
-@pytest.mark.sample(8, spark=3)
+@pytest.mark.sample(5, spark=3)
 @pytest.mark.parametrize(
     "name",
     [pytest.param(name, marks=pytest.mark.extended if name in RARE else []) for name in SAME_RESULT],
@@ -259,7 +259,7 @@ def test_duplicates_decimals_and_classes_have_the_same_result(name: str, tmp_pat
         pair(*runs(case.first, case.second), statistic_of(case, tmp_path), missing=case.missing)
 
 
-@pytest.mark.sample(6, spark=2)
+@pytest.mark.sample(3, spark=2)
 @pytest.mark.parametrize("name", REFUSED)
 def test_refusals_say_the_same(name: str, tmp_path: Path) -> None:
     case = REFUSED[name]

@@ -58,6 +58,7 @@ def mean_of_strata(
     return mean
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     ("text", "score"), [(SHARE, accuracy), (F1, f1), (LONG_SHARE, accuracy)], ids=["share", "f1", "long"]
 )

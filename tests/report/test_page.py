@@ -220,13 +220,15 @@ def test_nothing_is_cut_at_any_width(tmp_path):
         for name, build in CASES.items():
             file = tmp_path / f"{name}.html"
             file.write_text(trackperm.report.html(build()), encoding="utf-8")
+            page = started.new_page()
+            page.goto(file.as_uri())
             for scheme, width in itertools.product(("light", "dark"), (390, 760, 1280, 1920)):
-                page = started.new_page(color_scheme=scheme, viewport={"width": width, "height": 900})
-                page.goto(file.as_uri())
+                page.emulate_media(color_scheme=scheme)
+                page.set_viewport_size({"width": width, "height": 900})
                 assert page.evaluate("document.documentElement.scrollWidth") <= width
                 assert page.evaluate(CUT) == []
                 assert page.locator("svg:visible").count() == 2
-                page.close()
+            page.close()
 
 
 HEIGHTS = """(cells) => [...document.querySelectorAll(cells)].map((cell) => {

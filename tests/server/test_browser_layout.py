@@ -65,7 +65,7 @@ def windows(page: Page, height: int) -> Iterator[str]:
     ("kind", "size"),
     [
         ("compare", 40),
-        ("leaderboard", 2),
+        pytest.param("leaderboard", 2, marks=pytest.mark.nightly),
         ("leaderboard", 40),
         pytest.param("leaderboard", LARGEST, marks=pytest.mark.nightly),
     ],

@@ -46,8 +46,8 @@ def wait_until_gone(processes: list[int]) -> None:
 @pytest.mark.parametrize(
     ("workers", "gunicorn", "prefix"),
     [
-        pytest.param(3, False, "", id="uvicorn-3"),
         pytest.param(3, True, "/mlf", id="gunicorn-3-prefix"),
+        pytest.param(3, False, "", id="uvicorn-3", marks=pytest.mark.nightly),
         pytest.param(1, True, "", id="gunicorn-1", marks=pytest.mark.nightly),
         pytest.param(1, False, "/mlf", id="uvicorn-prefix", marks=pytest.mark.nightly),
     ],
@@ -189,6 +189,7 @@ def endless_runs(server: MlflowServer) -> dict[str, object]:
     return {"kind": "compare", "runs": runs, "artifact": "p.txt"}
 
 
+@pytest.mark.nightly
 def test_worker_that_holds_the_interpreter_ends_with_the_server(tmp_path: Path) -> None:
     """No thread of its own would come to do that."""
     with MlflowServer.with_pages(tmp_path, endless(tmp_path)) as server:
@@ -221,6 +222,7 @@ def test_limits(tmp_path: Path, limit: str, value: str, said: str) -> None:
             assert client.result({"kind": "choices", "experiment": "1"})["kind"] == "choices"
 
 
+@pytest.mark.nightly
 def test_visitors_take_turns(tmp_path: Path) -> None:
     """A page that asks for much delays another by what runs; who cancels, or is gone, delays nobody."""
     with MlflowServer.with_pages(tmp_path) as server:

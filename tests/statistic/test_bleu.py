@@ -64,6 +64,7 @@ def run(prediction: Sequence[Any], label: Sequence[Any]) -> pl.DataFrame:
     return pl.DataFrame({"id": range(len(label)), "prediction": prediction, "label": label})
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("seed", range(6))
 def test_scores_against_sacrebleu(seed: int) -> None:
     sacrebleu = pytest.importorskip("sacrebleu")

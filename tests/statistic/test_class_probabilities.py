@@ -159,7 +159,7 @@ def test_refused_probabilities(name: str, case: tuple[list[Any], list[Any], dict
         trackperm.compare(frame, frame, name, parameters=parameters)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", [pl.Float64, pl.Float32])
 @pytest.mark.parametrize("engine", ["polars", "duckdb"])
 def test_other_probabilities_of_a_run_change_no_example(engine: Any, kind: Any) -> None:

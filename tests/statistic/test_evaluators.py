@@ -147,7 +147,7 @@ def frame(rows: Sequence[Example]) -> pl.DataFrame:
     return pl.DataFrame([{"id": i, **row} for i, row in enumerate(rows)])
 
 
-@pytest.mark.sample(9)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("name", CASES)
 def test_against_the_library_over_all_swaps(name: str, seed: int) -> None:

@@ -44,6 +44,7 @@ def frames(grades: np.ndarray, both: list[np.ndarray]) -> list[pl.DataFrame]:
     ]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("k", [0, 1, 3, 10])
 @pytest.mark.parametrize("gain", ["linear", "exponential"])
 def test_against_scikit_learn(k: int, gain: str) -> None:

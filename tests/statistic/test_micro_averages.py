@@ -37,7 +37,7 @@ def oracle(name: str, label: Any, prediction: Any, labels: Sequence[str | int]) 
     return float(NAMES[name](label, prediction, labels=labels, average="micro", zero_division=0))
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("case", RESTRICTED.values(), ids=RESTRICTED)
 def test_against_all_swaps_and_scikit_learn(name: str, case: tuple[dict[str, str], list[str]]) -> None:

@@ -51,6 +51,7 @@ def require_our_words(said: str) -> None:
     assert "is not a valid value" not in said
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("key", [*PolicyKeys.model_fields, "nope"])
 def test_policies(key: str):
     for value in VALUES:
@@ -60,6 +61,7 @@ def test_policies(key: str):
             assert error.message.startswith("f:")
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("key", [*SPEC.model_fields, "nope"])
 def test_specs(key: str):
     for value in VALUES:

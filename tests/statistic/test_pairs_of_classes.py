@@ -79,6 +79,7 @@ def exchanged(run: np.ndarray) -> list[tuple[int, ...]]:
     return list(zip(*(pair_scores.midranks(column) for column in run.T.tolist()), strict=True))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", NAMES)
 def test_against_scikit_learn(name: str, form: str) -> None:

@@ -52,7 +52,7 @@ def expected_pvalue(score: Callable[[Values], Any], label: Any, first: Any, seco
     return float(found)
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("places", [0, 1, 3, 4])
 @pytest.mark.parametrize("name", NUMBERS)
 def test_numbers_against_all_swaps_and_scikit_learn(name: str, places: int) -> None:
@@ -255,6 +255,7 @@ def test_nearly_equal_labels_have_no_r2(offset: float, spread: float) -> None:
     assert found.candidate_score == 1.0
 
 
+@pytest.mark.sample(3)
 @NEARLY_EQUAL
 @pytest.mark.parametrize("role", ["label", "prediction"])
 def test_nearly_equal_numbers_have_no_correlation(offset: float, spread: float, role: str) -> None:

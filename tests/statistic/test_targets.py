@@ -125,7 +125,7 @@ SPELT_OTHERWISE = {
 }
 
 
-@pytest.mark.sample(70, spark=10)
+@pytest.mark.sample(35, spark=10)
 @each_engine
 @pytest.mark.parametrize("text", [*AS_IN_PYTHON, *SPELT_OTHERWISE])
 def test_one_meaning_on_every_engine(engine: str, text: str) -> None:
@@ -142,7 +142,7 @@ LARGE = {
 }
 
 
-@pytest.mark.sample(24, spark=4)
+@pytest.mark.sample(12, spark=4)
 @each_engine
 @pytest.mark.parametrize(
     "text", ["i + j", "i - j", "i * j", "-i", "abs(i)", "i ** 2", "i * j // j", "i % 7", "i // -1"]

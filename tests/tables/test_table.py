@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trackperm.errors import InputError, InputTypeError
+from trackperm.tables.columns import types
 from trackperm.tables.columns.types import ColumnType, typed_columns, unusable
 from trackperm.tables.table import ExampleTable, shared_columns
 
@@ -311,3 +312,16 @@ def test_the_columns_of_wide_tables_are_listed_once(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(nw.DataFrame, "schema", property(counted))
     assert shared_columns(tables) == shared_columns(tables) == list(row)
     assert len(listed) <= len(tables)
+
+
+def test_a_small_column_is_read_once_and_anew_where_it_was_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    normalised = types._normalised
+    monkeypatch.setattr(types, "_normalised", lambda *given: read.append(given[1]) or normalised(*given))
+    numbers = table([1, 2])
+    for _ in range(3):
+        assert types.are_integers("x", [numbers])
+        assert typed(numbers, numbers)[0] is INTEGER
+    assert len(read) == 1
+    assert types.are_decimals("x", [numbers.with_rows(pl.DataFrame({"x": [0.5]}))])
+    assert len(read) == 2

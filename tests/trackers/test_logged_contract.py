@@ -126,7 +126,11 @@ def test_all_that_a_comparison_shows_is_verified(store: TrackerStore, tracker: T
         assert not verify_files(files, other).matches
 
 
-@pytest.mark.parametrize("store", ["mlflow-sqlite", "wandb-offline", "wandb-online"], indirect=True)
+@pytest.mark.parametrize(
+    "store",
+    ["mlflow-sqlite", pytest.param("wandb-offline", marks=pytest.mark.extended), "wandb-online"],
+    indirect=True,
+)
 def test_a_slow_clock_gives_no_earlier_place(
     tracker: Tracker, experiment: str, monkeypatch: pytest.MonkeyPatch
 ):

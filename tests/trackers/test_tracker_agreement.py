@@ -68,7 +68,13 @@ def test_the_same_predictions_give_the_same_number(
 
 
 @pytest.mark.slow
-def test_tables_that_wandb_cuts_are_refused_and_predictions_are_whole(standin: Standin, tmp_path: Path):
+@pytest.mark.parametrize(
+    "is_offline",
+    [pytest.param(False, id="online"), pytest.param(True, id="offline", marks=pytest.mark.nightly)],
+)
+def test_tables_that_wandb_cuts_are_refused_and_predictions_are_whole(
+    standin: Standin, tmp_path: Path, is_offline: bool
+):
     """250,000 rows, with differences among those that W&B cuts, logged with the real SDK in both ways."""
     n_examples = 250_000
     labels = np.arange(n_examples) % 10
@@ -82,24 +88,23 @@ def test_tables_that_wandb_cuts_are_refused_and_predictions_are_whole(standin: S
     expected = trackperm.compare("logistic.parquet", "forest.parquet")
     assert expected.n_examples == n_examples
 
-    stores: list[TrackerStore] = [WandbProjects(standin), WandbFolders(tmp_path)]
-    for store in stores:
-        cut, whole = [], []
-        for name, frame in frames.items():
-            table = wandb.Table(columns=frame.columns, data=[list(row) for row in frame.iter_rows()])
-            with store.open_run(container := store.container("cut"), name) as run:
-                run.log({"preds": table})
-            cut.append(_reference(run))
-            with store.open_run(container, f"{name} in one line") as run:
-                whole.append(trackperm.log_predictions(run, frame))
-        refused = call_trackperm(tmp_path, "compare", *cut, env=environment(tmp_path, standin))
-        assert refused.returncode == 2
-        assert refused.stdout == ""
-        assert "W&B stored 200,000 of the 250,000 rows of table `preds`" in refused.stderr
-        assert "it stores files completely: `trackperm.log_predictions(run, frame)`" in refused.stderr
-        found = trackperm.compare(*whole, tracking_uri=store.tracking_uri)
-        assert (found.n_examples, found.pvalue) == (n_examples, expected.pvalue)
-        assert found.pairing.candidate_digest == expected.pairing.candidate_digest
+    store: TrackerStore = WandbFolders(tmp_path) if is_offline else WandbProjects(standin)
+    cut, whole = [], []
+    for name, frame in frames.items():
+        table = wandb.Table(columns=frame.columns, data=[list(row) for row in frame.iter_rows()])
+        with store.open_run(container := store.container("cut"), name) as run:
+            run.log({"preds": table})
+        cut.append(_reference(run))
+        with store.open_run(container, f"{name} in one line") as run:
+            whole.append(trackperm.log_predictions(run, frame))
+    refused = call_trackperm(tmp_path, "compare", *cut, env=environment(tmp_path, standin))
+    assert refused.returncode == 2
+    assert refused.stdout == ""
+    assert "W&B stored 200,000 of the 250,000 rows of table `preds`" in refused.stderr
+    assert "it stores files completely: `trackperm.log_predictions(run, frame)`" in refused.stderr
+    found = trackperm.compare(*whole, tracking_uri=store.tracking_uri)
+    assert (found.n_examples, found.pvalue) == (n_examples, expected.pvalue)
+    assert found.pairing.candidate_digest == expected.pairing.candidate_digest
 
 
 def _reference(run: wandb.Run) -> str:

@@ -176,7 +176,8 @@ class ExampleTable:
             If its values are of several types, or cannot be used.
         """
         self._require_usable(name)
-        return to_polars(self.only([name]).frame.get_column(name), f"column `{name}` of `{self.origin}`")
+        frame = self.data.read([name]) if isinstance(self.data, LazyTable) else self.data
+        return to_polars(frame.get_column(name), f"column `{name}` of `{self.origin}`")
 
     def slices(self, names: Iterable[str], size: int) -> Iterator[pl.DataFrame]:
         """Read the columns `names` as polars data frames, `size` rows at a time."""
@@ -275,6 +276,8 @@ class ExampleTable:
 
     def head(self, n: int) -> ExampleTable:
         """Keep the first `n` rows."""
+        if not isinstance(self.data, LazyTable) and len(self.data) <= n:
+            return self
         return replace(self, data=self.data.head(n))
 
     def with_text(self, name: str) -> ExampleTable:

@@ -63,6 +63,7 @@ def test_a_dependence_that_is_seen(folder: Path) -> None:
     assert error.hint.startswith("`cluster: document` exchanges whole clusters; `unit: example` declares")
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "declared",
     [

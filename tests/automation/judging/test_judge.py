@@ -218,6 +218,7 @@ FEW_DIFFER = [
 ]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("differences", FEW_DIFFER)
 @pytest.mark.parametrize("unit", [0.001, 1.0, 100.0])
 def test_shifts_know_nothing_of_what_few_examples_show(

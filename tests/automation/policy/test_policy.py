@@ -115,7 +115,7 @@ DECIDES_NOTHING = {
 }
 
 
-@pytest.mark.sample(7)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("old", "new", "decides"),
     [*((*each, True) for each in DECIDES.items()), *((*each, False) for each in DECIDES_NOTHING.items())],
@@ -288,6 +288,7 @@ MISSPELT = {
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("case", MISSPELT)
 def test_a_baseline_that_names_no_file_is_refused(folder: Path, case: str):
     """Regression: it was a file that does not exist, and `if_no_baseline: pass` passed every candidate."""
@@ -297,6 +298,7 @@ def test_a_baseline_that_names_no_file_is_refused(folder: Path, case: str):
     assert str(load_policies(as_file).find().baseline) == f"the file ./{written}"
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("blank", ["''", "' '"])
 @pytest.mark.parametrize(
     "rule",
@@ -343,6 +345,7 @@ def test_the_check_says_what_a_baseline_is_taken_for(folder: Path):
     ]
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("case", REFUSED)
 def test_refused_with_the_place(folder: Path, case: str):
     old, new, expected = REFUSED[case]

@@ -28,7 +28,7 @@ N_KILLS, MOST_KILLS = (6, 12) if NIGHTLY else (2, 3)
 MOST_RESTARTS = 4 if NIGHTLY else 1
 RESTARTS = 0.12 if NIGHTLY else 0.4
 DEADLINE_SECONDS = 840.0
-N_APART = 4 if NIGHTLY else 16  # of MLflow's writes, which are of few kinds
+N_APART = 4 if NIGHTLY else 32  # of MLflow's writes, which are of few kinds
 
 # For each line that it reads, another process works off a queue and kills itself just before the n-th write,
 # to the queue or to MLflow; what it died of is printed, or how many writes there were until the end.

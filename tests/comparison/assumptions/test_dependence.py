@@ -93,6 +93,7 @@ class TestWhatIsSaid:
         found = compared([frame.rename({"id": "row"}) for frame in frames], by_position=True)
         assert found.dependence == compared(frames).dependence != ()
 
+    @pytest.mark.sample(4)
     @pytest.mark.parametrize("name", ["task_id", "sample_id", "question_id", "instance_id", "qid", "doc_id"])
     @pytest.mark.parametrize("as_text", [False, True])
     def test_attempts_with_an_id_of_each_row(self, name: str, as_text: bool) -> None:
@@ -278,6 +279,7 @@ class TestInputs:
 
 
 class TestStatistics:
+    @pytest.mark.sample(3)
     @pytest.mark.parametrize("name", ["accuracy", "f1", "mcc", "macro_f1", "mean", "strata"])
     def test_any_statistic(self, name: str, tmp_path: Path) -> None:
         frames = sides(np.random.default_rng(1), documents(), 1.0)

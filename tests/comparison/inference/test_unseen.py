@@ -54,6 +54,7 @@ def test_four_examples_that_agree_show_nothing(statistic: str | Statistic, choic
     assert found.interval_unavailable.startswith("0 of 4 examples of `rare`, which weigh most, differ")
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("statistic", ["balanced_accuracy", "macro_f1", "weighted_f1", RECALLS])
 @pytest.mark.parametrize(
     ("sizes", "wrong"),
@@ -192,6 +193,7 @@ def differing_once(usual: int, n: int = 200, m: int = 10, k: int = 5) -> list[np
     return runs
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("usual", [0, 1])
 @pytest.mark.parametrize("k", [5, 10])
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ def runs(name: str = "success", as_text: bool = False, **columns: Any) -> list[p
     return [frame.with_columns(texts) for frame in frames] if as_text else frames
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("as_text", [False, True])
 @pytest.mark.parametrize("name", ["success", "pass", "score"])
 @pytest.mark.parametrize("column", ["attackType", "jailbreak_prompt"])

@@ -34,6 +34,7 @@ def frame(**columns: Any) -> pl.DataFrame:
     return pl.DataFrame({"id": [f"q{i}" for i in range(N)], "score": SCORES, **whole})
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize(
     ("columns", "beside"),
     [
@@ -71,6 +72,7 @@ def test_a_score_beside_an_output(columns: dict[str, Any], beside: str) -> None:
     assert the_one(run, run, metrics=("score",)).found == ()
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize(
     "columns",
     [
@@ -121,6 +123,7 @@ def test_comments_of_a_judge_differ_between_runs(name: str, outputs: dict[str, A
     assert the_one(written, written).chosen == "the only score, `score`"
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", ASKED)
 def test_a_score_beside_question_and_answer(name: str) -> None:
     """Most such logs hold scores of a judge."""

@@ -47,6 +47,7 @@ NAMES = [
 ]
 
 
+@pytest.mark.sample(14)
 @pytest.mark.parametrize("first", ["rows", "examples"])
 @pytest.mark.parametrize(
     ("rows", "examples"),
@@ -70,6 +71,7 @@ def test_numbers_of_examples(rows: str, expected: str):
     assert id_of(*runs(rows, other, values=range(N))) == expected
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("labels", ["xyz", "x", range(N)], ids=["classes", "one class", "numbers"])
 @pytest.mark.parametrize("examples", ["problem_id", "session_id"])
 def test_labels_tell_which_ids_are_of_examples(examples: str, labels: Any):
@@ -113,6 +115,7 @@ def test_questions_are_ids_rather_than_what_was_retrieved():
     assert trackperm.compare(*frames).statistic.columns["id"] == "question"
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("calls", ["request_id", "trace_id", "run_id", "session_id", "response_id"])
 @pytest.mark.parametrize("has_index", [False, True])
 def test_ids_of_calls_that_no_run_shares(calls: str, has_index: bool):
@@ -258,13 +261,9 @@ PAIRS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("rows", "names"),
-    [
-        pytest.param(rows, names, marks=() if i % 4 == 0 else pytest.mark.sample)
-        for i, (rows, names) in enumerate((rows, names) for rows in ("idx", "index", "id") for names in PAIRS)
-    ],
-)
+@pytest.mark.sample(4)
+@pytest.mark.parametrize("names", PAIRS)
+@pytest.mark.parametrize("rows", ["idx", "index", "id"])
 def test_two_columns_that_identify_the_examples_together(rows: str, names: tuple[str, str]):
     """Regression: rows in another order were paired by their numbers beside a conversation and a turn."""
     frames, id_ = runs_of_pairs(rows, *names), ",".join(names)
@@ -331,6 +330,7 @@ def test_outputs_are_no_part_of_an_id(names: tuple[str, str]):
     assert trackperm.compare(*frames, metric="correct").statistic.columns["id"] == "idx"
 
 
+@pytest.mark.sample(4)
 @each_engine
 def test_each_data_frame_library(engine: str):
     frames = [native(engine, frame.to_dict(as_series=False)) for frame in runs("id", "instance_id")]

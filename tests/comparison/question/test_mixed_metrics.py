@@ -40,6 +40,7 @@ def long(column: str, first: str = "wer", second: str = "chrf") -> pl.DataFrame:
     )
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("column", "values"),
     [
@@ -70,6 +71,7 @@ def test_several_metrics_in_one_column(column: str, values: tuple[str, str]) -> 
     assert notes[-1].startswith("look: `score` of `run 0` holds values of different metrics")
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(
     ("column", "values"),
     [("metric", ("bleu", "bleu")), ("name", ("Ann", "Bob")), ("task", ("asr", "mt")), ("key", ("a", "b"))]

@@ -42,6 +42,7 @@ def judged(**columns: Any) -> list[pl.DataFrame]:
     return [verbose, brief.with_columns(pl.col(*columns).reverse())]
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", ["correct", "is_correct", "score", "reward"])
 @pytest.mark.parametrize("kind", [pl.Boolean, pl.Int64, pl.Float64, pl.String])
 def test_the_score_of_the_log_comes_before_accuracy(name: str, kind: Any) -> None:

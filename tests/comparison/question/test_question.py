@@ -341,6 +341,7 @@ class TestUnit:
         with pytest.raises(InputError, match=f"`unit=.{unit}.` and `repeats=.mean.` contradict each other"):
             Question(unit=unit, repeats="mean")
 
+    @pytest.mark.sample(10)
     @pytest.mark.parametrize("name", DEFINITIONS)
     def test_epochs_are_one_unit_for_every_built_in_statistic(self, name: str) -> None:
         definition = DEFINITIONS[name]

@@ -53,6 +53,7 @@ def frames(sides: Any, name: str = "score") -> list[pl.DataFrame]:
     return [numbered(**{name: np.asarray(side, dtype=float)}) for side in sides]
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("sides", IN_TWO_UNITS.values(), ids=IN_TWO_UNITS)
 @pytest.mark.parametrize("is_reversed", [False, True])
 def test_two_units(sides: Any, is_reversed: bool) -> None:
@@ -78,6 +79,7 @@ def test_a_policy_names_no_metric_for_these_runs(tmp_path: Path) -> None:
     assert the_one(*both, statistics=(spec,), is_standing=True).found == ()
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("sides", ORDINARY.values(), ids=ORDINARY)
 @pytest.mark.parametrize("is_reversed", [False, True])
 def test_ordinary_scores(sides: Any, is_reversed: bool) -> None:

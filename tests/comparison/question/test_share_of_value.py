@@ -42,6 +42,7 @@ def test_counts_and_direction(metric: str, counted: set[str], is_better: bool, s
     assert says in "\n".join(found.statistic.found)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     ("values", "value"),
     [

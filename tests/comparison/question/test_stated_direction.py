@@ -25,7 +25,7 @@ def frames(*values: Any, column: str = "metric", score: str = "score") -> list[p
     ]
 
 
-@pytest.mark.sample(40)
+@pytest.mark.sample(14)
 @pytest.mark.parametrize(
     ("column", "value"),
     [

@@ -17,6 +17,7 @@ OLD = pl.DataFrame(ANSWERS)
 NEW = OLD.with_columns(prediction=pl.Series(list("xxxxyyxx")))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "names",
     [

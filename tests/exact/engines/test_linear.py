@@ -24,6 +24,7 @@ from trackperm.exact.sums import sum_test_of
 BUDGET = 2**30
 
 
+@pytest.mark.sample(16)
 @pytest.mark.parametrize("n", [1, 2, 63, 130, 500, 1_025, 20_000, 10**6])
 @pytest.mark.parametrize("deviations", [0.0, 0.7, -0.7, 3.0, 12.0, 36.0])
 def test_binomial_tail(n: int, deviations: float) -> None:

@@ -76,6 +76,7 @@ def random_counts(seed: int, n: int = 7) -> tuple[Counts, Counts]:
     return sides(np.column_stack([part[0], total[0]]), np.column_stack([part[1], total[1]]))
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("alternative", ["two-sided", "less", "greater"])
 @pytest.mark.parametrize("name", STATISTICS)
 @pytest.mark.parametrize("seed", range(3))

@@ -26,6 +26,7 @@ def scores_of(b: int, c: int) -> tuple[np.ndarray, np.ndarray]:
     return np.repeat([1, 0], [b, c]), np.repeat([0, 1], [b, c])
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("n", [1, 2, 4, 7])
 @pytest.mark.parametrize("alternative", ["two-sided", "less", "greater"])
 def test_excludes_zero_exactly_when_the_test_rejects(n: int, alternative: str) -> None:
@@ -131,6 +132,7 @@ def distribution_at(delta: float, b: int, c: int, n: int) -> float:
     return value
 
 
+@pytest.mark.sample(7)
 @pytest.mark.parametrize(
     ("b", "c", "n"),
     [(12, 2, 50), (2, 12, 50), (7, 1, 21), (6, 16, 161), (40, 20, 160), (3, 3, 9), (1, 0, 500)],

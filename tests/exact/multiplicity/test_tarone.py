@@ -91,6 +91,7 @@ def worst_fwer(supports: list[np.ndarray], rejects: np.ndarray) -> float:
     return -float(found.fun)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("seed", range(12))
 def test_the_level_holds_under_any_dependence(seed):
     rng = np.random.default_rng(seed)

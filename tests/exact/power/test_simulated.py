@@ -49,11 +49,8 @@ def test_against_the_exact_power(n: int, effect: float):
     assert found.interval == exact_interval(found.n_rejected, 400, stopped=False)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("n", "effect"),
-    [(60, 0.8), *(pytest.param(*each, marks=pytest.mark.nightly) for each in ((200, 1.0), (463, 0.3)))],
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize(("n", "effect"), [(60, 0.8), (200, 1.0), (463, 0.3)])
 def test_against_the_exact_power_closely(n: int, effect: float):
     found = simulated_power(
         pilot(15, 5, 80), partial(permuted, CORRECT), n, effect=effect, n_resamples=20_000

@@ -81,6 +81,7 @@ def test_bounds_contain_differences_and_are_narrow(kind: str) -> None:
     assert np.mean(high - low) < 0.25 * np.std(differences)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("alternative", ["two-sided", "less", "greater"])
 @pytest.mark.parametrize("kind", ["grades", "decimals"])
 def test_bounds_do_not_change_the_pvalue(kind: str, alternative: Any) -> None:

@@ -116,7 +116,7 @@ def test_a_memory_budget_is_logged_and_obeyed() -> None:
     assert not failures(verify_files(evidence(small)))
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", CASES)
 def test_logged_values_are_recomputed(name: str, tmp_path: Path):
     comparison = CASES[name](tmp_path)
@@ -133,6 +133,7 @@ def files() -> dict[str, bytes]:
     return evidence(accuracy(20, 4, both=10, neither=3))
 
 
+@pytest.mark.sample(14)
 @pytest.mark.parametrize(
     ("field", "value", "seen_as"),
     [
@@ -376,6 +377,7 @@ def test_a_corrected_p_value_cannot_be_invented(change: dict[str, Any], what: se
     assert what <= failures(verify_files(changed(files, corrected=data["corrected"] | change, **verdict)))
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("name", "path"),
     [

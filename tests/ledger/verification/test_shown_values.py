@@ -53,6 +53,7 @@ def verified(comparison: Comparison, **changes: Any) -> Verification:
     return verify_files(evidence(comparison), logged, tables)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "name",
     [
@@ -228,6 +229,7 @@ def of_another_version(comparison: Comparison, without: str = "") -> tuple[dict[
     return files, data["signature"]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("column", "value", "seen_as"),
     [

@@ -387,6 +387,7 @@ def test_few_other_inputs_have_a_line():
     ]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("engine", [*ENGINES, pytest.param(SPARK, marks=SPARK_AT_NIGHT)])
 def test_each_data_frame_library(engine: str):
     first, second, third = (
@@ -402,6 +403,7 @@ def as_file(frame: pl.DataFrame, path: Path) -> Path:
     return path
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("is_query", [False, True])
 @pytest.mark.parametrize(
     ("questions", "message"),

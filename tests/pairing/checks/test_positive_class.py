@@ -29,6 +29,7 @@ TEN = np.random.default_rng(1).integers(0, 10, N)
 
 
 class TestOneClassOfMany:
+    @pytest.mark.sample(5)
     @pytest.mark.parametrize("name", OF_ONE_CLASS)
     @pytest.mark.parametrize("values", [range(10), "abcdefghij"], ids=["numbers", "text"])
     def test_ten_classes_are_refused_with_the_choices(self, name: str, values: Sequence[Any]) -> None:
@@ -47,6 +48,7 @@ class TestOneClassOfMany:
         frames = [native(engine, frame.to_dict(as_series=False)) for frame in two_runs([int(i) for i in TEN])]
         assert "10 classes" in refusal(frames, "f1").message
 
+    @pytest.mark.sample(5)
     @pytest.mark.parametrize("positive", [3, 1])
     @pytest.mark.parametrize("name", OF_ONE_CLASS)
     def test_a_class_that_was_chosen_is_tested_against_the_rest(self, name: str, positive: int) -> None:
@@ -239,7 +241,7 @@ class TestTwoClasses:
             compared([frame.drop(absent) for frame in two_runs([0, 1] * 9)], "f1")
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ["log_loss", "brier"])
 @pytest.mark.parametrize("engine", ["polars", "duckdb"])
 def test_probabilities_of_labels_1_and_2_need_the_positive_class(name: str, engine: str) -> None:

@@ -14,6 +14,7 @@ SHORT = [13.01, 9.69, 7.28, 10.5]
 LONG = [13.0123456789, 9.69, 7.28, 10.5]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("labels", [SHORT, LONG])
 @pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])
 def test_the_cast_of_the_hint(

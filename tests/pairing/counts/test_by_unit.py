@@ -41,6 +41,7 @@ def runs(*, epochs: int = 1) -> list[ExampleTable]:
     return [ExampleTable.from_native(frame, name) for frame, name in zip(frames, "ab", strict=True)]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("epochs", [1, 3])
 @pytest.mark.parametrize("name", ["accuracy", "macro_f1", "strata"])
 def test_it_groups_to_the_count_table(name: str, epochs: int, tmp_path: Path) -> None:

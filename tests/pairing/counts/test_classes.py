@@ -83,6 +83,7 @@ def macro_f1(
     return total / sum(given.values())
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("values", [["a", "b", "c"], [2, 1, 10], [False, True]], ids=["text", "int", "bool"])
 @pytest.mark.parametrize("group", [None, "cluster", "repeats"])
 @pytest.mark.parametrize("weighted", [False, True])
@@ -151,6 +152,7 @@ def test_the_built_in_is_this_one(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("engine", [name for name in ENGINES if name != "duckdb"])
 def test_every_engine(engine: str) -> None:
     sides = runs(1, 30, ["a", "b", "c"], rates=(0.8, 0.9))

@@ -57,7 +57,7 @@ def one_changed(value: float, n: int = 12) -> list[pl.DataFrame]:
     return [a, a.with_columns(prediction=pl.Series([0.1] * (n - 1) + [value]))]
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(2)
 @each_engine
 @pytest.mark.parametrize("statistic", ["mae", "mse", "rmse"])
 @pytest.mark.parametrize("value", [0.12345678, 0.123456789, 0.1234567890123])
@@ -79,6 +79,7 @@ def test_integers_tie_with_the_same_decimals(engine: Any) -> None:
         assert trackperm.compare(*frames, "mae", engine=engine).n_discordant == 1
 
 
+@pytest.mark.sample(3)
 @each_engine
 @pytest.mark.parametrize(
     ("kind", "score"), [("at most", 1), ("difference", 1), ("choice", 0), ("largest", 1)]
@@ -170,6 +171,7 @@ NAMES: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("engine", ["polars", "duckdb"])
 @given(drawn=tables(), data=st.data())
 @SETTINGS
@@ -192,6 +194,7 @@ def exact(value: float) -> Fraction:
     return Fraction(repr(value))
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("engine", ["polars", "duckdb"])
 @given(
     digits=st.tuples(*[st.sampled_from([1, 2, 4, 6, 8])] * 2),

@@ -73,6 +73,7 @@ class TestEpochs:
         frame = pl.DataFrame(attempts(drawn(0, FIVE, 0.5))).rename({"epoch": column})
         assert trackperm.compare(frame, frame).n_examples == 8
 
+    @pytest.mark.sample(3)
     @pytest.mark.parametrize("column", ["run", "run_idx", "iteration", "iter", "generation", "Run-Id"])
     def test_columns_that_may_number_rows(self, column: str) -> None:
         frame = pl.DataFrame(attempts(drawn(0, FIVE, 0.5))).rename({"epoch": column})

@@ -6,7 +6,7 @@ import random
 import re
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -171,18 +171,29 @@ def test_settings_of_the_session_change_nothing(spark: Any, settings: dict[str, 
         assert_same(pair_by(*pair_of_tables, load_statistic("accuracy")), in_memory(pair_of_tables))
 
 
-def test_a_frame_of_spark_beside_those_of_others(spark: Any, tmp_path: Path) -> None:
+OTHERS: dict[str, Callable[[pl.DataFrame, Path], ExampleTable]] = {
+    "csv": lambda frame, folder: _of_file(frame.write_csv, folder / "run.csv"),
+    "polars": lambda frame, _: ExampleTable.from_native(frame, "cand"),
+    "pandas": lambda frame, _: ExampleTable.from_native(frame.to_pandas(), "cand"),
+    "duckdb": lambda frame, _: ExampleTable.from_native(duckdb.from_arrow(frame.to_arrow()), "cand"),
+    "polars lazy": lambda frame, _: ExampleTable.from_native(frame.lazy(), "cand"),
+    "parquet": lambda frame, folder: _of_file(frame.write_parquet, folder / "run.parquet"),
+}
+
+
+def _of_file(write: Callable[[Path], None], file: Path) -> ExampleTable:
+    write(file)
+    return read_examples(file, "cand")
+
+
+@pytest.mark.sample(spark=2)
+@pytest.mark.parametrize("other", OTHERS)
+def test_a_frame_of_spark_beside_those_of_others(spark: Any, tmp_path: Path, other: str) -> None:
     ours, theirs = runs(spark)
-    frame = pl.DataFrame(theirs.frame.to_native())
-    frame.write_csv(tmp_path / "run.csv")
-    frame.write_parquet(tmp_path / "run.parquet")
-    others: list[Any] = [frame, frame.lazy(), frame.to_pandas(), duckdb.from_arrow(frame.to_arrow())]
-    second = [ExampleTable.from_native(other, "cand") for other in others]
-    second += [read_examples(tmp_path / name, "cand") for name in ("run.csv", "run.parquet")]
-    for table in second:
-        found = pair_by(ours, table, load_statistic("accuracy"))
-        assert not isinstance(found, Pairing)
-        assert_same(found, in_memory((ours, table)))
+    table = OTHERS[other](pl.DataFrame(theirs.frame.to_native()), tmp_path)
+    found = pair_by(ours, table, load_statistic("accuracy"))
+    assert not isinstance(found, Pairing)
+    assert_same(found, in_memory((ours, table)))
 
 
 def test_types_that_other_engines_lack_or_have_alone(spark: Any) -> None:

@@ -108,6 +108,8 @@ def test_the_example_is_a_job_for_spark_submit(tmp_path: Path) -> None:
     settings = {
         "spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1",
         "spark.pyspark.python": sys.executable, "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "2", "spark.sql.adaptive.enabled": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN", "spark.sql.codegen.wholeStage": "false",
     }  # fmt: skip
     options = [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
     done = subprocess.run(

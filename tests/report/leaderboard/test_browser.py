@@ -35,7 +35,7 @@ BOARDS = {
     "false discovery rate": lambda: sweep(40, correction="by"),
 }
 
-FIRST = ("long names", "ties")
+AT_NIGHT = ("7", "40", "all undecided", "one best", "false discovery rate")
 
 
 def frames() -> list[pl.DataFrame]:
@@ -48,10 +48,15 @@ def chrome() -> Iterator[Browser]:
         yield started
 
 
-@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=[] if name in FIRST else pytest.mark.extended) for name in BOARDS],
+    [
+        pytest.param(
+            name,
+            marks=pytest.mark.nightly if name in AT_NIGHT else pytest.mark.extended,
+        )
+        for name in BOARDS
+    ],
 )
 def test_nothing_is_cut_and_nothing_overlaps(chrome: Browser, tmp_path: Path, name: str) -> None:
     board: Leaderboard = BOARDS[name]()

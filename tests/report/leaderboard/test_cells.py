@@ -15,6 +15,7 @@ from trackperm.report.leaderboard.rendered import render_leaderboard
 from trackperm.report.leaderboard.text import lines, markdown
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(
     ("right", "options", "finding"),
     [

@@ -23,6 +23,7 @@ RUNS = {
 }
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("options", [{}, {"baseline": "mlp"}, {"baseline": "mlp", "alternative": "less"}])
 @pytest.mark.parametrize("width", [72, 80, 100, 160])
 def test_a_table_fits(width: int, options: dict[str, Any]) -> None:

@@ -49,6 +49,7 @@ def test_spans_against_seqeval(name: str, prefixes: str) -> None:
         assert found == pytest.approx(seqeval.accuracy_score(label, prediction), rel=1e-14)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", ["precision", "recall", "f1"])
 @pytest.mark.parametrize(("scheme", "of_seqeval"), [("BIO", "IOB2"), ("IOBES", "IOBES")])
 def test_strict_spans_against_seqeval(name: str, scheme: str, of_seqeval: str) -> None:

@@ -143,6 +143,7 @@ def by_enumeration(definition: Definition, baseline: Pairs, candidate: Pairs) ->
     return example_pvalue(baseline, candidate, difference)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", DEFINITIONS)
 def test_against_enumeration(name: str) -> None:
     definition, tested = DEFINITIONS[name], 0
@@ -164,6 +165,7 @@ def test_against_enumeration(name: str) -> None:
     assert tested >= 3
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", DEFINITIONS)
 def test_a_missing_prediction_counts_as_the_worst(name: str) -> None:
     definition = DEFINITIONS[name]

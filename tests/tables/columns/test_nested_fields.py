@@ -88,6 +88,7 @@ DEEP = pl.DataFrame(
 )
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", ["run.jsonl", "run.parquet"])
 @pytest.mark.parametrize("options", [{}, {"metric": "eval.scores.correct"}, {"metric": "eval.scores"}])
 @pytest.mark.parametrize("beside", [{}, {"judge": "y"}, {"correct": "y", "scores": "y"}])

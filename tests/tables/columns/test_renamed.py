@@ -35,6 +35,7 @@ def _written(frame: pl.DataFrame, path: Path) -> Path:
     return path
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("way", WAYS)
 def test_the_result_is_that_of_equal_names(way: str, tmp_path: Path):
     expected = trackperm.compare(OLD, NEW, "accuracy")

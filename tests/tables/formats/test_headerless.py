@@ -26,6 +26,7 @@ SEPARATORS = {
 }
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("separator", SEPARATORS.values(), ids=SEPARATORS)
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_two_systems_side_by_side(separator: str, end: str, tmp_path: Path) -> None:

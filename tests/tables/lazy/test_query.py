@@ -148,7 +148,7 @@ def runs(n: int = N) -> tuple[pa.Table, pa.Table]:
 
 @kinds
 class TestComparisons:
-    @pytest.mark.sample(2)
+    @pytest.mark.sample(2, spark=1)
     @pytest.mark.parametrize("engine", ["auto", "duckdb"])
     def test_a_column_that_is_not_used_is_not_read(self, kind: str, engine: Any) -> None:
         """Nor is it where ids, the unit and the statistic are inferred, and slices are made."""

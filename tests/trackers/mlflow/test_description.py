@@ -187,7 +187,7 @@ class TestInMlflow:
 
 class TestCrashes:
     @pytest.mark.slow
-    @pytest.mark.parametrize("fate", ["cut", "lose"])
+    @pytest.mark.parametrize("fate", ["cut", pytest.param("lose", marks=pytest.mark.nightly)])
     def test_at_every_request_that_writes(
         self,
         http_store: MlflowStore,

@@ -226,7 +226,7 @@ class TestCrashes:
     """Whatever fails, no run looks finished that is not, and the next try completes the same run."""
 
     @pytest.mark.extended
-    @pytest.mark.parametrize("fate", [pytest.param("cut", marks=pytest.mark.slow), "lose"])
+    @pytest.mark.parametrize("fate", ["lose", pytest.param("cut", marks=pytest.mark.nightly)])
     def test_at_every_request_that_writes(
         self, proxied: Place, proxy: FaultyProxy, monkeypatch: pytest.MonkeyPatch, fate: Fate
     ):

@@ -6,7 +6,9 @@ import enum
 import json
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import polars as pl
 
@@ -103,7 +105,9 @@ def _are(name: str, tables: Sequence[ExampleTable], types: Collection[ColumnType
         return False
     try:
         heads = [table.head(FIRST_ROWS) for table in tables]
-        return all(typed_columns(head, head, [name])[2][name] in types for head in heads)
+        for head in heads:
+            _require_types(head, [name])
+        return all(_read(head, name).type_alone in types for head in heads)
     except InputTypeError:
         return False
 
@@ -148,9 +152,11 @@ def typed_columns(
     names = list(dict.fromkeys(columns))
     for table in (baseline, candidate):
         _require_types(table, names)
-    baseline, candidate = baseline.only(names), candidate.only(names)
+    baseline, candidate = (
+        table.only(names) if isinstance(table.data, LazyTable) else table for table in (baseline, candidate)
+    )
     for name in names:
-        pair = (_Column.read(baseline, name), _Column.read(candidate, name))
+        pair = (_read(baseline, name), _read(candidate, name))
         pair = _as_written(pair) if name in text else _by_values(pair)
         types[name] = _common_type(pair)
         for series, column in zip(values, pair, strict=True):
@@ -227,6 +233,11 @@ class _Column:
         untyped = table.is_untyped(name) and type_ is ColumnType.TEXT
         return cls(values.alias(name), type_, table.origin, untyped)
 
+    @cached_property
+    def type_alone(self) -> ColumnType:
+        """Type that the column has beside itself in :func:`typed_columns`."""
+        return _common_type(_by_values((self, self)))
+
     def cast(self, type_: ColumnType) -> _Column:
         if self.type is ColumnType.INTEGER and type_ is ColumnType.DECIMAL and not self.is_exact():
             raise InputTypeError(
@@ -246,6 +257,19 @@ class _Column:
         """Return the least value; :mod:`~trackperm.tables.lazy.type_representatives` contain it too."""
         values = self.values.drop_nulls()
         return values.head(1).to_list()[0] if self.type in LISTS else values.min()
+
+
+_READ: WeakKeyDictionary[ExampleTable, dict[str, _Column]] = WeakKeyDictionary()
+
+
+def _read(table: ExampleTable, name: str) -> _Column:
+    """Read a column; one of few rows in memory only once, as its type is asked for again and again."""
+    if isinstance(table.data, LazyTable) or len(table) > FIRST_ROWS:
+        return _Column.read(table.only([name]), name)
+    columns = _READ.setdefault(table, {})
+    if name not in columns:
+        columns[name] = _Column.read(table, name)
+    return columns[name]
 
 
 def _objects_of_numbers(values: Iterable[Any]) -> list[str | None] | None:

@@ -119,6 +119,7 @@ def no_grid(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tail_module, "grid_tail", planes_alone)
 
 
+@pytest.mark.sample(6)
 @pytest.mark.usefixtures("no_grid")
 @pytest.mark.parametrize(("name", "alternative", "kinds", "sizes"), SMALL)
 def test_small_pvalues_are_certain(name: str, alternative: str, kinds: list[Point], sizes: list[int]) -> None:
@@ -164,6 +165,7 @@ def test_callables_row_by_row(kinds: list[Point], sizes: list[int], alternative:
     check(kinds, sizes, h, truth, alternative)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("name", "alternative", "kinds", "sizes"), SMALL[:4] + SMALL[9:11])
 def test_rows_and_cells_agree(
     name: str, alternative: str, kinds: list[Point], sizes: list[int], monkeypatch: pytest.MonkeyPatch

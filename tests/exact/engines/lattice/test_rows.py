@@ -88,7 +88,7 @@ def check_every_point(region: Region, reach: Reach, window: Window) -> None:
     np.testing.assert_array_equal(painted(found.undefined, window), expected == UNDEFINED)
 
 
-@pytest.mark.sample(30)
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("upper", [True, False])
 @pytest.mark.parametrize("strict", [True, False])
 @pytest.mark.parametrize("size", EXAMPLES)
@@ -116,7 +116,7 @@ def test_poles_cost_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
             region_rows(region, window_rows(window), reach, BUDGET)
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("width", [0, 1, 2, 9, 14])
 @pytest.mark.parametrize("name", ["double line", "steep double line", "ties beyond floats"])
 def test_strips_of_few_points(name: str, width: int) -> None:
@@ -135,6 +135,7 @@ def test_strips_of_few_points(name: str, width: int) -> None:
     assert n_inside >= (2 if name == "ties beyond floats" else 20)
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("width", [0, 4, 20, 60, 100])
 @pytest.mark.parametrize("upper", [True, False])
 @pytest.mark.parametrize("n", [10**8, 10**10])

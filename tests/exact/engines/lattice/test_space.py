@@ -104,7 +104,7 @@ def no_grid(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tail_module, "grid_tail", refuse)
 
 
-@pytest.mark.sample(12)
+@pytest.mark.sample(4)
 @pytest.mark.usefixtures("no_grid")
 @pytest.mark.parametrize("mid_p", [False, True])
 @pytest.mark.parametrize("alternative", oracles.ALTERNATIVES)
@@ -171,6 +171,7 @@ def check_rows_and_cells(h: Any, u: np.ndarray, v: np.ndarray, alternative: Alte
     return rows.pvalue
 
 
+@pytest.mark.sample(16)
 @pytest.mark.parametrize("name", [*RATIONAL, "correlation"])
 @pytest.mark.parametrize(("n", "lift"), SIZES)
 def test_rows_and_cells_agree(name: str, n: int, lift: float) -> None:
@@ -244,6 +245,7 @@ def problem(score: Score, kind: Any, rng: np.random.Generator, n: int) -> tuple[
     return statistic, Reach(law, histogram.origin, statistic.lattice.basis), law
 
 
+@pytest.mark.sample(14)
 @pytest.mark.parametrize("strict", [False, True])
 @pytest.mark.parametrize("upper", [False, True])
 @pytest.mark.parametrize("name", [*RATIONAL, *REAL])
@@ -310,7 +312,7 @@ GOLD = {
 }
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 @pytest.mark.usefixtures("no_grid")
 @pytest.mark.parametrize("alternative", oracles.ALTERNATIVES)
 @pytest.mark.parametrize("kind", [RationalStatistic, RealStatistic])
