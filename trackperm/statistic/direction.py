@@ -59,6 +59,12 @@ _LOWER = _LOWER_ABROAD | _set(
 )
 """Words for quantities that are better when lower; up to three words of a name are also looked up as one."""
 
+_DIFFERENCES = _set(
+    "error errors err residual residuals deviation deviations discrepancy fehler abweichung erreur erreurs",
+    "errores desviacion errore errori",
+)
+"""Errors that may have a sign, as that of `predicted - actual`: only their size is better when lower."""
+
 _OPEN = _set(
     "entropy time seconds risk bias biased toxicity toxic harmful unsafe hallucination hallucinations",
     "hallucinated refusal refusals refused jailbreak jailbreaks jailbroken",
@@ -247,6 +253,24 @@ def lower_is_better_by_name(name: str) -> bool:
     start, end = found
     others = {word for word, place, _ in _words(name) if not start <= place < end}
     return not others & _REVERSED
+
+
+def names_difference(name: str) -> bool:
+    """Whether a name is that of an error which may have a sign, so that only its size is better when lower.
+
+    Parameters
+    ----------
+    name : str
+        Name such as ``residual`` or ``prediction_error``; the logarithm of an error is negative by right.
+
+    Examples
+    --------
+    >>> from trackperm.statistic.direction import names_difference
+    >>> names_difference("forecastError"), names_difference("log_error"), names_difference("nll")
+    (True, False, False)
+    """
+    is_logarithm = any(word == "log" for word, *_ in _words(name))
+    return not is_logarithm and lower_is_better_by_name(name) and _found(name, _DIFFERENCES) is not None
 
 
 def greater_is_better_by_name(name: str) -> bool:

@@ -59,7 +59,7 @@ def own_metrics(tables: Sequence[ExampleTable]) -> list[Statistic]:
     if known and len(known) < len(shared):
         left = [name for name in shared if name not in known]
         notes.append(
-            "look: not compared, because their names do not show whether greater values are better:"
+            "look: not compared, because it is not known whether greater values are better:"
             f" {listed(left)}; declare it by `greater_is_better` in a spec"
         )
     why = "the metric of the log" if len(shared) == 1 else "one of the metrics of the log"
