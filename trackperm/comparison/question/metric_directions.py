@@ -116,8 +116,11 @@ def note_on_presumed_direction(
 ) -> tuple[str, ...]:
     """Return a note that greater values of a column are taken as better, unless a log or a name says it.
 
-    `names` are those of its metric, besides those that logs declare.
+    `names` are those of its metric, besides those that logs declare. A column that a format calls a score
+    with its prefix has no note.
     """
+    if column.startswith(_PREFIX):
+        return ()
     names = (*names, *_metrics_in(column, tables), column)
     if any(map(greater_is_better_by_name, names)) or known_direction(column, column, tables)[0] is not None:
         return ()
