@@ -90,6 +90,10 @@ NO_EXAMPLES: dict[str, tuple[dict[str, list[Any]], str]] = {
         {"mention": PAIRS, "entity": [f"Q{i}" for i in range(10)], "score": TENTHS},
         "rows link `mention` to `entity`",
     ),
+    "aggregates of a benchmark": (
+        {"name": PAIRS, "run_type": ["iteration", "aggregate"] * 5, "real_time": TENTHS},
+        "rows whose `run_type` is `aggregate` are means and deviations of other rows",
+    ),
     "summary": (
         {"model": ["old"], "accuracy": [0.81], "f1": [0.7]},
         "the only row of each run is a summary, as `accuracy` is",
@@ -186,6 +190,7 @@ def test_the_line_keeps_the_rows_of_one_metric(tmp_path: Path, monkeypatch: pyte
         ({"id": PAIRS, "metric": [[name] for name in METRICS], "score": TENTHS}, "lists"),
         ({"doc_id": [*range(10)], "score": TENTHS}, "no query"),
         ({"id": PAIRS, "bbox": PAIRS, "iou": TENTHS}, "no confidence"),
+        ({"id": TENTHS, "run_type": ["iteration"] * 10, "score": TENTHS}, "no aggregates"),
     ],
 )
 def test_rows_that_may_be_examples(columns: Any, why: str) -> None:

@@ -238,6 +238,7 @@ def _metric(
     outputs = {*candidates["prediction"], *candidates["label"]}
     numbers = [name for name in candidates["score"] if name not in outputs]
     scores = [name for name in numbers if is_called(name, "score")]
+    numbers = [name for name in numbers if name in scores or table.frame.get_column(name).n_unique() > 1]
     if any(_names_scores(name) for name in table.columns if name not in numbers):
         numbers = [*scores, *filter(names_metric, numbers)]  # others are durations, counts and metadata
     good = [verdict for verdict in verdicts if not verdict.endswith(f"={PLACEHOLDER}")]

@@ -37,9 +37,9 @@ from trackperm.tables.columns.names import (
     words_of,
 )
 from trackperm.tables.columns.types import FIRST_ROWS, are_integers, is_binary, is_number, typed_columns
-from trackperm.tables.examples_in_one_row import examples_in_one_row
+from trackperm.tables.examples_in_one_row import AGGREGATE, RUN_TYPE, examples_in_one_row
 from trackperm.tables.lazy.query import Query
-from trackperm.tables.polars_code import rewriting, text_of
+from trackperm.tables.polars_code import rewriting, text_of, without_ending
 from trackperm.tables.table import ExampleTable, rows_repeat, shared_columns
 
 _MOST_METRICS = 50
@@ -212,6 +212,13 @@ def _reasons(tables: Sequence[ExampleTable], names: dict[str, str]) -> Iterator[
             f"`{progress[0]}` numbers the rows of a training, which are not examples: log the prediction of"
             " each example of a test set, and compare these"
         )
+    if RUN_TYPE in names and (table := _with_aggregates(tables, names[RUN_TYPE])) is not None:
+        change = f"filter(pl.col({text_of(names[RUN_TYPE])}) != {text_of(AGGREGATE)})"
+        runs = rewriting(table.origin, change, f"{without_ending(table.origin)}-runs")
+        yield (
+            f"rows whose `{names[RUN_TYPE]}` is `{AGGREGATE}` are means and deviations of other rows: leave"
+            f" them out in each run, as `{runs}` of polars does"
+        )
     if names.keys() >= _SACREBLEU:
         yield (
             "each row is sacrebleu's score of a whole test set, by the metric in `name`: compare the outputs"
@@ -259,6 +266,16 @@ def _reasons(tables: Sequence[ExampleTable], names: dict[str, str]) -> Iterator[
         yield around
     elif (summary := _summary(tables, names)) is not None:
         yield (f"the only row of each run is a summary, as `{summary}` is: {_COMPARE_EXAMPLES}")
+
+
+def _with_aggregates(tables: Sequence[ExampleTable], column: str) -> ExampleTable | None:
+    """Return the first run with aggregates beside other rows, by the values of a column."""
+    for table in tables:
+        counts = table.counts_of_few(column, _MOST_METRICS)
+        values = [] if counts is None else counts[column].drop_nulls().to_list()
+        if AGGREGATE in values and len(values) > 1:
+            return table
+    return None
 
 
 def _summary(tables: Sequence[ExampleTable], names: Mapping[str, str]) -> str | None:

@@ -20,10 +20,11 @@ from trackperm.tables.columns.names import (
     SCORES,
     names_clusters,
     names_id,
+    names_number_of_row,
 )
 from trackperm.tables.columns.nested_fields import known_fields
 from trackperm.tables.columns.tags import columns_of_tags, roles_of_tags
-from trackperm.tables.columns.types import FIRST_ROWS, are_decimals, is_number
+from trackperm.tables.columns.types import FIRST_ROWS, are_decimals, are_integers, is_number
 from trackperm.tables.first_line import example_as_header
 from trackperm.tables.formats.npz import left_out
 from trackperm.tables.row_meaning import why_no_examples
@@ -77,7 +78,12 @@ def _ways(tables: Sequence[ExampleTable], scores: Sequence[str], roles: Mapping[
     numbers = scores or [name for name in shared_columns(tables) if is_number(name, tables)]
     usual = (*IDS, *PREDICTIONS, *LABELS)
     numbers = [
-        name for name in numbers if name not in usual and not names_id(name) and not ATTEMPT.fullmatch(name)
+        name
+        for name in numbers
+        if name not in usual
+        and not names_id(name)
+        and not ATTEMPT.fullmatch(name)
+        and not (names_number_of_row(name) and are_integers(name, tables))
     ]
     numbers = differing_columns(tables, numbers)
     if not scores and (spans := _statistic_of_tags(tables)) is not None:
