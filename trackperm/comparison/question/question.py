@@ -34,6 +34,7 @@ from trackperm.comparison.question.confidences import notes_on_confidence
 from trackperm.comparison.question.copied_labels import require_score_of_outputs
 from trackperm.comparison.question.default_statistics import (
     columns_of_numbers,
+    is_name_of_reference,
     require_mean,
     require_scores,
     why_no_accuracy,
@@ -484,6 +485,8 @@ def _require_score_of_examples(
 ) -> tuple[str, ...]:
     """Refuse an only score that is hardly a score of each example; return a note if it may not be one."""
     notes = require_one_metric(tables, score)
+    if label is not None and is_name_of_reference(tables, label):
+        label = None
     if score == SCORE and (label is None or prediction is None):
         for each in ranked_labels(tables, SCORE, prediction) if label is None else [label]:
             require_mean(tables, SCORE, each)

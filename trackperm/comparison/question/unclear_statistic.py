@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from itertools import product
 
+from trackperm.comparison.question.default_statistics import other_prediction
 from trackperm.comparison.question.same_in_runs import differing_columns, is_of_data
 from trackperm.comparison.question.share_of_value import likely_option
 from trackperm.errors import InputError
@@ -61,6 +62,12 @@ def unclear_statistic(
     runs = listed(dict.fromkeys(table.origin for table in tables[:2]))
     if (reason := why_no_examples(tables) or example_as_header(tables)) is not None:
         hint = f"{reason}."
+    elif (other := other_prediction(tables, roles["prediction"], roles["label"])) is not None:
+        hint = (
+            f"`--prediction {other}` compares `{other}` with `{roles['label']}`, of which some are equal; or"
+            " name a column of scores by `--metric COLUMN`, or a statistic of `trackperm statistic list` by"
+            " `--statistic NAME`."
+        )
     elif len(tables) > 2 and found is None and not shared_columns(tables):
         hint = (
             "leaderboards read columns of the same names from all runs: log them again under the same names,"
