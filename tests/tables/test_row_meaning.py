@@ -12,6 +12,7 @@ from support.command_line import invoke
 
 import trackperm
 from trackperm.errors import InputError
+from trackperm.report.notes import cautions_of
 from trackperm.tables import read_examples
 from trackperm.tables.row_meaning import why_no_examples
 from trackperm.tables.table import ExampleTable
@@ -145,6 +146,19 @@ def test_summaries_are_not_compared_as_one_example(options: dict[str, Any]) -> N
     assert "compare files with a row for each example" in str(caught.value.hint)
     example = run.with_columns(prediction=pl.lit("a"), label=pl.lit("a"))
     assert trackperm.compare(example, example, by_position=True, **options).n_examples == 1
+
+
+@pytest.mark.parametrize("name", ["epoch", "  step"])
+@pytest.mark.parametrize("by_position", [True, False])
+def test_curves_of_a_training_have_a_caution(name: str, by_position: bool) -> None:
+    """Each epoch of a better training is better: 40 of them were a difference with p = 1e-12."""
+    options: dict[str, Any] = {"by_position": True} if by_position else {"columns": {"id": name}}
+    run = pl.DataFrame({name: [*range(10)], "accuracy": TENTHS})
+    found = trackperm.compare(run, run.with_columns(pl.col("accuracy") + 0.01), metric="accuracy", **options)
+    (said,) = cautions_of(found)
+    assert said.startswith(f"look: `{name.strip()}` numbers the rows of a training, which are not examples")
+    examples = run.with_columns(id=pl.Series([f"q{i}" for i in range(10)]))
+    assert not cautions_of(trackperm.compare(examples, examples, metric="accuracy"))
 
 
 def test_the_line_keeps_the_rows_of_one_metric(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

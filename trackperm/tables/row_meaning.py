@@ -141,6 +141,13 @@ def have_metrics_of_examples(tables: Sequence[ExampleTable], scores: Sequence[st
     return bool(scores) and all(is_binary(table, name) for table in tables for name in scores)
 
 
+def progress_of_training(tables: Sequence[ExampleTable]) -> str | None:
+    """Return the column that numbers the rows of a training, such as `epoch`; None for other rows."""
+    names = {name.lower(): name for name in shared_columns(tables)}
+    progress = [name for name in names.values() if _PROGRESS.fullmatch(name.strip())]
+    return progress[0] if progress and _are_measurements(tables, names, progress) else None
+
+
 def retrieved_documents(tables: Sequence[ExampleTable]) -> tuple[str, str] | None:
     """Return the columns of documents and queries if rows are documents that were retrieved for queries.
 
@@ -206,11 +213,10 @@ def _reasons(tables: Sequence[ExampleTable], names: dict[str, str]) -> Iterator[
             "rows with `fit_time` and `score_time` are folds of a cross-validation, whose scores are not"
             " independent: log the prediction of each example, as from `cross_val_predict`, and compare these"
         )
-    progress = [name for name in names.values() if _PROGRESS.fullmatch(name)]
-    if progress and _are_measurements(tables, names, progress):
+    if (progress := progress_of_training(tables)) is not None:
         yield (
-            f"`{progress[0]}` numbers the rows of a training, which are not examples: log the prediction of"
-            " each example of a test set, and compare these"
+            f"`{progress.strip()}` numbers the rows of a training, which are not examples: log the prediction"
+            " of each example of a test set, and compare these"
         )
     if RUN_TYPE in names and (table := _with_aggregates(tables, names[RUN_TYPE])) is not None:
         change = f"filter(pl.col({text_of(names[RUN_TYPE])}) != {text_of(AGGREGATE)})"

@@ -87,6 +87,7 @@ from trackperm.tables.columns.names import (
 )
 from trackperm.tables.columns.truths import are_numbers_or_truths, with_like_truths, with_truths
 from trackperm.tables.columns.written_numbers import with_numbers
+from trackperm.tables.row_meaning import progress_of_training
 from trackperm.tables.table import ExampleTable, have, id_columns, rows_repeat
 
 StatisticSource = str | Path | Statistic
@@ -398,6 +399,11 @@ class Question:
             )
         if score and have(tables, [score]):
             found += note_on_presumed_direction(score, tables)
+        if (progress := progress_of_training(tables)) is not None:
+            found.append(
+                f"look: `{progress.strip()}` numbers the rows of a training, which are not examples: values"
+                " of one training depend on each other, and p says nothing of new examples"
+            )
         is_named = "id" in self.columns
         # The same statistic keeps what was computed of it once.
         if adapted.found == tuple(found) and adapted.id_is_named == is_named:
