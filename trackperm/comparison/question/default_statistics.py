@@ -68,9 +68,13 @@ def other_prediction(tables: Sequence[ExampleTable], prediction: str | None, lab
 
     Weka calls its confidence `prediction`, beside the class in `predicted`.
     """
-    if prediction is None or label is None or why_no_accuracy(tables, prediction, label) is None:
+    unusable = {name for table in tables for name in table.unusable}
+    if prediction is None or label is None or {prediction, label} & unusable:
         return None
-    others = [name for name in PREDICTIONS if name not in (prediction, label) and have(tables, [name])]
+    if why_no_accuracy(tables, prediction, label) is None:
+        return None
+    others = [name for name in PREDICTIONS if name not in (prediction, label, *unusable)]
+    others = [name for name in others if have(tables, [name])]
     return next((name for name in others if why_no_accuracy(tables, name, label) is None), None)
 
 
