@@ -16,7 +16,7 @@ from support.mlflow_stores import MlflowStore
 from support.served_objects import served_objects
 
 from trackperm.cli.testable import OTHER
-from trackperm.errors import SourceError
+from trackperm.errors import InputError, SourceError
 
 QUESTIONS = pl.DataFrame(
     {
@@ -323,6 +323,17 @@ def test_examples_are_not_means_of_labels(
     else:
         assert command == f"  trackperm compare a OTHER {options}"
         run_command(command)
+
+
+def test_numbers_of_rows_and_constants_are_no_scores(tmp_path: Path) -> None:
+    columns = {"family_index": [1, 2] * 4, "threads": [2] * 8, "jaccard_index": [0.5, 0.25] * 4}
+    pl.DataFrame({"id": range(8), **columns}).write_ndjson(tmp_path / "a")
+    printed = invoke("inspect", str(tmp_path / "a")).splitlines()
+    assert "could be score: threads, jaccard_index" in printed
+    assert printed[-1].endswith("OTHER --metric jaccard_index")
+    with pytest.raises(InputError) as raised:
+        invoke("compare", str(tmp_path / "a"), str(tmp_path / "a"))
+    assert "`family_index`" not in str(raised.value.hint)
 
 
 @pytest.mark.parametrize(

@@ -108,6 +108,16 @@ LOWER = {
     "scores.contradiction": "contradiction",
     "contradiction_evaluator": "contradiction",
     "docking_score": "docking_score",
+    "ranked_probability_score": "ranked_probability_score",
+    "vina_score": "vina_score",
+    "davies_bouldin_score": "davies_bouldin",
+    "MSIS": "MSIS",
+    "wis": "wis",
+    "IDSW": "IDSW",
+    "min_t_dcf": "t_dcf",
+    "EMD": "EMD",
+    "makespan_s": "makespan",
+    "n_infractions": "infractions",
     "Fehlerrate": "Fehlerrate",
     "Wortfehlerrate": "fehlerrate",
     "Antwortzeit": "Antwortzeit",
@@ -155,6 +165,9 @@ OPEN = {
     "unsupported_score_mean": "unsupported",
     "hd95_score": "hd",
     "severity_rating": "severity",
+    "anomaly_score": "anomaly",
+    "uncertainty_score": "uncertainty",
+    "infraction_score": "infraction",
     "rank_score": "rank",
     "outputs.violence.violence_score": "violence",
     "outputs.hate_unfairness.hate_unfairness_score": "hate_unfairness",
@@ -239,6 +252,14 @@ def test_names_without_a_direction(name: str) -> None:
 
 
 KNOWN = ["accuracy", "macro_F1", "pass@1", "is_correct", "judge_score", "reward", "BLEU-4", "Genauigkeit"]
+KNOWN += [
+    "score",
+    "overall_score",
+    "llm_rating",
+    "clarity_scores",
+    "silhouette_score",
+    "answer_relevancy/v1/score",
+]
 
 
 @pytest.mark.parametrize("name", KNOWN)
@@ -247,7 +268,18 @@ def test_names_that_say_that_greater_is_better(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["valence", "tweedie", "memory_mb", "rmse", "interval_score", "toxicity", ""]
+    "name",
+    [
+        "valence",
+        "tweedie",
+        "memory_mb",
+        "rmse",
+        "interval_score",
+        "toxicity",
+        "drift_score",
+        "vorticity_rating",
+        "",
+    ],
 )
 def test_names_that_do_not_say_that_greater_is_better(name: str) -> None:
     assert not greater_is_better_by_name(name)

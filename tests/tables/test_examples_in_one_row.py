@@ -37,6 +37,15 @@ INSIDE: dict[str, tuple[Any, str, int, dict[str, Any]]] = {
         9,
         {},
     ),
+    "aggregates": (
+        {
+            "context": {"date": "x"},
+            "rows": [*({**row, "run_type": "iteration"} for row in ROWS), {"run_type": "aggregate"}],
+        },
+        "`rows` of the only row holds a list of 9 objects, which may be the examples",
+        9,
+        {},
+    ),
     "list of one": (
         {"task": "x", "queries": [{"queries": None, "samples": ROWS}], "few": [{"a": 1}, {"a": 2}]},
         "`queries[0].samples` of the only row holds a list of 9 objects, which may be the examples",

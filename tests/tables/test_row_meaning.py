@@ -12,6 +12,7 @@ from support.command_line import invoke
 
 import trackperm
 from trackperm.errors import InputError
+from trackperm.report.notes import cautions_of
 from trackperm.tables import read_examples
 from trackperm.tables.row_meaning import why_no_examples
 from trackperm.tables.table import ExampleTable
@@ -90,6 +91,10 @@ NO_EXAMPLES: dict[str, tuple[dict[str, list[Any]], str]] = {
         {"mention": PAIRS, "entity": [f"Q{i}" for i in range(10)], "score": TENTHS},
         "rows link `mention` to `entity`",
     ),
+    "aggregates of a benchmark": (
+        {"name": PAIRS, "run_type": ["iteration", "aggregate"] * 5, "real_time": TENTHS},
+        "rows whose `run_type` is `aggregate` are means and deviations of other rows",
+    ),
     "summary": (
         {"model": ["old"], "accuracy": [0.81], "f1": [0.7]},
         "the only row of each run is a summary, as `accuracy` is",
@@ -143,6 +148,21 @@ def test_summaries_are_not_compared_as_one_example(options: dict[str, Any]) -> N
     assert trackperm.compare(example, example, by_position=True, **options).n_examples == 1
 
 
+CURVE = "look: `{}` numbers the rows of a training, which are not examples"
+
+
+@pytest.mark.parametrize("name", ["epoch", "  step"])
+@pytest.mark.parametrize("by_position", [True, False])
+def test_curves_of_a_training_have_a_caution(name: str, by_position: bool) -> None:
+    """Each epoch of a better training is better: 40 of them were a difference with p = 1e-12."""
+    options: dict[str, Any] = {"by_position": True} if by_position else {"columns": {"id": name}}
+    run = pl.DataFrame({name: [*range(10)], "accuracy": TENTHS})
+    found = trackperm.compare(run, run.with_columns(pl.col("accuracy") + 0.01), metric="accuracy", **options)
+    assert any(said.startswith(CURVE.format(name.strip())) for said in cautions_of(found))
+    examples = run.with_columns(id=pl.Series([f"q{i}" for i in range(10)]))
+    assert not cautions_of(trackperm.compare(examples, examples, metric="accuracy"))
+
+
 def test_the_line_keeps_the_rows_of_one_metric(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     pl.DataFrame(NO_EXAMPLES["long"][0]).with_columns(code=pl.lit("007")).write_csv("run.csv")
@@ -186,6 +206,7 @@ def test_the_line_keeps_the_rows_of_one_metric(tmp_path: Path, monkeypatch: pyte
         ({"id": PAIRS, "metric": [[name] for name in METRICS], "score": TENTHS}, "lists"),
         ({"doc_id": [*range(10)], "score": TENTHS}, "no query"),
         ({"id": PAIRS, "bbox": PAIRS, "iou": TENTHS}, "no confidence"),
+        ({"id": TENTHS, "run_type": ["iteration"] * 10, "score": TENTHS}, "no aggregates"),
     ],
 )
 def test_rows_that_may_be_examples(columns: Any, why: str) -> None:

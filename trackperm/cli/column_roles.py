@@ -81,9 +81,10 @@ def candidates_of(
 ) -> dict[str, list[str]]:
     """Return the columns that could have each role, likeliest first.
 
-    `repeated_id` is the id of examples with several rows. Columns that number these rows are not scores.
+    `repeated_id` is the id of examples with several rows. Columns that number
+    rows are not scores.
     """
-    from trackperm.tables.columns.names import ATTEMPT
+    from trackperm.tables.columns.names import ATTEMPT, names_number_of_row
     from trackperm.tables.columns.tags import roles_of_tags
 
     usable = [column for column in columns if column.usable]
@@ -99,6 +100,7 @@ def candidates_of(
         column.name
         for column in others
         if not ATTEMPT.fullmatch(column.name)
+        and not (column.type == "integer" and names_number_of_row(column.name))
         and (
             (is_called(column.name, "score") and (column.is_number or column.says_true))
             or (column.is_number and not is_called(column.name, "label") and not is_called(column.name, "id"))

@@ -110,6 +110,7 @@ def testable(run: str, data: RunData, columns: Sequence[Column], options: Sequen
         return Testable(reason, (), (), has_examples=False)
     candidates, whole = candidates_of(columns, len(data.table)), data.table
     data = replace(data, table=data.table.head(_TRIED).loaded())
+    candidates["prediction"] = _likeliest_predictions(data.table, candidates)
     finds_ids = _finds_ids(data)
     by_position = not candidates["id"] and not finds_ids
     default, plain = _default(data, by_position=by_position)
@@ -178,6 +179,15 @@ def _with_repeats(words: Sequence[str], table: ExampleTable, ids: Mapping[str, s
     return [*(word for word in words if word not in replaced), *options]
 
 
+def _likeliest_predictions(table: ExampleTable, candidates: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return the columns that may be predictions; one that has labels precedes one that has none."""
+    from trackperm.comparison.question.default_statistics import other_prediction
+
+    names, labels = candidates["prediction"], candidates["label"]
+    other = other_prediction([table], names[0], labels[0]) if names and labels else None
+    return sorted(names, key=lambda name: other is not None and name != other)
+
+
 def _has_other_question(data: RunData, candidates: Mapping[str, Sequence[str]]) -> bool:
     """Whether the likeliest predictions never equal the likeliest labels, or have scores of the log."""
     from trackperm.comparison.question.default_statistics import why_no_accuracy
@@ -188,7 +198,7 @@ def _has_other_question(data: RunData, candidates: Mapping[str, Sequence[str]]) 
 
     table = data.table
     prediction, label = (
-        role if role in table.columns else candidates[role][0] for role in ("prediction", "label")
+        candidates[role][0] if candidates[role] else role for role in ("prediction", "label")
     )
     if why_no_accuracy([table], prediction, label) is not None:
         return True
@@ -238,6 +248,7 @@ def _metric(
     outputs = {*candidates["prediction"], *candidates["label"]}
     numbers = [name for name in candidates["score"] if name not in outputs]
     scores = [name for name in numbers if is_called(name, "score")]
+    numbers = [name for name in numbers if name in scores or table.frame.get_column(name).n_unique() > 1]
     if any(_names_scores(name) for name in table.columns if name not in numbers):
         numbers = [*scores, *filter(names_metric, numbers)]  # others are durations, counts and metadata
     good = [verdict for verdict in verdicts if not verdict.endswith(f"={PLACEHOLDER}")]
@@ -314,7 +325,9 @@ def _arguments(
     columns = {
         role: names[0]
         for role, names in candidates.items()
-        if role in statistic.columns and role not in table.columns and names
+        if role in statistic.columns
+        and names
+        and (role not in table.columns or (role == "prediction" and names[0] != role))
     }
     columns.pop("id", None)
     ways: dict[object, tuple[Mapping[str, str], object, Statistic]] = {}

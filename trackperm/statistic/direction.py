@@ -47,10 +47,13 @@ _LOWER = _LOWER_ABROAD | _set(
     "mse rmse mae mape smape wmape msle rmsle mase nmse nrmse rmsd medae",
     "brier crps ece kl kld jsd fid fvd fad kid lpips niqe brisque mcd distortion metricx aurc",
     "rmsse mdape smdape mrae winkler pinball intervalscore deviance absrel sqrel silog mindcf cllr",
-    "energyscore clashscore dockingscore selfbleu",
+    "energyscore clashscore dockingscore vinascore glidescore molprobity selfbleu",
+    "rankedprobabilityscore quantilescore ignorancescore variogramscore dawidsebastiani daviesbouldin",
+    "msis wape wql ergas wasserstein idsw idswitch idswitches makespan",
     "absolutedifference absolutevaluedifference demographicparitydifference equalizedoddsdifference",
     # error rates of recognition and translation, without `per`, which is a common word
-    "wer cer ter hter eer der mer wil wordinformationlost wordinfolost editrate cpwer tcpwer wder",
+    "wer cer ter hter eer der mer wil wordinformationlost wordinfolost editrate cpwer tcpwer wder tdcf",
+    "apcer bpcer",
     "insertionrate deletionrate substitutionrate crashrate collisionrate",
     # durations
     "latency latencies duration durations runtime walltime ttft elapsed timeout timeouts realtimefactor",
@@ -58,6 +61,12 @@ _LOWER = _LOWER_ABROAD | _set(
     "hausdorff chamfer mpjpe editdist",
 )
 """Words for quantities that are better when lower; up to three words of a name are also looked up as one."""
+
+_DIFFERENCES = _set(
+    "error errors err residual residuals deviation deviations discrepancy fehler abweichung erreur erreurs",
+    "errores desviacion errore errori",
+)
+"""Errors that may have a sign, as that of `predicted - actual`: only their size is better when lower."""
 
 _OPEN = _set(
     "entropy time seconds risk bias biased toxicity toxic harmful unsafe hallucination hallucinations",
@@ -84,7 +93,7 @@ _DETECTED = _set(
 _AGREEMENT = _set("accuracy acc precision recall f auc auroc auprc mcc kappa")
 """Words for agreement with labels, whose greater values are better: `hate_speech_f1`."""
 
-_ACRONYMS = _set("tpot itl e2el ape owa assd asd masd dcf jer aic bic rtf")
+_ACRONYMS = _set("tpot itl e2el ape owa assd asd masd dcf jer aic bic rtf wis spis emd lsd bpd frr acer")
 """Short names of durations and errors, which are words or names elsewhere."""
 
 _TIME_ABROAD = _set("zeit temps tiempo tempo")
@@ -93,14 +102,16 @@ _LOWER_ALONE = _ACRONYMS | _set(
     "hd ade fde epe substitutions deletions insertions edits price prices",
     "bad poor inaccurate unfaithful unsupported irrelevant ungrounded unsolved inappropriate",
     "crash crashes exceptions bug bugs mismatch mismatches contradiction contradictions inconsistency",
-    "inconsistencies inconsistent collisions",
+    "inconsistencies inconsistent collisions infraction infractions disengagements",
 )
 """Words for distances, edits, costs and faults in names whose other words are all plain.
 
 ``ade20k_miou`` names a data set, and columns such as `price_range` or `bugs_fixed` may be anything.
 """
 
-_OPEN_ALONE = _TIME_ABROAD | _set("rank ranks fp fn tokens asr steps rejected severity gap")
+_OPEN_ALONE = _TIME_ABROAD | _set(
+    "rank ranks fp fn tokens asr steps rejected severity gap anomaly uncertainty disagreement plagiarism pain"
+)
 """Words that leave the direction open in names whose other words are all plain.
 
 ``asr`` is the success rate of attacks, or the recognition of speech, and attacks are `rejected`.
@@ -138,7 +149,8 @@ _GREATER = _set(
     "bleu sacrebleu gleu chr chrf rouge rougel rougelsum meteor comet cometkiwi bleurt bertscore moverscore",
     "bartscore wip spearman pearson kendall correlation psnr ssim faithfulness factuality correctness",
     "completeness conciseness coherence fluency relevance relevancy groundedness helpfulness harmlessness",
-    "similarity fscore fbeta kappa reciprocalrank",
+    "similarity fscore fbeta kappa reciprocalrank silhouettescore calinskiharabasz explainedvariance",
+    "mutualinfo randscore",
 )
 """Words for metrics whose greater values are better."""
 
@@ -148,6 +160,17 @@ _GREATER_WORDS = _set(
     "genauigkeit trefferquote korrekt exactitude justesse rappel exactitud accuratezza accuracies",
 )
 """Words that imply that greater is better, and are common in other names, or in other languages."""
+
+_OF_JUDGES = _set(
+    "overall final raw aggregate aggregated combined composite weighted main primary own custom model llm",
+    "gpt claude gemini human user annotator expert grader examiner reviewer teacher preference task question",
+    "style content clarity readability creativity usefulness depth detail details instruction instructions",
+    "following format formatting language grammar naturalness informativeness consistency logic reasoning",
+    "math code coding knowledge writing safety truthfulness honesty empathy tone persuasiveness originality",
+    "organization structure satisfaction engagement understanding comprehension adequacy agreement alignment",
+    "professionalism politeness skill v",
+)
+"""Words for who gives a `score`, and for what: greater ones are better."""
 
 _PERHAPS_NAMES = _LOWER_ABROAD | _ACRONYMS | _TIME_ABROAD
 """Words that are metrics as names of columns, and names of persons or models, or test words, as values."""
@@ -249,6 +272,24 @@ def lower_is_better_by_name(name: str) -> bool:
     return not others & _REVERSED
 
 
+def names_difference(name: str) -> bool:
+    """Whether a name is that of an error which may have a sign, so that only its size is better when lower.
+
+    Parameters
+    ----------
+    name : str
+        Name such as ``residual`` or ``prediction_error``; the logarithm of an error is negative by right.
+
+    Examples
+    --------
+    >>> from trackperm.statistic.direction import names_difference
+    >>> names_difference("forecastError"), names_difference("log_error"), names_difference("nll")
+    (True, False, False)
+    """
+    is_logarithm = any(word == "log" for word, *_ in _words(name))
+    return not is_logarithm and lower_is_better_by_name(name) and _found(name, _DIFFERENCES) is not None
+
+
 def greater_is_better_by_name(name: str) -> bool:
     """Whether the name of a statistic or metric implies that a greater value is better.
 
@@ -260,7 +301,8 @@ def greater_is_better_by_name(name: str) -> bool:
     Returns
     -------
     bool
-        False for names of errors and of open direction, and for names without a known word.
+        False for names of errors and of open direction, for names without a known word, and for a `score`,
+        `rating` or the like of something unknown: a `ranked_probability_score` is an error.
 
     Examples
     --------
@@ -270,8 +312,11 @@ def greater_is_better_by_name(name: str) -> bool:
     """
     if direction_word(name) is not None:
         return False
-    known = _GREATER | _GREATER_WORDS | _GOOD_VALUES
-    return _found(name, known) is not None or _GREATER_AT.search(name) is not None
+    known = (_GREATER | _GREATER_WORDS | _GOOD_VALUES) - _JUDGED
+    if _found(name, known) is not None or _GREATER_AT.search(name) is not None:
+        return True
+    words = {word for word, *_ in _words(name)}
+    return bool(words & _JUDGED) and words <= _OF_SCORES | _OF_JUDGES | _PLAIN | _UNITS | _BESIDE
 
 
 def is_known_metric(name: str) -> bool:

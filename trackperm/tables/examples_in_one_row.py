@@ -43,6 +43,9 @@ _ROUNDING = 0.01
 _PART = "subset"
 """Column that names the part of a benchmark."""
 
+RUN_TYPE, AGGREGATE = "run_type", "aggregate"
+"""Member of the rows of Google Benchmark, and its value for means and deviations of others."""
+
 _MESSAGE = {"role", "content"}
 """Members of a message of a conversation."""
 
@@ -121,8 +124,13 @@ def _inside(value: Any, path: tuple[str | int, ...]) -> Iterator[Inside]:
         if len(value) == 1:
             yield from _inside(value[0], (*path, 0))
         elif value and all(map(_may_be_example, value)):
-            found = f"{_place(path)} holds a list of {len(value):,} objects"
-            yield Inside(f"{found}, which may be the examples", value, _code(path))
+            rows, code = [row for row in value if row.get(RUN_TYPE) != AGGREGATE], _code(path)
+            if rows and len(rows) < len(value):
+                code = f'[row for row in {code} if row.get("{RUN_TYPE}") != "{AGGREGATE}"]'
+            else:
+                rows = value
+            found = f"{_place(path)} holds a list of {len(rows):,} objects"
+            yield Inside(f"{found}, which may be the examples", rows, code)
     elif isinstance(value, dict):
         if (by_id := _by_id(value, path)) is not None:
             yield by_id

@@ -37,9 +37,9 @@ from trackperm.tables.columns.names import (
     words_of,
 )
 from trackperm.tables.columns.types import FIRST_ROWS, are_integers, is_binary, is_number, typed_columns
-from trackperm.tables.examples_in_one_row import examples_in_one_row
+from trackperm.tables.examples_in_one_row import AGGREGATE, RUN_TYPE, examples_in_one_row
 from trackperm.tables.lazy.query import Query
-from trackperm.tables.polars_code import rewriting, text_of
+from trackperm.tables.polars_code import rewriting, text_of, without_ending
 from trackperm.tables.table import ExampleTable, rows_repeat, shared_columns
 
 _MOST_METRICS = 50
@@ -144,6 +144,13 @@ def have_metrics_of_examples(tables: Sequence[ExampleTable], scores: Sequence[st
     return bool(scores) and all(is_binary(table, name) for table in tables for name in scores)
 
 
+def progress_of_training(tables: Sequence[ExampleTable]) -> str | None:
+    """Return the column that numbers the rows of a training, such as `epoch`; None for other rows."""
+    names = {name.lower(): name for name in shared_columns(tables)}
+    progress = [name for name in names.values() if _PROGRESS.fullmatch(name.strip())]
+    return progress[0] if progress and _are_measurements(tables, names, progress) else None
+
+
 def retrieved_documents(tables: Sequence[ExampleTable]) -> tuple[str, str] | None:
     """Return the columns of documents and queries if rows are documents that were retrieved for queries.
 
@@ -220,11 +227,17 @@ def _reasons(tables: Sequence[ExampleTable], names: dict[str, str]) -> Iterator[
             "rows with `fit_time` and `score_time` are folds of a cross-validation, whose scores are not"
             " independent: log the prediction of each example, as from `cross_val_predict`, and compare these"
         )
-    progress = [name for name in names.values() if _PROGRESS.fullmatch(name)]
-    if progress and _are_measurements(tables, names, progress):
+    if (progress := progress_of_training(tables)) is not None:
         yield (
-            f"`{progress[0]}` numbers the rows of a training, which are not examples: log the prediction of"
-            " each example of a test set, and compare these"
+            f"`{progress.strip()}` numbers the rows of a training, which are not examples: log the prediction"
+            " of each example of a test set, and compare these"
+        )
+    if RUN_TYPE in names and (table := _with_aggregates(tables, names[RUN_TYPE])) is not None:
+        change = f"filter(pl.col({text_of(names[RUN_TYPE])}) != {text_of(AGGREGATE)})"
+        runs = rewriting(table.origin, change, f"{without_ending(table.origin)}-runs")
+        yield (
+            f"rows whose `{names[RUN_TYPE]}` is `{AGGREGATE}` are means and deviations of other rows: leave"
+            f" them out in each run, as `{runs}` of polars does"
         )
     if names.keys() >= _SACREBLEU:
         yield (
@@ -273,6 +286,16 @@ def _reasons(tables: Sequence[ExampleTable], names: dict[str, str]) -> Iterator[
         yield around
     elif (summary := _summary(tables, names)) is not None:
         yield (f"the only row of each run is a summary, as `{summary}` is: {_COMPARE_EXAMPLES}")
+
+
+def _with_aggregates(tables: Sequence[ExampleTable], column: str) -> ExampleTable | None:
+    """Return the first run with aggregates beside other rows, by the values of a column."""
+    for table in tables:
+        counts = table.counts_of_few(column, _MOST_METRICS)
+        values = [] if counts is None else counts[column].drop_nulls().to_list()
+        if AGGREGATE in values and len(values) > 1:
+            return table
+    return None
 
 
 def _summary(tables: Sequence[ExampleTable], names: Mapping[str, str]) -> str | None:

@@ -121,6 +121,34 @@ def test_a_presumed_direction_is_said_of_many_runs_and_of_metrics_of_logs() -> N
     assert PRESUMED.match(*declared.found)
 
 
+SIGNED = [0.5, 3.0, 1.0, 4.0]  # the candidate of `two` has 0.5 - 1
+
+
+@pytest.mark.parametrize("name", ["error", "Residual", "forecast_error", "Abweichung"])
+def test_errors_with_a_sign_have_no_direction(name: str) -> None:
+    """Their mean is the bias: the greater the bias below, the better a model would be."""
+    with pytest.raises(InputError, match=rf"`{name}` of `.*` has negative values, such as -0\.5") as raised:
+        trackperm.compare(*two(**{name: SIGNED}), metric=name)
+    assert f'pl.col("{name}").cast(pl.Float64).abs()' in str(raised.value.hint)
+    sizes = [run.with_columns(pl.col(name).abs()) for run in two(**{name: SIGNED})]
+    assert str(trackperm.compare(*sizes, metric=name).verdict) == "better"
+
+
+@pytest.mark.parametrize("name", ["nll", "log_error", "docking_score", "loss"])
+def test_losses_are_negative_by_right(name: str) -> None:
+    assert str(trackperm.compare(*two(**{name: SIGNED}), metric=name).verdict) == "better"
+
+
+def test_an_error_with_a_sign_is_not_compared_beside_other_metrics() -> None:
+    found = replace(table("run", id=[1, 2], error=[-1.0, 2.0], quality=[0.0, 1.0]), metrics={})
+    metrics = {"error": "error", "quality": "quality"}
+    statistic = mean_of(*2 * [replace(found, metrics=metrics)])
+    assert statistic.name == "quality"
+    assert any("not known whether greater values are better: `error`" in note for note in statistic.found)
+    declared = replace(found, metrics={"error": "error"}, greater_is_better={"error": False})
+    assert not mean_of(declared, declared).greater_is_better
+
+
 def test_one_run_declares_it_for_both() -> None:
     assert not mean_of(scores(None), scores(False)).greater_is_better
 

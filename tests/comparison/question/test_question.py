@@ -187,6 +187,16 @@ class TestColumns:
         answered = frame.with_columns(prediction=pl.lit("?"))
         assert the_one(answered, answered).chosen == "the only score, `score`"
 
+    def test_the_name_of_the_reference_is_no_label(self) -> None:
+        """WMT's segment scores have `refA` in all rows; one class may be that of a test for false alarms."""
+        frame = pl.DataFrame({"id": range(20), "reference": "refA", "score": [i / 20 for i in range(20)]})
+        assert the_one(frame, frame).chosen == "the only score, `score`"
+        for columns in ({"reference": 0}, {"label": "legit"}):
+            with pytest.raises(InputError, match="may be the score of each answer, or what a model"):
+                asked(
+                    *2 * [frame.drop("reference").with_columns(**{k: pl.lit(v) for k, v in columns.items()})]
+                )
+
     def test_a_few_texts_are_no_classes(self) -> None:
         frame = pl.DataFrame({"id": [1, 2], "label": ["It is 4.", "It is 5."], "score": [0.5, 0.9]})
         assert the_one(frame, frame).name == "score"

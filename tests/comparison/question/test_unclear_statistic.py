@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import polars as pl
 import pytest
+from support.command_line import invoke
 from support.questions import asked
 
 from trackperm.errors import InputError
@@ -31,6 +34,18 @@ def test_columns_that_are_the_same_in_both_runs_are_no_scores() -> None:
     assert "`--metric COLUMN` (`time`, `risk`), " in hint(RUN, RUN)
     texts = RUN.drop("risk").with_columns(says=pl.col("id"))
     assert "`--metric COLUMN`, " in hint(texts, texts.with_columns(says=pl.lit("no")))
+
+
+def test_a_confidence_called_prediction_beside_the_predicted_class(tmp_path: Path) -> None:
+    """Weka writes `actual`, `predicted` and `prediction`, of which the last is a confidence."""
+    run = RUN.select("id", actual=pl.lit("1:yes"), predicted=pl.lit("1:yes"), prediction="risk")
+    other = run.with_columns(predicted=pl.Series(["1:yes", "2:no"] * 6))
+    assert hint(run, other).startswith("`--prediction predicted` compares `predicted` with `actual`")
+    other.write_csv(tmp_path / "run.csv")
+    command = invoke("inspect", str(tmp_path / "run.csv")).splitlines()[-1]
+    assert command.endswith("OTHER -s accuracy --prediction predicted --label actual")
+    classes = run.with_columns(prediction="predicted", predicted="prediction")
+    assert asked(classes, classes)[0].columns["prediction"] == "prediction"
 
 
 def test_a_column_beside_decimal_labels_may_be_predictions() -> None:

@@ -79,7 +79,7 @@ def test_attempts_beside_booleans() -> None:
     [
         ("007", "such as '007' in `candidate`", r"\.str\.strip_chars\(\)\.cast\(pl\.Float64\)"),
         (" 1", "such as ' 1' in `candidate`", r"\.str\.strip_chars\(\)\.cast\(pl\.Float64\)"),
-        ("none", "such as 'none' in `candidate`", "write numbers, or true and false, in all rows"),
+        ("good", "such as 'good' in `candidate`", "write numbers, or true and false, in all rows"),
     ],
 )
 def test_other_texts_are_shown(text: str, found: str, hint: str) -> None:

@@ -9,6 +9,7 @@ from trackperm.comparison.question.own_scores import measures_answers, names_met
 from trackperm.comparison.question.same_in_runs import are_same, matched_rows
 from trackperm.errors import InputError
 from trackperm.messages import amount
+from trackperm.tables.columns.missing_words import MISSING_WORDS
 from trackperm.tables.columns.names import ANSWERS, PASSED, REWARD, SCORE, names_id, words_of
 from trackperm.tables.columns.types import is_number
 from trackperm.tables.table import ExampleTable, shared_columns
@@ -26,7 +27,6 @@ _WRITTEN = frozenset((
 
 _TRUE = frozenset(("1.0", "true", "yes"))
 _BINARY = _TRUE | {"0.0", "false", "no"}
-_MISSING = frozenset(("", "none", "nan", "null"))
 
 _CHANGED = 10
 """Outputs that change, from which on scores of several values hardly stay the same by chance."""
@@ -61,9 +61,9 @@ def require_score_of_outputs(tables: Sequence[ExampleTable], score: str, predict
     rows = matched_rows(tables, [score, *others]) if others else None
     if rows is None or any(len({run[0] for run in row}) > 1 for row in rows):
         return
-    scores = {row[0][0] for row in rows} - _MISSING
+    scores = {row[0][0] for row in rows} - MISSING_WORDS
     for place, name in enumerate(others, 1):
-        found = [(row[0][0], {run[place] for run in row} - _MISSING) for row in rows]
+        found = [(row[0][0], {run[place] for run in row} - MISSING_WORDS) for row in rows]
         changed = [value for value, texts in found if len(texts) > 1]
         values = {text for _, texts in found for text in texts}
         are_labels = name in outputs and _are_labels(scores, changed, values)

@@ -12,11 +12,14 @@ from trackperm.pairing.checks.differences import shown
 from trackperm.pairing.checks.label_values import are_scores
 from trackperm.statistic import Statistic
 from trackperm.tables.columns.decimal_commas import are_choices, decimal_comma
-from trackperm.tables.columns.names import REWARD, SCORE
+from trackperm.tables.columns.names import PREDICTIONS, REWARD, SCORE
 from trackperm.tables.columns.types import FIRST_ROWS, LISTS, ColumnType, numbers_in_two_ways, typed_columns
 from trackperm.tables.columns.written_lists import written_list
 from trackperm.tables.lazy.query import Query
 from trackperm.tables.table import ExampleTable, have
+
+_NAMED = ("reference", "target")
+"""Names of columns of labels that may hold the name of a reference, or of a language."""
 
 _BLOCK = 100_000
 """Rows of a block in which equal predictions and labels are searched.
@@ -58,6 +61,32 @@ def why_no_accuracy(tables: Sequence[ExampleTable], prediction: str, label: str)
         return None
     said, meant = (_first(tables[0], name) for name in (prediction, label))
     return f"no `{prediction}` equals its `{label}`, as {said} and {meant}, so the accuracy of each run is 0"
+
+
+def other_prediction(tables: Sequence[ExampleTable], prediction: str | None, label: str | None) -> str | None:
+    """Return another column called as predictions are that accuracy suits, where it does not suit this one.
+
+    Weka calls its confidence `prediction`, beside the class in `predicted`.
+    """
+    unusable = {name for table in tables for name in table.unusable}
+    if prediction is None or label is None or {prediction, label} & unusable:
+        return None
+    if why_no_accuracy(tables, prediction, label) is None:
+        return None
+    others = [name for name in PREDICTIONS if name not in (prediction, label, *unusable)]
+    others = [name for name in others if have(tables, [name])]
+    return next((name for name in others if why_no_accuracy(tables, name, label) is None), None)
+
+
+def is_name_of_reference(tables: Sequence[ExampleTable], label: str) -> bool:
+    """Whether a column names the reference or target, as `refA` in scores of WMT: one text in all rows.
+
+    One class in all rows of a `label` is that of a test set for false alarms, with scores of a detector.
+    """
+    if label not in _NAMED or not have(tables, [label]):
+        return False
+    counts = [table.counts_of_few(label, 1) for table in tables]
+    return all(each is not None and each[label].dtype == pl.String for each in counts)
 
 
 def require_mean(tables: Sequence[ExampleTable], score: str, label: str) -> None:

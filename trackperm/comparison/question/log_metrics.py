@@ -28,6 +28,7 @@ from trackperm.pairing.columns.numbers_as_text import NUMBER
 from trackperm.statistic import Statistic, load_statistic, read_statistic
 from trackperm.statistic.document import dump
 from trackperm.tables.columns.decimal_commas import require_decimal_points
+from trackperm.tables.columns.missing_words import MissingWords
 from trackperm.tables.columns.names import IDS, PASSED, SCORES
 from trackperm.tables.columns.nested_fields import named_fields
 from trackperm.tables.columns.truths import are_numbers_or_truths
@@ -60,7 +61,7 @@ def own_metrics(tables: Sequence[ExampleTable]) -> list[Statistic]:
     if known and len(known) < len(shared):
         left = [name for name in shared if name not in known]
         notes.append(
-            "look: not compared, because their names do not show whether greater values are better:"
+            "look: not compared, because it is not known whether greater values are better:"
             f" {listed(left)}; declare it by `greater_is_better` in a spec"
         )
     why = "the metric of the log" if len(shared) == 1 else "one of the metrics of the log"
@@ -148,6 +149,7 @@ def column_of_metric(name: str, tables: Sequence[ExampleTable]) -> str:
             else f"its columns are {listed(table.columns)}, and none of them holds scores.",
         )
     if not are_numbers_or_truths(column, tables):
+        _require_no_missing_words(tables, column)
         _require_like_scores(tables, column)
         require_decimal_points(tables, [column])
         nested = next((said for table in tables if (said := named_fields(table, [column]))), None)
@@ -169,6 +171,12 @@ def column_of_metric(name: str, tables: Sequence[ExampleTable]) -> str:
     return column
 
 
+def _require_no_missing_words(tables: Sequence[ExampleTable], column: str) -> None:
+    """Refuse words such as `None` beside numbers, or beside true and false."""
+    if (found := MissingWords.of(tables, column)) is not None:
+        raise InputError(found.message, hint=found.hint)
+
+
 def _require_like_scores(tables: Sequence[ExampleTable], column: str) -> None:
     """Refuse a column of scores that is text in one run and numbers in another."""
     numbers = [table for table in tables if is_number(column, [table])]
@@ -184,9 +192,10 @@ def _require_like_scores(tables: Sequence[ExampleTable], column: str) -> None:
 
 
 def texts_as_scores(tables: Sequence[ExampleTable]) -> str | None:
-    """Say what a column holds that has the name of a score and text; refuse text beside numbers."""
+    """Say what a column holds that has the name of a score and text; refuse other text beside numbers."""
     for name in SCORES:
         if have(tables, [name]):
+            _require_no_missing_words(tables, name)
             _require_like_scores(tables, name)
             if (text := _other_text(tables, name)) is not None:
                 return f"`{name}` of `{text[0]}` holds text, such as {text[1]!r}, and no numbers"

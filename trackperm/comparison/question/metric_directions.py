@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from trackperm.comparison.question.signed_errors import is_signed, require_sizes
 from trackperm.comparison.question.stated_direction import spec_of_lower, stated_direction
 from trackperm.errors import InputError
 from trackperm.statistic.direction import direction_word, greater_is_better_by_name, lower_is_better_by_name
@@ -42,8 +43,10 @@ def declared_direction(column: str, tables: Sequence[ExampleTable]) -> bool | No
 
 
 def is_open(name: str, column: str, tables: Sequence[ExampleTable]) -> bool:
-    """Whether neither the name of a metric nor a log says if greater values are better."""
-    return declared_direction(column, tables) is None and _is_open_by_name(name)
+    """Whether neither a log nor the name and values of a metric say if greater values are better."""
+    if declared_direction(column, tables) is not None:
+        return False
+    return _is_open_by_name(name) or is_signed(name, column, tables)
 
 
 def known_direction(
@@ -88,7 +91,7 @@ def direction_of(
     Raises
     ------
     InputError
-        If it is unclear, or logs contradict each other.
+        If it is unclear, logs contradict each other, or errors have a sign.
     """
     known, notes = known_direction(name, column, tables, is_named=is_named)
     if known is not None:
@@ -102,6 +105,7 @@ def direction_of(
     lower = next(filter(lower_is_better_by_name, names), None)
     if lower is None:
         return True, notes or note_on_presumed_direction(column, tables, names)
+    require_sizes(lower, column, tables)
     if lower_is_better_by_name(name):
         return False, ()
     return False, (f"direction: lower values of `{name}` are better, which has those of `{lower}`",)
@@ -112,8 +116,11 @@ def note_on_presumed_direction(
 ) -> tuple[str, ...]:
     """Return a note that greater values of a column are taken as better, unless a log or a name says it.
 
-    `names` are those of its metric, besides those that logs declare.
+    `names` are those of its metric, besides those that logs declare. A column that a format calls a score
+    with its prefix has no note.
     """
+    if column.startswith(_PREFIX):
+        return ()
     names = (*names, *_metrics_in(column, tables), column)
     if any(map(greater_is_better_by_name, names)) or known_direction(column, column, tables)[0] is not None:
         return ()

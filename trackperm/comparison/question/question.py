@@ -34,6 +34,7 @@ from trackperm.comparison.question.confidences import notes_on_confidence
 from trackperm.comparison.question.copied_labels import require_score_of_outputs
 from trackperm.comparison.question.default_statistics import (
     columns_of_numbers,
+    is_name_of_reference,
     require_mean,
     require_scores,
     why_no_accuracy,
@@ -87,6 +88,7 @@ from trackperm.tables.columns.names import (
 )
 from trackperm.tables.columns.truths import are_numbers_or_truths, with_like_truths, with_truths
 from trackperm.tables.columns.written_numbers import with_numbers
+from trackperm.tables.row_meaning import progress_of_training
 from trackperm.tables.table import ExampleTable, have, id_columns, rows_repeat
 
 StatisticSource = str | Path | Statistic
@@ -398,6 +400,11 @@ class Question:
             )
         if score and have(tables, [score]):
             found += note_on_presumed_direction(score, tables)
+        if (progress := progress_of_training(tables)) is not None:
+            found.append(
+                f"look: `{progress.strip()}` numbers the rows of a training, which are not examples: values"
+                " of one training depend on each other, and p says nothing of new examples"
+            )
         is_named = "id" in self.columns
         # The same statistic keeps what was computed of it once.
         if adapted.found == tuple(found) and adapted.id_is_named == is_named:
@@ -485,6 +492,8 @@ def _require_score_of_examples(
 ) -> tuple[str, ...]:
     """Refuse an only score that is hardly a score of each example; return a note if it may not be one."""
     notes = require_one_metric(tables, score)
+    if label is not None and is_name_of_reference(tables, label):
+        label = None
     if score == SCORE and (label is None or prediction is None):
         for each in ranked_labels(tables, SCORE, prediction) if label is None else [label]:
             require_mean(tables, SCORE, each)

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from trackperm.comparison.question.metric_directions import known_direction
 from trackperm.comparison.question.metric_names import names_in_spec
 from trackperm.errors import InputError, InputTypeError
-from trackperm.messages import did_you_mean, listed
+from trackperm.messages import amount, did_you_mean, listed
 from trackperm.pairing.checks.differences import folded
 from trackperm.pairing.checks.label_values import DistinctValues, read_option
 from trackperm.statistic import Statistic, read_statistic
@@ -23,9 +23,10 @@ from trackperm.statistic.definition import class_text
 from trackperm.statistic.direction import direction_word, lower_is_better_by_name, word_of_value
 from trackperm.statistic.document import dump
 from trackperm.statistic.expressions.tree import Literal, written
+from trackperm.tables.columns.missing_words import is_missing_word
 from trackperm.tables.columns.names import names_categories, words_of
 from trackperm.tables.columns.truths import TRUTHS
-from trackperm.tables.columns.types import FIRST_ROWS, LISTS, ColumnType
+from trackperm.tables.columns.types import FIRST_ROWS, LISTS, NUMBER_TEXT, ColumnType
 from trackperm.tables.table import ExampleTable, have
 
 PLACEHOLDER = "VALUE"
@@ -88,7 +89,8 @@ class ShareOfValue(NamedTuple):
         InputTypeError
             If the values are lists.
         """
-        value = self._as_in(tables, allow_unseen=allow_unseen)
+        present = [values_of(table, self.column) for table in tables]
+        value = self._as_in(tables, present, allow_unseen=allow_unseen)
         sign, words = ("==", "is") if self.is_equal else ("!=", "is not")
         if isinstance(value, bool):
             matches = "value" if value is self.is_equal else "not value"
@@ -119,7 +121,10 @@ class ShareOfValue(NamedTuple):
             "greater_is_better": is_better,
         }
         counted = f"counted: examples whose `{self.column}` {words} `{shown}`"
-        found = (f"{counted}; {'more' if is_better else 'fewer'} are better",)
+        found = (
+            f"{counted}; {'more' if is_better else 'fewer'} are better",
+            *self._notes_on_missing(tables, present, shown),
+        )
         return replace(read_statistic(dump(document), f"metric {self.text}"), found=found)
 
     def _is_better(self, value: str, declared: bool | None) -> bool | None:
@@ -139,9 +144,26 @@ class ShareOfValue(NamedTuple):
             return None
         return word != "bad" if self.is_equal else word != "good"
 
-    def _as_in(self, tables: Sequence[ExampleTable], *, allow_unseen: bool) -> Any:
-        """Return the value in its type; refuse one that no run has, or that is written in several ways."""
-        found = [values_of(table, self.column) for table in tables]
+    def _notes_on_missing(
+        self, tables: Sequence[ExampleTable], found: Sequence[DistinctValues], value: str
+    ) -> Iterator[str]:
+        """Yield a note for each run with words for missing values, such as `None`, which are not counted."""
+        for table, each in zip(tables, found, strict=True):
+            words = {word: n for word, n in each.counts.items() if is_missing_word(word)}
+            if words and not is_missing_word(value):
+                said, rows = ", ".join(map(repr, words)), amount(sum(words.values()), "row")
+                yield (
+                    f"look: `{self.column}` is {said} in {rows} of `{table.origin}`, which counts as not"
+                    f" `{value}`; where there is no value, leave it empty, and `--missing` says how it counts"
+                )
+
+    def _as_in(
+        self, tables: Sequence[ExampleTable], found: Sequence[DistinctValues], *, allow_unseen: bool
+    ) -> Any:
+        """Return the value in its type; refuse one that no run has, or that is written in several ways.
+
+        `found` are the values of each run.
+        """
         present = [value for each in found for value in each.counts]
         exact = [text for text in (self.value, self.value.strip()) if text in present]
         read = read_option(self.value.strip())
@@ -181,7 +203,7 @@ def option_of_column(tables: Sequence[ExampleTable], column: str) -> str | None:
     """Return a value to count in a column of few different words, such as verdicts, as ``COLUMN=VALUE``.
 
     The value is a good one that all runs have, or else the placeholder ``VALUE``; None if there are no such
-    words, or each run has one in all rows, as its name.
+    words, each run has one in all rows, as its name, or they are numbers beside words for missing values.
     """
     try:
         found = [values_of(table.head(FIRST_ROWS), column).counts for table in tables]
@@ -194,6 +216,8 @@ def option_of_column(tables: Sequence[ExampleTable], column: str) -> str | None:
     if all(len(each) < 2 for each in found) or not any(
         letter.isalpha() for word in counts for letter in word
     ):
+        return None
+    if all(is_missing_word(word) or re.match(NUMBER_TEXT, word) for word in counts):
         return None
     words = [word for word, _ in counts.most_common() if all(word in each for each in found)]
     good = next((word for word in words if word_of_value(word) == "good"), None)

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from itertools import product
 
+from trackperm.comparison.question.default_statistics import other_prediction
 from trackperm.comparison.question.same_in_runs import differing_columns, is_of_data
 from trackperm.comparison.question.share_of_value import likely_option
 from trackperm.errors import InputError
@@ -20,10 +21,11 @@ from trackperm.tables.columns.names import (
     SCORES,
     names_clusters,
     names_id,
+    names_number_of_row,
 )
 from trackperm.tables.columns.nested_fields import known_fields
 from trackperm.tables.columns.tags import columns_of_tags, roles_of_tags
-from trackperm.tables.columns.types import FIRST_ROWS, are_decimals, is_number
+from trackperm.tables.columns.types import FIRST_ROWS, are_decimals, are_integers, is_number
 from trackperm.tables.first_line import example_as_header
 from trackperm.tables.formats.npz import left_out
 from trackperm.tables.row_meaning import why_no_examples
@@ -60,6 +62,12 @@ def unclear_statistic(
     runs = listed(dict.fromkeys(table.origin for table in tables[:2]))
     if (reason := why_no_examples(tables) or example_as_header(tables)) is not None:
         hint = f"{reason}."
+    elif (other := other_prediction(tables, roles["prediction"], roles["label"])) is not None:
+        hint = (
+            f"`--prediction {other}` compares `{other}` with `{roles['label']}`, of which some are equal; or"
+            " name a column of scores by `--metric COLUMN`, or a statistic of `trackperm statistic list` by"
+            " `--statistic NAME`."
+        )
     elif len(tables) > 2 and found is None and not shared_columns(tables):
         hint = (
             "leaderboards read columns of the same names from all runs: log them again under the same names,"
@@ -77,7 +85,12 @@ def _ways(tables: Sequence[ExampleTable], scores: Sequence[str], roles: Mapping[
     numbers = scores or [name for name in shared_columns(tables) if is_number(name, tables)]
     usual = (*IDS, *PREDICTIONS, *LABELS)
     numbers = [
-        name for name in numbers if name not in usual and not names_id(name) and not ATTEMPT.fullmatch(name)
+        name
+        for name in numbers
+        if name not in usual
+        and not names_id(name)
+        and not ATTEMPT.fullmatch(name)
+        and not (names_number_of_row(name) and are_integers(name, tables))
     ]
     numbers = differing_columns(tables, numbers)
     if not scores and (spans := _statistic_of_tags(tables)) is not None:

@@ -12,6 +12,7 @@ import polars as pl
 from trackperm.errors import InputTypeError
 from trackperm.pairing.columns.numbers_as_text import NUMBER
 from trackperm.statistic import Statistic
+from trackperm.tables.columns.missing_words import MissingWords
 from trackperm.tables.columns.truths import TRUTHS, with_truths
 from trackperm.tables.columns.types import ColumnType, is_number
 from trackperm.tables.columns.written_numbers import with_numbers
@@ -55,6 +56,8 @@ def require_numbers(tables: Tables, statistic: Statistic, types: Mapping[str, Co
 
 
 def _holds_text(table: ExampleTable, name: str, statistic: Statistic) -> InputTypeError:
+    if (found := MissingWords.of([table], name)) is not None:
+        return InputTypeError(found.message, hint=found.hint)
     text = _other_text(table, name)
     shown = "" if text is None else f", such as {text!r}"
     share = shlex.quote(f"{name}={'VALUE' if text is None else text}")

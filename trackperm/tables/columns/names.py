@@ -219,6 +219,14 @@ def names_id(name: str) -> bool:
     return spelt in IDS or (spelt.endswith(("_id", "_hash")) and not ATTEMPT.fullmatch(name))
 
 
+def names_number_of_row(name: str) -> bool:
+    """Whether a column of integers numbers rows or groups of them by its name: ``family_index``, ``doc_idx``.
+
+    An index of decimals may be a metric, such as ``jaccard_index``.
+    """
+    return words_of(name)[-1:] in (["index"], ["idx"])
+
+
 def names_examples(name: str) -> bool:
     """Whether the name of a column means the id of an example: ``task_id``, ``questionId``, ``qid``."""
     words = words_of(name)
