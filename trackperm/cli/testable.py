@@ -112,6 +112,8 @@ def testable(run: str, data: RunData, columns: Sequence[Column], options: Sequen
     data = replace(data, table=data.table.head(_TRIED).loaded())
     finds_ids = _finds_ids(data)
     by_position = not candidates["id"] and not finds_ids
+    if (summary := _summary(whole, None if by_position else _id_of(data, candidates["id"]))) is not None:
+        return Testable(summary, (), (), has_examples=False)
     default, plain = _default(data, by_position=by_position)
     found: dict[str, list[str]] = {}
     ids = {"id": candidates["id"][0]} if candidates["id"] and not finds_ids else {}
@@ -140,6 +142,25 @@ def testable(run: str, data: RunData, columns: Sequence[Column], options: Sequen
         plain = [f"positive={CLASS}" if word.startswith("positive=") else word for word in plain]
     command = ("trackperm", "compare", run, OTHER, *plain, *options, *logs)
     return Testable(default, tuple(found), command, classes=classes)
+
+
+def _id_of(data: RunData, candidates: Sequence[str]) -> str:
+    """Return the column of ids that a comparison finds, or else the likeliest."""
+    from trackperm.comparison.question.example_columns import columns_of_examples
+
+    return columns_of_examples([data.table])[0] if _finds_ids(data) else candidates[0]
+
+
+def _summary(table: ExampleTable, id_: str | None) -> str | None:
+    """Say that a row summarises the others; None if none does."""
+    from trackperm.errors import PairingError
+    from trackperm.pairing.checks.summary_rows import require_no_summary
+
+    try:
+        require_no_summary([table], id_)
+    except PairingError as error:
+        return error.message
+    return None
 
 
 def _open_classes(words: Sequence[str], table: ExampleTable, labels: Sequence[str]) -> tuple[object, ...]:

@@ -255,7 +255,7 @@ class Question:
         ]
         if self.by_position:
             require_no_only_row(tables)
-        for id_ in {each.columns["id"] for each in found} if not self.by_position else ():
+        for id_ in {None if self.by_position else each.columns["id"] for each in found}:
             require_no_summary(tables, id_)
         unseen = self.allow_unseen
         if any(each.compared_texts for each in found):
