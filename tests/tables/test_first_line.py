@@ -6,6 +6,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from support.command_line import invoke
 
 import trackperm
 from trackperm.errors import InputError, SourceError
@@ -21,13 +22,20 @@ LOOKS = "looks like an example and not like a header: write "
         ("q{i},nan,1e-5,0.{i}", "the names of the columns above it, such as `id` and `score`"),
         ("q{i},0.{i},0.5,1.5", "the names of the columns above it, such as `id` and `score`"),
         ("q{i},nDCG@10,-.5", "the names of the columns above it, such as `id` and `score`"),
+        ("Mercury_{i},B", "the names of the columns above it, such as `id` and `prediction`"),
+        ("{i} q{i}\tB", "the names of the columns above it, such as `id` and `prediction`"),
+        (
+            "__label__neg 0.{i}",
+            "a tab between the columns, and their names above them, such as `id` and `score`",
+        ),
+        ("{pet}", "the name of the column above it, such as `prediction`"),
         ("the cat sat on a mat {i}", "the name of the column above it, such as `prediction`"),
         ("spk0-utt{i} the cat sat", "a tab after each id, and the names `id` and `prediction` above them"),
     ],
 )
 def test_files_without_a_header(line: str, way: str, tmp_path: Path) -> None:
     path = tmp_path / "run.txt"
-    path.write_text("".join(f"{line.format(i=i)}\n" for i in range(30)))
+    path.write_text("".join(f"{line.format(i=i, pet='catdog'[: 3 + 3 * (i % 2)])}\n" for i in range(30)))
     with pytest.raises(InputError, match="is unclear") as caught:
         trackperm.compare(path, path)
     assert str(caught.value.hint).startswith(f"the first line of `{path}` {LOOKS}{way}")
@@ -75,6 +83,8 @@ def test_headers_of_words_are_no_sentences(header: str, tmp_path: Path) -> None:
         ("item_id,timestamp,target,mean,0.1,0.9", "S0,2024-01-01,10.7,9.1,8.3,11.2"),
         ("series,y_mean,0.1", "S0,9.1,8.3"),
         ("series,timestamp,0.1,0.5,0.9", "S0,2024-01-01,8.3,9.1,11.2"),
+        ("country,y2019,y2020", "A1,20,21"),
+        ("prediction,A", "B,A"),
     ],
 )
 def test_headers(header: str, row: str, tmp_path: Path) -> None:
@@ -83,6 +93,26 @@ def test_headers(header: str, row: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is unclear") as caught:
         trackperm.compare(path, path)
     assert LOOKS not in str(caught.value.hint)
+
+
+def test_a_first_example_that_the_options_lead_to(tmp_path: Path) -> None:
+    files = {name: tmp_path / f"{name}.csv" for name in ("old", "new", "gold")}
+    for place, path in enumerate(files.values()):
+        path.write_text("".join(f"Mercury_{i},{'ABCD'[i * (place + 1) % 4]}\n" for i in range(12)))
+    old, new, gold = files.values()
+    with pytest.raises(SourceError, match="has no column `label`") as of_gold:
+        trackperm.compare(old, new, labels=gold)
+    assert f"the first line of `{gold}` {LOOKS}" in str(of_gold.value.hint)
+    assert str(of_gold.value.hint).endswith("such as `id` and `label`.")
+    with pytest.raises(InputError, match="needs columns") as of_runs:
+        trackperm.compare(old, new, "accuracy")
+    assert f"the first line of `{old}` {LOOKS}" in str(of_runs.value.hint)
+    columns = {"id": "Mercury_0", "prediction": "A"}
+    for options in ({"labels": gold, "columns": columns}, {"metric": "A=B", "columns": {"id": "Mercury_0"}}):
+        notes = trackperm.compare(old, new, **options).pairing.notes
+        looks = [note for note in notes if f"look: the first line of `{old}` looks like an example" in note]
+        assert len(looks) == 1
+    assert "cannot be compared as it is: the first line of" in invoke("inspect", str(old))
 
 
 def test_the_separator_that_excel_reads(tmp_path: Path) -> None:

@@ -104,9 +104,11 @@ class Testable:
 def testable(run: str, data: RunData, columns: Sequence[Column], options: Sequence[str]) -> Testable:
     """Find the built-in statistics by which the run can be compared with itself."""
     from trackperm.statistic import builtin_names, load_statistic
+    from trackperm.tables.first_line import example_as_header
     from trackperm.tables.row_meaning import why_no_examples
 
-    if (reason := why_no_examples([data.table])) is not None:
+    reason = why_no_examples([data.table]) or example_as_header([data.table])
+    if reason is not None:
         return Testable(reason, (), (), has_examples=False)
     candidates, whole = candidates_of(columns, len(data.table)), data.table
     data = replace(data, table=data.table.head(_TRIED).loaded())

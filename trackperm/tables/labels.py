@@ -16,6 +16,7 @@ from trackperm.messages import listed
 from trackperm.tables.columns.names import IDS, is_of_examples, may_number_rows, names_id, place_of_id
 from trackperm.tables.columns.types import typed_columns
 from trackperm.tables.columns.whole_numbers import with_like_whole_numbers
+from trackperm.tables.first_line import example_as_header, has_values_as_header, look_of_example
 from trackperm.tables.lazy.labelled import Labelled
 from trackperm.tables.lazy.table import LazyTable
 from trackperm.tables.named_frame import named_frame
@@ -104,6 +105,7 @@ def with_labels(
     """
     found_id = id_ if by_position else _shared_id(table, gold, id_)
     said = [] if found_id == id_ else [f"its labels `{gold.origin}` were matched by `{found_id}`"]
+    said += [f"look: {look_of_example(each)}" for each in (table, gold) if has_values_as_header(each)]
     id_ = found_id
     ids = id_columns(id_, (table,))
     usual = ("label", prediction, "prediction")
@@ -115,7 +117,7 @@ def with_labels(
     if by_position:
         _require_same_length(table, gold)
         table = table.loaded()
-        notes = [*_order_notes(table, answers, [name for name in keys if name in table.columns])]
+        notes = [*said, *_order_notes(table, answers, [name for name in keys if name in table.columns])]
         return _joined(table, answers, [], added, roles, notes)
     notes = [*said, *_key_notes(table, answers, ids, keys)]
     if not isinstance(table.data, LazyTable):
@@ -222,9 +224,7 @@ def _answers(
             raise SourceError(
                 f"`{gold.origin}` has no column {' or '.join(f'`{c}`' for c in dict.fromkeys(candidates))};"
                 f" it has {listed(gold.columns)}",
-                hint="reference answers have columns `id` and `label`, or those of `--id NAME` and `--label"
-                " NAME`"
-                f"{_of_shared_column(table, gold, ids) if 'label' in candidates else ''}.",
+                hint=f"{_way_to_columns(table, gold, ids, candidates)}.",
             )
     used = {*renamed, *ids, *gold.identity}
     if all(may_number_rows(name) for name in ids):
@@ -232,6 +232,18 @@ def _answers(
     own = gold.only([name for name in gold.columns if name in used])
     unusable = {renamed.get(name, name): why for name, why in gold.unusable.items()}
     return replace(own, data=own.frame.rename(renamed), unusable=unusable)
+
+
+def _way_to_columns(
+    table: ExampleTable, gold: ExampleTable, ids: Sequence[str], candidates: Sequence[str]
+) -> str:
+    """Return the hint at columns of reference answers that have none of the names `candidates`."""
+    if (first := example_as_header([gold], "`id` and `label`")) is not None:
+        return first
+    shared = _of_shared_column(table, gold, ids) if "label" in candidates else ""
+    return (
+        "reference answers have columns `id` and `label`, or those of `--id NAME` and `--label NAME`" + shared
+    )
 
 
 def _of_shared_column(table: ExampleTable, gold: ExampleTable, ids: Sequence[str]) -> str:

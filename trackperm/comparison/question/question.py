@@ -86,6 +86,7 @@ from trackperm.tables.columns.names import (
 )
 from trackperm.tables.columns.truths import are_numbers_or_truths, with_like_truths, with_truths
 from trackperm.tables.columns.written_numbers import with_numbers
+from trackperm.tables.first_line import has_values_as_header, look_of_example
 from trackperm.tables.table import ExampleTable, have, id_columns, rows_repeat
 
 StatisticSource = str | Path | Statistic
@@ -271,7 +272,10 @@ class Question:
             )
             for each in found
         ]
-        notes = [tuple(other_spellings(tables, each)) for each in found]
+        first_lines = [
+            f"look: {look_of_example(table)}" for table in tables if has_values_as_header(table, tables)
+        ]
+        notes = [(*other_spellings(tables, each), *first_lines) for each in found]
         return [
             replace(each, found=(*each.found, *said)) if said else each
             for each, said in zip(found, notes, strict=True)
