@@ -389,7 +389,10 @@ class Question:
             if id_ == "id" and "id" not in self.columns:
                 id_, why = identify()
                 found += why
+            names = id_columns(id_, tables)
             id_, repeats = self._unit(id_, statistic, tables)
+            if self.unit is None and self.repeats is None:
+                found += _note_on_attempts(names, id_columns(id_, tables))
         columns["id"] = id_
         adapted = load_statistic(statistic, columns=columns, repeats=repeats)
         score = adapted.columns.get(_GREATER_IS_BETTER.get(adapted.name, ""), "")
@@ -456,6 +459,16 @@ class Question:
         if statistic.repeats is not None:
             return of_examples, statistic.repeats
         return (of_examples, "sum") if attempts or self.unit == "example" else (id_, None)
+
+
+def _note_on_attempts(named: Sequence[str], examples: Sequence[str]) -> Iterator[str]:
+    """Say that columns of attempts that the user named as ids are none of the example."""
+    if attempts := [name for name in named if name not in examples]:
+        are, tell = ("is", "tells") if len(attempts) == 1 else ("are", "tell")
+        yield (
+            f"unit: the example is `{','.join(examples)}`; {listed(attempts)}, which {are} named by `--id"
+            f" {','.join(named)}`, {tell} its rows apart; `--unit row` takes each row as an example"
+        )
 
 
 def _require_score(statistics: Sequence[Statistic], metric: str) -> None:
