@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import polars as pl
@@ -113,6 +114,64 @@ def test_a_first_example_that_the_options_lead_to(tmp_path: Path) -> None:
         looks = [note for note in notes if f"look: the first line of `{old}` looks like an example" in note]
         assert len(looks) == 1
     assert "cannot be compared as it is: the first line of" in invoke("inspect", str(old))
+
+
+@pytest.mark.parametrize(
+    ("above", "removed"),
+    [
+        ('#{"t_start": 1.5, "env": "CartPole"}\nr,l,t\n', "the first line, which begins"),
+        ("# model: a long name.\n# today\nid,correct,n\n", "the first 2 lines, which begin"),
+        ("##INFO=<ID=1,length=249>\n#id\tcorrect\tn\n", "the first line, which begins"),
+    ],
+)
+def test_comments_above_the_header(above: str, removed: str, tmp_path: Path) -> None:
+    path = tmp_path / "run.csv"
+    row = above.splitlines()[-1].replace("#", "")
+    path.write_text(f"{above}{row}\n" * 2)
+    with pytest.raises(SourceError, match=r"line [23]: . fields? under a header of ") as caught:
+        read_examples(path)
+    assert caught.value.hint == f"remove {removed} with `#`, so that the names of the columns come first."
+
+
+def test_a_title_above_the_header(tmp_path: Path) -> None:
+    path = tmp_path / "run.csv"
+    path.write_text("# model: x, seed 3\nid,correct\n1,1\n2,0\n")
+    with pytest.raises(InputError, match="is unclear") as caught:
+        trackperm.compare(path, path)
+    assert caught.value.hint == f"remove the lines above the names of the columns of `{path}`."
+
+
+@pytest.mark.parametrize(
+    ("lines", "columns"),
+    [
+        (
+            ("u{i} ref a b c", "u{i} hyp a x ***", "u{i} op C S D", "u{i} #csid 1 1 0 1"),
+            {"id": ["u0", "u1"], "errors": ["2", "2"], "words": ["3", "3"]},
+        ),
+        (
+            (
+                "%WER 5.00 [ 3 / 60, 1 ins, 1 del, 1 sub ]",
+                "====",
+                "u-{i}, %WER 10.00 [ 3 / 30, 1 ins, 1 del, 1 sub ]",
+            ),
+            {"id": ["u-0", "u-1"], "errors": ["3", "3"], "words": ["30", "30"]},
+        ),
+        (
+            ("S-{i}\ta b", "T-{i}\tc", "H-{i}\t-0.5\tc .", "D-{i}\t-0.5\tc.", "P-{i}\t-0.5 -0.5"),
+            {"id": ["0", "1"], "log_probability": ["-0.5", "-0.5"], "prediction": ["c.", "c."]},
+        ),
+    ],
+)
+def test_texts_of_programs_become_tables_by_the_command_of_the_error(
+    lines: tuple[str, ...], columns: dict[str, list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("run.txt").write_text("".join(f"{line.format(i=i)}\n" for i in range(2) for line in lines))
+    with pytest.raises(InputError) as caught:
+        trackperm.compare("run.txt", "run.txt")
+    subprocess.run(["sh", "-c", str(caught.value.hint).split("`")[3]], check=True)
+    (made,) = (path for path in tmp_path.iterdir() if path.suffix != ".txt")
+    assert read_examples(made).frame.to_dict(as_series=False) == columns
 
 
 def test_the_separator_that_excel_reads(tmp_path: Path) -> None:

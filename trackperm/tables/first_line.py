@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 import polars as pl
 
 from trackperm.tables.columns.names import IDS, INPUTS, LABELS, PREDICTIONS, SCORES
 from trackperm.tables.columns.types import FIRST_ROWS, is_number
+from trackperm.tables.program_output import way_to_table
 from trackperm.tables.table import ExampleTable
 
 _DECIMAL = re.compile(r"\s*[+-]?[0-9]*[.][0-9]+([eE][+-]?[0-9]+)?\s*")
@@ -40,6 +41,10 @@ def example_as_header(tables: Sequence[ExampleTable], names: str | None = None) 
             continue
         if header[0] == "sep=":
             return f"remove the first line of `{table.origin}`, which tells Excel the separator"
+        if len(header) == 1 and (way := way_to_table(table.origin, header[0])) is not None:
+            return way
+        if not _KNOWN.intersection(_plain(header)) and _KNOWN.intersection(_first_row(table)):
+            return f"remove the lines above the names of the columns of `{table.origin}`"
         if (len(header) == 1 and is_sentence(header[0], 1)) or has_values_as_header(table, tables):
             has_scores = any(map(_DECIMAL.fullmatch, (part for name in header for part in name.split())))
             usual = names or f"`id` and `{'score' if has_scores else 'prediction'}`"
@@ -59,7 +64,7 @@ def has_values_as_header(table: ExampleTable, others: Sequence[ExampleTable] = (
     `others` are searched, too.
     """
     names = table.columns
-    if table.untyped is not True or any(name.strip().lower() in _KNOWN for name in names):
+    if table.untyped is not True or _KNOWN.intersection(_plain(names)):
         return False
     if _has_decimals(names, table):
         return True
@@ -69,6 +74,15 @@ def has_values_as_header(table: ExampleTable, others: Sequence[ExampleTable] = (
     return any(
         _is_among(name, [each.columns[place] for each in alike], alike) for place, name in enumerate(names)
     )
+
+
+def _plain(names: Iterable[str]) -> list[str]:
+    return [name.strip().lower() for name in names]
+
+
+def _first_row(table: ExampleTable) -> list[str]:
+    """Return the values of the first row, as names of columns would be written."""
+    return _plain(str(value) for row in table.head(1).frame.iter_rows() for value in row)
 
 
 def _way_to_name(header: Sequence[str], names: str, *, has_scores: bool) -> str:
