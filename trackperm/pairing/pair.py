@@ -113,8 +113,8 @@ def pair(
     require_usable(baseline, candidate, missing, by_position=by_position)
     if statistic.ordered_columns:
         baseline, candidate = with_computed_numbers((baseline, candidate), statistic)
+    baseline, candidate = with_like_truths((baseline, candidate), statistic.answer_columns)
     if baseline.untyped or candidate.untyped:
-        baseline, candidate = with_like_truths((baseline, candidate), statistic.answer_columns)
         ids = () if by_position else id_columns(statistic.columns["id"], (baseline, candidate))
         baseline, candidate = with_like_whole_numbers((baseline, candidate), ids)
     columns = PairedColumns.find(baseline, candidate, statistic, by_position, missing)

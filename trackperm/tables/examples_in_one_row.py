@@ -78,7 +78,7 @@ class Inside:
         columns = {name: [row.get(name) for row in self.rows] for name in member_names(self.rows, "rows")}
         return json_table(columns, lambda index: f"item {index}", "rows")
 
-    def sentence(self, origin: str) -> str:
+    def sentence(self, origin: str, next_step: str = "compare these files") -> str:
         """Say how they become rows, without a full stop; objects in them become columns."""
         name = f"{without_ending(origin)}_rows" if Path(origin).is_file() else "rows"
         code = f"Path({text_of(f'{name}.json')}).write_text(json.dumps({self.code}))"
@@ -92,7 +92,7 @@ class Inside:
                 code = f"{table}.write_ndjson({text_of(f'{name}.jsonl')})"
         return (
             f"{self.found}: write a row for each of them, as `{_document(origin)}{code}` does in Python, and"
-            " compare these files"
+            f" {next_step}"
         )
 
 

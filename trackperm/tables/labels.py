@@ -13,10 +13,19 @@ import polars as pl
 
 from trackperm.errors import InputTypeError, SourceError
 from trackperm.messages import listed
-from trackperm.tables.columns.names import IDS, is_of_examples, may_number_rows, names_id, place_of_id
+from trackperm.tables.columns.names import (
+    IDS,
+    PREDICTIONS,
+    is_of_examples,
+    may_number_rows,
+    names_id,
+    place_of_id,
+)
 from trackperm.tables.columns.types import typed_columns
 from trackperm.tables.columns.whole_numbers import with_like_whole_numbers
+from trackperm.tables.examples_in_one_row import examples_in_one_row
 from trackperm.tables.first_line import example_as_header, has_values_as_header, look_of_example
+from trackperm.tables.json_values import are_ids
 from trackperm.tables.lazy.labelled import Labelled
 from trackperm.tables.lazy.table import LazyTable
 from trackperm.tables.named_frame import named_frame
@@ -92,24 +101,25 @@ def with_labels(
     some labels are empty because their questions have no answer, an empty prediction in an untyped table
     means that the question has no answer, and becomes the empty text.
 
-    `id_` and `label` are the names of both columns in `table`; in `gold` they may have these names or ``id``
-    and ``label``, and labels also the name of predictions: `prediction` or ``prediction``. Of several columns
-    of ids, such as ``id,epoch``, `gold` needs at least one. Where one of them has no column ``id``, rows are
-    matched by a column such as ``question_id`` that both have, with different values in `gold`. The result
-    has the rows of `table`, followed by a row with nulls for every example that only `gold` has. Rows without
-    an id are kept, without a label.
+    `id_` and `label` are the names of both columns in `table`; in `gold` they may have these names or ``id``,
+    ``_id`` and ``label``, and labels also the name of predictions: `prediction` or ``prediction``. Of several
+    columns of ids, such as ``id,epoch``, `gold` needs at least one. Where one of them has no column ``id``,
+    rows are matched by a column such as ``question_id`` that both have, with different values in `gold`. The
+    result has the rows of `table`, followed by a row with nulls for every example that only `gold` has. Rows
+    without an id are kept, without a label.
 
     Raise SourceError if a column is missing, an id repeats in `gold`, `gold` lacks examples that have
     predictions, or inputs or labels differ; or, by position, if the numbers of rows differ or their ids are
     in different orders.
     """
+    gold = _with_rows_of_answers(gold)
     found_id = id_ if by_position else _shared_id(table, gold, id_)
     said = [] if found_id == id_ else [f"its labels `{gold.origin}` were matched by `{found_id}`"]
     said += [f"look: {look_of_example(each)}" for each in (table, gold) if has_values_as_header(each)]
     id_ = found_id
     ids = id_columns(id_, (table,))
     usual = ("label", prediction, "prediction")
-    names = {label: (label, *usual)} | ({id_: (id_, "id")} if len(ids) == 1 else {})
+    names = {label: (label, *usual)} | ({id_: (id_, "id", "_id")} if len(ids) == 1 else {})
     answers = _answers(gold, names, table, ids, required=(label,) if by_position else tuple(names))
     roles = _Roles(label, prediction, _next_step(table, gold, label, prediction, usual))
     keys = [name for name in ids if name in answers.columns]
@@ -140,6 +150,16 @@ def with_labels(
     )
     untyped = {name for name in found.columns if found.is_untyped(name)}
     return replace(found, data=lazy, untyped=frozenset(untyped.union(filter(table.is_untyped, others))))
+
+
+def _with_rows_of_answers(gold: ExampleTable) -> ExampleTable:
+    """Make rows of ``{id: [answer, ...]}``, whose lists are the accepted answers of each example."""
+    if isinstance(gold.data, LazyTable) or len(gold) != 1 or gold.unusable or not are_ids(gold.columns):
+        return gold
+    if any(dtype != nw.List(nw.String) for dtype in gold.schema.values()):
+        return gold
+    answers = gold.frame.rows(named=True)[0]
+    return gold.with_rows(pl.DataFrame({"id": list(answers), "label": list(answers.values())}))
 
 
 def _shared_id(table: ExampleTable, gold: ExampleTable, id_: str) -> str:
@@ -199,7 +219,9 @@ def _next_step(
 ) -> str:
     """Say how to name the labels of `gold` otherwise if `table` has a column `label` of its own."""
     if label not in gold.columns or label in usual:
-        return f"give the labels another name: `--label {shlex.quote(f'gold_{label}')}`"
+        way = f"give the labels another name: `--label {shlex.quote(f'gold_{label}')}`"
+        are_predictions = not {prediction, *PREDICTIONS}.intersection(table.columns)
+        return f"{way} with `--prediction {shlex.quote(label)}`" if are_predictions else way
     if prediction not in table.columns:
         return _of_one_name(label)
     return f"rename the column to `label` in `{gold.origin}`, and leave `--label` out"
@@ -240,6 +262,8 @@ def _way_to_columns(
     """Return the hint at columns of reference answers that have none of the names `candidates`."""
     if (first := example_as_header([gold], "`id` and `label`")) is not None:
         return first
+    if (inside := examples_in_one_row([gold])) is not None:
+        return inside.sentence(gold.origin, "name this file by `--labels`")
     shared = _of_shared_column(table, gold, ids) if "label" in candidates else ""
     return (
         "reference answers have columns `id` and `label`, or those of `--id NAME` and `--label NAME`" + shared
@@ -317,7 +341,9 @@ def _key_notes(
         raise SourceError(
             f"`{table.origin}` lacks the column {listed(lacking)}, which identifies its labels; it has"
             f" {listed(table.columns)}",
-            hint="`--id NAME` names the column of ids; `--by-position` matches rows by their order.",
+            hint="leave `--id` out: `_id` of the labels is matched with `id`."
+            if lacking == ["_id"] and "id" in table.columns
+            else "`--id NAME` names the column of ids; `--by-position` matches rows by their order.",
         )
     if not keys:
         raise SourceError(

@@ -263,10 +263,9 @@ class Question:
             found = [require_compared_texts(tables, each, allow_unseen=unseen) for each in found]
         if not check_labels:
             return found
-        are_typed = not any(table.untyped for table in tables)
         found = [
             require_label_values(
-                tables if are_typed else with_like_truths(tables, each.answer_columns),
+                with_like_truths(tables, each.answer_columns),
                 each,
                 allow_unseen=unseen,
             )
