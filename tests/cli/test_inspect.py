@@ -366,6 +366,12 @@ def test_a_summary_of_the_other_rows(tmp_path: Path) -> None:
     assert last.startswith(f"cannot be compared as it is: row 3 of `{path}` has the `class` 'macro avg'")
 
 
+def test_a_constant_is_no_score(tmp_path: Path) -> None:
+    path = tmp_path / "run.csv"
+    path.write_text("id,no_answer_probability\n1,0\n2,0\n")
+    assert "--metric no_answer_probability" not in invoke("inspect", str(path))
+
+
 def test_refuses_as_compare_does(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="does not exist"):
         invoke("inspect", str(tmp_path / "a"))

@@ -88,6 +88,17 @@ class TestFilesOfBenchmarks:
         found = compared(file, file, "--labels", answers, "-s", "squad_em")
         assert found["baseline_score"] == pytest.approx(2 / 3)
 
+    @pytest.mark.parametrize("ending", ["jsonl", "parquet"])
+    def test_answers_of_squad_from_hugging_face(self, tmp_path: Path, ending: str) -> None:
+        file = run(tmp_path / "p.jsonl", "a", "B")
+        answers = pl.DataFrame(
+            {"id": [1, 2], "answers": [{"text": [t, "c"], "answer_start": [0, 1]} for t in ("b", "b")]}
+        )
+        path = tmp_path / f"gold.{ending}"
+        answers.write_parquet(path) if ending == "parquet" else answers.write_ndjson(path)
+        found = compared(file, file, "--labels", path, "--label", "answers", "-s", "squad_em")
+        assert found["baseline_score"] == 0.5
+
     def test_annotations_in_a_list(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.chdir(tmp_path)
         file = run(Path("p.jsonl"), "a", "b")

@@ -263,6 +263,7 @@ def _metric(
     scores = [name for name in numbers if is_called(name, "score")]
     if any(_names_scores(name) for name in table.columns if name not in numbers):
         numbers = [*scores, *filter(names_metric, numbers)]  # others are durations, counts and metadata
+    numbers = [name for name in numbers if name in scores or table.counts_of_few(name, 1) is None]
     good = [verdict for verdict in verdicts if not verdict.endswith(f"={PLACEHOLDER}")]
     for metric in dict.fromkeys((*scores, *good, *numbers)):
         question = Question(metrics=(metric,), columns=ids, by_position=by_position)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,6 +21,7 @@ from trackperm.tables.columns.names import (
     names_id,
     place_of_id,
 )
+from trackperm.tables.columns.nested_fields import fields_of
 from trackperm.tables.columns.types import typed_columns
 from trackperm.tables.columns.whole_numbers import with_like_whole_numbers
 from trackperm.tables.examples_in_one_row import examples_in_one_row
@@ -253,7 +254,22 @@ def _answers(
         used |= {name for name in shared_columns((table, gold)) if is_of_examples(name)}
     own = gold.only([name for name in gold.columns if name in used])
     unusable = {renamed.get(name, name): why for name, why in gold.unusable.items()}
-    return replace(own, data=own.frame.rename(renamed), unusable=unusable)
+    return _with_texts_of_answers(replace(own, data=own.frame.rename(renamed), unusable=unusable), names)
+
+
+def _with_texts_of_answers(answers: ExampleTable, names: Iterable[str]) -> ExampleTable:
+    """Read the texts of ``{"text": [...], "answer_start": [...]}``, which are SQuAD's answers elsewhere."""
+    for name in names:
+        if not {"text", "answer_start"}.issubset(fields_of(answers, name)):
+            continue
+        objects = answers.frame.get_column(name).to_list()
+        texts = [None if each is None else each["text"] for each in objects]
+        if any(each is not None and not isinstance(each, list) for each in texts):
+            continue
+        frame = answers.frame.to_polars().with_columns(pl.Series(name, texts, pl.List(pl.String)))
+        others = {column: why for column, why in answers.unusable.items() if column != name}
+        answers = replace(answers.with_rows(frame), unusable=others)
+    return answers
 
 
 def _way_to_columns(
