@@ -133,6 +133,16 @@ def test_comments_above_the_header(above: str, removed: str, tmp_path: Path) -> 
     assert caught.value.hint == f"remove {removed} with `#`, so that the names of the columns come first."
 
 
+def test_columns_that_stand_below_each_other(tmp_path: Path) -> None:
+    path = tmp_path / "report.txt"
+    path.write_text(
+        "       precision    recall  f1-score   support\n   c0       0.71      0.64      0.67        56\n" * 2
+    )
+    with pytest.raises(InputError, match="is unclear") as caught:
+        trackperm.compare(path, path)
+    assert caught.value.hint == f"write a tab in place of the blanks between the columns of `{path}`."
+
+
 def test_a_title_above_the_header(tmp_path: Path) -> None:
     path = tmp_path / "run.csv"
     path.write_text("# model: x, seed 3\nid,correct\n1,1\n2,0\n")

@@ -19,6 +19,9 @@ _FEWEST_WORDS = 4
 """Fewest words in a first line for it to be a sentence, and not the names of columns."""
 _FEWEST_QUANTILES = 3
 """Fewest rising decimals between 0 and 1 for them to be quantiles: two scores rise in half of all rows."""
+_GAP = re.compile(r"\S[ ]{2,}(?=\S)")
+_FEWEST_GAPS = 2
+"""Fewest gaps between the names of columns that stand below each other; sentences have one by mistake."""
 _NUMBER = re.compile(r"\s*[+-]?([0-9.]+([eE][+-]?[0-9]+)?|nan|inf(inity)?)\s*", re.IGNORECASE)
 _KNOWN = {*IDS, *INPUTS, *LABELS, *PREDICTIONS, *SCORES}
 
@@ -45,6 +48,8 @@ def example_as_header(tables: Sequence[ExampleTable], names: str | None = None) 
             return way
         if not _KNOWN.intersection(_plain(header)) and _KNOWN.intersection(_first_row(table)):
             return f"remove the lines above the names of the columns of `{table.origin}`"
+        if len(header) == 1 and len(_GAP.findall(header[0])) >= _FEWEST_GAPS:
+            return f"write a tab in place of the blanks between the columns of `{table.origin}`"
         if (len(header) == 1 and is_sentence(header[0], 1)) or has_values_as_header(table, tables):
             has_scores = any(map(_DECIMAL.fullmatch, (part for name in header for part in name.split())))
             usual = names or f"`id` and `{'score' if has_scores else 'prediction'}`"
