@@ -87,7 +87,7 @@ from trackperm.tables.columns.names import (
 from trackperm.tables.columns.truths import are_numbers_or_truths, with_like_truths, with_truths
 from trackperm.tables.columns.written_numbers import with_numbers
 from trackperm.tables.first_line import has_values_as_header, look_of_example
-from trackperm.tables.table import ExampleTable, have, id_columns, rows_repeat
+from trackperm.tables.table import ExampleTable, have, id_columns, may_write_truths, rows_repeat
 
 StatisticSource = str | Path | Statistic
 
@@ -265,14 +265,18 @@ class Question:
             return found
         found = [
             require_label_values(
-                with_like_truths(tables, each.answer_columns),
+                with_like_truths(tables, each.answer_columns)
+                if may_write_truths(tables, each.answer_columns)
+                else tables,
                 each,
                 allow_unseen=unseen,
             )
             for each in found
         ]
         first_lines = [
-            f"look: {look_of_example(table)}" for table in tables if has_values_as_header(table, tables)
+            f"look: {look_of_example(table)}"
+            for table in tables
+            if table.untyped is True and has_values_as_header(table, tables)
         ]
         notes = [(*other_spellings(tables, each), *first_lines) for each in found]
         return [
