@@ -372,6 +372,19 @@ def test_free_text_beside_scores_of_the_log(tmp_path: Path, monkeypatch: pytest.
     assert printed.splitlines()[-1].endswith("--metric faithfulness")
 
 
+def test_a_summary_of_the_other_rows(tmp_path: Path) -> None:
+    path = tmp_path / "report.csv"
+    path.write_text("class,recall\ncat,0.5\ndog,0.75\nmacro avg,0.625\n")
+    last = invoke("inspect", str(path)).splitlines()[-1]
+    assert last.startswith(f"cannot be compared as it is: row 3 of `{path}` has the `class` 'macro avg'")
+
+
+def test_a_constant_is_no_score(tmp_path: Path) -> None:
+    path = tmp_path / "run.csv"
+    path.write_text("id,no_answer_probability\n1,0\n2,0\n")
+    assert "--metric no_answer_probability" not in invoke("inspect", str(path))
+
+
 def test_refuses_as_compare_does(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="does not exist"):
         invoke("inspect", str(tmp_path / "a"))

@@ -164,6 +164,9 @@ def test_a_metric_of_runs_without_scores() -> None:
         (["q1", "q2", "q3", "global"], 4),
         (["q1", "q2", "macro_avg", "q3"], 3),
         (["q1", "Weighted-Avg", "q2", "q3"], 2),
+        (["Q1", "Q2", "Q3", "COMBINED"], 4),
+        (["cat", "dog", "cow", "macro avg"], 4),
+        (["cat", "dog", "*** OVERALL ***", "cow"], 3),
         (["cat", "dog", "cow", "mean"], None),
         (["mean", "std", "all", "min"], None),
         (["all", "1", "all", "2"], None),
@@ -175,9 +178,55 @@ def test_a_row_that_summarises_others(ids: list[Any], row: int | None) -> None:
     if row is None:
         assert the_one(frame, frame).name == "correct"
         return
-    with pytest.raises(PairingError, match=f"row {row} of `run 0` has the `id` .* name of a summary"):
-        asked(frame, frame)
-    assert the_one(frame, frame, by_position=True).name == "correct"
+    for by_position in (False, True):
+        with pytest.raises(PairingError, match=f"row {row} of `run 0` has the `id` .* name of a summary"):
+            asked(frame, frame, by_position=by_position)
+
+
+@pytest.mark.parametrize(
+    ("scores", "name", "is_refused"),
+    [
+        ([0.25, 0.5, 0.9, 0.55], "mean", True),
+        ([0.25, 0.5, 0.92, 0.56], "All", True),
+        ([1, 2, 6, 9], "total", True),
+        ([0.25, 0.5, 0.9, 0.57], "all", False),
+        ([1, 1, 0, 1], "all", False),
+        ([1, 1, 1, 1], "all", False),
+    ],
+)
+def test_a_row_of_means_under_words(scores: list[float], name: str, is_refused: bool) -> None:
+    """Classes without digits: the word alone may be that of a class."""
+    frame = pl.DataFrame({"class": ["cat", "dog", "cow", name], "score": scores})
+    ways: list[dict[str, Any]] = [{"by_position": True}, {"columns": {"id": "class"}}]
+    for way in ways:
+        if is_refused:
+            with pytest.raises(PairingError, match=f"row 4 of `run 0` has the `class` '{name}'"):
+                asked(frame, frame, **way)
+        else:
+            assert the_one(frame, frame, **way).columns["score"] == "score"
+
+
+def test_rows_of_a_classification_report() -> None:
+    report = pl.DataFrame(
+        {
+            "column_1": ["cat", "dog", "accuracy", "macro avg", "weighted avg"],
+            "precision": [0.5, 0.75, 0.625, 0.625, 0.65],
+            "recall": [0.75, 0.5, 0.625, 0.625, 0.6],
+            "f1-score": [0.6, 0.6, 0.625, 0.6, 0.6],
+        }
+    )
+    question: dict[str, Any] = {"metrics": ("recall",), "columns": {"id": "column_1"}}
+    with pytest.raises(PairingError, match=r"row 4 .* 'macro avg'") as caught:
+        asked(report, report, **question)
+    assert "(`accuracy`, `macro avg`, `weighted avg`)" in str(caught.value.hint)
+    with pytest.raises(PairingError, match=r"row 3 .* 'accuracy'"):
+        asked(report[:3], report[:3], **question)
+    assert the_one(report[:2], report[:2], **question).columns["score"] == "recall"
+
+
+def test_words_in_answers_that_are_paired_by_position() -> None:
+    frame = pl.DataFrame({"prediction": ["12", "all", "7"], "label": ["12", "all", "8"]})
+    assert the_one(frame, frame, by_position=True).name == "accuracy"
 
 
 @pytest.mark.parametrize(

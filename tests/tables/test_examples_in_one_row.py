@@ -158,6 +158,9 @@ REPORT = {"precision": 0.5, "recall": 0.5, "f1-score": 0.5, "support": 9}
         {f"epoch_{i}": {"accuracy": 0.5} for i in range(9)},
         {"best": 0.5, "log_history": [{"epoch": i, "loss": 1 / (1 + i)} for i in range(9)]},
         {"loss": [0.5, 0.25], "accuracy": [0.5, 0.75]},
+        {"loss": [1 / (1 + i) for i in range(30)], "accuracy": [i / 30 for i in range(30)]},
+        {"val_f1": [i / 30 for i in range(30)], "f1": [i / 30 for i in range(30)]},
+        {"precision": [0.5, 0.25, 0.75], "recall": [0.5, 0.75, 1.0]},
         {"bleu1": 0.4, "bleu2": 0.3, "bleu3": 0.2},
         {"model": "x", "score": 0.5},
         {f"q{i}": [0.25, 0.25, 0.5] for i in range(30)},
@@ -170,6 +173,25 @@ def test_other_rows(document: dict[str, Any], tmp_path: Path) -> None:
     (path := tmp_path / "run.json").write_text(json.dumps(document))
     reason = why_no_examples([read_examples(path)])
     assert reason is None or reason.startswith("the only row of each run is a summary")
+
+
+@pytest.mark.parametrize("others", [{}, {"hashcode": "roberta-large"}])
+@pytest.mark.parametrize("indent", [None, 1])
+def test_lists_of_scores(
+    others: dict[str, str], indent: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What BERTScore returns: precision, recall and F1 of each text."""
+    monkeypatch.chdir(tmp_path)
+    scores = {name: [i / 30 for i in range(30)] for name in ("precision", "recall", "f1")}
+    Path("run.json").write_text(json.dumps(scores | others, indent=indent))
+    with pytest.raises(InputError) as caught:
+        trackperm.compare("run.json", "run.json")
+    assert "`precision`, `recall`, `f1` hold 30 numbers, which may be those of the examples" in str(
+        caught.value.hint
+    )
+    exec(str(caught.value.hint).split("`")[-2], {"json": json, "Path": Path})
+    found = trackperm.compare("run_rows.json", "run_rows.json", metric="f1", by_position=True)
+    assert found.n_examples == 30
 
 
 def test_inspect(tmp_path: Path) -> None:

@@ -73,7 +73,54 @@ class TestRows:
             read_examples(file, references=References(gold))
 
 
+class TestFilesOfBenchmarks:
+    def test_ids_of_hotpot(self, tmp_path: Path) -> None:
+        file = run(tmp_path / "p.jsonl", "a", "b")
+        answers = lines(tmp_path / "gold.jsonl", {"_id": 1, "answer": "a"}, {"_id": 2, "answer": "a"})
+        assert compared(file, file, "--labels", answers, "--label", "answer")["baseline_score"] == 0.5
+        with pytest.raises(SourceError, match="lacks the column `_id`") as caught:
+            compared(file, file, "--labels", answers, "--label", "answer", "--id", "_id")
+        assert caught.value.hint == "leave `--id` out: `_id` of the labels is matched with `id`."
+
+    def test_lists_of_answers_by_id(self, tmp_path: Path) -> None:
+        file = text(tmp_path / "p.json", '{"u1": "a", "u2": "b", "u3": "c"}')
+        answers = text(tmp_path / "gold.json", '{"u1": ["a", "A"], "u2": ["a", "b"], "u3": ["d"]}')
+        found = compared(file, file, "--labels", answers, "-s", "squad_em")
+        assert found["baseline_score"] == pytest.approx(2 / 3)
+
+    @pytest.mark.parametrize("ending", ["jsonl", "parquet"])
+    def test_answers_of_squad_from_hugging_face(self, tmp_path: Path, ending: str) -> None:
+        file = run(tmp_path / "p.jsonl", "a", "B")
+        answers = pl.DataFrame(
+            {"id": [1, 2], "answers": [{"text": [t, "c"], "answer_start": [0, 1]} for t in ("b", "b")]}
+        )
+        path = tmp_path / f"gold.{ending}"
+        answers.write_parquet(path) if ending == "parquet" else answers.write_ndjson(path)
+        found = compared(file, file, "--labels", path, "--label", "answers", "-s", "squad_em")
+        assert found["baseline_score"] == 0.5
+
+    def test_annotations_in_a_list(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(tmp_path)
+        file = run(Path("p.jsonl"), "a", "b")
+        rows = [{"id": i, "label": "a", "kind": "x"} for i in (1, 2)]
+        text(Path("gold.json"), json.dumps({"info": {}, "license": "", "annotations": rows}))
+        with pytest.raises(SourceError, match=r"`gold.json` has no column `label`") as caught:
+            compared(file, file, "--labels", "gold.json")
+        hint = str(caught.value.hint)
+        assert hint.endswith(" does in Python, and name this file by `--labels`.")
+        exec(hint.split("`")[3], {"json": json, "Path": Path})
+        assert compared(file, file, "--labels", "gold_rows.json")["baseline_score"] == 0.5
+
+
 class TestOwnLabels:
+    def test_predictions_that_are_called_labels(self, tmp_path: Path, gold: Path) -> None:
+        file = text(tmp_path / "p.csv", "id,label\n1,1\n2,1\n3,1\n")
+        with pytest.raises(SourceError, match="differs from its labels") as caught:
+            compared(file, file, "--labels", gold)
+        assert "`--label gold_label` with `--prediction label`" in str(caught.value.hint)
+        options = ("--label", "gold_label", "--prediction", "label")
+        assert compared(file, file, "--labels", gold, *options)["baseline_score"] == pytest.approx(2 / 3)
+
     @pytest.mark.parametrize("options", [(), ("--by-position",)])
     def test_that_contradict(self, tmp_path: Path, options: tuple[str, ...]) -> None:
         file = text(tmp_path / "p.csv", "id,prediction,label\n1,a,a\n2,b,b\n3,c,c\n")

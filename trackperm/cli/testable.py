@@ -104,15 +104,19 @@ class Testable:
 def testable(run: str, data: RunData, columns: Sequence[Column], options: Sequence[str]) -> Testable:
     """Find the built-in statistics by which the run can be compared with itself."""
     from trackperm.statistic import builtin_names, load_statistic
+    from trackperm.tables.first_line import example_as_header
     from trackperm.tables.row_meaning import why_no_examples
 
-    if (reason := why_no_examples([data.table])) is not None:
+    reason = why_no_examples([data.table]) or example_as_header([data.table])
+    if reason is not None:
         return Testable(reason, (), (), has_examples=False)
     candidates, whole = candidates_of(columns, len(data.table)), data.table
     data = replace(data, table=data.table.head(_TRIED).loaded())
     candidates["prediction"] = _likeliest_predictions(data.table, candidates)
     finds_ids = _finds_ids(data)
     by_position = not candidates["id"] and not finds_ids
+    if (summary := _summary(whole, None if by_position else _id_of(data, candidates["id"]))) is not None:
+        return Testable(summary, (), (), has_examples=False)
     default, plain = _default(data, by_position=by_position)
     found: dict[str, list[str]] = {}
     ids = {"id": candidates["id"][0]} if candidates["id"] and not finds_ids else {}
@@ -141,6 +145,25 @@ def testable(run: str, data: RunData, columns: Sequence[Column], options: Sequen
         plain = [f"positive={CLASS}" if word.startswith("positive=") else word for word in plain]
     command = ("trackperm", "compare", run, OTHER, *plain, *options, *logs)
     return Testable(default, tuple(found), command, classes=classes)
+
+
+def _id_of(data: RunData, candidates: Sequence[str]) -> str:
+    """Return the column of ids that a comparison finds, or else the likeliest."""
+    from trackperm.comparison.question.example_columns import columns_of_examples
+
+    return columns_of_examples([data.table])[0] if _finds_ids(data) else candidates[0]
+
+
+def _summary(table: ExampleTable, id_: str | None) -> str | None:
+    """Say that a row summarises the others; None if none does."""
+    from trackperm.errors import PairingError
+    from trackperm.pairing.checks.summary_rows import require_no_summary
+
+    try:
+        require_no_summary([table], id_)
+    except PairingError as error:
+        return error.message
+    return None
 
 
 def _open_classes(words: Sequence[str], table: ExampleTable, labels: Sequence[str]) -> tuple[object, ...]:
@@ -251,6 +274,7 @@ def _metric(
     numbers = [name for name in numbers if name in scores or table.frame.get_column(name).n_unique() > 1]
     if any(_names_scores(name) for name in table.columns if name not in numbers):
         numbers = [*scores, *filter(names_metric, numbers)]  # others are durations, counts and metadata
+    numbers = [name for name in numbers if name in scores or table.counts_of_few(name, 1) is None]
     good = [verdict for verdict in verdicts if not verdict.endswith(f"={PLACEHOLDER}")]
     for metric in dict.fromkeys((*scores, *good, *numbers)):
         question = Question(metrics=(metric,), columns=ids, by_position=by_position)

@@ -53,7 +53,7 @@ from trackperm.tables.columns.names import SPLITS
 from trackperm.tables.columns.truths import with_like_truths
 from trackperm.tables.columns.whole_numbers import with_like_whole_numbers
 from trackperm.tables.lazy.query import Query
-from trackperm.tables.table import ExampleTable, id_columns
+from trackperm.tables.table import ExampleTable, id_columns, may_write_truths
 
 MANY_ROWS = 500_000
 """Fewest rows of a run for which "auto" chooses DuckDB, which needs less memory than polars."""
@@ -113,8 +113,9 @@ def pair(
     require_usable(baseline, candidate, missing, by_position=by_position)
     if statistic.ordered_columns:
         baseline, candidate = with_computed_numbers((baseline, candidate), statistic)
-    if baseline.untyped or candidate.untyped:
+    if may_write_truths((baseline, candidate), statistic.answer_columns):
         baseline, candidate = with_like_truths((baseline, candidate), statistic.answer_columns)
+    if baseline.untyped or candidate.untyped:
         ids = () if by_position else id_columns(statistic.columns["id"], (baseline, candidate))
         baseline, candidate = with_like_whole_numbers((baseline, candidate), ids)
     columns = PairedColumns.find(baseline, candidate, statistic, by_position, missing)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,6 +40,9 @@ _LARGEST_SCORE = 100
 
 _ROUNDING = 0.01
 """Largest deviation from 1 of a sum of rounded probabilities."""
+
+_OF_TRAINING = re.compile(r"loss|epoch|step|iter|(^|_)(lr|val|valid|train)(_|$)", re.IGNORECASE)
+"""Words in names of measurements of a training, of which there is one for each step."""
 
 _PART = "subset"
 """Column that names the part of a benchmark."""
@@ -81,7 +85,7 @@ class Inside:
         columns = {name: [row.get(name) for row in self.rows] for name in member_names(self.rows, "rows")}
         return json_table(columns, lambda index: f"item {index}", "rows")
 
-    def sentence(self, origin: str) -> str:
+    def sentence(self, origin: str, next_step: str = "compare these files") -> str:
         """Say how they become rows, without a full stop; objects in them become columns."""
         name = f"{without_ending(origin)}_rows" if Path(origin).is_file() else "rows"
         code = f"Path({text_of(f'{name}.json')}).write_text(json.dumps({self.code}))"
@@ -95,7 +99,7 @@ class Inside:
                 code = f"{table}.write_ndjson({text_of(f'{name}.jsonl')})"
         return (
             f"{self.found}: write a row for each of them, as `{_document(origin)}{code}` does in Python, and"
-            " compare these files"
+            f" {next_step}"
         )
 
 
@@ -113,7 +117,8 @@ def examples_in_one_row(tables: Sequence[ExampleTable]) -> Inside | None:
         row = {name: table.frame.get_column(name).to_list()[0] for name in table.columns}
     except TrackpermError:
         return None
-    return max(_inside(row, ()), key=lambda each: (len(each.rows), each.has_scores), default=None)
+    found = max(_inside(row, ()), key=lambda each: (len(each.rows), each.has_scores), default=None)
+    return next(_scores(row), None) if found is None else found
 
 
 def _inside(value: Any, path: tuple[str | int, ...]) -> Iterator[Inside]:
@@ -285,10 +290,28 @@ def _columns(members: Mapping[str, Any], path: tuple[str | int, ...]) -> Iterato
     for length in dict.fromkeys(map(len, lists.values())):
         equal = {name: each for name, each in lists.items() if len(each) == length}
         if are_columns(equal):
-            rows = [dict(zip(equal, row, strict=True)) for row in zip(*equal.values(), strict=True)]
-            names = ", ".join(map(text_of, equal))
-            code = f"[dict(zip([{names}], row)) for row in zip(*map({_code(path)}.get, [{names}]))]"
-            yield Inside(f"{listed(equal)} hold {length:,} values each", rows, code)
+            yield _zipped(equal, path, f"{listed(equal)} hold {length:,} values each")
+
+
+def _scores(members: Mapping[str, Any]) -> Iterator[Inside]:
+    """Yield the examples of equally long lists of numbers, such as scores; those of a training are none."""
+    lists = {name: each for name, each in members.items() if isinstance(each, list)}
+    if not lists or any(_OF_TRAINING.search(name) for name in members):
+        return
+    lengths = {len(each) for each in lists.values()}
+    are_numbers = all(type(item) in (int, float, bool) for each in lists.values() for item in each)
+    if are_numbers and len(lengths) == 1 and (length := lengths.pop()) >= _FEWEST_VALUES:
+        hold = "hold" if len(lists) > 1 else "holds"
+        yield _zipped(
+            lists, (), f"{listed(lists)} {hold} {length:,} numbers, which may be those of the examples"
+        )
+
+
+def _zipped(lists: Mapping[str, Sequence[Any]], path: tuple[str | int, ...], found: str) -> Inside:
+    rows = [dict(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True)]
+    names = ", ".join(map(text_of, lists))
+    code = f"[dict(zip([{names}], row)) for row in zip(*map({_code(path)}.get, [{names}]))]"
+    return Inside(found, rows, code)
 
 
 def _place(path: tuple[str | int, ...]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +15,7 @@ from trackperm.errors import InputTypeError, SourceError
 from trackperm.messages import listed
 from trackperm.tables.columns.names import (
     IDS,
+    PREDICTIONS,
     is_of_examples,
     may_number_rows,
     names_clusters,
@@ -24,8 +25,12 @@ from trackperm.tables.columns.names import (
     place_of_id,
     usual_spelling,
 )
+from trackperm.tables.columns.nested_fields import fields_of
 from trackperm.tables.columns.types import typed_columns
 from trackperm.tables.columns.whole_numbers import with_like_whole_numbers
+from trackperm.tables.examples_in_one_row import examples_in_one_row
+from trackperm.tables.first_line import example_as_header, has_values_as_header, look_of_example
+from trackperm.tables.json_values import are_ids
 from trackperm.tables.lazy.labelled import Labelled
 from trackperm.tables.lazy.table import LazyTable
 from trackperm.tables.named_frame import named_frame
@@ -107,23 +112,25 @@ def with_labels(
     some labels are empty because their questions have no answer, an empty prediction in an untyped table
     means that the question has no answer, and becomes the empty text.
 
-    `id_` and `label` are the names of both columns in `table`; in `gold` they may have these names or ``id``
-    and ``label``, and labels also the name of predictions: `prediction` or ``prediction``. Of several columns
-    of ids, such as ``id,epoch``, `gold` needs at least one. Where one of them has no column ``id``, rows are
-    matched by a column such as ``question_id`` that both have, with different values in `gold`. The result
-    has the rows of `table`, followed by a row with nulls for every example that only `gold` has. Rows without
-    an id are kept, without a label.
+    `id_` and `label` are the names of both columns in `table`; in `gold` they may have these names or ``id``,
+    ``_id`` and ``label``, and labels also the name of predictions: `prediction` or ``prediction``. Of several
+    columns of ids, such as ``id,epoch``, `gold` needs at least one. Where one of them has no column ``id``,
+    rows are matched by a column such as ``question_id`` that both have, with different values in `gold`. The
+    result has the rows of `table`, followed by a row with nulls for every example that only `gold` has. Rows
+    without an id are kept, without a label.
 
     Raise SourceError if a column is missing, an id repeats in `gold`, `gold` lacks examples that have
     predictions, or inputs or labels differ; or, by position, if the numbers of rows differ or their ids are
     in different orders.
     """
+    gold = _with_rows_of_answers(gold)
     found_id = id_ if by_position else _shared_id(table, gold, id_)
     said = [] if found_id == id_ else [f"its labels `{gold.origin}` were matched by `{found_id}`"]
+    said += [f"look: {look_of_example(each)}" for each in (table, gold) if has_values_as_header(each)]
     id_ = found_id
     ids = id_columns(id_, (table,))
     usual = ("label", prediction, "prediction")
-    names = {label: (label, *usual)} | ({id_: (id_, "id")} if len(ids) == 1 else {})
+    names = {label: (label, *usual)} | ({id_: (id_, "id", "_id")} if len(ids) == 1 else {})
     answers = _answers(gold, names, table, ids, required=(label,) if by_position else tuple(names))
     roles = _Roles(label, prediction, _next_step(table, gold, label, prediction, usual))
     keys = [name for name in ids if name in answers.columns]
@@ -132,7 +139,7 @@ def with_labels(
         _require_same_length(table, gold)
         _require_same_inputs(table, gold, answers, [], roles)
         table = table.loaded()
-        notes = [*_order_notes(table, answers, [name for name in keys if name in table.columns])]
+        notes = [*said, *_order_notes(table, answers, [name for name in keys if name in table.columns])]
         return _joined(table, answers, [], added, roles, notes)
     notes = [*said, *_key_notes(table, answers, ids, keys)]
     _require_same_inputs(table, gold, answers, keys, roles)
@@ -156,6 +163,16 @@ def with_labels(
     )
     untyped = {name for name in found.columns if found.is_untyped(name)}
     return replace(found, data=lazy, untyped=frozenset(untyped.union(filter(table.is_untyped, others))))
+
+
+def _with_rows_of_answers(gold: ExampleTable) -> ExampleTable:
+    """Make rows of ``{id: [answer, ...]}``, whose lists are the accepted answers of each example."""
+    if isinstance(gold.data, LazyTable) or len(gold) != 1 or gold.unusable or not are_ids(gold.columns):
+        return gold
+    if any(dtype != nw.List(nw.String) for dtype in gold.schema.values()):
+        return gold
+    answers = gold.frame.rows(named=True)[0]
+    return gold.with_rows(pl.DataFrame({"id": list(answers), "label": list(answers.values())}))
 
 
 def _shared_id(table: ExampleTable, gold: ExampleTable, id_: str) -> str:
@@ -215,7 +232,9 @@ def _next_step(
 ) -> str:
     """Say how to name the labels of `gold` otherwise if `table` has a column `label` of its own."""
     if label not in gold.columns or label in usual:
-        return f"give the labels another name: `--label {shlex.quote(f'gold_{label}')}`"
+        way = f"give the labels another name: `--label {shlex.quote(f'gold_{label}')}`"
+        are_predictions = not {prediction, *PREDICTIONS}.intersection(table.columns)
+        return f"{way} with `--prediction {shlex.quote(label)}`" if are_predictions else way
     if prediction not in table.columns:
         return _of_one_name(label)
     return f"rename the column to `label` in `{gold.origin}`, and leave `--label` out"
@@ -240,16 +259,43 @@ def _answers(
             raise SourceError(
                 f"`{gold.origin}` has no column {' or '.join(f'`{c}`' for c in dict.fromkeys(candidates))};"
                 f" it has {listed(gold.columns)}",
-                hint="reference answers have columns `id` and `label`, or those of `--id NAME` and `--label"
-                " NAME`"
-                f"{_of_shared_column(table, gold, ids) if 'label' in candidates else ''}.",
+                hint=f"{_way_to_columns(table, gold, ids, candidates)}.",
             )
     used = {*renamed, *ids, *gold.identity}
     if all(may_number_rows(name) for name in ids):
         used |= {name for name in shared_columns((table, gold)) if is_of_examples(name)}
     own = gold.only([name for name in gold.columns if name in used])
     unusable = {renamed.get(name, name): why for name, why in gold.unusable.items()}
-    return replace(own, data=own.frame.rename(renamed), unusable=unusable)
+    return _with_texts_of_answers(replace(own, data=own.frame.rename(renamed), unusable=unusable), names)
+
+
+def _with_texts_of_answers(answers: ExampleTable, names: Iterable[str]) -> ExampleTable:
+    """Read the texts of ``{"text": [...], "answer_start": [...]}``, which are SQuAD's answers elsewhere."""
+    for name in names:
+        if not {"text", "answer_start"}.issubset(fields_of(answers, name)):
+            continue
+        objects = answers.frame.get_column(name).to_list()
+        texts = [None if each is None else each["text"] for each in objects]
+        if any(each is not None and not isinstance(each, list) for each in texts):
+            continue
+        frame = answers.frame.to_polars().with_columns(pl.Series(name, texts, pl.List(pl.String)))
+        others = {column: why for column, why in answers.unusable.items() if column != name}
+        answers = replace(answers.with_rows(frame), unusable=others)
+    return answers
+
+
+def _way_to_columns(
+    table: ExampleTable, gold: ExampleTable, ids: Sequence[str], candidates: Sequence[str]
+) -> str:
+    """Return the hint at columns of reference answers that have none of the names `candidates`."""
+    if (first := example_as_header([gold], "`id` and `label`")) is not None:
+        return first
+    if (inside := examples_in_one_row([gold])) is not None:
+        return inside.sentence(gold.origin, "name this file by `--labels`")
+    shared = _of_shared_column(table, gold, ids) if "label" in candidates else ""
+    return (
+        "reference answers have columns `id` and `label`, or those of `--id NAME` and `--label NAME`" + shared
+    )
 
 
 def _of_shared_column(table: ExampleTable, gold: ExampleTable, ids: Sequence[str]) -> str:
@@ -377,7 +423,9 @@ def _key_notes(
         raise SourceError(
             f"`{table.origin}` lacks the column {listed(lacking)}, which identifies its labels; it has"
             f" {listed(table.columns)}",
-            hint="`--id NAME` names the column of ids; `--by-position` matches rows by their order.",
+            hint="leave `--id` out: `_id` of the labels is matched with `id`."
+            if lacking == ["_id"] and "id" in table.columns
+            else "`--id NAME` names the column of ids; `--by-position` matches rows by their order.",
         )
     if not keys:
         raise SourceError(

@@ -347,6 +347,13 @@ def have(tables: Iterable[ExampleTable], names: Sequence[str]) -> bool:
     return all(name in table.columns for table in tables for name in names)
 
 
+def may_write_truths(tables: Iterable[ExampleTable], names: Sequence[str]) -> bool:
+    """Whether any of the columns is boolean, or may say true or false because its file has no types."""
+    return any(
+        table.is_untyped(name) or table.schema.get(name) == nw.Boolean for table in tables for name in names
+    )
+
+
 def id_columns(id_: str, tables: Collection[ExampleTable]) -> tuple[str, ...]:
     """Return the columns that `id_` names: a column of all `tables`, or else several separated by commas.
 

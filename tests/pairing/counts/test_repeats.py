@@ -92,7 +92,19 @@ class TestEpochs:
 
     def test_named_beside_the_id(self) -> None:
         baseline, candidate = drawn(1, FIVE, 0.3), drawn(2, FIVE, 0.6)
-        assert compared(baseline, candidate, columns={"id": "id,epoch"}).n_examples == 8
+        named, plain = (
+            compared(baseline, candidate, columns={"id": "id,epoch"}),
+            compared(baseline, candidate),
+        )
+        assert (named.n_examples, named.pvalue) == (8, plain.pvalue)
+        added = set(named.pairing.notes) - set(plain.pairing.notes)
+        assert added == {
+            "unit: the example is `id`; `epoch`, which is named by `--id id,epoch`, tells its rows apart;"
+            " `--unit row` takes each row as an example"
+        }
+        for way in ({"unit": "row"}, {"repeats": "mean"}):
+            found = compared(baseline, candidate, columns={"id": "id,epoch"}, **way)
+            assert not any("tells its rows apart" in note for note in found.pairing.notes)
 
     def test_rows_without_a_column_of_repeats_are_duplicates(self) -> None:
         frame = pl.DataFrame(attempts(drawn(0, FIVE, 0.5)))

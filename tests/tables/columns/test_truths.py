@@ -143,6 +143,17 @@ class TestOfAnswers:
         board = trackperm.leaderboard({"old": runs["pandas.csv"][0], "new": runs["frame"][1]})
         assert board.rows[0].score == expected.candidate_score
 
+    def test_texts_beside_booleans(self) -> None:
+        """Predictions of SuperGLUE are text in JSON, and its labels booleans."""
+        runs = []
+        for wrong in self.WRONG:
+            words = ["true" if label != (row in wrong) else "false" for row, label in enumerate(self.LABELS)]
+            runs.append(pl.DataFrame({"id": range(16), "prediction": words, "label": self.LABELS}))
+        found = trackperm.compare(*runs)
+        assert (found.baseline_score, found.candidate_score) == (11 / 16, 15 / 16)
+        board = trackperm.leaderboard({"old": runs[0], "new": runs[1]})
+        assert board.rows[0].score == 15 / 16
+
     @pytest.mark.parametrize("words", [["Yes", "no"], ["True", "false"], ["true", "maybe"]])
     def test_answers_in_other_words_stay_text(self, words: list[str], tmp_path: Path) -> None:
         """A model may write them: that another case is another answer is for the user to decide."""

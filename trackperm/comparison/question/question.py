@@ -88,8 +88,9 @@ from trackperm.tables.columns.names import (
 )
 from trackperm.tables.columns.truths import are_numbers_or_truths, with_like_truths, with_truths
 from trackperm.tables.columns.written_numbers import with_numbers
+from trackperm.tables.first_line import has_values_as_header, look_of_example
 from trackperm.tables.row_meaning import progress_of_training
-from trackperm.tables.table import ExampleTable, have, id_columns, rows_repeat
+from trackperm.tables.table import ExampleTable, have, id_columns, may_write_truths, rows_repeat
 
 StatisticSource = str | Path | Statistic
 
@@ -258,23 +259,29 @@ class Question:
         ]
         if self.by_position:
             require_no_only_row(tables)
-        for id_ in {each.columns["id"] for each in found} if not self.by_position else ():
+        for id_ in {None if self.by_position else each.columns["id"] for each in found}:
             require_no_summary(tables, id_)
         unseen = self.allow_unseen
         if any(each.compared_texts for each in found):
             found = [require_compared_texts(tables, each, allow_unseen=unseen) for each in found]
         if not check_labels:
             return found
-        are_typed = not any(table.untyped for table in tables)
         found = [
             require_label_values(
-                tables if are_typed else with_like_truths(tables, each.answer_columns),
+                with_like_truths(tables, each.answer_columns)
+                if may_write_truths(tables, each.answer_columns)
+                else tables,
                 each,
                 allow_unseen=unseen,
             )
             for each in found
         ]
-        notes = [tuple(other_spellings(tables, each)) for each in found]
+        first_lines = [
+            f"look: {look_of_example(table)}"
+            for table in tables
+            if table.untyped is True and has_values_as_header(table, tables)
+        ]
+        notes = [(*other_spellings(tables, each), *first_lines) for each in found]
         return [
             replace(each, found=(*each.found, *said)) if said else each
             for each, said in zip(found, notes, strict=True)
@@ -388,7 +395,10 @@ class Question:
             if id_ == "id" and "id" not in self.columns:
                 id_, why = identify()
                 found += why
+            names = id_columns(id_, tables)
             id_, repeats = self._unit(id_, statistic, tables)
+            if self.unit is None and self.repeats is None:
+                found += _note_on_attempts(names, id_columns(id_, tables))
         columns["id"] = id_
         adapted = load_statistic(statistic, columns=columns, repeats=repeats)
         score = adapted.columns.get(_GREATER_IS_BETTER.get(adapted.name, ""), "")
@@ -460,6 +470,16 @@ class Question:
         if statistic.repeats is not None:
             return of_examples, statistic.repeats
         return (of_examples, "sum") if attempts or self.unit == "example" else (id_, None)
+
+
+def _note_on_attempts(named: Sequence[str], examples: Sequence[str]) -> Iterator[str]:
+    """Say that columns of attempts that the user named as ids are none of the example."""
+    if attempts := [name for name in named if name not in examples]:
+        are, tell = ("is", "tells") if len(attempts) == 1 else ("are", "tell")
+        yield (
+            f"unit: the example is `{','.join(examples)}`; {listed(attempts)}, which {are} named by `--id"
+            f" {','.join(named)}`, {tell} its rows apart; `--unit row` takes each row as an example"
+        )
 
 
 def _require_score(statistics: Sequence[Statistic], metric: str) -> None:

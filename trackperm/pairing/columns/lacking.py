@@ -13,6 +13,7 @@ from trackperm.pairing.columns.shared_values import agreeing_ids, share_values
 from trackperm.statistic import Statistic
 from trackperm.tables.columns.names import INPUTS, LABELS, PREDICTIONS
 from trackperm.tables.columns.nested_fields import named_fields
+from trackperm.tables.first_line import example_as_header
 from trackperm.tables.formats.npz import left_out
 from trackperm.tables.table import ExampleTable, rows_repeat
 
@@ -39,6 +40,8 @@ def lacking_columns(
         lacks = f" lacks {listed(absent)} and" if absent else ""
         lines.append(f"    `{table.origin}`{lacks} has {listed(table.columns)}")
     found = "\n".join(dict.fromkeys(lines))
+    if (first := example_as_header(tables)) is not None:
+        return InputError(_needs(statistic, needed, found), hint=f"{first}.")
     hint = "; ".join((*_nested(lacking, tables, ids), *_named(needed, lacking, tables, statistic, ids)))
     for name in lacking:
         role = _roles(statistic, ids)[name]
@@ -47,9 +50,11 @@ def lacking_columns(
                 f"; `{name}` has a list with the probability of every class on each example, or there is a"
                 " column for each class, such as `probability_cat`"
             )
-    return InputError(
-        f"the statistic `{statistic.name}` needs columns {listed(needed)}\n\n{found}", hint=hint + "."
-    )
+    return InputError(_needs(statistic, needed, found), hint=hint + ".")
+
+
+def _needs(statistic: Statistic, needed: Sequence[str], found: str) -> str:
+    return f"the statistic `{statistic.name}` needs columns {listed(needed)}\n\n{found}"
 
 
 def _roles(statistic: Statistic, ids: Sequence[str]) -> dict[str, str]:

@@ -42,29 +42,30 @@ def _truth(name: str) -> nw.Expr:
 
 
 def with_like_truths(tables: Sequence[ExampleTable], names: Sequence[str]) -> list[ExampleTable]:
-    """Read columns as booleans if all are, or say true and false, and tables write these in different ways.
+    """Read columns as booleans if all are, or say true and false, and these are written in different ways.
 
     Formats write booleans as ``true``, ``True`` or ``TRUE``, or have a type for them; within a table all
-    columns have to be written in one way, as an answer of a model may be written in another way.
+    texts have to be written in one way, as an answer of a model may be written in another way.
     """
     ways: set[object] = set()
     if _may_differ(tables, names):
         for table in tables:
             own = {_way_of_truths(table, name) for name in names}
-            if len(own) > 1 or None in own:
+            if len(own - {bool}) > 1 or None in own:
                 return list(tables)
             ways |= own
     return [with_truths(table, names) for table in tables] if len(ways) > 1 else list(tables)
 
 
 def _may_differ(tables: Sequence[ExampleTable], names: Sequence[str]) -> bool:
-    """Whether columns are booleans or texts, of which some are booleans or come from files without types."""
+    """Whether columns are texts, some of files without types, or texts and booleans."""
     if not names or any(name not in table.columns for table in tables for name in names):
         return False
     columns = [(table.schema[name], table.is_untyped(name)) for table in tables for name in names]
     are_booleans = [dtype == nw.Boolean for dtype, _ in columns]
     are_possible = all(dtype == nw.Boolean or dtype in _TEXTS for dtype, _ in columns)
-    return are_possible and not all(are_booleans) and any(is_untyped for _, is_untyped in columns)
+    has_untyped = any(is_untyped for _, is_untyped in columns)
+    return are_possible and not all(are_booleans) and (has_untyped or any(are_booleans))
 
 
 def _way_of_truths(table: ExampleTable, name: str) -> Callable[[str], str] | type[bool] | None:

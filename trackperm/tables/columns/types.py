@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 import polars as pl
 
 from trackperm.errors import InputTypeError, TrackpermError
+from trackperm.tables.columns.nested_fields import named_fields
 from trackperm.tables.lazy.table import LazyTable
 from trackperm.tables.table import ExampleTable, have, to_polars
 
@@ -222,9 +223,12 @@ class _Column:
         if name in table.unusable:
             texts = _objects_of_numbers(table.frame.get_column(name).to_list())
             if texts is None:
+                fields = None if table.has_joined_labels else named_fields(table, [name])
                 raise InputTypeError(
                     f"{where} {table.unusable[name]}",
-                    hint="give every value the same type: text or a number.",
+                    hint="give every value the same type: text or a number."
+                    if fields is None
+                    else f"{fields}.",
                 )
             return cls(pl.Series(name, texts, pl.String), ColumnType.TEXT, table.origin, False)
         values, type_ = _normalised(to_polars(table.frame.get_column(name), where), where)

@@ -9,18 +9,28 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 
 import narwhals as nw
 import polars as pl
 
 from trackperm.errors import SourceError
+from trackperm.messages import amount
 from trackperm.tables.expansion import require_columns
 from trackperm.tables.first_line import is_sentence
-from trackperm.tables.formats.header_detection import BAR, FirstRow, first_row, separator_of, whole_lines
+from trackperm.tables.formats.header_detection import (
+    BAR,
+    SEPARATORS,
+    FirstRow,
+    first_row,
+    separator_of,
+    whole_lines,
+)
 from trackperm.tables.lazy.scan import Scan
 from trackperm.tables.lazy.text_parts import LARGE, scan_parts
 from trackperm.tables.polars_code import of_lines
+from trackperm.tables.program_output import way_to_table
 from trackperm.tables.source import Source, SourceFile, decoded
 from trackperm.tables.table import ExampleTable
 
@@ -173,6 +183,7 @@ def exact(
                 header = row
             elif len(row) != len(header):
                 if not names:
+                    _require_no_comments(text, origin, rows.line_num, len(row), len(header))
                     _require_no_prose(text, origin, rows.line_num, len(header))
                 above = f"after a first row of {len(header)}" if names else f"under a header of {len(header)}"
                 raise SourceError(
@@ -224,9 +235,29 @@ def _way_on(name: str, header: Sequence[str], records: Sequence[Sequence[str]]) 
     return "rename all but one."
 
 
+def _require_no_comments(text: str, origin: str, line: int, n_fields: int, width: int) -> None:
+    """Refuse a file that begins with comments, so that `line` has another number of fields than the first."""
+    lines = [each for each in text.splitlines() if each.strip()]
+    above = list(takewhile(lambda each: each.lstrip().startswith("#"), lines))
+    if not above or len(above) == len(lines):
+        return
+    below = lines[len(above)]
+    last_is_header = any(0 < above[-1].count(each) == below.count(each) for each in SEPARATORS)
+    if n := len(above) - last_is_header:
+        lines_above = "the first line, which begins" if n == 1 else f"the first {n} lines, which begin"
+        raise SourceError(
+            f"`{origin}`, line {line}: {amount(n_fields, 'field')} under a header of {width}",
+            hint=f"remove {lines_above} with `#`, so that the names of the columns come first.",
+        )
+
+
 def _require_no_prose(text: str, origin: str, line: int, width: int) -> None:
     """Refuse a file of sentences, in which `line` has another number of fields than `width`."""
     first = text.lstrip("\r\n").partition("\n")[0].strip()
+    if (way := way_to_table(origin, first)) is not None:
+        raise SourceError(
+            f"`{origin}` is text without columns: its first line is {first[:_SHOWN]!r}", hint=f"{way}."
+        )
     if is_sentence(first, width):
         raise SourceError(
             f"`{origin}` is text without columns: its first line is {first[:_SHOWN]!r}, and line {line} has"
