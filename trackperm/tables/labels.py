@@ -18,32 +18,31 @@ from trackperm.tables.columns.names import (
     PREDICTIONS,
     is_of_examples,
     may_number_rows,
-    names_clusters,
     names_id,
-    names_individuals,
-    names_input,
     place_of_id,
     usual_spelling,
 )
 from trackperm.tables.columns.nested_fields import fields_of
 from trackperm.tables.columns.types import typed_columns
-from trackperm.tables.columns.whole_numbers import with_like_whole_numbers
 from trackperm.tables.examples_in_one_row import examples_in_one_row
 from trackperm.tables.first_line import example_as_header, has_values_as_header, look_of_example
 from trackperm.tables.json_values import are_ids
+from trackperm.tables.label_rows import (
+    SHOWN,
+    differing,
+    key_notes,
+    keyed,
+    order_notes,
+    place_of_row,
+    polars_frame,
+    require_known,
+    require_same_inputs,
+    require_same_length,
+)
 from trackperm.tables.lazy.labelled import Labelled
 from trackperm.tables.lazy.table import LazyTable
-from trackperm.tables.named_frame import named_frame
 from trackperm.tables.remote import shown_locator
 from trackperm.tables.table import ExampleTable, have, id_columns, rows_repeat, shared_columns
-
-_SHOWN = 5
-
-_MOST_INPUTS = 2**14
-"""Most rows whose inputs are compared with those of the labels."""
-
-_FEW_MOVED = 0.05
-"""Share of inputs in other rows from which labels are those of other inputs."""
 
 
 @dataclass(frozen=True)
@@ -136,13 +135,13 @@ def with_labels(
     keys = [name for name in ids if name in answers.columns]
     added = [name for name in answers.columns if name not in keys]
     if by_position:
-        _require_same_length(table, gold)
-        _require_same_inputs(table, gold, answers, [], roles)
+        require_same_length(table, gold)
+        require_same_inputs(table, gold, answers, [], roles[:2])
         table = table.loaded()
-        notes = [*said, *_order_notes(table, answers, [name for name in keys if name in table.columns])]
+        notes = [*said, *order_notes(table, answers, [name for name in keys if name in table.columns])]
         return _joined(table, answers, [], added, roles, notes)
-    notes = [*said, *_key_notes(table, answers, ids, keys)]
-    _require_same_inputs(table, gold, answers, keys, roles)
+    notes = [*said, *key_notes(table, answers, ids, keys)]
+    require_same_inputs(table, gold, answers, keys, roles[:2])
     if not isinstance(table.data, LazyTable):
         return _joined(table, answers, keys, added, roles, notes)
 
@@ -196,10 +195,10 @@ def _joined(
     """Check reference answers, and join them with predictions in memory, by `keys` or else by position."""
     label, prediction, next_step = roles
     table = _with_empty_answers(table, answers.frame.get_column(label), prediction)
-    predictions, references, matched = _polars(table), _polars(answers), _polars(answers)
+    predictions, references, matched = polars_frame(table), polars_frame(answers), polars_frame(answers)
     if keys:
-        predictions, references = _keyed(table, answers, keys)
-        _require_known(predictions, references, table, answers, keys)
+        predictions, references = keyed(table, answers, keys)
+        require_known(predictions, references, table, answers, keys)
         matched = predictions.select(keys).join(references, on=keys, how="left", maintain_order="left")
     rows = _Rows(table, answers, predictions, matched, keys)
     rows.require_same([name for name in added if name != label])
@@ -325,158 +324,6 @@ def _with_empty_answers(table: ExampleTable, labels: nw.Series[Any], prediction:
     return replace(table, data=filled, notes=(*table.notes, note))
 
 
-def _require_same_length(table: ExampleTable, gold: ExampleTable) -> None:
-    if len(table) != len(gold):
-        raise SourceError(
-            f"`{table.origin}` has {len(table):,} examples and `{gold.origin}` has {len(gold):,} labels;"
-            " rows in the same order need equal numbers",
-            hint="`--id NAME` names a column that identifies the examples.",
-        )
-
-
-def _order_notes(table: ExampleTable, answers: ExampleTable, ids: list[str]) -> Iterator[str]:
-    """Refuse ids that are in a different order in the labels; note ids that differ otherwise."""
-    if not ids:
-        return
-    try:
-        sides = [side.frame.to_polars() for side in typed_columns(table, answers, ids, text=ids)[:2]]
-    except InputTypeError:
-        return
-    differ = pl.select(
-        pl.any_horizontal(_differ(*(side[name] for side in sides)) for name in ids)
-    ).to_series()
-    if not differ.any():
-        return
-    rows = [tuple(side.row(differ.arg_true()[0])) for side in sides]
-    found = (
-        f"{listed(ids)} of `{table.origin}` and of its labels `{answers.origin}` differ in"
-        f" {differ.sum():,} of {len(differ):,} rows, first in row {differ.arg_true()[0]}:"
-        f" {' and '.join(map(_shown, rows))}"
-    )
-    if sides[0].sort(ids).equals(sides[1].sort(ids)):
-        raise SourceError(
-            f"{found}; the rows are in different orders",
-            hint=f"leave `--by-position` out, so that `--id {','.join(ids)}` matches them.",
-        )
-    yield f"look: {found}; check that the rows belong together"
-
-
-def _require_same_inputs(
-    table: ExampleTable, gold: ExampleTable, answers: ExampleTable, keys: Sequence[str], roles: _Roles
-) -> None:
-    """Refuse `answers` to inputs that `gold` has in other rows, matched by `keys` or else by position.
-
-    Inputs that `gold` lacks, such as those in other words, prove nothing, nor do columns of few values.
-    """
-    if any(map(names_input, keys)):
-        return
-    may_be_numbers = all(map(may_number_rows, keys))
-    names = [
-        name
-        for name in shared_columns((table, gold))
-        if name not in {*roles, *answers.columns, *table.unusable, *gold.unusable}
-        and (names_input(name) or (may_be_numbers and (names_individuals(name) or names_clusters(name))))
-        and not may_number_rows(name)
-        and table.schema[name] == gold.schema[name]
-        and (gold.schema[name] == nw.String or gold.schema[name].is_integer())
-    ]
-    if not names:
-        return
-    own = table.head(_MOST_INPUTS).only([*keys, *names])
-    columns = [*_polars(answers).select(keys), *_polars(gold.only(names))]
-    given = answers.with_rows(named_frame(columns))
-    if keys:
-        predictions, references = _keyed(own, given, keys)
-        matched = predictions.select(keys).join(
-            references.unique(keys), on=keys, how="left", maintain_order="left"
-        )
-    else:
-        predictions, references = _polars(own), _polars(given)
-        matched = references.head(len(predictions))
-    for name in names:
-        differ = _differ(predictions[name], matched[name])
-        n_moved = int(predictions[name].filter(differ).is_in(references[name].implode()).sum())
-        is_distinct = 2 * references[name].n_unique() >= len(references)
-        if not is_distinct or n_moved < max(2, _FEW_MOVED * len(differ)):
-            continue
-        matches = not rows_repeat([gold], [name], if_unknown=True)
-        option = f"`--id {shlex.quote(name)}` matches the labels by `{name}`"
-        raise SourceError(
-            f"`{name}` differs between `{table.origin}` and its labels `{gold.origin}` in {differ.sum():,}"
-            f" of {len(differ):,} {'examples' if keys else 'rows'}, of which the labels have {n_moved:,} in"
-            f" other rows; first in {_place(predictions, keys, differ.arg_true()[0])}",
-            hint=f"{option}{'' if keys else ', without `--by-position`'}."
-            if matches
-            else "the labels need the ids of the data set, by which `--id NAME` matches them.",
-        )
-
-
-def _place(predictions: pl.DataFrame, keys: Sequence[str], row: int) -> str:
-    return f"example {_shown(predictions.select(keys).row(row))}" if keys else f"row {row}"
-
-
-def _key_notes(
-    table: ExampleTable, answers: ExampleTable, ids: Sequence[str], keys: Sequence[str]
-) -> Iterator[str]:
-    lacking = [name for name in ids if name not in table.columns]
-    if lacking:
-        raise SourceError(
-            f"`{table.origin}` lacks the column {listed(lacking)}, which identifies its labels; it has"
-            f" {listed(table.columns)}",
-            hint="leave `--id` out: `_id` of the labels is matched with `id`."
-            if lacking == ["_id"] and "id" in table.columns
-            else "`--id NAME` names the column of ids; `--by-position` matches rows by their order.",
-        )
-    if not keys:
-        raise SourceError(
-            f"`{answers.origin}` lacks the columns {listed(ids)}, which identify its labels; it has"
-            f" {listed(answers.columns)}",
-            hint="the labels need at least one of the columns of ids.",
-        )
-    if len(keys) < len(ids):
-        yield f"its labels `{answers.origin}` were matched by {listed(keys)} alone; they lack other ids"
-
-
-def _keyed(
-    table: ExampleTable, answers: ExampleTable, keys: Sequence[str]
-) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return both tables with their ids converted to one type."""
-    table, answers = with_like_whole_numbers((table, answers), keys)
-    try:
-        typed = typed_columns(table, answers, keys, text=keys)[:2]
-    except InputTypeError as error:
-        raise SourceError(error.message, hint=error.hint) from error
-    predictions, references = (
-        _polars(side).with_columns(column.to_polars() for column in ids.frame.iter_columns())
-        for side, ids in zip((table, answers), typed, strict=True)
-    )
-    return predictions, references
-
-
-def _require_known(
-    predictions: pl.DataFrame,
-    references: pl.DataFrame,
-    table: ExampleTable,
-    answers: ExampleTable,
-    keys: Sequence[str],
-) -> None:
-    ids = references.select(keys)
-    is_bad = ids.is_duplicated() | _lacks(ids)
-    if is_bad.any():
-        raise SourceError(
-            f"ids of `{answers.origin}` are missing or repeated (first: {_first(ids.filter(is_bad))})",
-            hint="every reference answer needs an id of its own.",
-        )
-    strangers = predictions.select(keys).filter(~_lacks(predictions.select(keys)))
-    strangers = strangers.join(ids, on=keys, how="anti", maintain_order="left")
-    if len(strangers):
-        raise SourceError(
-            f"`{answers.origin}` has no label for {len(strangers):,} of {len(predictions):,} examples of"
-            f" `{table.origin}` (first: {_first(strangers)})",
-            hint="labels and predictions have to be of the same data.",
-        )
-
-
 @dataclass(frozen=True, eq=False)
 class _Rows:
     """Predictions with the matching rows of reference answers."""
@@ -497,7 +344,7 @@ class _Rows:
         return first.frame.get_column(name).to_polars(), second.frame.get_column(name).to_polars()
 
     def place(self, row: int) -> str:
-        return _place(self.predictions, self.keys, row)
+        return place_of_row(self.predictions, self.keys, row)
 
     def require_same(self, names: Sequence[str]) -> None:
         """Refuse inputs and other ids that differ."""
@@ -505,7 +352,7 @@ class _Rows:
             if name not in self.predictions.columns:
                 continue
             try:
-                differ = _differ(*self.sides(name))
+                differ = differing(*self.sides(name))
             except InputTypeError as error:
                 raise SourceError(error.message, hint=error.hint) from error
             if differ.any():
@@ -530,11 +377,11 @@ class _Rows:
                 yield f"its own `{label}` was replaced by the labels without a comparison: {error.message}"
                 return
             own, given = own.cast(pl.String), given.cast(pl.String)
-        differ = _differ(own, given)
+        differ = differing(own, given)
         if differ.any():
             first = "".join(
                 f"\n    {self.place(row)}: {own[row]!r}, and {given[row]!r} in the labels"
-                for row in differ.arg_true().head(_SHOWN)
+                for row in differ.arg_true().head(SHOWN)
             )
             raise SourceError(
                 f"`{label}` of `{self.table.origin}` differs from its labels `{self.answers.origin}` in"
@@ -558,25 +405,3 @@ def _untyped(
         if dtype in (nw.String, nw.Categorical, nw.Enum) or dtype.is_nested():
             untyped -= {prediction, label}
     return frozenset(untyped)
-
-
-def _polars(table: ExampleTable) -> pl.DataFrame:
-    return named_frame(column.to_polars() for column in table.frame.iter_columns())
-
-
-def _lacks(ids: pl.DataFrame) -> pl.Series:
-    """Whether any id of a row is null, by row."""
-    return ids.select(pl.any_horizontal(pl.all().is_null()).alias("lacks")).to_series()
-
-
-def _differ(first: pl.Series, second: pl.Series) -> pl.Series:
-    """Whether both sides have values that differ, by row."""
-    return (first != second).fill_null(False) & first.is_not_null() & second.is_not_null()
-
-
-def _first(ids: pl.DataFrame) -> str:
-    return ", ".join(map(_shown, ids.head(_SHOWN).rows()))
-
-
-def _shown(id_: tuple[object, ...]) -> str:
-    return ", ".join(map(repr, id_))
