@@ -410,7 +410,7 @@ class Question:
             )
         if score and have(tables, [score]):
             found += note_on_presumed_direction(score, tables)
-        if (progress := progress_of_training(tables)) is not None:
+        if "score" in adapted.columns and (progress := progress_of_training(tables)) is not None:
             found.append(
                 f"look: `{progress.strip()}` numbers the rows of a training, which are not examples: values"
                 " of one training depend on each other, and p says nothing of new examples"
