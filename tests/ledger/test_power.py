@@ -189,8 +189,16 @@ def test_from_runs_and_past_comparisons_of_a_tracker(tmp_path: Path) -> None:
         ({"baseline": "a", "candidate": "b", "statistic": []}, "a pilot takes one statistic"),
         ({"experiment": "mlflow:e"}, "`experiment` needs a `difference`"),
         ({"experiment": "e", "difference": 0.1}, "`e` names no tracker"),
-        ({"experiment": "mlflow:e", "difference": 0.1, "parameters": {"positive": 1}}, "needs a pilot"),
-        ({"discordance": 0.1, "difference": 0.1, "by_position": True}, "`by_position=True` needs a pilot"),
+        (
+            {"experiment": "mlflow:e", "difference": 0.1, "parameters": {"positive": 1}},
+            "needs a pilot, which is two runs; logged comparisons have their own spec",
+        ),
+        (
+            {"discordance": 0.1, "difference": 0.1, "by_position": True},
+            "`by_position=True` needs a pilot, which is two runs; `discordance` is all that is known",
+        ),
+        ({"discordance": 0.1, "margin": 0.1, "alternative": "less"}, "combined[^\0]*omit `alternative"),
+        ({"experiment": "mlflow:e", "margin": 0.1}, "combined[^\0]*`discordance` in place of `experiment`"),
         ({"discordance": 0.1, "difference": 0.1, "missing": "drop"}, "`missing.* needs a pilot"),
         ({"discordance": 0.1, "difference": 0.1, "test_set": "a"}, "needs an experiment"),
     ],

@@ -204,11 +204,16 @@ def power(
     _require_one_source(baseline, discordance, experiment)
     if experiment is None and test_set is not None:
         raise InputError("`--test-set` needs an experiment", hint="add `--experiment`.")
-    if margin is not None and (experiment is not None or alternative != "two-sided"):
-        other = "`--experiment`" if experiment is not None else "`--alternative`"
+    if margin is not None and experiment is not None:
         raise InputError(
-            f"`--margin` and {other} cannot be combined; equivalence is two one-sided tests",
-            hint="plan equivalence from two runs or from `--discordance`.",
+            "`--margin` and `--experiment` cannot be combined; equivalence is planned from two runs or from a"
+            " discordance",
+            hint="give two runs or `--discordance` in place of `--experiment`.",
+        )
+    if margin is not None and alternative != "two-sided":
+        raise InputError(
+            "`--margin` and `--alternative` cannot be combined; equivalence is two one-sided tests",
+            hint="omit `--alternative`.",
         )
     if baseline is None and difference is None and margin is None:
         source = "discordance" if experiment is None else "experiment"
@@ -225,7 +230,7 @@ def power(
         "allow_unseen": allow_unseen,
     }
     if baseline is None:
-        _require_pilot(of_pilot)
+        _require_pilot(of_pilot, experiment)
     names = _names(statistic)
     test: dict[str, Any] = {"alpha": alpha, "alternative": alternative}
     sought: dict[str, Any] = {"n_examples": n_examples, "power": power}
@@ -270,13 +275,17 @@ def _number(name: str, value: object) -> float:
     return plain_number(value)
 
 
-def _require_pilot(options: Mapping[str, Any]) -> None:
+def _require_pilot(options: Mapping[str, Any], experiment: object) -> None:
+    """Refuse options of a pilot beside another source."""
+    why = "`--discordance` is all that is known of the examples"
+    if experiment is not None:
+        why = "logged comparisons have their own spec"
     for name, value in options.items():
         if value and value != "error":
             option = {"parameters": "set", "columns": "column"}.get(name, name.replace("_", "-"))
             raise InputError(
-                f"`--{option}` needs a pilot; logged comparisons have their own spec",
-                hint="write `trackperm power BASELINE CANDIDATE`.",
+                f"`--{option}` needs a pilot, which is two runs; {why}",
+                hint=f"omit `--{option}`, or write `trackperm power BASELINE CANDIDATE`.",
             )
 
 

@@ -211,6 +211,15 @@ def test_few_examples_do_not_show_equivalence() -> None:
     )
 
 
+def test_nearly_all_examples_are_named_without_an_exponent() -> None:
+    runs = [["yes", "no"] * 5 + ["yes"] * 2, ["no", "yes"] * 5 + ["no", "yes"]]
+    frames = [pl.DataFrame({"id": range(12), "prediction": run, "label": ["yes"] * 12}) for run in runs]
+    found = trackperm.compare(*frames, "f1", parameters={"positive": "yes"}, margin=0.01, interval="none")
+    assert found.to_dict()["no_equivalence"] == (
+        "no interval is available, 11 of 12 examples are discordant, and up to 99.6 % may be"
+    )
+
+
 @pytest.mark.slow
 @pytest.mark.generated
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
-"""Score tests of many data sets at once: the steps of ``ConstrainedLaws`` on arrays with a data set per row.
+"""Score tests of many data sets at once, with the laws of ``ConstrainedLaws``, a data set per row of arrays.
 
 A simulation of coverage needs one fit of each data set, at the true difference, and not both ends of its
-interval. The fits of a thousand data sets take as long as thirty fits one by one.
+interval. The fits of a thousand data sets take as long as thirty fits one by one. Steps are full ones, and
+then half ones, which do not always converge: such fits are done one by one.
 """
 
 from __future__ import annotations
@@ -15,7 +16,10 @@ from trackperm.exact.engines.lattice.statistic import Statistic, values_at
 from trackperm.exact.functions.operations import OperationTree
 from trackperm.exact.functions.slopes import values_and_slopes
 from trackperm.exact.intervals.coverage import FEWEST_SCORED, SPREAD_OUT
-from trackperm.exact.intervals.score import CONVERGED, DAMPED_AFTER, MOST_STEPS, PSEUDO_COUNT
+from trackperm.exact.intervals.score import CONVERGED, MOST_STEPS, PSEUDO_COUNT
+
+DAMPED_AFTER = 12
+"""Steps after which fits move by half a step only."""
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -88,6 +89,77 @@ def test_the_law_at_an_end_is_the_most_likely_one() -> None:
         influences = [(f1((1 - step) * law + step * np.eye(9)[k]) - f1(law)) / step for k in range(9)]
         spread = math.sqrt(law @ np.square(influences) / n)
         assert abs(observed - end) == pytest.approx(Z * spread, rel=2e-3)
+
+
+def bent_table(seed: int) -> tuple[np.ndarray, np.ndarray, RationalStatistic, np.ndarray]:
+    """Macro-F1 of 20 examples of three classes with 70, 20 and 10 % of the labels."""
+    simulation, shares = Simulation("macro_f1"), np.array([0.7, 0.2, 0.1])
+    label, *predictions = simulation.cells.T
+    law = shares[label]
+    for prediction, right in zip(predictions, (0.5, 0.8), strict=True):
+        law = law * ((prediction == label) * right + (1.0 - right) * shares[prediction])
+    drawn = np.random.default_rng(seed).multinomial(20, law)
+    observed, swapped = simulation.rows(drawn)
+    h = simulation.statistic.h
+    assert isinstance(h, RationalStatistic)
+    return observed[drawn > 0], swapped[drawn > 0], h, drawn[drawn > 0]
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("seed", [76, 0, 21, 64, 176, 206, 220])
+def test_ends_of_bent_statistics_are_nested_and_those_of_a_general_optimiser(seed: int) -> None:
+    """Regression: full steps to the most likely law oscillate, and ends were -1 or 1."""
+    table = bent_table(seed)
+    found = [score_interval(*table, alpha=alpha) for alpha in (0.05, 0.1, 0.2)]
+    ends = [(each.low, each.high) for each in found if isinstance(each, Interval)]
+    assert len(ends) == 3
+    for (low, high), (nearer, sooner) in itertools.pairwise(ends):
+        assert low < nearer < sooner < high
+    laws, n = score.ConstrainedLaws(*score.possible_outcomes(*table[:2], table[3]), table[2]), 20.0
+    outcomes = score.possible_outcomes(*table[:2], table[3])[0].astype(float)
+
+    def value_and_influences(law: np.ndarray) -> tuple[float, np.ndarray]:
+        mean = law @ outcomes / law.sum()
+        moved = [mean + sign * 1e-6 * (outcomes - mean) for sign in (1, -1)]
+        up, down = (table[2].values(n * each) for each in moved)
+        return float(table[2].values(n * mean[None])[0]), (up - down) / 2e-6
+
+    for end in ends[0]:
+        fit = minimize(
+            lambda law: -laws.masses @ np.log(law),
+            laws.masses,
+            jac=lambda law: -laws.masses / law,
+            method="SLSQP",
+            bounds=[(1e-9, 1)] * len(outcomes),
+            constraints=[
+                {"type": "eq", "fun": lambda law: law.sum() - 1, "jac": np.ones_like},
+                {
+                    "type": "eq",
+                    "fun": lambda law, end=end: value_and_influences(law)[0] - end,
+                    "jac": lambda law: value_and_influences(law)[1],
+                },
+            ],
+            options={"ftol": 1e-13, "maxiter": 500},
+        )
+        spread = math.sqrt(fit.x @ value_and_influences(fit.x)[1] ** 2 / n)
+        assert abs(laws.difference - end) == pytest.approx(Z * spread, rel=1e-3)
+
+
+def test_parts_of_steps_lead_to_the_laws_of_mixed_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = f1_rows({(TP, TP): 20, (TP, INCORRECT): 9, (INCORRECT, TP): 3, (TN, TN): 60, (TN, INCORRECT): 6})
+    mixed = interval_of(*table)
+    monkeypatch.setattr(score, "MIXED_STEPS", 0)
+    assert (interval_of(*table).low, interval_of(*table).high) == pytest.approx(
+        (mixed.low, mixed.high), abs=1e-5
+    )
+
+
+def test_an_end_without_fitted_laws_is_not_the_largest_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = f1_rows({(TP, TP): 20, (TP, INCORRECT): 9, (INCORRECT, TP): 3, (TN, TN): 60, (TN, INCORRECT): 6})
+    monkeypatch.setattr(score, "MIXED_STEPS", 0)
+    monkeypatch.setattr(score, "MOST_DESCENTS", 0)
+    said = "the search for the most likely law did not converge for differences near an end of the interval"
+    assert score_interval(*table[:2], F1, table[2]) == said
 
 
 def test_ends_are_within_the_range_of_the_statistic() -> None:

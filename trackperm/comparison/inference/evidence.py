@@ -219,7 +219,12 @@ def _seen(statistic: Statistic, d: int, n: int, unit: str) -> str:
 
 def _unseen(statistic: Statistic, d: int, n: int, share: float, unit: str) -> str:
     verb = "do so" if statistic.repeats == "attempts" else "be"
-    return f"{_seen(statistic, d, n, unit)}, and up to {100.0 * share:.2g} % may {verb}"
+    return f"{_seen(statistic, d, n, unit)}, and up to {_in_percent(share)} may {verb}"
+
+
+def _in_percent(share: float) -> str:
+    """Return a share with two digits, and with a third one where two would be 1e+02."""
+    return f"{100.0 * share:.{2 if share < 0.995 else 3}g} %"
 
 
 def _rare(unseen: UnseenDifferences, alpha: float, unit: str, noun: str) -> str:
@@ -232,7 +237,7 @@ def _rare(unseen: UnseenDifferences, alpha: float, unit: str, noun: str) -> str:
             whose += " and fewer of others"
     return (
         f"a difference as large as the range of the scores, {unseen.widest:.4g}, on an unseen"
-        f" {100.0 * changed[k]:.2g} % of the {unit}s{whose} would change the score by"
+        f" {_in_percent(float(changed[k]))} of the {unit}s{whose} would change the score by"
         f" {unseen.largest(alpha):.4g}"
     )
 

@@ -84,8 +84,10 @@ def interval_of_pairs(
     laws = laws_of_influences(influences)
     low = -math.inf if alternative == "less" else laws.end(-z)
     high = math.inf if alternative == "greater" else laws.end(z)
-    if low is None or high is None:
-        return "the score test excludes no difference on one side"
+    if isinstance(low, str):
+        return low
+    if isinstance(high, str):
+        return high
     # The mean of rounded influences is not exactly 0.
     low, high = (influences.difference + influences.unit * (end - laws.difference) for end in (low, high))
     if math.isfinite(low):

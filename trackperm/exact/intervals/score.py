@@ -20,11 +20,32 @@ pairs of these are outcomes, else the observed ones and those with the runs exch
 less if there are more than 8 outcomes, so that all together weigh at most one example. Rows of clusters are
 outcomes of whole clusters.
 
+Steps to these laws may oscillate where the statistic is bent. Laws of two steps are mixed, so that the change
+of the mixture is least (Anderson 1965), which usually converges at once. If it does not, the fit starts
+again, and a step goes only part of the way, until
+
+    f(p) + nu |h(N E_p[x]) - delta|,      f(p) = -sum_c (m_c / M) log p_c,      nu > |lambda|,
+
+falls (Han 1977). It does for small parts: with q the law of the linearised problem, its conditions and the
+convexity of f give f(p) - f(q) >= -|lambda| |h - delta|, so that the promised fall
+
+    f(p) - f(q) + nu |h - delta|
+
+is positive unless p = q has the difference, and a share s of the step makes at least s times that fall, less
+a term in s^2. Falls add up to a finite number, and so the promises tend to 0: the laws converge to one that
+is stationary under the constraint, while lambda is bounded. Where no law has the linearised difference,
+delta is moved towards h, which changes neither argument.
+
 A difference is excluded only by a fit that converges; a difference that no law over the outcomes has is
-excluded.
+excluded. An end is searched outwards from the observed difference. Where a fit fails, nearer differences are
+tried, and then farther ones. The end is the largest difference of any law only if fits up to there exclude
+none.
 
 References
 ----------
+D. G. Anderson (1965), "Iterative procedures for nonlinear integral equations", Journal of the ACM 12.
+S.-P. Han (1977), "A globally convergent method for nonlinear programming", Journal of Optimization Theory and
+Applications 22.
 T. Tango (1998), "Equivalence test and confidence interval for the difference in proportions for the
 paired-sample design", Statistics in Medicine 17.
 A. B. Owen (1988), "Empirical likelihood ratio confidence intervals for a single functional", Biometrika 75.
@@ -57,14 +78,32 @@ PSEUDO_COUNT = 0.125
 MOST_COMBINED = 8
 """Most different counts of single runs that are combined to pairs; a pair of more weighs next to nothing."""
 
-MOST_STEPS = 60
-"""Most linearisations of one fit; it usually takes 4 to 10."""
+MIXED_STEPS = 12
+"""Most mixed steps of one fit; it usually takes 4 to 8, and in 1 % of the simulated fits more than 12."""
 
-DAMPED_AFTER = 12
-"""Linearisations after which a fit moves by half a step only."""
+MOST_DESCENTS = 500
+"""Most parts of steps of a fit whose mixed steps do not converge; 200 sufficed in simulations."""
+
+MOST_STEPS = 60
+"""Most steps to one multiplier, or uphill to the largest difference."""
 
 CONVERGED = 1e-8
 """Accepted error of a fitted difference, in standard deviations of the observed one."""
+
+STATIONARY = 1e-10
+"""Largest promised fall of a law that counts as the most likely one: its square root is a relative error."""
+
+LEAST_FALL = 0.1
+"""Share of the promised fall that part of a step has to make."""
+
+LEAST_SHARE = 2.0**-30
+"""Smallest part of a step that is tried."""
+
+WITHIN = 0.9
+"""Part of the largest influence that a linearised difference is at most away, so that a law has it."""
+
+RESOLVED = 0.02
+"""Gap between a difference that is not excluded and one without a fitted law that is searched no further."""
 
 PRECISION = 1e-6
 """Accepted error of an end, in the same unit."""
@@ -77,6 +116,10 @@ LARGEST_ROUNDING = 1e-4
 
 FARTHEST = 64.0
 """Standard deviations within which an end has to be."""
+
+NOT_EXCLUDED = "the score test excludes no difference on one side, because the statistic is undefined near it"
+NOT_FITTED = "the search for the most likely law did not converge for differences near an end of the interval"
+"""Reasons why there is no interval."""
 
 
 def score_interval(
@@ -120,8 +163,10 @@ def score_interval(
         return "no outcome of the examples changes the statistic, so the size of a difference is unknown"
     low = -math.inf if alternative == "less" else laws.end(-z)
     high = math.inf if alternative == "greater" else laws.end(z)
-    if low is None or high is None:
-        return "the score test excludes no difference on one side, because the statistic is undefined near it"
+    if isinstance(low, str):
+        return low
+    if isinstance(high, str):
+        return high
     return Interval(low, high, alpha, alternative, "score", "may disagree", SCORE_NOTE)
 
 
@@ -162,6 +207,7 @@ class ConstrainedLaws:
         totals = self._n * (self.masses @ self._outcomes)
         terms = np.abs(self._value_and_slopes(totals)[1] * totals)
         size = float(terms.sum())
+        self._extremes: dict[float, float] = {}
         self.rounding = math.inf if math.isnan(size) else ROUNDINGS * UNIT * size if size < math.inf else 0.0
 
     def expecting(self, law: FloatArray) -> ConstrainedLaws:
@@ -170,10 +216,10 @@ class ConstrainedLaws:
         found.masses = law
         return found
 
-    def end(self, z: float) -> float | None:
+    def end(self, z: float) -> float | str:
         """Return the last difference above the observed one, below it for z < 0, that is not excluded.
 
-        None if nothing is known to be excluded there.
+        If nothing is known to be excluded there, it is the reason.
         """
         if z == 0.0:
             return self.difference
@@ -190,20 +236,27 @@ class ConstrainedLaws:
             law, deviation = found
             return distance - abs(z) * deviation / self.spread
 
-        inside, outside, limit = 0.0, abs(z), None
+        inside, outside, failed, farthest = 0.0, abs(z), math.inf, 0.0
+        limit, is_known = math.inf, True
         while (found := excess(outside)) is None or found <= 0.0:
-            if found is None and limit is None:
-                limit = max(inside, side * (self.extreme(side) - self.difference) / self.spread)
-                outside = min(outside, limit)
-            elif limit is not None and outside >= limit:
-                return self.difference + side * limit * self.spread
-            elif outside > FARTHEST:
-                return None
+            if found is not None:
+                inside, outside = outside, 1.5 * outside
             else:
-                inside, outside = outside, min(1.5 * outside, math.inf if limit is None else limit)
+                limit = max(side * (self.extreme(side) - self.difference) / self.spread, 0.0)
+                failed = min(outside, limit)
+                farthest = max(farthest, outside) if outside < limit else farthest
+            if limit - inside <= RESOLVED:
+                return self.difference + side * limit * self.spread if is_known else NOT_FITTED
+            if failed - inside <= RESOLVED:
+                inside, outside, failed, is_known = farthest, 1.5 * farthest, limit, False
+            if inside > FARTHEST:
+                return NOT_EXCLUDED
+            if outside >= failed:
+                outside = (inside + failed) / 2.0
 
         def excess_or_inside(distance: float) -> float:
-            return -1.0 if (found := excess(distance)) is None else found
+            found = excess(distance) if distance else -abs(z)
+            return -1.0 if found is None else found
 
         distance = bracketed_root(excess_or_inside, inside, outside, xtol=PRECISION)
         return self.difference + side * distance * self.spread
@@ -211,26 +264,83 @@ class ConstrainedLaws:
     def fitted(self, difference: float, law: FloatArray) -> tuple[FloatArray, float] | None:
         """Return the most likely law with this difference, from a law near it, and its standard deviation.
 
-        None if the steps do not converge.
+        None if no law has it, or the steps do not converge.
         """
-        for step in range(MOST_STEPS):
+        change: FloatArray | None = None
+        first = following = law
+        for step in range(MIXED_STEPS):
             value, influences = self._at(law)
-            if not np.isfinite(influences).all():
-                return None
-            if step and abs(value - difference) <= max(CONVERGED * self.spread, self.rounding):
+            if step and abs(value - difference) <= self._accepted:
                 return law, self._deviation(law, influences)
-            following = self._reweighted(influences - (difference - value))
-            law = following if step < DAMPED_AFTER else (law + following) / 2.0
+            if not _differ(influences):
+                break
+            before, changed_before = following, change
+            following = self._reweighted(influences, difference - value)[0]
+            change = following - law
+            law = following
+            if changed_before is not None:
+                law = self._mixed(following, change, before, changed_before)
+        side = math.copysign(1.0, difference - self.difference)
+        if side * difference >= side * self.extreme(side):
+            return None
+        return self._descended(difference, first)
+
+    def _mixed(
+        self, following: FloatArray, change: FloatArray, before: FloatArray, changed_before: FloatArray
+    ) -> FloatArray:
+        """Return the mixture of the laws of two steps whose mixed change is least (Anderson 1965).
+
+        The last law is returned if the mixture, which may extrapolate, has a negative probability.
+        """
+        turn = change - changed_before
+        size = float(turn**2 @ (1.0 / self.masses))
+        if not size > 0.0:
+            return following
+        share = float((turn * change) @ (1.0 / self.masses)) / size
+        mixed = following - share * (following - before)
+        return mixed if mixed.min() > 0.0 else following
+
+    def _descended(self, difference: float, law: FloatArray) -> tuple[FloatArray, float] | None:
+        """Return what :meth:`fitted` does, by parts of steps that make f + nu |h - delta| fall."""
+        penalty, share = 0.0, 1.0
+        value, influences = self._at(law)
+        for _ in range(MOST_DESCENTS):
+            if not _differ(influences):
+                return None
+            gap = difference - value
+            following, factor, aim = self._reweighted(influences, gap)
+            if penalty < 1.1 * abs(factor):
+                penalty = 2.0 * abs(factor)
+            promised = float(self.masses @ np.log(following / law)) + penalty * abs(aim)
+            if abs(gap) <= self._accepted and promised <= STATIONARY:
+                return law, self._deviation(law, influences)
+            share = min(4.0 * share, 1.0)
+            while True:
+                proposed = law + share * (following - law)
+                value, there = self._at(proposed)
+                nearer = abs(gap) - abs(difference - value)
+                fall = float(self.masses @ np.log(proposed / law)) + penalty * nearer
+                if fall >= LEAST_FALL * share * promised:
+                    break
+                share /= 2.0
+                if share < LEAST_SHARE:
+                    return None
+            law, influences = proposed, there
         return None
 
-    def _reweighted(self, constraint: FloatArray) -> FloatArray:
-        """Return m / (1 + lambda H) with sum p H = 0; the law nearest to that if no law has it."""
-        low, high = float(constraint.min()), float(constraint.max())
-        if low >= 0.0 or high <= 0.0:
-            towards = np.zeros_like(self.masses)
-            towards[np.argmin(np.abs(constraint))] = 1.0
-            return np.asarray((self.masses + towards) / 2.0)
-        factor, ends = 0.0, [-1.0 / high, -1.0 / low]
+    @property
+    def _accepted(self) -> float:
+        """Accepted error of a fitted difference."""
+        return max(CONVERGED * self.spread, self.rounding)
+
+    def _reweighted(self, influences: FloatArray, gap: float) -> tuple[FloatArray, float, float]:
+        """Return m / (1 + lambda H) with sum p H = 0, lambda, and the linearised change to that law.
+
+        The change is the gap, or as much of it as some law has.
+        """
+        aim = min(max(gap, WITHIN * float(influences.min())), WITHIN * float(influences.max()))
+        constraint = influences - aim
+        factor, ends = 0.0, [-1.0 / float(constraint.max()), -1.0 / float(constraint.min())]
         for _ in range(MOST_STEPS):
             parts = constraint / (1.0 + factor * constraint)
             rise = float(self.masses @ parts)
@@ -243,10 +353,15 @@ class ConstrainedLaws:
                 break
             factor = proposed
         law = self.masses / (1.0 + factor * constraint)
-        return np.asarray(law / law.sum())
+        return np.asarray(law / law.sum()), factor, aim
 
     def extreme(self, side: float) -> float:
         """Return the largest difference of a law over the outcomes, or the least, by steps uphill."""
+        if side not in self._extremes:
+            self._extremes[side] = self._uphill(side)
+        return self._extremes[side]
+
+    def _uphill(self, side: float) -> float:
         law = self.masses
         best, influences = self._at(law)
         for _ in range(MOST_STEPS):
@@ -288,6 +403,11 @@ class ConstrainedLaws:
     def _deviation(self, law: FloatArray, influences: FloatArray) -> float:
         with np.errstate(over="ignore", invalid="ignore"):
             return math.sqrt(float(law @ influences**2) / self._n)
+
+
+def _differ(influences: FloatArray) -> bool:
+    """Return whether the influences, whose mean is 0, are finite and not all 0."""
+    return bool(np.isfinite(influences).all() and influences.min() < 0.0 < influences.max())
 
 
 def possible_outcomes(
