@@ -190,12 +190,43 @@ def test_an_example_in_two_slices_is_refused(sliced: Statistic) -> None:
 
 
 @pytest.mark.parametrize("lacking", [0, 1])
-def test_a_slice_of_one_run_alone_is_named(sliced: Statistic, lacking: int) -> None:
+def test_a_slice_that_one_run_lacks(sliced: Statistic, lacking: int) -> None:
+    """Its predictions are missing: they are left out, counted as wrong, or bounded."""
     tables = list(TABLES)
     tables[lacking] = tables[lacking].filter(pl.col("language") != "fr")
-    name = ("baseline", "candidate")[lacking]
-    with pytest.raises(PairingError, match=f"^slice language = fr: `{name}` has no examples"):
-        compare_statistics(*runs(*tables), [sliced], missing="drop")
+    both = runs(*tables)
+    with pytest.raises(PairingError, match="3 of 35 examples"):
+        compare_statistics(*both, [sliced])
+    dropped = compare_statistics(*both, [sliced], missing="drop")
+    assert [each.title for each in dropped] == ["sliced", "sliced [language = de]", "sliced [language = en]"]
+    note = "slice language = fr is not tested: no example of it is complete in both runs"
+    assert dropped[0].pairing.notes[-1] == note
+    with pytest.raises(InputError, match="^slice language = fr: no example of it is complete"):
+        compare_statistics(*both, [sliced], missing="drop", require_slices=True)
+    spec = load_statistic("accuracy")
+    compared = partial(compare_statistics, *both, [spec], slices=["language"], require_slices=True)
+    french = compared(missing="wrong")[3]
+    right = TABLES[1 - lacking].filter(pl.col("language") == "fr", pl.col("prediction") == pl.col("label"))
+    scores = [len(right) / 3, 0.0] if lacking else [0.0, len(right) / 3]
+    assert [french.baseline_score, french.candidate_score] == scores
+    assert not [note for note in french.pairing.notes if note.startswith("folds")]
+    files = evidence(french)
+    assert verify_files(files).matches
+    assert verify_from_runs(files, *both).matches
+    assert [case.difference for case in compared(missing="bounds")[3].cases] == [
+        pytest.approx(scores[1] - 1.0 if not lacking else -scores[0]),
+        pytest.approx(scores[1] if not lacking else 1.0 - scores[0]),
+    ]
+
+
+def test_a_slice_without_a_prediction_of_one_run_is_left_out(sliced: Statistic) -> None:
+    """Regression: the error of `--missing drop` was that no example is left, and named `--id`."""
+    tables = list(TABLES)
+    french = pl.col("language") == "fr"
+    tables[1] = tables[1].with_columns(prediction=pl.when(~french).then("prediction"))
+    found = compare_statistics(*runs(*tables), [sliced], missing="drop")
+    assert len(found) == 3
+    assert "slice language = fr is not tested" in found[0].pairing.notes[-1]
 
 
 def without_positives(*languages: str) -> list[pl.DataFrame]:

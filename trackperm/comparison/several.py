@@ -15,6 +15,7 @@ from trackperm.comparison.runs import RunData
 from trackperm.comparison.single import compare_runs
 from trackperm.comparison.slices import slices_of
 from trackperm.errors import (
+    DisjointError,
     InputError,
     InputTypeError,
     TrackpermError,
@@ -47,9 +48,10 @@ def compare_statistics(
     that the statistic declares, and those by the columns of `slices`. `begin` receives a description of each
     step before it begins; other options are those of :func:`~trackperm.comparison.compare.compare`.
 
-    A slice without a value of the statistic after every exchange of outputs is not tested, unless all slices
-    of its column are such or `require_slices`: a note of the comparison of all examples names it. As no
-    exchange changes which slices are tested, the correction for those stays valid.
+    A slice without a value of the statistic after every exchange of outputs, or of which `missing` leaves out
+    all examples, is not tested, unless all slices of its column are such or `require_slices`: a note of the
+    comparison of all examples names it. As no exchange changes which slices are tested, the correction for
+    those stays valid.
 
     Raises
     ------
@@ -84,7 +86,7 @@ def compare_statistics(
             engine=engine,
         ):
             begin(f"pairing and testing: {statistic.title}, {part}")
-            test = partial(compared, first, second, statistic, check_logs=False)
+            test = partial(compared, first, second, statistic, is_slice=True)
             one = _compared_slice(part, test, is_required=require_slices, missing=missing)
             if isinstance(one, Comparison):
                 tested.append(one)
@@ -102,7 +104,10 @@ def _compared_slice(
 ) -> Comparison | UntestableError:
     """Compare the runs on a slice; return why it cannot be tested unless `is_required`."""
     try:
-        one = test()
+        try:
+            one = test()
+        except DisjointError as error:
+            raise UntestableError("no example of it is complete in both runs") from error
     except UntestableError as error:
         if not is_required and (missing != "bounds" or _is_untestable_in_both_cases(test)):
             return error

@@ -77,7 +77,8 @@ def _first(rows: JoinedRows, changed: nw.Expr) -> pl.DataFrame:
     n_changed = rows.counted(changed=f.col(IN_TEST) & changed)["changed"]
     share = _MARGIN * MOST / max(1, n_changed)
     if share < 1.0:
-        keys = engine.collected(engine.sampled(rows.runs[0].frame.select(KEY), _SAMPLED))[KEY].sort()
+        run = max(rows.runs, key=lambda run: run.n_keyed)
+        keys = engine.collected(engine.sampled(run.frame.select(KEY), _SAMPLED))[KEY].sort()
         runs = rows.with_keys_up_to(keys[int(share * (len(keys) - 1))])
         found = engine.collected(runs.filter(f.col(IN_TEST) & changed).sort(*rows.keys).head(MOST))
         if len(found) == MOST:
