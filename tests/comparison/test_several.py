@@ -201,7 +201,7 @@ def test_a_slice_that_one_run_lacks(sliced: Statistic, lacking: int) -> None:
     assert [each.title for each in dropped] == ["sliced", "sliced [language = de]", "sliced [language = en]"]
     note = "slice language = fr is not tested: no example of it is complete in both runs"
     assert dropped[0].pairing.notes[-1] == note
-    with pytest.raises(InputError, match="^slice language = fr: no example of it is complete"):
+    with pytest.raises(InputError, match=r"^slice language = fr: no example of it is complete"):
         compare_statistics(*both, [sliced], missing="drop", require_slices=True)
     spec = load_statistic("accuracy")
     compared = partial(compare_statistics, *both, [spec], slices=["language"], require_slices=True)
@@ -227,6 +227,36 @@ def test_a_slice_without_a_prediction_of_one_run_is_left_out(sliced: Statistic) 
     found = compare_statistics(*runs(*tables), [sliced], missing="drop")
     assert len(found) == 3
     assert "slice language = fr is not tested" in found[0].pairing.notes[-1]
+
+
+def test_rows_without_a_slice_and_whole_numbers_of_pandas(tmp_path: Path) -> None:
+    """pandas writes integers beside a missing value as `1.0`."""
+    tables = [
+        table.with_columns(year=pl.int_range(pl.len()) % 3).with_columns(
+            year=pl.when(pl.col("year") > 0).then("year")
+        )
+        for table in TABLES
+    ]
+    tables[1] = tables[1].with_columns(pl.col("year").cast(pl.Float64))
+    paths = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    for table, path in zip(tables, paths, strict=True):
+        table.write_csv(path)
+    found = trackperm.compare(*paths, "accuracy", slices="year")
+    assert titles(found) == ["accuracy", "accuracy [year = 1]", "accuracy [year = 2]"]
+    assert (
+        f"12 of 35 rows of `{paths[0]}` have no value in `year` and are in no slice" in found[0].pairing.notes
+    )
+    verified = verify_from_runs(
+        evidence(found[1]), *(each for each in (found[1].baseline_data, found[1].candidate_data))
+    )
+    assert verified.matches
+
+
+def test_a_column_that_tells_the_rows_of_one_example_apart_makes_no_slices() -> None:
+    tables = [pl.concat([table.with_columns(attempt=pl.lit(i)) for i in (0, 1)]) for table in TABLES]
+    for engine in ("polars", "duckdb"):
+        with pytest.raises(PairingError, match="`attempt` has several values on the rows of 35 examples of"):
+            trackperm.compare(*tables, "accuracy", repeats="sum", slices="attempt", engine=engine)
 
 
 def without_positives(*languages: str) -> list[pl.DataFrame]:

@@ -398,3 +398,23 @@ def test_samples_and_distinct_values(engine: Callable[[], Engine]) -> None:
         assert 8_000 < chosen.n_distinct(frame, "k") < 12_000
         assert 800 < len(chosen.collected(chosen.sampled(frame, 1000))) < 1200
         assert len(chosen.collected(chosen.sampled(frame, 30_000))) == 20_000
+
+
+@pytest.mark.parametrize("lacking", [0, 1])
+def test_a_run_without_examples(
+    lacking: int, other_engine: EngineName, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A slice may be in one run only; the search for discordant rows samples the keys of the other run."""
+    tables = list(runs())
+    tables[lacking] = tables[lacking].head(0)
+    found = [
+        pair_by(*tables, load_statistic("accuracy"), missing="wrong", may_be_empty=True, engine=engine)
+        for engine in ("polars", other_engine)
+    ]
+    assert_same(found[1], found[0])
+    monkeypatch.setattr(discordant, "MOST", 8)
+    few = pair_by(
+        *tables, load_statistic("accuracy"), missing="wrong", may_be_empty=True, engine=other_engine
+    )
+    assert few.discordant.equals(found[0].discordant.head(len(few.discordant)))
+    assert 0 < len(few.discordant) <= 8

@@ -77,6 +77,7 @@ def compare_statistics(
             raise
         tested: list[Comparison] = []
         untestable: list[tuple[Slice, UntestableError]] = []
+        notes: list[str] = []
         for part, first, second in slices_of(
             baseline.for_statistic(statistic),
             candidate.for_statistic(statistic),
@@ -84,6 +85,7 @@ def compare_statistics(
             slices,
             by_position=by_position,
             engine=engine,
+            note=notes.append,
         ):
             begin(f"pairing and testing: {statistic.title}, {part}")
             test = partial(compared, first, second, statistic, is_slice=True)
@@ -93,7 +95,8 @@ def compare_statistics(
             else:
                 untestable.append((part, one))
         _require_tested(tested, untestable)
-        found += [_with_untested(whole, untestable), *tested]
+        notes += (f"slice {part} is not tested: {error.message}" for part, error in untestable)
+        found += [_with_notes(whole, notes), *tested]
     if len(found) < 2:
         return found
     return uncorrected(found) if correction == "none" else corrected(found, correction)
@@ -141,9 +144,8 @@ def _require_tested(
             raise error
 
 
-def _with_untested(whole: Comparison, untestable: Sequence[tuple[Slice, UntestableError]]) -> Comparison:
-    """Add a note for each slice that is not tested to the comparison of all examples."""
-    notes = (f"slice {part} is not tested: {error.message}" for part, error in untestable)
+def _with_notes(whole: Comparison, notes: Sequence[str]) -> Comparison:
+    """Add notes on slices to the comparison of all examples."""
     return replace(whole, pairing=replace(whole.pairing, notes=(*whole.pairing.notes, *notes)))
 
 
