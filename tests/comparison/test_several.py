@@ -252,6 +252,18 @@ def test_rows_without_a_slice_and_whole_numbers_of_pandas(tmp_path: Path) -> Non
     assert verified.matches
 
 
+def test_examples_that_only_labels_supply_are_in_the_slice_of_the_other_run() -> None:
+    """Regression: they had no slice, which differed from that of the other run."""
+    gold = TABLES[0].select("id", "label")
+    tables = [TABLES[0].drop("label")[2:], TABLES[1].drop("label")[:-2]]
+    for engine in ("polars", "duckdb"):
+        compared = partial(
+            trackperm.compare, *tables, "accuracy", labels=gold, slices="language", engine=engine
+        )
+        assert [each.n_examples for each in compared(missing="drop")] == [31, 18, 12, 1]
+        assert [each.n_examples for each in compared(missing="wrong")] == [35, 20, 12, 3]
+
+
 def test_a_column_that_tells_the_rows_of_one_example_apart_makes_no_slices() -> None:
     tables = [pl.concat([table.with_columns(attempt=pl.lit(i)) for i in (0, 1)]) for table in TABLES]
     for engine in ("polars", "duckdb"):

@@ -116,6 +116,8 @@ def _sides(
     first, second = with_like_whole_numbers(tables, [column])
     tables = first, second
     ids = () if by_position else id_columns(statistic.columns["id"], tables)
+    if ids and (baseline.labels is not None or candidate.labels is not None):
+        tables = _filled(tables[0], tables[1], column, ids), _filled(tables[1], tables[0], column, ids)
     require_same_slices(tables, column, ids, by_position=by_position, engine=engine)
     counts = _counted(tables[0], column), _counted(tables[1], column)
     few = [table.with_rows(own.select(column)) for table, own in zip(tables, counts, strict=True)]
@@ -130,6 +132,18 @@ def _sides(
         for run, table, own, texts in zip((baseline, candidate), tables, counts, typed, strict=True)
     )
     return baseline_side, candidate_side
+
+
+def _filled(table: ExampleTable, other: ExampleTable, column: str, ids: Sequence[str]) -> ExampleTable:
+    """Fill empty cells of a column by the other run, as of rows that only a file of labels supplied."""
+    if column in (*table.unusable, *other.unusable):
+        return table
+    rows, others = (each.loaded().frame.to_polars() for each in (table, other))
+    keys = [pl.col(name).cast(pl.String) for name in ids]
+    known = others.select(*keys, pl.col(column).cast(pl.String).alias(COUNT)).drop_nulls().unique(ids)
+    found = rows.select(keys).join(known, on=list(ids), how="left", maintain_order="left")[COUNT]
+    values = rows[column].fill_null(found.cast(rows[column].dtype, strict=False))
+    return table.loaded().with_rows(rows.with_columns(values.alias(column)))
 
 
 def _counted(table: ExampleTable, column: str) -> pl.DataFrame:
