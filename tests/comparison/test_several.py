@@ -190,12 +190,85 @@ def test_an_example_in_two_slices_is_refused(sliced: Statistic) -> None:
 
 
 @pytest.mark.parametrize("lacking", [0, 1])
-def test_a_slice_of_one_run_alone_is_named(sliced: Statistic, lacking: int) -> None:
+def test_a_slice_that_one_run_lacks(sliced: Statistic, lacking: int) -> None:
+    """Its predictions are missing: they are left out, counted as wrong, or bounded."""
     tables = list(TABLES)
     tables[lacking] = tables[lacking].filter(pl.col("language") != "fr")
-    name = ("baseline", "candidate")[lacking]
-    with pytest.raises(PairingError, match=f"^slice language = fr: `{name}` has no examples"):
-        compare_statistics(*runs(*tables), [sliced], missing="drop")
+    both = runs(*tables)
+    with pytest.raises(PairingError, match="3 of 35 examples"):
+        compare_statistics(*both, [sliced])
+    dropped = compare_statistics(*both, [sliced], missing="drop")
+    assert [each.title for each in dropped] == ["sliced", "sliced [language = de]", "sliced [language = en]"]
+    note = "slice language = fr is not tested: no example of it is complete in both runs"
+    assert dropped[0].pairing.notes[-1] == note
+    with pytest.raises(InputError, match=r"^slice language = fr: no example of it is complete"):
+        compare_statistics(*both, [sliced], missing="drop", require_slices=True)
+    spec = load_statistic("accuracy")
+    compared = partial(compare_statistics, *both, [spec], slices=["language"], require_slices=True)
+    french = compared(missing="wrong")[3]
+    right = TABLES[1 - lacking].filter(pl.col("language") == "fr", pl.col("prediction") == pl.col("label"))
+    scores = [len(right) / 3, 0.0] if lacking else [0.0, len(right) / 3]
+    assert [french.baseline_score, french.candidate_score] == scores
+    assert not [note for note in french.pairing.notes if note.startswith("folds")]
+    files = evidence(french)
+    assert verify_files(files).matches
+    assert verify_from_runs(files, *both).matches
+    assert [case.difference for case in compared(missing="bounds")[3].cases] == [
+        pytest.approx(scores[1] - 1.0 if not lacking else -scores[0]),
+        pytest.approx(scores[1] if not lacking else 1.0 - scores[0]),
+    ]
+
+
+def test_a_slice_without_a_prediction_of_one_run_is_left_out(sliced: Statistic) -> None:
+    """Regression: the error of `--missing drop` was that no example is left, and named `--id`."""
+    tables = list(TABLES)
+    french = pl.col("language") == "fr"
+    tables[1] = tables[1].with_columns(prediction=pl.when(~french).then("prediction"))
+    found = compare_statistics(*runs(*tables), [sliced], missing="drop")
+    assert len(found) == 3
+    assert "slice language = fr is not tested" in found[0].pairing.notes[-1]
+
+
+def test_rows_without_a_slice_and_whole_numbers_of_pandas(tmp_path: Path) -> None:
+    """pandas writes integers beside a missing value as `1.0`."""
+    tables = [
+        table.with_columns(year=pl.int_range(pl.len()) % 3).with_columns(
+            year=pl.when(pl.col("year") > 0).then("year")
+        )
+        for table in TABLES
+    ]
+    tables[1] = tables[1].with_columns(pl.col("year").cast(pl.Float64))
+    paths = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    for table, path in zip(tables, paths, strict=True):
+        table.write_csv(path)
+    found = trackperm.compare(*paths, "accuracy", slices="year")
+    assert titles(found) == ["accuracy", "accuracy [year = 1]", "accuracy [year = 2]"]
+    assert (
+        f"12 of 35 rows of `{paths[0]}` have no value in `year` and are in no slice" in found[0].pairing.notes
+    )
+    verified = verify_from_runs(
+        evidence(found[1]), *(each for each in (found[1].baseline_data, found[1].candidate_data))
+    )
+    assert verified.matches
+
+
+def test_examples_that_only_labels_supply_are_in_the_slice_of_the_other_run() -> None:
+    """Regression: they had no slice, which differed from that of the other run."""
+    gold = TABLES[0].select("id", "label")
+    tables = [TABLES[0].drop("label")[2:], TABLES[1].drop("label")[:-2]]
+    for engine in ("polars", "duckdb"):
+        compared = partial(
+            trackperm.compare, *tables, "accuracy", labels=gold, slices="language", engine=engine
+        )
+        assert [each.n_examples for each in compared(missing="drop")] == [31, 18, 12, 1]
+        assert [each.n_examples for each in compared(missing="wrong")] == [35, 20, 12, 3]
+
+
+def test_a_column_that_tells_the_rows_of_one_example_apart_makes_no_slices() -> None:
+    tables = [pl.concat([table.with_columns(attempt=pl.lit(i)) for i in (0, 1)]) for table in TABLES]
+    for engine in ("polars", "duckdb"):
+        with pytest.raises(PairingError, match="`attempt` has several values on the rows of 35 examples of"):
+            trackperm.compare(*tables, "accuracy", repeats="sum", slices="attempt", engine=engine)
 
 
 def without_positives(*languages: str) -> list[pl.DataFrame]:

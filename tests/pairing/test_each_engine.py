@@ -96,6 +96,12 @@ DECIMALS = columns(
 )
 TWO_IDS = columns(a=pl.col("id") // 10, b=pl.format("x,{}\\", "id"))
 PERFECT = columns(prediction=pl.col("label"))
+WEIGHED = chain(PERFECT, columns(weight=pl.when(pl.col("id") < 0).then(0.25).otherwise(2.5)))
+LISTED = (
+    "classes: [0, 1, 2]\n"
+    "counts: {hit: weight * (prediction == class) * (label == class), n: label == class}\n"
+    "score: hit / n"
+)
 SOME = chain(put(None, "prediction", 0, 1, 90), leave(0, 180))
 
 SAME_RESULT = {
@@ -188,6 +194,13 @@ REFUSED = {
 MORE = {
     "decimal counts": Case(one_score, chain(one_score, put(0.5, "score", 3)), "mean"),
     "classes": Case(same, same, "macro_f1"),
+    "classes of equal runs": Case(PERFECT, PERFECT, "macro_f1"),
+    "classes that are the label of no discordant example": Case(
+        *(chain(PERFECT, put(0, "label", 5), put(answer, "prediction", 5)) for answer in (1, 2)), "macro_f1"
+    ),
+    "listed classes, decimals in larger units where runs differ": Case(
+        WEIGHED, chain(WEIGHED, put(5, "prediction", N - 1)), LISTED
+    ),
     "wide integers": Case(columns(pl.col("prediction").cast(pl.UInt64)), same),
 }
 
@@ -385,3 +398,23 @@ def test_samples_and_distinct_values(engine: Callable[[], Engine]) -> None:
         assert 8_000 < chosen.n_distinct(frame, "k") < 12_000
         assert 800 < len(chosen.collected(chosen.sampled(frame, 1000))) < 1200
         assert len(chosen.collected(chosen.sampled(frame, 30_000))) == 20_000
+
+
+@pytest.mark.parametrize("lacking", [0, 1])
+def test_a_run_without_examples(
+    lacking: int, other_engine: EngineName, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A slice may be in one run only; the search for discordant rows samples the keys of the other run."""
+    tables = list(runs())
+    tables[lacking] = tables[lacking].head(0)
+    found = [
+        pair_by(*tables, load_statistic("accuracy"), missing="wrong", may_be_empty=True, engine=engine)
+        for engine in ("polars", other_engine)
+    ]
+    assert_same(found[1], found[0])
+    monkeypatch.setattr(discordant, "MOST", 8)
+    few = pair_by(
+        *tables, load_statistic("accuracy"), missing="wrong", may_be_empty=True, engine=other_engine
+    )
+    assert few.discordant.equals(found[0].discordant.head(len(few.discordant)))
+    assert 0 < len(few.discordant) <= 8

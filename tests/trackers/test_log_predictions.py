@@ -80,11 +80,20 @@ class TestFrames:
         assert read(run) == PREDICTIONS
 
     def test_several_columns_may_identify_an_example(self, run: str):
-        frame = FRAME.with_columns(id=pl.lit("q1"), epoch=pl.int_range(4))
+        frame = FRAME.with_columns(id=pl.lit("q1"), turn=pl.int_range(4))
         with pytest.raises(PairingError, match="4 of 4 rows of `predictions` share their `id`"):
             trackperm.log_predictions(run, frame)
-        trackperm.log_predictions(run, frame, columns={"id": "id,epoch"})
+        trackperm.log_predictions(run, frame, columns={"id": "id,turn"})
         assert read(run) == frame.to_dict(as_series=False)
+
+    def test_rows_of_one_example_need_a_column_of_attempts(self, run: str):
+        """Regression: the hint named `repeats`, which only comparisons have."""
+        rows = pl.DataFrame({"id": ["a", "a", "b", "b"], "attempt": [0, 1, 0, 1], "passed": [1, 0, 1, 1]})
+        with pytest.raises(PairingError, match="share their `id` with another row") as caught:
+            trackperm.log_predictions(run, rows.drop("attempt"))
+        assert "repeats" not in str(caught.value)
+        assert """`columns={"id": "id,NAME"}` names columns""" in str(caught.value)
+        trackperm.log_predictions(run, rows)
 
     def test_what_cannot_be_kept_is_refused_and_nothing_is_written(self, sqlite_store: MlflowStore, run: str):
         refused: list[tuple[Any, dict[str, Any], str]] = [

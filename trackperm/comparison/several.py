@@ -15,6 +15,7 @@ from trackperm.comparison.runs import RunData
 from trackperm.comparison.single import compare_runs
 from trackperm.comparison.slices import slices_of
 from trackperm.errors import (
+    DisjointError,
     InputError,
     InputTypeError,
     TrackpermError,
@@ -47,9 +48,10 @@ def compare_statistics(
     that the statistic declares, and those by the columns of `slices`. `begin` receives a description of each
     step before it begins; other options are those of :func:`~trackperm.comparison.compare.compare`.
 
-    A slice without a value of the statistic after every exchange of outputs is not tested, unless all slices
-    of its column are such or `require_slices`: a note of the comparison of all examples names it. As no
-    exchange changes which slices are tested, the correction for those stays valid.
+    A slice without a value of the statistic after every exchange of outputs, or of which `missing` leaves out
+    all examples, is not tested, unless all slices of its column are such or `require_slices`: a note of the
+    comparison of all examples names it. As no exchange changes which slices are tested, the correction for
+    those stays valid.
 
     Raises
     ------
@@ -75,6 +77,7 @@ def compare_statistics(
             raise
         tested: list[Comparison] = []
         untestable: list[tuple[Slice, UntestableError]] = []
+        notes: list[str] = []
         for part, first, second in slices_of(
             baseline.for_statistic(statistic),
             candidate.for_statistic(statistic),
@@ -82,16 +85,18 @@ def compare_statistics(
             slices,
             by_position=by_position,
             engine=engine,
+            note=notes.append,
         ):
             begin(f"pairing and testing: {statistic.title}, {part}")
-            test = partial(compared, first, second, statistic, check_logs=False)
+            test = partial(compared, first, second, statistic, is_slice=True)
             one = _compared_slice(part, test, is_required=require_slices, missing=missing)
             if isinstance(one, Comparison):
                 tested.append(one)
             else:
                 untestable.append((part, one))
         _require_tested(tested, untestable)
-        found += [_with_untested(whole, untestable), *tested]
+        notes += (f"slice {part} is not tested: {error.message}" for part, error in untestable)
+        found += [_with_notes(whole, notes), *tested]
     if len(found) < 2:
         return found
     return uncorrected(found) if correction == "none" else corrected(found, correction)
@@ -102,7 +107,10 @@ def _compared_slice(
 ) -> Comparison | UntestableError:
     """Compare the runs on a slice; return why it cannot be tested unless `is_required`."""
     try:
-        one = test()
+        try:
+            one = test()
+        except DisjointError as error:
+            raise UntestableError("no example of it is complete in both runs") from error
     except UntestableError as error:
         if not is_required and (missing != "bounds" or _is_untestable_in_both_cases(test)):
             return error
@@ -136,9 +144,8 @@ def _require_tested(
             raise error
 
 
-def _with_untested(whole: Comparison, untestable: Sequence[tuple[Slice, UntestableError]]) -> Comparison:
-    """Add a note for each slice that is not tested to the comparison of all examples."""
-    notes = (f"slice {part} is not tested: {error.message}" for part, error in untestable)
+def _with_notes(whole: Comparison, notes: Sequence[str]) -> Comparison:
+    """Add notes on slices to the comparison of all examples."""
     return replace(whole, pairing=replace(whole.pairing, notes=(*whole.pairing.notes, *notes)))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from fractions import Fraction
 
@@ -77,11 +78,13 @@ def compare_runs(
     by_position: bool = False,
     engine: EngineName = "auto",
     check_logs: bool = True,
+    is_slice: bool = False,
 ) -> Comparison:
     """Compare two loaded runs by one statistic; options as in :func:`~trackperm.comparison.compare.compare`.
 
     `check_logs` looks for dependent groups of examples, see :mod:`.dependence`, and for predictions that look
-    wrongly logged; of slices, the comparison of all examples does so.
+    wrongly logged. Of slices (`is_slice`), the comparison of all examples does so, and compares the names of
+    test sets; a run may have no examples of a slice.
 
     Raises
     ------
@@ -95,11 +98,13 @@ def compare_runs(
         require_margin_within(statistic, margin)
     options = options.with_default(statistic.alternative)
     has_clusters = statistic.cluster is not None or statistic.repeats == "attempts"
+    check_logs = check_logs and not is_slice
     may_depend = check_logs and not has_clusters
     rules: tuple[Missing, ...] = ("worst", "best") if missing == "bounds" else (missing,)
     compared = []
     for rule in rules:
-        with named_test_sets(baseline, candidate, statistic.columns["id"]):
+        named = named_test_sets(baseline, candidate, statistic.columns["id"])
+        with nullcontext() if is_slice else named:
             tables = baseline.table, candidate.table
             pairing = pair(
                 *tables,
@@ -108,6 +113,7 @@ def compare_runs(
                 by_position=by_position,
                 engine=engine,
                 check_logs=check_logs,
+                may_be_empty=is_slice,
             )
         _require_scores(pairing, baseline, candidate)
         test = _tested(pairing, options, baseline)

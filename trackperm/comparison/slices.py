@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import polars as pl
@@ -11,10 +11,12 @@ from trackperm.choices import EngineName
 from trackperm.comparison.context import Slice
 from trackperm.comparison.runs import RunData
 from trackperm.errors import InputError, InputTypeError
-from trackperm.messages import did_you_mean, echoed, listed
+from trackperm.messages import amount, did_you_mean, echoed, listed
 from trackperm.pairing.slices import require_same_slices
 from trackperm.statistic import Statistic
 from trackperm.tables.columns.types import typed_columns, unusable
+from trackperm.tables.columns.whole_numbers import with_like_whole_numbers
+from trackperm.tables.lazy.table import COUNT
 from trackperm.tables.table import ExampleTable, id_columns
 
 MOST_SLICES = 100
@@ -34,8 +36,11 @@ def slices_of(
     *,
     by_position: bool,
     engine: EngineName = "auto",
+    note: Callable[[str], None] = lambda _: None,
 ) -> Iterator[tuple[Slice, RunData, RunData]]:
     """Yield both runs restricted to each slice, by the columns of the statistic and `columns`.
+
+    `note` receives a sentence for each column that has no value in some rows.
 
     Raises
     ------
@@ -53,6 +58,14 @@ def slices_of(
                 f"column `{column}` has {more}{len(values)} values; expected 1 to {MOST_SLICES} slices",
                 hint="name a column with few values, such as `--slice language`.",
             )
+        for side in sides:
+            if side.n_without:
+                n = amount(len(side.run.table), "row")
+                note(
+                    f"{side.n_without:,} of {n} of `{side.run.table.origin}` have no value in `{column}`"
+                    " and are in no slice"
+                )
+                break
         for value in values:
             part = Slice(column, value, declared=column in statistic.slices)
             yield part, sides[0].rows(value), sides[1].rows(value)
@@ -68,11 +81,12 @@ def runs_of_slice(
 
 @dataclass(frozen=True, eq=False)
 class _Side:
-    """Distinct values of a column in one run, as stored in its table and as text."""
+    """Distinct values of a column in one run, as stored in its table and as text; rows without a value."""
 
     run: RunData
     values: pl.Series
     texts: pl.Series
+    n_without: int
 
     def rows(self, text: str) -> RunData:
         """Return the run restricted to rows whose value has the text `text`."""
@@ -99,22 +113,45 @@ def _sides(
                 f"`{table.origin}` has no column `{column}` for slices",
                 hint=f"its columns are {listed(table.columns)}.{did_you_mean(column, table.columns)}",
             )
+    first, second = with_like_whole_numbers(tables, [column])
+    tables = first, second
     ids = () if by_position else id_columns(statistic.columns["id"], tables)
+    if ids and (baseline.labels is not None or candidate.labels is not None):
+        tables = _filled(tables[0], tables[1], column, ids), _filled(tables[1], tables[0], column, ids)
     require_same_slices(tables, column, ids, by_position=by_position, engine=engine)
-    values = _different(tables[0], column), _different(tables[1], column)
-    few = [table.with_rows(own.to_frame()) for table, own in zip(tables, values, strict=True)]
-    texts = [
-        typed.frame.get_column(column).to_polars().cast(pl.String)
-        for typed in typed_columns(few[0], few[1], [column], text=[column])[:2]
-    ]
-    return _Side(baseline, values[0], texts[0]), _Side(candidate, values[1], texts[1])
+    counts = _counted(tables[0], column), _counted(tables[1], column)
+    few = [table.with_rows(own.select(column)) for table, own in zip(tables, counts, strict=True)]
+    typed = typed_columns(few[0], few[1], [column], text=[column])[:2]
+    baseline_side, candidate_side = (
+        _Side(
+            replace(run, table=table),
+            own[column],
+            texts.frame.get_column(column).to_polars().cast(pl.String),
+            int(own.filter(pl.col(column).is_null())[COUNT].sum()),
+        )
+        for run, table, own, texts in zip((baseline, candidate), tables, counts, typed, strict=True)
+    )
+    return baseline_side, candidate_side
 
 
-def _different(table: ExampleTable, column: str) -> pl.Series:
+def _filled(table: ExampleTable, other: ExampleTable, column: str, ids: Sequence[str]) -> ExampleTable:
+    """Fill empty cells of a column by the other run, as of rows that only a file of labels supplied."""
+    if column in (*table.unusable, *other.unusable):
+        return table
+    rows, others = (each.loaded().frame.to_polars() for each in (table, other))
+    keys = [pl.col(name).cast(pl.String) for name in ids]
+    known = others.select(*keys, pl.col(column).cast(pl.String).alias(COUNT)).drop_nulls().unique(ids)
+    found = rows.select(keys).join(known, on=list(ids), how="left", maintain_order="left")[COUNT]
+    values = rows[column].fill_null(found.cast(rows[column].dtype, strict=False))
+    return table.loaded().with_rows(rows.with_columns(values.alias(column)))
+
+
+def _counted(table: ExampleTable, column: str) -> pl.DataFrame:
+    """Count the rows of each value of a column."""
     counts = table.value_counts(column, _COUNTED)
     if counts is None:
         raise InputTypeError(
             unusable(table, column) or f"column `{column}` of `{table.origin}` holds lists",
             hint="a column of slices has text, integers or booleans.",
         )
-    return counts[column]
+    return counts

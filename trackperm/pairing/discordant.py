@@ -37,7 +37,8 @@ def few_discordant_rows(
 ) -> pl.DataFrame:
     """Select, among the first :data:`MOST` rows by id whose columns differ, those whose counts differ.
 
-    `decimals` are the columns that are decimals on all rows.
+    `decimals` are the columns that are decimals on all rows, and `statistic` has the classes and units found
+    there.
     """
     columns, in_memory = rows.columns, InMemory()
     f = rows.functions
@@ -54,11 +55,11 @@ def few_discordant_rows(
     first = _first(rows, reduce(or_, conditions)).with_columns(pl.lit(1, pl.Int64).alias(SIZE))
     few = in_memory.local(first)
     local = replace(rows, engine=in_memory, rows=few, frame=few)
+    units = statistic.resolution if isinstance(statistic.resolution, Mapping) else {}
     if statistic.has_classes:
-        frame, _ = counted_by_class(local, statistic, types, outcomes, decimals)
+        frame, _ = counted_by_class(local, statistic, types, outcomes, decimals, units=units)
     else:
         labels = label_counts(rows, statistic)
-        units = statistic.resolution if isinstance(statistic.resolution, Mapping) else {}
         own = counted(local, few, statistic, types, outcomes, decimals=decimals, units=units, labels=labels)
         frame = own.frame
         frame = frame.with_columns(differ(in_memory.functions, statistic).alias(DIFFERS))
@@ -76,7 +77,8 @@ def _first(rows: JoinedRows, changed: nw.Expr) -> pl.DataFrame:
     n_changed = rows.counted(changed=f.col(IN_TEST) & changed)["changed"]
     share = _MARGIN * MOST / max(1, n_changed)
     if share < 1.0:
-        keys = engine.collected(engine.sampled(rows.runs[0].frame.select(KEY), _SAMPLED))[KEY].sort()
+        run = max(rows.runs, key=lambda run: run.n_keyed)
+        keys = engine.collected(engine.sampled(run.frame.select(KEY), _SAMPLED))[KEY].sort()
         runs = rows.with_keys_up_to(keys[int(share * (len(keys) - 1))])
         found = engine.collected(runs.filter(f.col(IN_TEST) & changed).sort(*rows.keys).head(MOST))
         if len(found) == MOST:

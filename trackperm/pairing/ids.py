@@ -13,11 +13,14 @@ from trackperm.pairing.checks.differences import (
 from trackperm.pairing.columns.roles import require_id_types
 from trackperm.pairing.engines.in_memory import InMemory
 from trackperm.pairing.joined import has_beyond_ascii, keyed_run
+from trackperm.tables.columns.names import ATTEMPT, PERHAPS_ATTEMPT
 from trackperm.tables.table import ExampleTable, id_columns
 
 
 def require_ids(table: ExampleTable, id_: str) -> None:
     """Refuse a table whose examples are not identified by `id_`: a column, or several separated by commas.
+
+    Rows of one example that a column such as ``attempt`` distinguishes are accepted, as pairing does.
 
     Raises
     ------
@@ -49,14 +52,25 @@ def _require(table: ExampleTable, ids: tuple[str, ...], id_: str) -> None:
     found = ids_of(engine, run, ids)
     if found.without_id.n:
         raise PairingError(without_id(found, id_), hint="every example needs an id, which all runs share.")
-    require_unique_ids([found], id_, [table])
+    others = (name for name in table.columns if name not in ids)
+    attempts = (name for name in others if ATTEMPT.fullmatch(name) or PERHAPS_ATTEMPT.fullmatch(name))
+    if not found.repeated.n or not any(_identifies(table, *ids, name) for name in attempts):
+        try:
+            require_unique_ids([found], id_, [table])
+        except PairingError as error:
+            error.hint = (
+                "a column such as `attempt` numbers the rows of one example, and"
+                f" `--id {id_},NAME` names columns that identify an example together."
+            )
+            raise
     if has_beyond_ascii(engine, run):
         require_distinct_ids(engine, run, id_)
 
 
-def _identifies(table: ExampleTable, name: str) -> bool:
+def _identifies(table: ExampleTable, *names: str) -> bool:
+    """Whether columns identify the rows of a table together."""
     try:
-        _require(table, (name,), name)
+        _require(table, names, ",".join(names))
     except TrackpermError:
         return False
     return True

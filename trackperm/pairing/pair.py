@@ -69,6 +69,7 @@ def pair(
     engine: EngineName = "auto",
     decimals: Mapping[str, Decimals] | None = None,
     check_logs: bool = True,
+    may_be_empty: bool = False,
 ) -> PairingResult:
     """Match the examples of two runs and count the outcomes of each.
 
@@ -92,6 +93,8 @@ def pair(
         they are found in both runs together.
     check_logs : bool
         Whether to warn of predictions that look wrongly logged; slices are too uniform for that.
+    may_be_empty : bool
+        Whether a run may have no examples, as in a slice that only the other run has.
 
     Returns
     -------
@@ -110,7 +113,10 @@ def pair(
     SpecError
         If the counts cannot be computed from columns of these types.
     """
-    require_usable(baseline, candidate, missing, by_position=by_position)
+    require_usable(baseline, candidate, missing, by_position=by_position, may_be_empty=may_be_empty)
+    runs = baseline, candidate
+    if not all(map(len, runs)):  # a run without examples has the types of the other one
+        baseline = candidate = max(runs, key=len)
     if statistic.ordered_columns:
         baseline, candidate = with_computed_numbers((baseline, candidate), statistic)
     if may_write_truths((baseline, candidate), statistic.answer_columns):
@@ -118,6 +124,10 @@ def pair(
     if baseline.untyped or candidate.untyped:
         ids = () if by_position else id_columns(statistic.columns["id"], (baseline, candidate))
         baseline, candidate = with_like_whole_numbers((baseline, candidate), ids)
+    if not all(map(len, runs)):
+        baseline, candidate = (
+            replace(candidate.head(len(run)), origin=run.origin, notes=run.notes) for run in runs
+        )
     columns = PairedColumns.find(baseline, candidate, statistic, by_position, missing)
     # The rows of a query have no order: pairing by position is always done in memory.
     named: EngineName = "polars" if columns.id is None else engine
@@ -334,12 +344,17 @@ def n_changed(rows: JoinedRows, statistic: Statistic, n_different: Mapping[str, 
 
 
 def require_usable(
-    baseline: ExampleTable, candidate: ExampleTable, missing: Missing, *, by_position: bool
+    baseline: ExampleTable,
+    candidate: ExampleTable,
+    missing: Missing,
+    *,
+    by_position: bool,
+    may_be_empty: bool = False,
 ) -> None:
     """Refuse runs that cannot be paired, as far as this is known before any column is read."""
     require_choice("missing", missing, get_args(Missing))
     for table in (baseline, candidate):
-        if not len(table):
+        if not may_be_empty and not len(table):
             raise PairingError(f"`{table.origin}` has no examples")
         if by_position and not table.ordered:
             raise PairingError(

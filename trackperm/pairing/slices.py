@@ -19,7 +19,7 @@ def require_same_slices(
     by_position: bool,
     engine: EngineName = "auto",
 ) -> None:
-    """Refuse examples whose value in a column is not the same in both runs; the message shows the first.
+    """Refuse examples whose value in a column is not the same in all their rows; the message shows the first.
 
     `ids` are the columns of ids. If rows are matched by their order, the column is read into memory;
     otherwise `engine` joins rows by their ids. It raises InputTypeError if a column cannot be used, or its
@@ -40,6 +40,17 @@ def require_same_slices(
             with_key(f, frame, ids).select(KEY, f.col(internal(column)).alias(side)).unique()
             for frame, side in zip(frames, SIDES, strict=True)
         ]
+        for table, frame, side in zip(tables, values, SIDES, strict=True):
+            several = frame.group_by(KEY).agg(f.len().alias("n"), f.col(side).max()).filter(f.col("n") > 1)
+            n = int(chosen.collected(several.select(f.len())).item())
+            if n:
+                key, value = chosen.collected(several.sort(KEY).head(1).select(KEY, side)).row(0)
+                raise PairingError(
+                    f"column `{column}` has several values on the rows of {n:,} examples of `{table.origin}`:"
+                    f" first of example {key!r}, such as {value!r}",
+                    hint="a slice contains all rows of its examples; name a column whose value is the same in"
+                    " all rows of an example.",
+                )
         a, b = (f.col(side) for side in SIDES)
         differ = (a != b).fill_null(False) | (a.is_null() != b.is_null())
         found = values[0].join(values[1], on=KEY, how="inner").filter(differ)

@@ -180,11 +180,12 @@ class ExampleTable:
         return to_polars(frame.get_column(name), f"column `{name}` of `{self.origin}`")
 
     def slices(self, names: Iterable[str], size: int) -> Iterator[pl.DataFrame]:
-        """Read the columns `names` as polars data frames, `size` rows at a time."""
+        """Read the columns `names` as polars data frames, `size` rows at a time; at least one data frame."""
         if isinstance(self.data, LazyTable):
             yield from self.data.slices(names, size)
         else:
-            yield from self.data.select(list(names)).to_polars().iter_slices(size)
+            frame = self.data.select(list(names)).to_polars()
+            yield from frame.iter_slices(size) if len(frame) else [frame]
 
     def type_representatives(self, names: Iterable[str]) -> pl.DataFrame:
         """Return a few values that determine the types of columns; see :meth:`has_representatives`.

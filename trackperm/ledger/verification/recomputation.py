@@ -247,7 +247,7 @@ def _compared_again(
         margin=of_logged["margin"],
         missing=options["missing"],
         by_position=by_position,
-        check_logs=part is None,
+        is_slice=part is not None,
     )
     further = {
         name: options[name] for name in ("slice", "correction", "family", "n_tests") if name in options

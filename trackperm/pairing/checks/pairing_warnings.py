@@ -257,7 +257,8 @@ def fold_warnings(rows: JoinedRows, frame: Frame) -> list[str]:
     if unit is None:
         return []
     if columns.cluster is None:
-        frame = rows.runs[0].frame.select(rows.functions.col(KEY).alias("id"))
+        run = next((run for run in rows.runs if run.n_keyed), rows.runs[0])
+        frame = run.frame.select(rows.functions.col(KEY).alias("id"))
     frame = frame.select("id")
     for some in (frame.head(1), frame.head(_LOOKED_AT), frame):  # usually the first unit is not a fold
         units = rows.engine.collected(some.unique().head(MOST_FOLDS + 1))["id"].to_list()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -96,7 +97,7 @@ class ClassCounts:
         columns: dict[str, npt.NDArray[Any]] = {}
         for side, counts in zip(SIDES, (self.baseline, self.candidate), strict=True):
             if self.statistic.pair_term is None:
-                require_small_sums(int(np.abs(counts).max()), counts.shape[1], self.statistic)
+                require_small_sums(int(np.abs(counts).max(initial=0)), counts.shape[1], self.statistic)
                 totals = counts.sum(axis=1)
             else:
                 totals = counts.transpose(0, 2, 1) @ self._slopes
@@ -139,13 +140,15 @@ def counted_by_class(
     types: Mapping[str, ColumnType],
     outcomes: tuple[Outcome, Outcome] | None,
     decimals: Mapping[str, Decimals] | None = None,
+    *,
+    units: Mapping[str, Fraction] | None = None,
 ) -> tuple[Frame, ClassCounts]:
     """Count the outcomes of both runs for every class.
 
     `types` includes those of :func:`class_types`; `outcomes` replace missing predictions of baseline and
-    candidate; `decimals` are known if the rows are a part of those by which they were found. It returns the
-    rows in the test, with the number of their kind and the columns of :meth:`ClassCounts.pooled`, and the
-    counts of the kinds.
+    candidate; `decimals` may be known. `units` are known if the rows are a part, perhaps an empty one, of
+    those by which they and the classes of `statistic` were found. It returns the rows in the test, with the
+    number of their kind and the columns of :meth:`ClassCounts.pooled`, and the counts of the kinds.
 
     Raises
     ------
@@ -155,7 +158,7 @@ def counted_by_class(
     """
     engine, columns = rows.engine, rows.columns
     classes: tuple[ClassValue, ...] = statistic.classes
-    if columns.classes is not None:
+    if columns.classes is not None and units is None:
         found = rows.in_test.select(rows.example(columns.classes).alias("class")).unique()
         known = set(engine.collected(found)["class"].to_list())
         if statistic.predicts_classes:
@@ -173,7 +176,7 @@ def counted_by_class(
     if decimals is not None:
         decimals = {**decimals, **_bound(classes)}
     every = in_memory.local(_for_every(classes, kinds))
-    own = counted(of_kinds, every, statistic, dict(types), outcomes, decimals=decimals)
+    own = counted(of_kinds, every, statistic, dict(types), outcomes, decimals=decimals, units=units)
     if own.statistic is not statistic:  # counting has set its units
         statistic = load_statistic(own.statistic, classes=classes)
     shape = (len(kinds), len(classes), len(statistic.count_names))
@@ -185,7 +188,7 @@ def counted_by_class(
         for side in SIDES
     )
     occurs = (baseline != 0).any(axis=(0, 2)) | (candidate != 0).any(axis=(0, 2))
-    if not occurs.all():
+    if units is None and not occurs.all():
         value = classes[int(np.argmin(occurs))]
         raise InputError(
             f"the class {value!r} of `{statistic.name}` counts 0 on every example of both runs",

@@ -63,8 +63,8 @@ class LazyTable(ABC):
         return self.read(names).rename(dict(names))
 
     def slices(self, names: Iterable[str], size: int) -> Iterator[pl.DataFrame]:
-        """Yield the columns `names`, `size` rows at a time."""
-        yield from self.parts(names, range(0, self.n_rows, size), size)
+        """Yield the columns `names`, `size` rows at a time; without rows, one empty data frame."""
+        yield from self.parts(names, range(0, max(1, self.n_rows), size), size)
 
     def parts(self, names: Iterable[str], starts: Iterable[int], size: int) -> Iterator[pl.DataFrame]:
         """Yield `size` rows of the columns `names` from each start; by default all rows are read at once."""
