@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import html
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -240,6 +241,12 @@ def test_monte_carlo_is_not_called_exact():
     assert "beside the permutation test's p ≈ " in found[T].sentence
     found = opinions(accuracy(109, 69, 935, 206, mid_p=True))
     assert "beside the permutation test's mid-p = " in found[T].sentence
+
+
+def test_an_upper_bound_of_an_exact_engine_is_not_called_exact():
+    comparison = accuracy(109, 69, 935, 206)
+    found = opinions(replace(comparison, test=replace(comparison.test, error_bound=1.0)))
+    assert "beside the permutation test's p ≤ " in found[T].sentence
 
 
 def test_integers_beyond_64_bits_in_sums(tmp_path: Path):

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import replace
 from decimal import ROUND_CEILING
@@ -330,12 +329,31 @@ def test_no_verdict_is_possible_on_few_discordant_examples():
         (0.0, "exact,"),
         (1e-6, "exact,"),
         (2e-4, "exact within ±0.02 %,"),
-        (1.0, "certified as an upper bound,"),
-        (math.inf, "not certified,"),
     ],
 )
 def test_only_certified_pvalues_are_called_exact(error_bound, words):
     assert f"p = 0.00335  {words}" in text.lines(certified(gold_standard(), error_bound))[1]
+
+
+def test_an_upper_bound_of_an_exact_engine_is_shown_as_one():
+    """Regression: "p = 1.95e-15 certified as an upper bound", where the exact p was 2e-28."""
+    comparison = gold_standard()
+    test = replace(
+        comparison.test, method="lattice", pvalue=0.003351, error_bound=1.0, interval=(0.0, 0.003351)
+    )
+    comparison = replace(comparison, test=test)
+    assert "p ≤ 0.00336  certified upper end," in text.lines(comparison)[1]
+    assert headline(comparison).endswith("(p ≤ 0.00336, certified upper end)")
+    written = description.markdown(comparison)
+    assert "| p-value | ≤ 0.00336 (certified upper end, two-sided) |" in written
+    assert "p is an upper bound of the share of all exchanges" in written
+    assert "the p-value is an upper bound of the probability of the orange region" in trackperm.report.html(
+        comparison
+    )
+    assert comparison.to_dict()["relation"] == "≤"
+    assert "p≤0.0034" in comparison_cell(comparison)
+    taken = [each.corrected.relation for each in corrected([comparison, accuracy(20, 4)], "holm")]
+    assert taken == ["≤", "="]
 
 
 @pytest.mark.parametrize(

@@ -225,7 +225,7 @@ class _Reader:
             return SecondOpinion(name, None, False, False, f"Does not apply: {result}.")
         pvalue, why = result
         exact = self.test.pvalue
-        is_exact = self.test.method not in ("monte-carlo", "tilted", "bracket") and not self.test.mid_p
+        is_exact = self.test.relation == "=" and not self.test.mid_p
         kind = "the exact" if is_exact else "the permutation test's"
         own = "mid-p" if self.test.mid_p else "p"
         shown = f"{kind} {own} {self.test.relation} {self.test.format_pvalue(3, self.alpha)}"

@@ -204,6 +204,7 @@ def _by_cluster(
         log10_pvalue=found.log10_pvalue,
         method=found.method,
         verdict=found.decision.sign,
+        is_bound=found.test.relation == "≤",
     )
 
 

@@ -63,9 +63,9 @@ MODERATE_TERMS = 1_000
 """Largest number of terms of numerator and denominator for which a rational statistic is multiplied out: with
 more terms, evaluation of its written form is faster."""
 
-LISTABLE = 2**17
-"""Largest number of configurations that are listed for several counts: half a second, which the lattice
-engine rarely needs."""
+LISTABLE = 2**19
+"""Largest number of configurations that are listed for several counts: two seconds, which the lattice engine
+rarely needs; but of a tail far below 1e-14 it may know no more than an upper bound."""
 
 SECONDS_OF_LATTICE = 5e-3
 """Time of the lattice engine for the smallest problems."""
@@ -236,7 +236,7 @@ def _lattice_test(histogram: DifferenceHistogram, h: Statistic, options: TestOpt
             run = partial(run_named, options.method, engines, options.memory_budget, others=others)
 
         def computed() -> TailResult:
-            mass, engine = run()
+            (mass,), engine = run()
             return TailResult(mass, engine.name, engine.why)
 
         return computed
@@ -397,21 +397,23 @@ def _engines(
     region: Callable[[], Region],
     upper: bool,
     options: TestOptions,
-) -> list[Engine[TailMass]]:
+) -> list[Engine]:
     configurations = n_configurations(law.multiplicities)
     ways = str(configurations) if configurations < LARGEST else f"2^{configurations.bit_length() - 1}"
     budget = options.memory_budget
     plan = lattice_plan(law, statistic, budget)
 
-    def counted() -> TailMass:
+    def counted() -> list[TailMass]:
         count = count_inside(law, region())
-        return share_of_swaps(count, law.n_coins) if count else EMPTY
+        return [share_of_swaps(count, law.n_coins) if count else EMPTY]
 
-    def summed() -> TailMass:
+    def summed() -> list[TailMass]:
         floor = plan.log_floor
-        return region_tail(
-            law, statistic, threshold, region(), upper=upper, memory_budget=budget, log_floor=floor
-        )
+        return [
+            region_tail(
+                law, statistic, threshold, region(), upper=upper, memory_budget=budget, log_floor=floor
+            )
+        ]
 
     return [
         Engine(

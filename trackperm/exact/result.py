@@ -16,19 +16,14 @@ from trackperm.exact.null_distribution import NullDistribution
 from trackperm.messages import echoed
 
 Relation = Literal["=", "≤", "≈"]
-"""Sign between p and its number: ``=`` is computed, ``≈`` by Monte Carlo. ``≤`` is a certified upper end, or
-valid and from tilted random swaps."""
+"""Sign between p and its number: ``=`` is computed, ``≈`` by Monte Carlo. ``≤`` is a certified upper end, of
+bounds or of an exact engine whose relative error may be 1, or valid and from tilted random swaps."""
 
 _MOST_DIGITS = 17
 """Most digits of a p-value: a float has no more."""
 
 EXACT_WITHIN = 1e-6
 """Largest relative error of a p-value that is called exact: a thousandth of its last printed digit."""
-
-
-def relation(method: str | None) -> Relation:
-    """Return the sign between p and its number for the method of a result."""
-    return "≈" if method == "monte-carlo" else "≤" if method in ("tilted", "bracket") else "="
 
 
 def adjusted_relations(own: Sequence[Relation], adjusted: Sequence[tuple[float, float]]) -> list[Relation]:
@@ -141,8 +136,10 @@ class PermutationTest:
     @property
     def relation(self) -> Relation:
         """Sign between p and its number, see :data:`Relation`."""
-        found = relation(self.method)
-        return "=" if found == "≤" and self.error_bound <= EXACT_WITHIN else found
+        if self.method == "monte-carlo":
+            return "≈"
+        is_end = self.method in ("tilted", "bracket") and self.error_bound > EXACT_WITHIN
+        return "≤" if is_end or self.error_bound >= 1.0 else "="
 
     @property
     def is_drawn(self) -> bool:

@@ -121,9 +121,8 @@ def _share(test: PermutationTest) -> str:
             f"is a valid p-value from {test.n_samples:,} random exchanges, which stands for the share of all"
             " exchanges"
         )
-    if test.method == "bracket":
-        return "is an upper bound of the share of all exchanges"
-    return "is the share of all exchanges"
+    bound = "an upper bound of " if test.relation == "≤" else ""
+    return f"is {bound}the share of all exchanges"
 
 
 def _not(test: PermutationTest) -> str:

@@ -124,14 +124,12 @@ def _certified(test: PermutationTest) -> str:
         return f"valid (tilted sampling, {test.n_samples:,} draws); {about}"
     if test.error_bound <= EXACT_WITHIN:
         return "exact"
-    if test.method == "bracket":
-        low = test.interval[0]
-        if low <= 0.0:
-            return "certified upper end"
-        return f"certified upper end, lower end {rounded(low, rounding=ROUND_FLOOR)}"
-    if test.error_bound < 1:
+    if test.relation == "=":
         return f"exact within ±{100 * test.error_bound:.2g} %"
-    return "certified as an upper bound" if math.isfinite(test.error_bound) else "not certified"
+    low = test.interval[0]
+    if low <= 0.0:
+        return "certified upper end"
+    return f"certified upper end, lower end {rounded(low, rounding=ROUND_FLOOR)}"
 
 
 def scores(comparison: Comparison) -> list[tuple[str, str]]:

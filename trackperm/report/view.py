@@ -279,6 +279,8 @@ def _sum(comparison: Comparison) -> str:
     pvalue, error = comparison.pvalue, comparison.null_distribution.mass_error_bound
     if comparison.test.mid_p:
         return "of the orange region, values equal to the observed one count half in the mid-p-value"
+    if comparison.test.relation == "≤" and not comparison.test.is_drawn:
+        return "the p-value is an upper bound of the probability of the orange region"
     if pvalue <= error or comparison.error_bound >= 1:
         return "the p-value is the probability of the orange region"
     error += comparison.error_bound * pvalue

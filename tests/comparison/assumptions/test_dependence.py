@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -371,3 +372,11 @@ def test_a_p_value_below_the_range_of_floats_is_shown(pvalue: float) -> None:
     log10 = -400.0 if pvalue == 0.0 else -300.0
     found = Dependence("question", 10, 20, 20, False, 0.5, 1.5, pvalue, log10, "lattice", "better")
     assert found.sentence("p", 0.05).endswith(f"by `question`, p = 1e{log10:.0f}")
+
+
+def test_a_certified_upper_end_is_shown_as_one() -> None:
+    """Regression: an end as good as exact was shown with ≤, an upper bound of an exact engine with =."""
+    found = Dependence("question", 10, 20, 20, False, 0.5, 1.5, 0.0212, -1.6737, "bracket", "better")
+    assert found.sentence("p", 0.05).endswith("by `question`, p = 0.0212")
+    found = replace(found, method="lattice", pvalue=0.02121, is_bound=True)
+    assert found.sentence("p", 0.05).endswith("by `question`, p ≤ 0.0213")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 from fractions import Fraction
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from scipy.special import ndtri
 
 from trackperm.exact import RationalStatistic, structured_test
+from trackperm.exact.engines.linear.tails import exact_tails
 from trackperm.exact.intervals import AdditiveScores, shifted_tail
 from trackperm.exact.intervals.farey import (
     floor_fraction,
@@ -20,7 +22,8 @@ from trackperm.exact.intervals.farey import (
     previous_fraction,
     simplest_fraction,
 )
-from trackperm.exact.intervals.search import lower_end
+from trackperm.exact.intervals.search import lower_end, spread
+from trackperm.exact.intervals.shifted_plane import ShiftedPlane
 from trackperm.exact.intervals.shifted_tail import Bound, ShiftedTail
 
 
@@ -65,6 +68,39 @@ def test_against_the_test_of_shifted_scores(shift: Fraction, monkeypatch: pytest
     assert math.isinf(tail.seconds(shift))
     assert rounded.is_rounded
     assert truth < rounded.pvalue < 1.1 * truth
+
+
+@pytest.mark.parametrize(
+    ("n", "scale", "most"), [(30, 2, 1), (300, 1, 1), (300, 20, 1), (150, 12, 3), (2_000, 3, 2)]
+)
+def test_half_planes_against_one_weighted_sum(n: int, scale: int, most: int) -> None:
+    """Within the certificates, at simple fractions and others, from far below the end to beyond the mean."""
+    rows = rows_of(2, n, scale, most)
+    kinds, counts = np.unique(np.stack([rows.moves, rows.weights]), axis=1, return_counts=True)
+    rows = dataclasses.replace(rows, moves=3 * kinds[0], weights=kinds[1], multiplicities=counts)
+    plane = ShiftedPlane.of(rows, math.log(0.025), 2**30)
+    assert plane is not None
+    tail = ShiftedTail(rows, math.log(0.025), 2**30)
+    mean, deviation = spread(rows)
+    for z, most_in_denominator in itertools.product((-3.0, -2.0, 0.5), (1, 97)):
+        shift = (mean + Fraction(z * deviation)).limit_denominator(most_in_denominator)
+        law, limit = tail._law(shift)
+        (expected,) = exact_tails(law, [limit], 2**30)
+        found = plane.tail(shift)
+        assert found.error < 1e-6
+        assert math.exp(found.log - expected.log) == pytest.approx(1.0, rel=found.error + expected.error)
+    wide = Fraction(2 * 10**17 + 1, 10**16)
+    assert plane.tail(Fraction(10**6) + wide).scaled == pytest.approx(1.0, rel=1e-9)
+    assert plane.tail(-(10**6) - wide).scaled < 1e-9
+
+
+def test_no_half_planes_where_they_would_take_long() -> None:
+    rows = rows_of(2, 300, 20)
+    for log_level, memory_budget in ((-20.0, 2**30), (-4.0, 2**12)):
+        assert ShiftedPlane.of(rows, log_level, memory_budget) is None
+    assert ShiftedPlane.of(rows_of(2, 30, 10**6), -4.0, 2**30) is None
+    assert ShiftedPlane.of(rows_of(2, 2_000, 10**6), -4.0, 2**30) is None
+    assert ShiftedPlane.of(rows_of(2, 30, 10**15), -4.0, 2**30) is None
 
 
 @pytest.mark.parametrize(

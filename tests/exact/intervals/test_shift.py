@@ -18,6 +18,7 @@ from trackperm.choices import Alternative
 from trackperm.errors import InputError
 from trackperm.exact import RationalStatistic, difference_test, structured_test
 from trackperm.exact.intervals import AdditiveScores, Interval, search, shift, shift_interval, shifted_tail
+from trackperm.exact.intervals.farey import simplest_fraction
 from trackperm.exact.intervals.search import spread
 
 ALPHAS = (0.01, 0.05, 0.0625, 0.125, 0.25, 0.5, 0.75)
@@ -182,6 +183,7 @@ def test_rounded_differences_give_a_slightly_longer_interval(monkeypatch: pytest
     monkeypatch.setattr(shifted_tail, "QUICK", 1.0)
     monkeypatch.setattr(search, "FINISH", 1.0)
     exact = shift_interval(scores_of(differences))
+    monkeypatch.setattr(shifted_tail, "QUICK_LINE", math.inf)
     monkeypatch.setattr(shifted_tail, "QUICK", 5e-4)
     monkeypatch.setattr(shifted_tail, "QUICK_ROUNDED", 5e-4)
     rounded = shift_interval(scores_of(differences))
@@ -190,6 +192,24 @@ def test_rounded_differences_give_a_slightly_longer_interval(monkeypatch: pytest
     assert rounded.low < exact.low
     assert exact.high < rounded.high
     assert rounded.high - rounded.low < 1.1 * (exact.high - exact.low)
+
+
+def test_few_distinct_differences_have_sharp_ends() -> None:
+    """Regression: ends were 0.002 deviations too far out, and 0.02 for a million examples.
+
+    P-values have large steps at simple fractions, and rounded differences counted a step that was near.
+    """
+    n, scale = 10_000, 1
+    rng = np.random.default_rng(4)
+    differences = np.clip(np.rint(scale * rng.normal(0.1, 1.5, n)), -4 * scale, 4 * scale).astype(int)
+    differences[rng.random(n) < 0.5] = scale // 3
+    found = shift_interval(scores_of(differences.tolist()))
+    assert "rounded" not in found.note
+    step = Fraction(1.1e-5 * differences.std() / math.sqrt(n))
+    for end, sign in ((found.low, 1), (found.high, -1)):
+        inside = sign * simplest_fraction(sign * Fraction(end), sign * Fraction(end) + step)
+        outside = sign * simplest_fraction(sign * Fraction(end) - step, sign * Fraction(end) - step / 10)
+        assert pvalue_at(differences.tolist(), outside) < 0.05 <= pvalue_at(differences.tolist(), inside)
 
 
 @pytest.mark.parametrize("kind", ["normal", "heavy tails", "weights"])

@@ -15,7 +15,7 @@ correlation.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,7 +28,7 @@ from trackperm.comparison.scores import ranked_examples
 from trackperm.errors import InputError
 from trackperm.exact import CountTable, RationalStatistic
 from trackperm.exact.rank_statistics import changes_by_coin
-from trackperm.exact.result import format_pvalue, relation
+from trackperm.exact.result import Relation, format_pvalue
 from trackperm.pairing import Pairing
 from trackperm.pairing.checks.pairing_warnings import shared_input
 from trackperm.pairing.cluster_columns import ClusterColumn, cluster_columns
@@ -67,6 +67,12 @@ With d of them, the exact p-value under random signs is at least 2^(1 - d), whic
 _STEP = 1e-6
 """Relative step of central differences: near the cube root of the precision of floats, which is best."""
 
+_DRAWN: Mapping[str, tuple[Relation, str]] = {
+    "monte-carlo": ("≈", " (Monte Carlo)"),
+    "tilted": ("≤", " (tilted sampling)"),
+}
+"""Sign before a p-value from random swaps, and the words behind it, by engine."""
+
 
 @dataclass(frozen=True)
 class Dependence:
@@ -95,6 +101,8 @@ class Dependence:
         The engine that computed the p-value.
     verdict : {'better', 'worse', 'undecided'} or None
         Verdict on the sign by this p-value, without correction.
+    is_bound : bool
+        Whether the p-value is a certified upper end.
     """
 
     column: str
@@ -108,6 +116,7 @@ class Dependence:
     log10_pvalue: float | None = None
     method: str | None = None
     verdict: Sign | None = None
+    is_bound: bool = False
 
     def sentence(self, name: str, alpha: float) -> str:
         """Describe the dependence in a sentence without a full stop.
@@ -122,9 +131,9 @@ class Dependence:
         found += f" (intra-class correlation {self.icc:.2f}, {size})"
         if self.log10_pvalue is None:
             return found
-        shown = format_pvalue(self.pvalue or 0.0, self.log10_pvalue, 3, alpha, relation(self.method))
-        drawn = {"monte-carlo": " (Monte Carlo)", "tilted": " (tilted sampling)"}.get(self.method or "", "")
-        return f"{found}: by `{self.column}`, {name} {relation(self.method)} {shown}{drawn}"
+        sign, drawn = _DRAWN.get(self.method or "", ("≤" if self.is_bound else "=", ""))
+        shown = format_pvalue(self.pvalue or 0.0, self.log10_pvalue, 3, alpha, sign)
+        return f"{found}: by `{self.column}`, {name} {sign} {shown}{drawn}"
 
 
 def dependence_of(baseline: RunData, candidate: RunData, pairing: Pairing) -> tuple[Dependence, ...]:

@@ -57,8 +57,8 @@ class TailMass(NamedTuple):
 
     @property
     def log(self) -> float:
-        """Natural logarithm of the probability."""
-        return self.log_scale + math.log(self.scaled)
+        """Natural logarithm of the probability; -inf of 0."""
+        return self.log_scale + math.log(self.scaled) if self.scaled > 0.0 else -math.inf
 
 
 CERTAIN = TailMass(0.0, 1.0, 0.0)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
 
 from trackperm.choices import Method
 from trackperm.errors import CapacityError, InputError
+from trackperm.exact.distributions.tilt import TailMass
 from trackperm.messages import listed, size
 
 PATIENCE = 2.0
@@ -19,12 +19,9 @@ LONGEST = 60.0
 waits."""
 
 
-Tails = TypeVar("Tails")
-
-
 @dataclass(frozen=True)
-class Engine(Generic[Tails]):
-    """Engine that can compute a tail or several of one distribution, and its estimated costs.
+class Engine:
+    """Engine that can compute tails of one distribution, and its estimated costs.
 
     Attributes
     ----------
@@ -39,7 +36,7 @@ class Engine(Generic[Tails]):
     why : str
         Reason for choosing it, as stated in results.
     run : callable
-        Computes the tails; may still raise CapacityError.
+        Computes the tails, the greatest first; may still raise CapacityError.
     """
 
     name: Method
@@ -47,7 +44,7 @@ class Engine(Generic[Tails]):
     n_bytes: int
     refusal: str | None
     why: str
-    run: Callable[[], Tails]
+    run: Callable[[], list[TailMass]]
 
     def obstacle(self, memory_budget: int) -> str | None:
         """Return the reason why the engine cannot run; None if it can."""
@@ -57,18 +54,13 @@ class Engine(Generic[Tails]):
 
 
 def run_cheapest(
-    engines: Sequence[Engine[Tails]], memory_budget: int, *, patience: float = LONGEST
-) -> tuple[Tails, Engine[Tails]]:
-    """Run the cheapest engine that can run within `patience` seconds; if it gives up, the next one.
-
-    If all fail, it raises CapacityError.
-    """
+    engines: Sequence[Engine], memory_budget: int, *, patience: float = LONGEST
+) -> tuple[list[TailMass], Engine]:
+    """Run the cheapest engine that can run within `patience` seconds; go on as :func:`run_first` does."""
     return run_first(fitting_engines(engines, memory_budget, patience=patience))
 
 
-def fitting_engines(
-    engines: Sequence[Engine[Tails]], memory_budget: int, *, patience: float
-) -> list[Engine[Tails]]:
+def fitting_engines(engines: Sequence[Engine], memory_budget: int, *, patience: float) -> list[Engine]:
     """Return the engines that can run within `patience` seconds, the cheapest first.
 
     If there are none, the CapacityError lists the obstacle of each.
@@ -89,18 +81,25 @@ def fitting_engines(
     return fitting
 
 
-def run_first(engines: Sequence[Engine[Tails]]) -> tuple[Tails, Engine[Tails]]:
-    """Run the first engine; if it gives up, the next one.
+def run_first(engines: Sequence[Engine]) -> tuple[list[TailMass], Engine]:
+    """Run the first engine; if it gives up, or knows no more than upper bounds, the next one.
 
-    If all give up, the CapacityError lists the obstacle of each. Random swaps must not replace them, since
-    giving up may depend on the observed value.
+    If all do, it returns the least upper bounds. If all give up, the CapacityError lists the obstacle of
+    each. Random swaps must not replace them, since giving up may depend on the observed value.
     """
-    obstacles = []
+    obstacles: list[str] = []
+    bounds: list[tuple[list[TailMass], Engine]] = []
     for engine in engines:
         try:
-            return engine.run(), engine
+            tails = engine.run()
         except CapacityError as error:
             obstacles.append(f"{engine.name}: {error.message}")
+            continue
+        if all(tail.error < 1.0 for tail in tails):
+            return tails, engine
+        bounds.append((tails, engine))
+    if bounds:
+        return min(bounds, key=lambda found: found[0][0].log)
     raise CapacityError(
         "no exact engine has a result: " + "; ".join(obstacles),
         hint="`--method monte-carlo` draws random swaps.",
@@ -108,8 +107,8 @@ def run_first(engines: Sequence[Engine[Tails]]) -> tuple[Tails, Engine[Tails]]:
 
 
 def run_named(
-    method: str, engines: Sequence[Engine[Tails]], memory_budget: int, *, others: Sequence[Method] = ()
-) -> tuple[Tails, Engine[Tails]]:
+    method: str, engines: Sequence[Engine], memory_budget: int, *, others: Sequence[Method] = ()
+) -> tuple[list[TailMass], Engine]:
     """Run the engine of that name; `others` are further methods for this kind of problem.
 
     It raises CapacityError if the engine cannot solve the problem, and InputError if the engine is not known

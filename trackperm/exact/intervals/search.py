@@ -44,7 +44,8 @@ PRECISION = 1e-5
 """Distance from the end, in standard deviations, at which a search may stop: invisible in a report."""
 
 ROUNDED_PRECISION = 5e-5
-"""The same for rounded differences, close to the distance that rounding adds."""
+"""The same for rounded differences, to which rounding adds more: mostly 1e-4 to 6e-4, and up to 1.3e-3 of a
+hundred examples with three decimals, and of 300 examples of which most have the same difference."""
 
 FINISH = 0.03
 """Estimated seconds that may be spent on the exact end: a few p-values."""

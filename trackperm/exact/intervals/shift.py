@@ -22,12 +22,12 @@ claim 0 with certainty from six examples.
 
 The ends are computed as follows. Few configurations are listed and sorted by their means. Otherwise the end
 is bracketed by certified p-values at rational shifts, each the tail of one weighted sum of coins
-(`shifted_tail`). Means of subsets have denominators of at most W = sum_n w_n, so the end is one of finitely
-many fractions (`search`). If the certificate does not decide, the shift counts as not rejected, which
-lengthens the interval. If the last fractions would take long to separate, the end is the greatest shift that
-is known to be rejected, at most a hundred-thousandth of a standard deviation too far out. If differences have
-to be rounded to save time, p-values are slightly too large, and the end is slightly too far out, never too
-close.
+(`shifted_tail`), or the mass of a half-plane (`shifted_plane`). Means of subsets have denominators of at most
+W = sum_n w_n, so the end is one of finitely many fractions (`search`). If the certificate does not decide,
+the shift counts as not rejected, which lengthens the interval. If the last fractions would take long to
+separate, the end is the greatest shift that is known to be rejected, at most a hundred-thousandth of a
+standard deviation too far out. If differences have to be rounded to save time, p-values are slightly too
+large, and the end is too far out, mostly by less than a thousandth of a standard deviation, never too close.
 
 References
 ----------

@@ -2,7 +2,8 @@
 
 For the shift a / b, P(sum_A m - shift sum_A w <= 0) is the tail of a sum with the integer steps b m - a w,
 which the engines of the linear test compute. A simpler fraction has smaller integers and costs less. If the
-integers are too large, steps are rounded, and the remainder is bounded (`linear.bracket`).
+integers are too large, the sums of m and w are taken together (`shifted_plane`), which is quick for few
+distinct rows; of many, steps are rounded, and the remainder is bounded (`linear.bracket`).
 """
 
 from __future__ import annotations
@@ -22,15 +23,21 @@ from trackperm.exact.engines.linear.bracket import bracket_tail, sufficient_spac
 from trackperm.exact.engines.linear.lattice import LOG_LOST, log_pruned
 from trackperm.exact.engines.linear.tails import LinearStatistic, exact_seconds, exact_tails
 from trackperm.exact.intervals.additive import AdditiveScores
+from trackperm.exact.intervals.shifted_plane import ShiftedPlane
 
 QUICK = 0.012
 """Largest estimated seconds of a p-value without rounding; an interval needs many."""
+
+QUICK_LINE = 0.002
+"""Estimated seconds of a p-value of one weighted sum beyond which a plane is taken, if there is one."""
 
 QUICK_ROUNDED = 0.008
 """Largest estimated seconds of a tail with rounded steps."""
 
 WIDTH = 2e-5
-"""Intended relative width of a rounded p-value: 1e-5 deviations of the end. It is wider if too slow."""
+"""Intended relative width of a rounded p-value: 1e-5 deviations of the end. It is wider if too slow, or if a
+step of the p-value is near: of N differences with a standard deviation of s units, those at shifts of b-ths
+of a unit are about 2 / (b s sqrt(N)) deviations."""
 
 LOG_LOST_ROUNDED = -18.0
 """Logarithm of the mass that a tail with rounded steps may lose under its tilt: 1.5e-8, less than `WIDTH`."""
@@ -76,6 +83,7 @@ class ShiftedTail:
     log_level: float
     memory_budget: int
     _spacings: list[Fraction] = field(default_factory=list, init=False, repr=False)
+    _planes: list[ShiftedPlane | None] = field(default_factory=list, init=False, repr=False)
 
     @property
     def rounds(self) -> bool:
@@ -86,6 +94,8 @@ class ShiftedTail:
         """Estimate the time of a p-value; infinite if steps would be rounded for it."""
         if self.rounds:
             return math.inf
+        if self._plane is not None:
+            return self._plane.seconds
         seconds = self._seconds(shift, *self._law(shift))
         return seconds if seconds <= QUICK else math.inf
 
@@ -97,12 +107,19 @@ class ShiftedTail:
         CapacityError
             If it does not fit the memory budget with any rounding of steps.
         """
+        if self._plane is not None:
+            return _bound(self._plane.tail(shift), is_rounded=False)
         law, limit = self._law(shift)
         if limit >= law.total:
             return _bound(CERTAIN, is_rounded=False)
-        if not self.rounds and self._seconds(shift, law, limit) <= QUICK:
-            (tail,) = exact_tails(law, [limit], self.memory_budget)
-            return _bound(tail, is_rounded=False)
+        if not self.rounds:
+            seconds = self._seconds(shift, law, limit)
+            if seconds > QUICK_LINE and not self._planes:
+                self._planes.append(ShiftedPlane.of(self.rows, self.log_level, self.memory_budget))
+                return self.bound(shift)
+            if seconds <= QUICK:
+                (tail,) = exact_tails(law, [limit], self.memory_budget)
+                return _bound(tail, is_rounded=False)
         if not self.rounds:
             spacing = sufficient_spacing(law, limit, WIDTH)
             while spacing <= law.root:
@@ -123,6 +140,10 @@ class ShiftedTail:
             lambda rough, limits: exact_tails(rough, limits[:1], self.memory_budget, LOG_LOST_ROUNDED),
         )
         return _bound(TailMass(tail.log_scale, tail.scaled, 0.0), is_rounded=True)
+
+    @property
+    def _plane(self) -> ShiftedPlane | None:
+        return self._planes[0] if self._planes else None
 
     def _seconds(self, shift: Fraction, law: LineLaw, limit: int, spacing: int = 1) -> float:
         # At the frequency 2 pi k / b a coin of step b m - a w turns by pi k a w / b, whatever its m is. If

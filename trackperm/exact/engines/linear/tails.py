@@ -250,9 +250,7 @@ def _scaled(tail: TailMass, n_coins: int) -> TailMass:
     return TailMass(log_scale, tail.scaled, tail.error + (2.0 * n_coins + 2.0 * abs(log_scale)) * UNIT)
 
 
-def _exact_engines(
-    law: LineLaw, limits: Sequence[int], log_lost: float = LOG_LOST
-) -> list[Engine[list[TailMass]]]:
+def _exact_engines(law: LineLaw, limits: Sequence[int], log_lost: float = LOG_LOST) -> list[Engine]:
     engines = [_enumerate(law, limits), _dp(law, limits)]
     if _is_binomial(law):
         engines.append(_binomial(law, limits))
@@ -265,7 +263,7 @@ def _is_binomial(law: LineLaw) -> bool:
     return law.steps.size == 1 and law.n_coins <= binomial.MOST_COINS
 
 
-def _binomial(law: LineLaw, limits: Sequence[int]) -> Engine[list[TailMass]]:
+def _binomial(law: LineLaw, limits: Sequence[int]) -> Engine:
     return Engine(
         "binomial",
         seconds=0.0,
@@ -276,7 +274,7 @@ def _binomial(law: LineLaw, limits: Sequence[int]) -> Engine[list[TailMass]]:
     )
 
 
-def _enumerate(law: LineLaw, limits: Sequence[int]) -> Engine[list[TailMass]]:
+def _enumerate(law: LineLaw, limits: Sequence[int]) -> Engine:
     refusal, n_listed, small = None, 0, law.n_coins <= enumeration.MOST_COINS and law.total <= LARGEST
     n_bits = law.n_coins + law.total.bit_length()
     log_configurations = float(np.log2(law.multiplicities + 1.0).sum())
@@ -294,7 +292,7 @@ def _enumerate(law: LineLaw, limits: Sequence[int]) -> Engine[list[TailMass]]:
     )
 
 
-def _dp(law: LineLaw, limits: Sequence[int]) -> Engine[list[TailMass]]:
+def _dp(law: LineLaw, limits: Sequence[int]) -> Engine:
     n_cells = limits[0] + 1
     huge = n_cells.bit_length() > MOST_BITS
     return Engine(
@@ -307,9 +305,7 @@ def _dp(law: LineLaw, limits: Sequence[int]) -> Engine[list[TailMass]]:
     )
 
 
-def _lattice(
-    law: LineLaw, limits: Sequence[int], log_lost: float, *, planned: bool
-) -> Engine[list[TailMass]]:
+def _lattice(law: LineLaw, limits: Sequence[int], log_lost: float, *, planned: bool) -> Engine:
     """Return the lattice engine, with its least cost unless `planned`."""
     refusal, seconds, frequencies = None, 0.0, 0.0
     if law.total > EXACT_IN_FLOATS:
@@ -341,7 +337,7 @@ def _lattice(
     )
 
 
-def _bracket(law: LineLaw, limits: Sequence[int], memory_budget: int) -> Engine[list[TailMass]]:
+def _bracket(law: LineLaw, limits: Sequence[int], memory_budget: int) -> Engine:
     def run() -> list[TailMass]:
         return [_bracketed(law, limit, memory_budget) for limit in limits]
 
