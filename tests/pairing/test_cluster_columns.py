@@ -199,6 +199,10 @@ class TestInputs:
     def test_hashes_of_inputs(self) -> None:
         assert self.inputs(identity=("doc_sha",), doc_sha=texts(ROW // 2)) == ["doc_sha"]
 
+    def test_hashes_of_answers(self) -> None:
+        """Examples with the same answer may have different inputs."""
+        assert self.inputs(identity=("target_hash",), target_hash=texts(ROW // 2)) == []
+
     def test_another_part_of_the_input_distinguishes_examples(self) -> None:
         assert self.inputs(question=texts(ROW // 2), passage=texts(ROW % 2)) == []
         assert self.inputs(question=texts(ROW // 2), passage=texts(ROW // 10)) == ["question"]

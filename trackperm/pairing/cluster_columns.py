@@ -8,8 +8,8 @@ Five kinds of columns are considered:
   value are then attempts at one example;
 - columns of text with another name, if their values repeat and their name does not mean a category, as
   ``language`` does;
-- identity columns, such as the hash of an input, and columns with the name of an input, unless another part
-  of the input distinguishes the examples;
+- identity columns, such as the hash of an input but not that of an answer, and columns with the name of an
+  input, unless another part of the input distinguishes the examples;
 - in a query, only columns whose name means a cluster or an id: a query has to compute a column before its
   size is known.
 """
@@ -216,9 +216,10 @@ def _wholes(ids: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _inputs(tables: Tables) -> set[str]:
-    """Return the columns that hold or identify the input of an example."""
+    """Return the columns that hold or identify the input of an example: hashes of answers do not."""
     identity = {name for name in tables[0].identity if name in tables[1].identity}
-    return {name for name in identity if not names_clusters(name)} | set(INPUTS)
+    others = {name for name in identity if names_clusters(name) or names_categories(name)}
+    return (identity - others) | set(INPUTS)
 
 
 def _is_large(first: ExampleTable, n: int, name: str) -> bool:
