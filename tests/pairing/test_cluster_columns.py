@@ -213,5 +213,6 @@ class TestInputs:
 
 def test_a_column_that_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("trackperm.pairing.cluster_columns.MOST_BYTES", 20_000)
+    monkeypatch.setattr("trackperm.pairing.cluster_columns.MOST_BYTES_PER_ROW", 100)
     long = [text * 50 for text in texts(ROW // 5)]
     assert names(document=ROW // 5, passage=long) == ["document"]
