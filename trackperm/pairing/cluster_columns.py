@@ -155,8 +155,9 @@ def cluster_columns(
         found.append(ClusterColumn(name, clusters, is_called, name in inputs))
         if name in inputs or name in CONTEXTS:
             parts.append(clusters)
-    n_inputs = _n_distinct(parts)
-    found = [replace(each, is_input=each.is_input and each.sizes.size == n_inputs) for each in found]
+    if any(each.is_input for each in found):
+        n_inputs = _n_distinct(parts)
+        found = [replace(each, is_input=each.is_input and each.sizes.size == n_inputs) for each in found]
     return [each for each in found if each.is_grouping]
 
 

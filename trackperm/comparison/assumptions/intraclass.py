@@ -143,7 +143,8 @@ def sign_cumulants(
 ) -> tuple[float, float]:
     """Return kappa_2 and kappa_3 of Q under independent fair signs; see this module."""
     sizes = np.bincount(clusters).astype(np.float64)
-    s1, s2, s3 = (np.bincount(clusters, deviations ** (2 * power)) for power in (1, 2, 3))
+    squares = deviations * deviations  # products take a tenth of the time of powers
+    s1, s2, s3 = (np.bincount(clusters, x) for x in (squares, squares * squares, squares * squares * squares))
     second = 2.0 * float(((s1**2 - s2) / sizes**2).sum())
     return second, 8.0 * float(((s1**3 - 3.0 * s1 * s2 + 2.0 * s3) / sizes**3).sum())
 
