@@ -4,7 +4,7 @@ import os
 import sys
 
 from mlflow import MlflowClient
-from mlflow.entities.webhook import WebhookAction, WebhookEntity, WebhookEvent
+from mlflow.entities.webhook import WebhookAction, WebhookEntity, WebhookEvent, WebhookStatus
 
 NAME = "trackperm"
 VARIABLE = "TRACKPERM_MLFLOW_WEBHOOK_SECRET"
@@ -23,7 +23,9 @@ def main(url: str) -> None:
     if made is None:
         made = client.create_webhook(NAME, url, [CREATED], secret=secret)
     else:
-        client.update_webhook(made.webhook_id, url=url, events=[CREATED], secret=secret)
+        client.update_webhook(
+            made.webhook_id, url=url, events=[CREATED], secret=secret, status=WebhookStatus.ACTIVE
+        )
     tried = client.test_webhook(made.webhook_id, ANOTHER)
     if not tried.success:
         sys.exit(f"{url} answered {tried.response_status}: {tried.response_body or tried.error_message}")

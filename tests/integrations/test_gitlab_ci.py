@@ -60,7 +60,6 @@ class Project:
     def run(self, candidate: str, shell: str = "bash", **variables: str) -> subprocess.CompletedProcess[str]:
         """Run `script`, and then, whatever became of it, `after_script`, in a shell of its own."""
         env = self._variables(**{"TRACKPERM_CANDIDATE": candidate, **variables})
-        (self.folder / "trackperm-gate" / "junit.xml").unlink(missing_ok=True)
         result = self._shell(shell, self._script, env)
         after = self._shell(shell, self.job["after_script"], env)
         assert (after.returncode, after.stderr) == (0, ""), after.stderr
@@ -104,9 +103,12 @@ def test_options_are_variables(project: Project, shell: str):
     result = project.run("worse.parquet", shell, **named)
     assert result.returncode == 0, result.stderr
     for variable in ("TRACKPERM_NAME", "TRACKPERM_BASELINE", "TRACKPERM_POLICY", "TRACKPERM_CANDIDATE"):
+        earlier = project.folder / "trackperm-gate" / "of-an-earlier-gate"
+        earlier.touch()
         result = project.run("same.parquet", shell, **{**named, variable: HOSTILE})
         assert result.returncode == 2, result.stderr
         assert HOSTILE in result.stderr
+        assert not earlier.exists()
     assert not list(project.folder.rglob("pwned*"))
 
 

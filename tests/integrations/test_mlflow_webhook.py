@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from cryptography.fernet import Fernet
 from mlflow import MlflowClient
+from mlflow.entities.webhook import WebhookStatus
 from support.hooked_runs import HookedStore
 from support.mlflow_server import MlflowServer
 from support.processes import ROOT, run
@@ -48,7 +49,10 @@ def test_registered_models_are_compared(tmp_path: Path):
             assert f"{url}x answered 404" in created(MLFLOW, f"{url}x")
             for _ in range(2):
                 assert f"announces new versions of models to {url}" in created(MLFLOW)
-            assert [hook.url for hook in client.list_webhooks()] == [url]
+                [hook] = client.list_webhooks()
+                assert (hook.url, hook.status) == (url, WebhookStatus.ACTIVE)
+                client.update_webhook(hook.webhook_id, status=WebhookStatus.DISABLED)
+            created(MLFLOW)
             client.create_registered_model("digits")
             for run_id in (candidate, unwanted, unfinished):
                 client.create_model_version(

@@ -199,6 +199,10 @@ class TestInputs:
     def test_hashes_of_inputs(self) -> None:
         assert self.inputs(identity=("doc_sha",), doc_sha=texts(ROW // 2)) == ["doc_sha"]
 
+    def test_hashes_of_answers(self) -> None:
+        """Examples with the same answer may have different inputs."""
+        assert self.inputs(identity=("target_hash",), target_hash=texts(ROW // 2)) == []
+
     def test_another_part_of_the_input_distinguishes_examples(self) -> None:
         assert self.inputs(question=texts(ROW // 2), passage=texts(ROW % 2)) == []
         assert self.inputs(question=texts(ROW // 2), passage=texts(ROW // 10)) == ["question"]
@@ -209,5 +213,6 @@ class TestInputs:
 
 def test_a_column_that_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("trackperm.pairing.cluster_columns.MOST_BYTES", 20_000)
+    monkeypatch.setattr("trackperm.pairing.cluster_columns.MOST_BYTES_PER_ROW", 100)
     long = [text * 50 for text in texts(ROW // 5)]
     assert names(document=ROW // 5, passage=long) == ["document"]

@@ -15,6 +15,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import wandb
+from support.installed import installed
 from support.mlflow_stores import MlflowExperiments, MlflowStore
 from support.processes import run as run_process
 from support.tracker_stores import PREDICTIONS
@@ -22,7 +23,7 @@ from support.wandb_projects import WandbProjects, logged_run
 from support.wandb_standin import Standin
 
 import trackperm
-from trackperm.errors import InputError, InputTypeError, PairingError, TrackerError
+from trackperm.errors import InputError, InputTypeError, MissingDependencyError, PairingError, TrackerError
 from trackperm.trackers.base import open_tracker
 
 pytestmark = pytest.mark.tracker
@@ -245,6 +246,23 @@ class TestOtherTrackers:
         assert trackperm.log_predictions(run, FRAME) == "sometracker:at-home"
         assert pl.read_parquet(run.logged["predictions.parquet"]).equals(FRAME)
         monkeypatch.delitem(sys.modules, "sometracker")
+
+    @pytest.mark.parametrize(
+        ("code", "needed"),
+        [
+            ("import folio_client", "the module `folio_client`, which it imports"),
+            ("raise ImportError('broken')", "what it imports"),
+        ],
+    )
+    def test_whose_library_is_missing(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, needed: str
+    ):
+        (tmp_path / "folio_adapter.py").write_text(code)
+        installed(tmp_path, "trackperm_folio", "[trackperm.trackers]\nfolio = folio_adapter:Adapter\n")
+        monkeypatch.syspath_prepend(tmp_path)
+        with pytest.raises(MissingDependencyError, match=r"runs at `folio:` need") as caught:
+            open_tracker("folio")
+        assert caught.value.hint == f"the package `trackperm_folio` has this adapter; install {needed}."
 
     def test_of_no_library_are_refused(self):
         for run in (None, 3, SimpleNamespace(id="x")):

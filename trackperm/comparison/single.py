@@ -31,7 +31,7 @@ from trackperm.exact.options import MEMORY_BUDGET, N_SAMPLES
 from trackperm.exact.outcome import n_requested
 from trackperm.exact.permutation import structured_test_of
 from trackperm.exact.rank_statistics import draws_by_default, rank_test_of
-from trackperm.pairing import Pairing, PairingResult
+from trackperm.pairing import PairingResult
 from trackperm.pairing.notes import without_case
 from trackperm.pairing.pair import pair
 from trackperm.statistic import Statistic, load_statistic
@@ -118,7 +118,7 @@ def compare_runs(
         _require_scores(pairing, baseline, candidate)
         test = _tested(pairing, options, baseline)
         found = _comparison(baseline, candidate, pairing, test, options, margin)
-        if may_depend and isinstance(pairing, Pairing) and _has_others(tables, statistic, by_position):
+        if may_depend and _has_others(tables, statistic, by_position):
             seen = dependence_of(baseline, candidate, pairing)
             clusters = tuple(_by_cluster(each, found, statistic, options) for each in seen)
             found = replace(found, dependence=clusters)

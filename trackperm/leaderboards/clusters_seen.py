@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trackperm.comparison.assumptions.dependence import MOST_EXAMPLES, above_noise, shares_of
+from trackperm.comparison.assumptions.dependence import above_noise, shares_of
 from trackperm.comparison.assumptions.intraclass import Intraclass
 from trackperm.leaderboards.paired_runs import PairedRuns
 from trackperm.pairing.cluster_columns import cluster_columns
@@ -26,8 +26,6 @@ def clusters_seen(paired: PairedRuns) -> list[str]:
     if not others or statistic.cluster is not None:
         return []
     ids = others[0].pairing.counts.frame.get_column("id").unique(maintain_order=True)
-    if len(ids) > MOST_EXAMPLES:
-        return []
     by_position = others[0].pairing.report.by == "position"
     columns = cluster_columns(
         paired.reference.table, others[0].data.table, statistic, ids, by_position=by_position

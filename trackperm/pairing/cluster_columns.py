@@ -8,8 +8,8 @@ Five kinds of columns are considered:
   value are then attempts at one example;
 - columns of text with another name, if their values repeat and their name does not mean a category, as
   ``language`` does;
-- identity columns, such as the hash of an input, and columns with the name of an input, unless another part
-  of the input distinguishes the examples;
+- identity columns, such as the hash of an input but not that of an answer, and columns with the name of an
+  input, unless another part of the input distinguishes the examples;
 - in a query, only columns whose name means a cluster or an id: a query has to compute a column before its
   size is known.
 """
@@ -62,6 +62,9 @@ MOST_COLUMNS = 30
 MOST_BYTES = 2**25
 """Largest column that is read, in bytes: a bound on time and memory where columns hold long texts."""
 
+MOST_BYTES_PER_ROW = 2**7
+"""Mean size of values, in bytes, up to which a column of any number of rows is read."""
+
 _FIRST = 1000  # rows that are read to judge the size and the type of a column
 _NUMBER = r"^\s*-?[0-9.]+(?:[eE][+-]?[0-9]+)?\s*$"
 
@@ -103,14 +106,21 @@ class ClusterColumn:
     @property
     def is_grouping(self) -> bool:
         """Whether the column has enough clusters, with enough examples."""
-        n, k = self.clusters.size, self.sizes.size
-        if int((self.sizes > 1).sum()) < FEWEST:
-            return False
-        if self.is_input:
-            return k >= FEWEST_INPUTS * n
-        if self.is_called:
-            return k <= NEARLY_ALL * n
-        return FEWEST_OF_OTHERS <= k <= n / 2
+        n_several = int((self.sizes > 1).sum())
+        return is_grouping(
+            self.clusters.size, self.sizes.size, n_several, is_called=self.is_called, is_input=self.is_input
+        )
+
+
+def is_grouping(n: int, k: int, n_several: int, *, is_called: bool, is_input: bool) -> bool:
+    """Whether a column with k values on n examples has enough clusters; `n_several` have several examples."""
+    if n_several < FEWEST:
+        return False
+    if is_input:
+        return k >= FEWEST_INPUTS * n
+    if is_called:
+        return k <= NEARLY_ALL * n
+    return FEWEST_OF_OTHERS <= k <= n / 2
 
 
 def cluster_columns(
@@ -128,12 +138,12 @@ def cluster_columns(
     """
     tables = baseline, candidate
     id_names = () if by_position else id_columns(statistic.columns["id"], tables)
-    names = list(_names(tables, statistic, id_names))
+    names = list(candidate_names(tables, statistic, id_names))
     if not names:
         return []
     first, second = (table.only(dict.fromkeys((*id_names, *names))) for table in tables)
     rows = [_Rows.of(keys, ids) for keys in _keys((first, second), id_names)]
-    inputs = _inputs(tables)
+    inputs = input_names(tables)
     found, parts = [], []
     for name in names:
         values = _values((first, second), rows, name)
@@ -141,12 +151,13 @@ def cluster_columns(
             continue
         # Hashes of 64 bits are as distinct as the values in practice, and far cheaper to sort.
         clusters = np.unique(values.hash().to_numpy(), return_inverse=True)[1]
-        is_called = _is_called(name, _wholes(id_names))
+        is_called = is_cluster_name(name, id_names)
         found.append(ClusterColumn(name, clusters, is_called, name in inputs))
         if name in inputs or name in CONTEXTS:
             parts.append(clusters)
-    n_inputs = _n_distinct(parts)
-    found = [replace(each, is_input=each.is_input and each.sizes.size == n_inputs) for each in found]
+    if any(each.is_input for each in found):
+        n_inputs = _n_distinct(parts)
+        found = [replace(each, is_input=each.is_input and each.sizes.size == n_inputs) for each in found]
     return [each for each in found if each.is_grouping]
 
 
@@ -158,9 +169,9 @@ def _keys(tables: Tables, ids: tuple[str, ...]) -> list[pl.Series]:
     return [keys_of(table, ids) for table in typed]
 
 
-def _is_called(name: str, wholes: Sequence[str]) -> bool:
+def is_cluster_name(name: str, ids: tuple[str, ...]) -> bool:
     """Whether the name of a column means a cluster, or the id of examples with several rows."""
-    return name in wholes or names_clusters(name) or names_examples(name)
+    return name in _wholes(ids) or names_clusters(name) or names_examples(name)
 
 
 def _n_distinct(parts: Sequence[Integers]) -> int:
@@ -171,8 +182,11 @@ def _n_distinct(parts: Sequence[Integers]) -> int:
     return int(whole.max()) + 1
 
 
-def _names(tables: Tables, statistic: Statistic, ids: tuple[str, ...]) -> Iterator[str]:
-    """Yield the columns that may hold clusters, judged by name, type and first rows, the likeliest first."""
+def candidate_names(tables: Tables, statistic: Statistic, ids: tuple[str, ...]) -> Iterator[str]:
+    """Yield the columns that may hold clusters, judged by name, type and first rows, the likeliest first.
+
+    `ids` are the columns of the id; none where rows are paired by position.
+    """
     roles = {role: column for role, column in statistic.columns.items() if ids or role != "id"}
     taken = {*roles.values(), *statistic.used_columns, *statistic.slices}
     taken |= {*PREDICTIONS, *LABELS, *SCORES}
@@ -182,7 +196,7 @@ def _names(tables: Tables, statistic: Statistic, ids: tuple[str, ...]) -> Iterat
     taken -= {*wholes}
     if "id" not in ids and statistic.columns["id"] != "id":
         taken.add("id")  # `--cluster id` means the id of the statistic
-    inputs, schemas = _inputs(tables), [table.schema for table in tables]
+    inputs, schemas = input_names(tables), [table.schema for table in tables]
     is_query = any(isinstance(table.data, LazyTable) and table.data.is_query for table in tables)
     called: list[str] = []
     others: list[str] = []
@@ -194,7 +208,7 @@ def _names(tables: Tables, statistic: Statistic, ids: tuple[str, ...]) -> Iterat
             continue
         types = [schema[name] for schema in schemas]
         is_text = all(type_ in (nw.String, nw.Categorical, nw.Enum) for type_ in types)
-        if _is_called(name, wholes):
+        if is_cluster_name(name, ids):
             called += [name] if is_text or all(type_.is_integer() for type_ in types) else []
         elif is_query:
             continue
@@ -215,10 +229,11 @@ def _wholes(ids: tuple[str, ...]) -> tuple[str, ...]:
     return () if len(ids) < 2 else (ids[0], *(name for name in ids[1:] if name in IDS))
 
 
-def _inputs(tables: Tables) -> set[str]:
-    """Return the columns that hold or identify the input of an example."""
+def input_names(tables: Tables) -> set[str]:
+    """Return the columns that hold or identify the input of an example: hashes of answers do not."""
     identity = {name for name in tables[0].identity if name in tables[1].identity}
-    return {name for name in identity if not names_clusters(name)} | set(INPUTS)
+    others = {name for name in identity if names_clusters(name) or names_categories(name)}
+    return (identity - others) | set(INPUTS)
 
 
 def _is_large(first: ExampleTable, n: int, name: str) -> bool:
@@ -227,7 +242,7 @@ def _is_large(first: ExampleTable, n: int, name: str) -> bool:
         column = first.polars_column(name)
     except InputTypeError:
         return True
-    return column.estimated_size() * n > MOST_BYTES * len(column)
+    return column.estimated_size() * n > max(MOST_BYTES, MOST_BYTES_PER_ROW * n) * len(column)
 
 
 def _holds_numbers(table: ExampleTable, name: str) -> bool:

@@ -69,6 +69,8 @@ def keyed_runs(
 ) -> tuple[tuple[KeyedRun, KeyedRun], Types]:
     """Convert each column to one type in both runs, and add the keys of their rows.
 
+    The types are those of the columns that are read, without columns that may hold clusters.
+
     Raises
     ------
     InputTypeError
@@ -77,7 +79,9 @@ def keyed_runs(
         If ids are neither integers nor text, or clusters, strata or classes are decimals.
     """
     tables = baseline, candidate
-    frames, types = engine.typed(tables, columns.names, (*columns.texts, *columns.ids))
+    texts = (*columns.texts, *columns.ids, *columns.clusters)
+    frames, all_types = engine.typed(tables, columns.carried, texts)
+    types = {name: all_types[name] for name in columns.names}
     require_group_types(columns, types)
     require_id_types(columns.ids, types)
     first, second = (
@@ -228,7 +232,7 @@ class JoinedRows:
         """Join two runs."""
         frame = _full_join(engine.functions, [run.frame for run in runs], columns)
         joined = cls(engine, runs, columns, types, missing, frame, frame)
-        is_keyed = bool(columns.repeats) or columns.cluster is not None
+        is_keyed = bool(columns.repeats or columns.clusters) or columns.cluster is not None
         if not engine.is_local and not is_keyed:
             grouped = joined._grouped(with_key_hash(engine, frame))
             return replace(joined, rows=joined._with_status(frame), frame=grouped)
@@ -427,7 +431,7 @@ def _full_join(
         frame.select(
             *keys,
             f.lit(True).alias(_has_row(side)),
-            *(f.col(internal(name)).alias(of(side, name)) for name in columns.names),
+            *(f.col(internal(name)).alias(of(side, name)) for name in columns.carried),
             *(name for name in beside if name in frame.collect_schema()),
         )
         for side, frame in zip(SIDES, frames, strict=True)

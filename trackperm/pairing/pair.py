@@ -19,6 +19,7 @@ from trackperm.pairing.checks.inputs import input_notes
 from trackperm.pairing.checks.pairing_warnings import Evidence, fold_warnings, other_ids, pairing_warnings
 from trackperm.pairing.checks.splits import training_rows
 from trackperm.pairing.checks.verdicts import note_on_verdicts
+from trackperm.pairing.cluster_sums import summed_clusters, with_cluster_columns
 from trackperm.pairing.columns.numbers import require_numbers, with_computed_numbers
 from trackperm.pairing.columns.roles import PairedColumns, rewritten_ids
 from trackperm.pairing.counts.by_unit import CountsByUnit
@@ -92,7 +93,8 @@ def pair(
         Columns whose values are decimals in all runs of a leaderboard, if these are two of them. By default
         they are found in both runs together.
     check_logs : bool
-        Whether to warn of predictions that look wrongly logged; slices are too uniform for that.
+        Whether to warn of predictions that look wrongly logged, for which slices are too uniform, and to add
+        up the clusters of rows that are not in memory.
     may_be_empty : bool
         Whether a run may have no examples, as in a slice that only the other run has.
 
@@ -132,6 +134,8 @@ def pair(
     # The rows of a query have no order: pairing by position is always done in memory.
     named: EngineName = "polars" if columns.id is None else engine
     with engine_for(named, (baseline, candidate), columns.names) as chosen:
+        if check_logs and not chosen.is_local and _may_depend(statistic):
+            columns = with_cluster_columns(columns, (baseline, candidate), statistic)
         return _paired(chosen, (baseline, candidate), statistic, columns, missing, decimals, check_logs)
 
 
@@ -177,6 +181,12 @@ def _suiting(tables: tuple[ExampleTable, ExampleTable]) -> EngineName:
     if any(isinstance(table.data, Query) and table.data.is_spark for table in tables):
         return "spark"
     return "duckdb" if max(map(len, tables)) >= MANY_ROWS else "polars"
+
+
+def _may_depend(statistic: Statistic) -> bool:
+    """Whether clusters are searched among rows that are not in memory; rows that are compared always are."""
+    is_ranked = statistic.pair_term is not None or statistic.rank_score is not None
+    return not is_ranked and statistic.cluster is None and statistic.repeats != "attempts"
 
 
 def _paired(
@@ -236,7 +246,9 @@ def _paired(
         if len(discordant) < table.n_discordant:
             report = replace(report, n_shown=len(discordant))
     result = PairingResult(counts.statistic, table, report, discordant)
-    return _with_counts(result, counts) if counts.rows.engine.is_local else result
+    if counts.rows.engine.is_local:
+        return _with_counts(result, counts)
+    return replace(result, clusters=summed_clusters(counts)) if table.n_discordant else result
 
 
 def _notes(rows: JoinedRows, counts: RowCounts, numbers: RowNumbers | None) -> tuple[str, ...]:

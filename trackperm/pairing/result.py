@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import polars as pl
 
 from trackperm.exact import CountTable
+from trackperm.pairing.cluster_sums import SummedClusters
 from trackperm.pairing.counts.by_unit import CountsByUnit
 from trackperm.pairing.counts.paired_counts import PairedCounts
 from trackperm.pairing.report import PairingReport
@@ -31,12 +32,16 @@ class PairingResult:
         ``candidate.<name>`` for every other column that the statistic reads and for every count, in the units
         of the spec; if a column has the name of a count, only the count is included. Clusters, and examples
         with several rows, have only the counts.
+    clusters : tuple of SummedClusters
+        Columns that may hold clusters of examples, if the counts of examples are not in memory and clusters
+        were searched.
     """
 
     statistic: Statistic
     count_table: CountTable
     report: PairingReport
     discordant: pl.DataFrame
+    clusters: tuple[SummedClusters, ...] = field(default=(), kw_only=True)
 
 
 @dataclass(frozen=True, eq=False)

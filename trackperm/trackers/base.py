@@ -273,10 +273,19 @@ def _adapter(scheme: str) -> Any:
             f"`{scheme}` is not a tracker; expected one of {listed(sorted(adapters))}",
             hint="write `./` before a path that contains a colon.",
         )
+    point = adapters[scheme]
     try:
-        return adapters[scheme].load()
+        return point.load()
     except ImportError as error:
         raise MissingDependencyError(
             f"runs at `{scheme}:` need a library that is not installed: {error}",
-            hint=f"pip install 'trackperm[{scheme}]'",
+            hint=_install_hint(point, error),
         ) from error
+
+
+def _install_hint(point: EntryPoint, error: ImportError) -> str:
+    """Say what to install: an extra of trackperm, or what the adapter of another package imports."""
+    if point.dist is None or point.dist.name == "trackperm":
+        return f"pip install 'trackperm[{point.name}]'"
+    missing = f"the module `{error.name}`, which" if error.name else "what"
+    return f"the package `{point.dist.name}` has this adapter; install {missing} it imports."

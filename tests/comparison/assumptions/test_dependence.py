@@ -14,9 +14,11 @@ from scipy.stats import binom
 from support.budget import Measured, cases
 from support.comparisons import numbered, run_data
 from support.document_effects import documents, sides
+from support.engines import spark_session
 from support.specs import load
 
 import trackperm
+from trackperm.choices import EngineName
 from trackperm.comparison import Comparison, Dependence, RunData, compare_runs
 from trackperm.comparison.assumptions.dependence import above_noise, shares_of
 from trackperm.pairing.cluster_columns import ClusterColumn
@@ -186,6 +188,12 @@ class TestWhatIsSaid:
         assert [each.column for each in found] == ["book", "chapter"]
         assert found[0].design_effect > found[1].design_effect
 
+    def test_many_examples(self) -> None:
+        """The search has no largest number of examples."""
+        document = documents(25_001, 8)
+        found = compared(sides(np.random.default_rng(1), document, 1.0))
+        assert [(each.column, each.n_examples) for each in found.dependence] == [("document", document.size)]
+
     def test_slices_are_not_checked(self) -> None:
         frames = both(
             sides(np.random.default_rng(1), documents(), 1.0),
@@ -277,6 +285,73 @@ class TestInputs:
         assert "design effect 2.0" in notes[0]
         by_hash = compare_runs(runs[0], runs[1], load_statistic("accuracy", cluster="input_hash"))
         assert not any("count as independent" in note for note in notes_of(by_hash)), "they do not"
+
+
+class TestEngines:
+    """Rows that DuckDB or Spark holds are searched there, with the same result."""
+
+    @staticmethod
+    def runs(kind: str) -> list[pl.DataFrame]:
+        """Runs with clusters, in two orders, and columns that cannot be clusters."""
+        rng = np.random.default_rng(1)
+        frames = both(
+            sides(rng, documents(), 1.0),
+            pl.Series("author", [f"author {i // 30}" for i in range(400)]),
+            pl.Series("source", ["web"] * 399 + [None]),
+            pl.Series("language", ["en", "de", "fr", "en"] * 100),
+            pl.Series("question", [f"what is {i // 2}?" for i in range(400)]),
+        )
+        frames[1] = frames[1].with_columns(thread=pl.col("document") + 1).sort("label", "id")
+        frames[0] = frames[0].with_columns(thread=pl.col("document"))
+        if kind == "scores":
+            frames = [
+                frame.with_columns(score=pl.col("prediction") * 0.7 + 0.01 * pl.col("label"))
+                for frame in frames
+            ]
+        if kind == "repeats":
+            frames = [
+                pl.concat([frame.with_columns(epoch=pl.lit(epoch)) for epoch in range(3)]) for frame in frames
+            ]
+        if kind == "part of an id":
+            frames = [
+                frame.drop("author").rename({"document": "part"}).with_columns(id=pl.col("id") % 10)
+                for frame in frames
+            ]
+        return [frames[0].head(396), frames[1]] if kind == "missing" else frames
+
+    @pytest.mark.parametrize("engine", ["duckdb", pytest.param("spark", marks=pytest.mark.spark)])
+    @pytest.mark.parametrize(
+        ("kind", "statistic", "options"),
+        [
+            ("plain", "accuracy", {}),
+            ("plain", "f1", {}),
+            ("plain", "macro_f1", {}),
+            ("plain", "strata", {}),
+            ("scores", "mean", {}),
+            ("repeats", "accuracy", {}),
+            ("repeats", "macro_f1", {}),
+            ("repeats", "strata", {}),
+            ("part of an id", "accuracy", {"columns": {"id": "part,id"}}),
+            ("missing", "accuracy", {"missing": "wrong"}),
+        ],
+    )
+    @pytest.mark.sample(4, spark=2)
+    def test_the_engine_changes_nothing(
+        self, engine: EngineName, kind: str, statistic: str, options: dict[str, Any], tmp_path: Path
+    ) -> None:
+        if engine == "spark":
+            spark_session()
+        frames = self.runs(kind)
+        spec = load(tmp_path, MACRO) if statistic == "strata" else load_statistic(statistic)
+        expected = compared(frames, spec, engine="polars", **options)
+        found = compared(frames, spec, engine=engine, **options)
+        assert expected.dependence
+        assert [replace(each, icc=0.0, design_effect=0.0) for each in found.dependence] == [
+            replace(each, icc=0.0, design_effect=0.0) for each in expected.dependence
+        ]
+        for one, other in zip(found.dependence, expected.dependence, strict=True):
+            assert (one.icc, one.design_effect) == pytest.approx((other.icc, other.design_effect), rel=1e-9)
+        assert (str(found), found.key) == (str(expected), expected.key)
 
 
 class TestStatistics:

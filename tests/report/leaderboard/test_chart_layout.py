@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 from support.boards import of_scores, sweep
 
+from trackperm.report.leaderboard.cells import legend
 from trackperm.report.leaderboard.chart_layout import MOST_ROWS, chart_layout, labelled_places
 from trackperm.report.leaderboard.pairs import OPPOSITE, cells_of_pairs, has_pairs, heat_map
 
@@ -98,6 +100,12 @@ def test_the_heat_map_shows_every_verdict_once() -> None:
     assert [label for _, label in heat.ticks][:2] == ["1", f"{board.rows[4].rank}"]
     decided = sum(pair.verdict != "undecided" for pair in board.pairs)
     assert heat.label == f"{decided} of 780 pairs are shown to differ, {780 - decided} are undecided"
+
+
+def test_counts_of_pairs_have_separators() -> None:
+    board = replace(sweep(7), pairs=sweep(7).pairs * 50)
+    assert " of 1,050 pairs are shown to differ, " in heat_map(board).label
+    assert "all 1,050 intervals cover jointly" in " ".join(legend(board))
 
 
 def test_pairs_are_antisymmetric() -> None:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,13 +27,15 @@ from trackperm.comparison.inference.verdict import Sign
 from trackperm.comparison.runs import RunData
 from trackperm.comparison.scores import ranked_examples
 from trackperm.errors import InputError
-from trackperm.exact import CountTable, RationalStatistic
+from trackperm.exact import CountTable
 from trackperm.exact.rank_statistics import changes_by_coin
 from trackperm.exact.result import Relation, format_pvalue
-from trackperm.pairing import Pairing
+from trackperm.pairing import Pairing, PairingResult
 from trackperm.pairing.checks.pairing_warnings import shared_input
 from trackperm.pairing.cluster_columns import ClusterColumn, cluster_columns
+from trackperm.pairing.cluster_sums import SummedClusters
 from trackperm.pairing.many_runs import PairedRun
+from trackperm.pairing.shares import shares_of_counts
 
 LEVEL = 0.01
 """Bound on the probability of a report on independent examples.
@@ -49,12 +52,6 @@ MOST_REPORTED = 2
 Columns such as document and author often form nearly the same clusters, and each one costs a test.
 """
 
-MOST_EXAMPLES = 200_000
-"""Most examples among which clusters are searched, so that the search stays short beside the test."""
-
-MOST_CELLS = 2**22
-"""Most counts of one run for which the shares of examples are computed: 32 MiB of floats."""
-
 MOST_SLOTS = 2 * 10**8
 """Most scores that are computed anew for the shares in a rank statistic: about a second."""
 
@@ -64,8 +61,7 @@ FEWEST_DISCORDANT = 8
 With d of them, the exact p-value under random signs is at least 2^(1 - d), which is above LEVEL for d < 8.
 """
 
-_STEP = 1e-6
-"""Relative step of central differences: near the cube root of the precision of floats, which is best."""
+_Column = TypeVar("_Column", ClusterColumn, SummedClusters)
 
 _DRAWN: Mapping[str, tuple[Relation, str]] = {
     "monte-carlo": ("≈", " (Monte Carlo)"),
@@ -136,40 +132,51 @@ class Dependence:
         return f"{found}: by `{self.column}`, {name} {sign} {shown}{drawn}"
 
 
-def dependence_of(baseline: RunData, candidate: RunData, pairing: Pairing) -> tuple[Dependence, ...]:
+def dependence_of(baseline: RunData, candidate: RunData, pairing: PairingResult) -> tuple[Dependence, ...]:
     """Find columns whose groups of examples are dependent, largest design effects first, without p-values.
 
     The runs have all their columns; they are paired without clusters.
     """
-    statistic = pairing.statistic
-    if len(pairing.counts.frame) > MOST_EXAMPLES or pairing.count_table.n_discordant == 0:
+    if pairing.count_table.n_discordant == 0:
         return ()
-    ids = pairing.counts.frame.get_column("id")
-    columns = cluster_columns(
-        baseline.table,
-        candidate.table,
-        statistic,
-        ids.unique(maintain_order=True),
-        by_position=pairing.report.by == "position",
-    )
-    if not columns:
-        return ()
-    shares = shares_of(pairing)
-    if shares is None:
-        return ()
+    found = _found(baseline, candidate, pairing) if isinstance(pairing, Pairing) else _summed(pairing)
     seen = [
         Dependence(
             column=column.name,
-            n_clusters=found.n_clusters,
+            n_clusters=correlation.n_clusters,
             n_shared=column.n_shared,
-            n_examples=shares.size,
+            n_examples=pairing.count_table.n_examples,
             is_input=column.is_input,
-            icc=found.icc,
-            design_effect=found.design_effect,
+            icc=correlation.icc,
+            design_effect=correlation.design_effect,
         )
-        for column, found in above_noise((column, shares) for column in columns)
+        for column, correlation in found
     ]
     return tuple(sorted(seen, key=lambda each: -each.design_effect)[:MOST_REPORTED])
+
+
+def _found(
+    baseline: RunData, candidate: RunData, pairing: Pairing
+) -> Iterator[tuple[ClusterColumn, Intraclass]]:
+    """Yield the columns to report of counts that are in memory."""
+    columns = cluster_columns(
+        baseline.table,
+        candidate.table,
+        pairing.statistic,
+        pairing.counts.frame.get_column("id").unique(maintain_order=True),
+        by_position=pairing.report.by == "position",
+    )
+    shares = shares_of(pairing) if columns else None
+    return iter(()) if shares is None else above_noise((column, shares) for column in columns)
+
+
+def _summed(pairing: PairingResult) -> Iterator[tuple[SummedClusters, Intraclass]]:
+    """Yield the columns to report of counts that an engine has added up."""
+    return _above_noise(
+        (column, correlation, column.n_nonzero, 0)
+        for column in pairing.clusters
+        if (correlation := Intraclass.of_sums(column)) is not None
+    )
 
 
 def above_noise(
@@ -179,51 +186,41 @@ def above_noise(
 
     `checked` has all columns that are checked, each with the examples' shares in the statistic, shape (N,).
     """
-    found = [
-        (column, correlation, shares)
+    return _above_noise(
+        (column, correlation, int(np.count_nonzero(shares)), id(shares))
         for column, shares in checked
         if (correlation := Intraclass.of(shares, column.clusters)) is not None
-    ]
+    )
+
+
+def _above_noise(
+    checked: Iterable[tuple[_Column, Intraclass, int, int]],
+) -> Iterator[tuple[_Column, Intraclass]]:
+    """Yield the columns to report; each has the number of nonzero shares, and that of the pair of runs."""
+    found = list(checked)
     n_called = sum(column.is_called for column, *_ in found)
     reported: set[tuple[int, int, float, float]] = set()
-    for column, correlation, shares in found:
+    for column, correlation, n_nonzero, pair in found:
         level = LEVEL / 2 / (n_called if column.is_called else len(found) - n_called)
-        is_clear = correlation.pvalue <= level and np.count_nonzero(shares) >= FEWEST_DISCORDANT
+        is_clear = correlation.pvalue <= level and n_nonzero >= FEWEST_DISCORDANT
         matters = is_clear and correlation.design_effect >= MATTERS
-        same = id(shares), correlation.n_clusters, round(correlation.size, 9), round(correlation.icc, 9)
+        same = pair, correlation.n_clusters, round(correlation.size, 9), round(correlation.icc, 9)
         if same not in reported and (matters or (column.is_input and correlation.size >= MATTERS)):
             reported.add(same)
             yield column, correlation
 
 
 def shares_of(pairing: Pairing | PairedRun) -> npt.NDArray[np.float64] | None:
-    """Return the share of each example in the statistic, to first order; None where it has no value.
-
-    Let a be the sums of g for the runs as they are, b those with all outputs exchanged, and c = (a + b) / 2.
-    To first order h(a) - h(c) = grad h(c) . (a - c), which is the sum of grad h(c) . (a_i - b_i) / 2 over the
-    examples.
-    """
+    """Return the share of each example in the statistic, to first order; None where it has no value."""
     if pairing.statistic.rank_score is not None:
         return _shares_of_ranks(pairing)
     try:
         counts = pairing.by_unit()
     except InputError:
         return None
-    if counts.candidate.size > MOST_CELLS:
-        return None
-    statistic = pairing.statistic
-    observed, swapped = (g.astype(np.float64) for g in statistic.pairs(counts.candidate, counts.baseline))
-    weights = np.bincount(counts.rows, minlength=len(observed))
-    centre = weights @ (observed + swapped) / 2.0
-    steps = _STEP * np.maximum(np.abs(centre), 1.0)
-    points = centre + np.concatenate([np.diag(steps), -np.diag(steps)])
-    h = statistic.h
-    values = h.values(points) if isinstance(h, RationalStatistic) else h(points)
-    up, down = np.broadcast_to(values, len(points)).reshape(2, -1)
-    slopes = (up - down) / (2.0 * steps)
-    if not np.isfinite(slopes).all():
-        return None
-    return np.asarray(((observed - swapped) @ slopes / 2.0)[counts.rows])
+    weights = np.bincount(counts.rows, minlength=len(counts.candidate))
+    shares = shares_of_counts(pairing.statistic, counts.candidate, counts.baseline, weights)
+    return None if shares is None else shares[counts.rows]
 
 
 def _shares_of_ranks(pairing: Pairing | PairedRun) -> npt.NDArray[np.float64] | None:

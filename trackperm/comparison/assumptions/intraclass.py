@@ -36,6 +36,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from trackperm.pairing.cluster_sums import SummedClusters
+
 SYMMETRIC = 1e-4
 """Skewness below which the normal distribution replaces the shifted gamma distribution.
 
@@ -84,17 +86,56 @@ class Intraclass:
             return None
         deviations /= largest
         sums = np.bincount(clusters, deviations)
-        size = float(sizes @ sizes) / n
-        total, between = float(deviations @ deviations), float((sums**2 / sizes).sum())
+        second, third = sign_cumulants(deviations, clusters)
+        return cls._of(
+            n,
+            k,
+            float(sizes @ sizes),
+            float(deviations @ deviations),
+            float((deviations**2 / sizes[clusters]).sum()),
+            float((sums**2 / sizes).sum()),
+            second,
+            third,
+        )
+
+    @classmethod
+    def of_sums(cls, found: SummedClusters) -> Intraclass | None:
+        """Compute the correlation from sums over clusters; None if no cluster contains two examples."""
+        if not 2 <= found.n_clusters < found.n_examples:
+            return None
+        return cls._of(
+            found.n_examples,
+            found.n_clusters,
+            found.squared_sizes,
+            found.squares,
+            found.own,
+            found.between,
+            2.0 * found.second,
+            8.0 * found.third,
+        )
+
+    @classmethod
+    def _of(
+        cls,
+        n: int,
+        k: int,
+        squared_sizes: float,
+        squares: float,
+        own: float,
+        between: float,
+        second: float,
+        third: float,
+    ) -> Intraclass:
+        """Compute the correlation from sums: of n_c^2, r_i^2, s_1 / n_c and R_c^2 / n_c, and cumulants."""
+        size = squared_sizes / n
         mean_between = between / (k - 1)
-        mean_within = max(total - between, 0.0) / (n - k)
+        mean_within = max(squares - between, 0.0) / (n - k)
         n_0 = (n - size) / (k - 1)
         icc = (mean_between - mean_within) / (mean_between + (n_0 - 1.0) * mean_within)
-        variance, third = sign_cumulants(deviations, clusters)
-        if variance <= 0.0:
+        if second <= 0.0:
             return cls(k, icc, size, 1.0)
-        excess = between - float((deviations**2 / sizes[clusters]).sum()) + (n - k) / n**2 * total
-        return cls(k, icc, size, _upper_tail(excess / math.sqrt(variance), third / variance**1.5))
+        excess = between - own + (n - k) / n**2 * squares
+        return cls(k, icc, size, _upper_tail(excess / math.sqrt(second), third / second**1.5))
 
 
 def sign_cumulants(
@@ -102,7 +143,8 @@ def sign_cumulants(
 ) -> tuple[float, float]:
     """Return kappa_2 and kappa_3 of Q under independent fair signs; see this module."""
     sizes = np.bincount(clusters).astype(np.float64)
-    s1, s2, s3 = (np.bincount(clusters, deviations ** (2 * power)) for power in (1, 2, 3))
+    squares = deviations * deviations  # products take a tenth of the time of powers
+    s1, s2, s3 = (np.bincount(clusters, x) for x in (squares, squares * squares, squares * squares * squares))
     second = 2.0 * float(((s1**2 - s2) / sizes**2).sum())
     return second, 8.0 * float(((s1**3 - 3.0 * s1 * s2 + 2.0 * s3) / sizes**3).sum())
 

@@ -64,6 +64,8 @@ class PairedColumns:
         Treatment of several rows with one id; None if an id may have only one row.
     notes : tuple of str
         Remarks for readers of the result.
+    clusters : tuple of str
+        Other columns that may hold clusters of examples, which an engine joins beside those that are read.
     """
 
     id: str | None
@@ -80,6 +82,7 @@ class PairedColumns:
     other_ids: tuple[str, ...]
     repeats: RepeatsInSpec | None
     notes: tuple[str, ...]
+    clusters: tuple[str, ...] = ()
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -92,6 +95,11 @@ class PairedColumns:
         """All columns that are read."""
         names = (*self.ids, self.label, *self.used, *self.identity)
         return tuple(dict.fromkeys(name for name in names if name is not None))
+
+    @property
+    def carried(self) -> tuple[str, ...]:
+        """All columns that are joined: those that are read, and those that may hold clusters."""
+        return tuple(dict.fromkeys((*self.names, *self.clusters)))
 
     @property
     def of_examples(self) -> tuple[str, ...]:

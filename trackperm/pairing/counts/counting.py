@@ -50,6 +50,8 @@ STRATUM = "stratum"
 DIFFERS = "counts_differ"
 """Boolean column: whether any count of a row differs between the runs."""
 
+MULTIPLICITY = "multiplicity"
+
 _LARGEST = 2**62
 _SMALL = 10**6
 """Magnitude up to which products of three numbers, or of their differences, are below 2^62."""
@@ -459,9 +461,9 @@ def count_table(
     f, columns = engine.functions, count_columns(statistic.count_names)
     p = len(statistic.count_names)
     if not strata:
-        groups = _multiplicities(engine, frame, columns)
+        groups = with_multiplicity(engine, frame, columns)
         values = np.ascontiguousarray(groups.select(columns).to_numpy(), dtype=np.int64)
-        sizes = groups["multiplicity"].to_numpy()
+        sizes = groups[MULTIPLICITY].to_numpy()
         return CountTable.from_counts(statistic.count_names, values[:, :p], values[:, p:], sizes)
     alone, n_spanning = frame, 0
     several = pl.DataFrame(schema={"id": pl.Int64, **dict.fromkeys([STRATUM, *columns], pl.Int64)})
@@ -469,7 +471,7 @@ def count_table(
         spanning = frame.group_by("id").agg(f.len().alias("n")).filter(f.col("n") > 1).select("id")
         alone = frame.join(spanning, on="id", how="anti")
         n_spanning = int(engine.collected(spanning.select(f.len())).item())
-    groups = _multiplicities(engine, alone, [STRATUM, *columns])
+    groups = with_multiplicity(engine, alone, [STRATUM, *columns])
     n_units, n_strata = len(groups) + n_spanning, len(statistic.weights)
     if n_units * n_strata * len(columns) > MAX_CELLS:
         raise InputError(
@@ -480,9 +482,10 @@ def count_table(
     return _over_strata(groups, several, statistic)
 
 
-def _multiplicities(engine: Engine, frame: Frame, columns: Sequence[str]) -> pl.DataFrame:
+def with_multiplicity(engine: Engine, frame: Frame, columns: Sequence[str]) -> pl.DataFrame:
+    """Return the distinct values of columns with the number of units that have them, ordered."""
     f = engine.functions
-    groups = frame.group_by(columns).agg(f.col(SIZE).sum().cast(f.Int64).alias("multiplicity"))
+    groups = frame.group_by(columns).agg(f.col(SIZE).sum().cast(f.Int64).alias(MULTIPLICITY))
     return engine.collected(groups).sort(columns)
 
 
@@ -495,7 +498,7 @@ def _over_strata(alone: pl.DataFrame, several: pl.DataFrame, statistic: Statisti
     parts = [frame.select(STRATUM, *columns) for frame in (alone, several) if len(frame)]
     values = pl.concat(parts)
     multiplicities = np.concatenate(
-        [alone["multiplicity"].to_numpy(), np.ones(n_units - n_alone, dtype=np.int64)]
+        [alone[MULTIPLICITY].to_numpy(), np.ones(n_units - n_alone, dtype=np.int64)]
     )
     names = list(statistic.weights)
     place = {name: i for i, name in enumerate(names)}

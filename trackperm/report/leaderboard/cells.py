@@ -326,13 +326,13 @@ def _intervals(board: Leaderboard, other: str) -> list[str]:
     if board.interval_promise == "simultaneous":
         found = [
             f"simultaneous {confidence(board)} intervals ({kinds}) for the difference to {other}: {each}, so"
-            f" that all {m} intervals cover jointly (Bonferroni); that of an undecided row contains 0"
+            f" that all {m:,} intervals cover jointly (Bonferroni); that of an undecided row contains 0"
         ]
     elif board.interval_promise:
         decided = sum(pair.verdict != "undecided" for pair in board.pairs)
         found = [
             f"FCR {confidence(board)} intervals ({kinds}) for the difference to {other}: {each}; the expected"
-            f" share of misses among those of the {decided} decided pairs is at most {board.alpha:g}; they"
+            f" share of misses among those of the {decided:,} decided pairs is at most {board.alpha:g}; they"
             " are not simultaneous, and that of an undecided row contains 0"
         ]
     if any(row.holds_zero for row in board.rows):

@@ -107,7 +107,7 @@ def heat_map(board: Leaderboard) -> HeatMap:
                 paths[verdict] += f"M{column} {i}h{length}v1h-{length}z"
             column += length
     decided = sum(pair.verdict != "undecided" for pair in board.pairs)
-    shown = f"; the first {n} of {len(board.rows)} runs are shown" if n < len(board.rows) else ""
+    shown = f"; the first {n} of {len(board.rows):,} runs are shown" if n < len(board.rows) else ""
     return HeatMap(
         n=n,
         paths=paths,
@@ -116,6 +116,7 @@ def heat_map(board: Leaderboard) -> HeatMap:
             (round(100 * (place + 0.5) / n, 2), f"{board.rows[place].rank}")
             for place in labelled_places(n, _LABELS)
         ],
-        label=f"{decided} of {len(board.pairs)} pairs are shown to differ, {len(board.pairs) - decided} are"
+        label=f"{decided:,} of {len(board.pairs):,} pairs are shown to differ,"
+        f" {len(board.pairs) - decided:,} are"
         f" undecided{shown}",
     )
