@@ -307,7 +307,8 @@ def with_like_names(baseline: RunData, candidate: RunData) -> tuple[RunData, Run
 
     Columns that a run spells in two ways are left.
     """
-    names = like_names(baseline.table, candidate.table)
+    are_same = {*baseline.table.columns} == {*candidate.table.columns}
+    names = {} if are_same else like_names(baseline.table, candidate.table)
     if not names:
         return baseline, candidate
     table = with_renamed_columns(candidate.table, names, "candidate-column")

@@ -54,7 +54,7 @@ from trackperm.tables.columns.names import SPLITS
 from trackperm.tables.columns.truths import with_like_truths
 from trackperm.tables.columns.whole_numbers import with_like_whole_numbers
 from trackperm.tables.lazy.query import Query
-from trackperm.tables.table import ExampleTable, id_columns, may_write_truths
+from trackperm.tables.table import ExampleTable, id_columns, may_write_truths, shared_columns
 
 MANY_ROWS = 500_000
 """Fewest rows of a run for which "auto" chooses DuckDB, which needs less memory than polars."""
@@ -220,7 +220,8 @@ def _paired(
             has_wrong=statistic.counts_missing,
             of_sets=empty_sets_hint(tables, found, statistic),
         )
-    on_inputs = input_notes(tables, statistic, columns)
+    others = {*shared_columns(tables)}.difference(columns.names)
+    on_inputs = input_notes(tables, statistic, columns) if others else ()
     by_row = row_counts(rows, statistic, read_types, outcomes, decimals).with_strata()
     numbers = RowNumbers.of(rows) if columns.repeats else None
     if numbers is not None:
