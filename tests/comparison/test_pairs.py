@@ -216,9 +216,9 @@ def test_interval_stays_within_the_range_of_a_difference() -> None:
     assert found.interval is not None
     whole = interval_of_pairs(found.pairing.influences, alpha=found.alpha)
     assert isinstance(whole, Interval)
-    assert whole.high > 1.05
+    assert whole.high > 1.0
     assert (found.interval.low, found.interval.high) == (whole.low, 1.0)
-    assert found.size.high == 1.0
+    assert found.size.high < 1.0
 
 
 def test_power_of_equivalence_stands_beside_the_margin() -> None:

@@ -441,16 +441,12 @@ def test_values_that_a_program_may_not_give_are_refused(options: dict[str, Any],
 
 def test_usual_names_that_differ_between_the_runs_are_named() -> None:
     columns = {"ID": range(8), "Prediction": ["a", "b"] * 4, "Label": ["a"] * 8}
-    runs = pl.DataFrame(columns), pl.DataFrame(columns).rename({"Prediction": "PREDICTION"})
+    runs = pl.DataFrame(columns), pl.DataFrame(columns).rename({"Prediction": "Predicted"})
     with pytest.raises(InputError, match="is unclear") as caught:
         trackperm.compare(*runs)
-    options = "`--baseline-column prediction=Prediction` and `--candidate-column prediction=PREDICTION`"
-    assert str(caught.value.hint).startswith(f"name the columns of accuracy by {options}, ")
-    own = {
-        "baseline_columns": {"prediction": "Prediction"},
-        "candidate_columns": {"prediction": "PREDICTION"},
-    }
-    assert trackperm.compare(*runs, **own).n_examples == 8
+    option = "`--candidate-column prediction=Predicted`"
+    assert str(caught.value.hint).startswith(f"name the columns of accuracy by {option}, ")
+    assert trackperm.compare(*runs, candidate_columns={"prediction": "Predicted"}).n_examples == 8
 
 
 def test_labels_may_be_in_another_file() -> None:
