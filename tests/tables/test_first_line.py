@@ -138,6 +138,15 @@ def test_comments_above_the_header(above: str, removed: str, tmp_path: Path) -> 
     assert caught.value.hint == f"remove {removed} with `#`, so that the names of the columns come first."
 
 
+@pytest.mark.parametrize("first", ['q,"a, b",x', "q,a, b,x"])
+def test_a_header_that_begins_with_a_number_sign(first: str, tmp_path: Path) -> None:
+    path = tmp_path / "run.csv"
+    path.write_text(f"#id,prediction,label\n{first}\n" + 'q,"a, b",x\n' * 5 + "q,a, b,x\n")
+    with pytest.raises(SourceError, match="4 fields under a header of 3") as caught:
+        read_examples(path)
+    assert "in double quotes" in str(caught.value.hint)
+
+
 def test_columns_that_stand_below_each_other(tmp_path: Path) -> None:
     path = tmp_path / "report.txt"
     path.write_text(
