@@ -258,6 +258,14 @@ KNOWN += [
     "llm_rating",
     "clarity_scores",
     "silhouette_score",
+    "lddt_score",
+    "clip_score",
+    "tm_score",
+    "CIDEr",
+    "rubric_score",
+    "star_rating",
+    "mt_bench_score",
+    "gsm8k_score",
     "answer_relevancy/v1/score",
 ]
 

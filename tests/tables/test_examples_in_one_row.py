@@ -166,6 +166,8 @@ REPORT = {"precision": 0.5, "recall": 0.5, "f1-score": 0.5, "support": 9}
         {f"q{i}": [0.25, 0.25, 0.5] for i in range(30)},
         {f"q{i}": [101, 2054, 102] for i in range(30)},
         {f"q{i}": [] for i in range(30)},
+        {name: [i / 30 for i in range(30)] for name in ("fpr", "tpr", "thresholds")},
+        {"mean_reward": [i / 30 for i in range(30)], "ep_len": [5] * 30},
     ],
 )
 def test_other_rows(document: dict[str, Any], tmp_path: Path) -> None:

@@ -86,11 +86,16 @@ def test_headers_of_words_are_no_sentences(header: str, tmp_path: Path) -> None:
         ("series,timestamp,0.1,0.5,0.9", "S0,2024-01-01,8.3,9.1,11.2"),
         ("country,y2019,y2020", "A1,20,21"),
         ("prediction,A", "B,A"),
+        ("img1,img2,similarity", "img{i},img1{i},0.{i}"),
+        ("speaker1,speaker2", "speaker{i},speaker1{i}"),
+        ("comment_id,toxic,insult", "c{i},{toxic},clean\nd{i},{toxic},insult"),
+        ("unit,model,human", "unit{i},model,human\nunits{i},human,model"),
     ],
 )
 def test_headers(header: str, row: str, tmp_path: Path) -> None:
     path = tmp_path / "run.csv"
-    path.write_text(f"{header}\n" + f"{row}\n" * 30)
+    rows = (row.format(i=i, toxic=["toxic", "clean"][i % 2]) for i in range(30))
+    path.write_text("".join(f"{line}\n" for line in (header, *rows)))
     with pytest.raises(InputError, match="is unclear") as caught:
         trackperm.compare(path, path)
     assert LOOKS not in str(caught.value.hint)
@@ -133,6 +138,15 @@ def test_comments_above_the_header(above: str, removed: str, tmp_path: Path) -> 
     assert caught.value.hint == f"remove {removed} with `#`, so that the names of the columns come first."
 
 
+@pytest.mark.parametrize("first", ['q,"a, b",x', "q,a, b,x"])
+def test_a_header_that_begins_with_a_number_sign(first: str, tmp_path: Path) -> None:
+    path = tmp_path / "run.csv"
+    path.write_text(f"#id,prediction,label\n{first}\n" + 'q,"a, b",x\n' * 5 + "q,a, b,x\n")
+    with pytest.raises(SourceError, match="4 fields under a header of 3") as caught:
+        read_examples(path)
+    assert "in double quotes" in str(caught.value.hint)
+
+
 def test_columns_that_stand_below_each_other(tmp_path: Path) -> None:
     path = tmp_path / "report.txt"
     path.write_text(
@@ -141,6 +155,26 @@ def test_columns_that_stand_below_each_other(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is unclear") as caught:
         trackperm.compare(path, path)
     assert caught.value.hint == f"write a tab in place of the blanks between the columns of `{path}`."
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["I see it.  It is item {i}.  That is all."],
+        ['"No!"  It is {i}, he said.  (I think so.)  Yes.'],
+        ["token,gold_pos,pred_pos", "text,NN,VB", "the,DT,DT"],
+        ["field,pred_value,gold_value", "id,text,id", "name,A,B"],
+        ["field_id,pred_value,gold_value", "id,text,score", "name,A,B"],
+    ],
+)
+def test_lines_that_are_no_names_of_columns(lines: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "run.txt"
+    *first, last = lines
+    path.write_text("".join(f"{line}\n" for line in (*first, *(last.format(i=i) for i in range(9)))))
+    with pytest.raises(InputError) as caught:
+        trackperm.compare(path, path, by_position=True)
+    assert "names of the columns of" not in str(caught.value.hint)
+    assert "in place of the blanks" not in str(caught.value.hint)
 
 
 def test_a_title_above_the_header(tmp_path: Path) -> None:

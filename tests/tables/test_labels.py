@@ -397,7 +397,9 @@ class TestInferredIds:
         )
         with pytest.raises(SourceError, match=message) as raised:
             trackperm.compare(*runs, labels=gold, columns={"id": rows})
-        assert raised.value.hint == f"`--id {name}` matches the labels by `{name}`."
+        is_id = name in ("case_id", "url")
+        way_out = f"; if `{rows}` is right, remove `{name}` from the labels" if is_id else ""
+        assert raised.value.hint == f"`--id {name}` matches the labels by `{name}`{way_out}."
         found = trackperm.compare(*runs, labels=gold, columns={"id": name})
         expected = trackperm.compare(
             *runs, labels=gold.reverse().with_columns(gold[rows]), columns={"id": rows}
@@ -424,6 +426,13 @@ class TestInferredIds:
     def test_inputs_that_contradict_no_labels(self, given: list[str]) -> None:
         gold = pl.DataFrame({"id": range(20), "question": given, "label": [0, 1] * 10})
         run = gold.select("id", question=pl.Series([f"What is {i}?" for i in range(20)]), prediction="label")
+        assert trackperm.compare(run, run, labels=gold).baseline_score == 1
+
+    def test_numbers_that_contradict_no_ids(self) -> None:
+        """Regression: labels with ids of text were refused beside other numbers of rows."""
+        ids = [f"hash{i}" for i in range(20)]
+        gold = pl.DataFrame({"id": ids, "case_id": range(1, 21), "label": [0, 1] * 10})
+        run = gold.select("id", pl.col("case_id") - 1, prediction="label")
         assert trackperm.compare(run, run, labels=gold).baseline_score == 1
 
     def test_inputs_that_labels_may_lack(self) -> None:

@@ -150,13 +150,13 @@ _GREATER = _set(
     "bartscore wip spearman pearson kendall correlation psnr ssim faithfulness factuality correctness",
     "completeness conciseness coherence fluency relevance relevancy groundedness helpfulness harmlessness",
     "similarity fscore fbeta kappa reciprocalrank silhouettescore calinskiharabasz explainedvariance",
-    "mutualinfo randscore",
+    "mutualinfo randscore lddt clipscore tmscore",
 )
 """Words for metrics whose greater values are better."""
 
 _GREATER_WORDS = _set(
     "score scores reward rewards rating ratings grade graded quality judge judgement judgment points utility",
-    "gain gains overlap includes throughput likelihood loglikelihood loglik logprob elo mos",
+    "gain gains overlap includes throughput likelihood loglikelihood loglik logprob elo mos cider sari",
     "genauigkeit trefferquote korrekt exactitude justesse rappel exactitud accuratezza accuracies",
 )
 """Words that imply that greater is better, and are common in other names, or in other languages."""
@@ -168,7 +168,8 @@ _OF_JUDGES = _set(
     "following format formatting language grammar naturalness informativeness consistency logic reasoning",
     "math code coding knowledge writing safety truthfulness honesty empathy tone persuasiveness originality",
     "organization structure satisfaction engagement understanding comprehension adequacy agreement alignment",
-    "professionalism politeness skill v",
+    "professionalism politeness skill v rubric criteria exam essay retrieval summary translation star bench",
+    "diversity mt gsm k",
 )
 """Words for who gives a `score`, and for what: greater ones are better."""
 

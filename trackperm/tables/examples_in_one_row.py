@@ -41,8 +41,10 @@ _LARGEST_SCORE = 100
 _ROUNDING = 0.01
 """Largest deviation from 1 of a sum of rounded probabilities."""
 
-_OF_TRAINING = re.compile(r"loss|epoch|step|iter|(^|_)(lr|val|valid|train)(_|$)", re.IGNORECASE)
-"""Words in names of measurements of a training, of which there is one for each step."""
+_OF_CURVE = re.compile(
+    r"loss|epoch|step|iter|reward|episode|threshold|(^|_)(lr|val|valid|train|ep|fpr|tpr)(_|$)", re.IGNORECASE
+)
+"""Words in names of measurements of which there is one for each step of a training, or for each threshold."""
 
 _PART = "subset"
 """Column that names the part of a benchmark."""
@@ -294,9 +296,9 @@ def _columns(members: Mapping[str, Any], path: tuple[str | int, ...]) -> Iterato
 
 
 def _scores(members: Mapping[str, Any]) -> Iterator[Inside]:
-    """Yield the examples of equally long lists of numbers, such as scores; those of a training are none."""
+    """Yield the examples of equally long lists of numbers, such as scores; those of a curve are none."""
     lists = {name: each for name, each in members.items() if isinstance(each, list)}
-    if not lists or any(_OF_TRAINING.search(name) for name in members):
+    if not lists or any(_OF_CURVE.search(name) for name in members):
         return
     lengths = {len(each) for each in lists.values()}
     are_numbers = all(type(item) in (int, float, bool) for each in lists.values() for item in each)

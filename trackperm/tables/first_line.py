@@ -5,10 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
+from typing import Literal
 
 import polars as pl
 
-from trackperm.tables.columns.names import IDS, INPUTS, LABELS, PREDICTIONS, SCORES
+from trackperm.tables.columns.names import (
+    IDS,
+    INPUTS,
+    LABELS,
+    PREDICTIONS,
+    SCORES,
+    names_individuals,
+    names_input,
+)
 from trackperm.tables.columns.types import FIRST_ROWS, is_number
 from trackperm.tables.program_output import way_to_table
 from trackperm.tables.table import ExampleTable
@@ -19,9 +28,12 @@ _FEWEST_WORDS = 4
 """Fewest words in a first line for it to be a sentence, and not the names of columns."""
 _FEWEST_QUANTILES = 3
 """Fewest rising decimals between 0 and 1 for them to be quantiles: two scores rise in half of all rows."""
-_GAP = re.compile(r"\S[ ]{2,}(?=\S)")
+_GAP = re.compile(r"(?<=\S)(?<![.!?…。！？])(?<![.!?…。！？][\"'”’»)])[ ]{2,}(?=\S)")
 _FEWEST_GAPS = 2
-"""Fewest gaps between the names of columns that stand below each other; sentences have one by mistake."""
+"""Fewest gaps between the names of columns that stand below each other; sentences have one by mistake.
+
+Blanks between two sentences are none.
+"""
 _NUMBER = re.compile(r"\s*[+-]?([0-9.]+([eE][+-]?[0-9]+)?|nan|inf(inity)?)\s*", re.IGNORECASE)
 _KNOWN = {*IDS, *INPUTS, *LABELS, *PREDICTIONS, *SCORES}
 
@@ -46,7 +58,7 @@ def example_as_header(tables: Sequence[ExampleTable], names: str | None = None) 
             return f"remove the first line of `{table.origin}`, which tells Excel the separator"
         if len(header) == 1 and (way := way_to_table(table.origin, header[0])) is not None:
             return way
-        if not _KNOWN.intersection(_plain(header)) and _KNOWN.intersection(_first_row(table)):
+        if not _has_name_of_column(header) and _has_names_as_row(table):
             return f"remove the lines above the names of the columns of `{table.origin}`"
         if len(header) == 1 and len(_GAP.findall(header[0])) >= _FEWEST_GAPS:
             return f"write a tab in place of the blanks between the columns of `{table.origin}`"
@@ -63,21 +75,50 @@ def look_of_example(table: ExampleTable) -> str:
 
 
 def has_values_as_header(table: ExampleTable, others: Sequence[ExampleTable] = ()) -> bool:
-    """Whether a first line has values: decimals, or what a column also holds, itself or with other digits.
+    """Whether a first line has values: decimals, or what all columns also hold, itself or with other digits.
 
-    A line with a usual name of a column is a header. The columns at the same places in the first two of
-    `others` are searched, too.
+    A line with a usual name of a column or the name of an id is a header, and so is one of names that differ
+    in their digits alone. Sentences and numbers prove nothing. The columns at the same places in the first
+    two of `others` are searched, too.
     """
     names = table.columns
-    if table.untyped is not True or _KNOWN.intersection(_plain(names)):
+    if table.untyped is not True or _has_name_of_column(names):
         return False
     if _has_decimals(names, table):
         return True
+    texts = {
+        place: name
+        for place, name in enumerate(names)
+        if name.strip() and not _NUMBER.fullmatch(name) and not is_sentence(name, 1)
+    }
+    if len({*map(_without_digits, texts.values())}) < len(texts):
+        return False
     alike = [
         each for each in (table, *others[:2]) if each.untyped is True and len(each.columns) == len(names)
     ]
-    return any(
-        _is_among(name, [each.columns[place] for each in alike], alike) for place, name in enumerate(names)
+    found = [
+        _place_among(name, [each.columns[place] for each in alike], alike) for place, name in texts.items()
+    ]
+    return "some" in found and "none" not in found
+
+
+def _has_name_of_column(names: Sequence[str]) -> bool:
+    """Whether a line has a usual name of a column, or the name of an id or input."""
+    return bool(_KNOWN.intersection(_plain(names))) or any(
+        names_individuals(name) or names_input(name) for name in names
+    )
+
+
+def _has_names_as_row(table: ExampleTable) -> bool:
+    """Whether the first row has different texts, two of which are usual names of columns."""
+    values = [value for row in table.head(1).frame.iter_rows() for value in row]
+    if None in values:
+        return False
+    texts = _plain(map(str, values))
+    return (
+        len({*texts}) == len(texts)
+        and not any(map(_NUMBER.fullmatch, texts))
+        and len(_KNOWN.intersection(texts)) > 1
     )
 
 
@@ -85,9 +126,8 @@ def _plain(names: Iterable[str]) -> list[str]:
     return [name.strip().lower() for name in names]
 
 
-def _first_row(table: ExampleTable) -> list[str]:
-    """Return the values of the first row, as names of columns would be written."""
-    return _plain(str(value) for row in table.head(1).frame.iter_rows() for value in row)
+def _without_digits(value: str) -> str:
+    return re.sub(r"\d+", "0", value)
 
 
 def _way_to_name(header: Sequence[str], names: str, *, has_scores: bool) -> str:
@@ -116,16 +156,18 @@ def _has_decimals(names: Sequence[str], table: ExampleTable) -> bool:
     return len(decimals) < _FEWEST_QUANTILES or any(low >= high for low, high in pairwise(values))
 
 
-def _is_among(value: str, names: Sequence[str], tables: Sequence[ExampleTable]) -> bool:
-    """Whether the first rows of a column have a value among others, or one of letters with other digits."""
+def _place_among(
+    value: str, names: Sequence[str], tables: Sequence[ExampleTable]
+) -> Literal["none", "some", "all"]:
+    """Say how many values of a column in the first rows are a value, or one of letters with other digits."""
     columns = [
         table.head(FIRST_ROWS).only((name,)).polars_column(name)
         for name, table in zip(names, tables, strict=True)
     ]
     texts = pl.concat([each.cast(pl.String).alias("text") for each in columns]).drop_nulls()
-    if _NUMBER.fullmatch(value) or not value.strip():
-        return False
-    if any(map(str.isdigit, value)) and any(map(str.isalpha, value)):
-        texts, value = texts.str.replace_all(r"\d+", "0"), re.sub(r"\d+", "0", value)
-        return bool((texts == value).any())
-    return bool((texts == value).any() and (texts != value).any())
+    is_numbered = any(map(str.isdigit, value)) and any(map(str.isalpha, value))
+    if is_numbered:
+        texts, value = texts.str.replace_all(r"\d+", "0"), _without_digits(value)
+    if not (texts == value).any():
+        return "none"
+    return "some" if is_numbered or (texts != value).any() else "all"

@@ -19,7 +19,7 @@ from trackperm.tables.columns.names import (
     names_individuals,
     names_input,
 )
-from trackperm.tables.columns.types import typed_columns
+from trackperm.tables.columns.types import is_number, typed_columns
 from trackperm.tables.columns.whole_numbers import with_like_whole_numbers
 from trackperm.tables.named_frame import named_frame
 from trackperm.tables.table import ExampleTable, rows_repeat, shared_columns
@@ -80,11 +80,12 @@ def require_same_inputs(
 ) -> None:
     """Refuse `answers` to inputs that `gold` has in other rows, matched by `keys` or else by position.
 
-    Inputs that `gold` lacks, such as those in other words, prove nothing, nor do columns of few values.
+    Inputs that `gold` lacks, such as those in other words, prove nothing, nor do columns of few values. Other
+    ids prove something against numbers of rows alone.
     """
     if any(map(names_input, keys)):
         return
-    may_be_numbers = all(map(may_number_rows, keys))
+    may_be_numbers = all(may_number_rows(name) and is_number(name, (table, answers)) for name in keys)
     names = [
         name
         for name in shared_columns((table, gold))
@@ -115,11 +116,15 @@ def require_same_inputs(
             continue
         matches = not rows_repeat([gold], [name], if_unknown=True)
         option = f"`--id {shlex.quote(name)}` matches the labels by `{name}`"
+        if not keys:
+            option = f"{option}, without `--by-position`"
+        elif not names_input(name):
+            option = f"{option}; if {listed(keys)} is right, remove `{name}` from the labels"
         raise SourceError(
             f"`{name}` differs between `{table.origin}` and its labels `{gold.origin}` in {differ.sum():,}"
             f" of {len(differ):,} {'examples' if keys else 'rows'}, of which the labels have {n_moved:,} in"
             f" other rows; first in {place_of_row(predictions, keys, differ.arg_true()[0])}",
-            hint=f"{option}{'' if keys else ', without `--by-position`'}."
+            hint=f"{option}."
             if matches
             else "the labels need the ids of the data set, by which `--id NAME` matches them.",
         )

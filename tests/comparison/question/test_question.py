@@ -191,7 +191,7 @@ class TestColumns:
         """WMT's segment scores have `refA` in all rows; one class may be that of a test for false alarms."""
         frame = pl.DataFrame({"id": range(20), "reference": "refA", "score": [i / 20 for i in range(20)]})
         assert the_one(frame, frame).chosen == "the only score, `score`"
-        for columns in ({"reference": 0}, {"label": "legit"}):
+        for columns in ({"reference": 0}, {"label": "legit"}, {"target": "spam"}, {"reference": "refund"}):
             with pytest.raises(InputError, match="may be the score of each answer, or what a model"):
                 asked(
                     *2 * [frame.drop("reference").with_columns(**{k: pl.lit(v) for k, v in columns.items()})]

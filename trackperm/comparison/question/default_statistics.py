@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -18,8 +19,11 @@ from trackperm.tables.columns.written_lists import written_list
 from trackperm.tables.lazy.query import Query
 from trackperm.tables.table import ExampleTable, have
 
-_NAMED = ("reference", "target")
-"""Names of columns of labels that may hold the name of a reference, or of a language."""
+_REFERENCE = "reference"
+"""Name of a column of labels that may hold the name of a reference."""
+
+_NAME_OF_REFERENCE = re.compile(r"ref([A-Z0-9]+|[_-][A-Za-z0-9]+)?")
+"""Pattern of the names of references: `refA`, `ref1`, `ref-B`."""
 
 _BLOCK = 100_000
 """Rows of a block in which equal predictions and labels are searched.
@@ -79,14 +83,18 @@ def other_prediction(tables: Sequence[ExampleTable], prediction: str | None, lab
 
 
 def is_name_of_reference(tables: Sequence[ExampleTable], label: str) -> bool:
-    """Whether a column names the reference or target, as `refA` in scores of WMT: one text in all rows.
+    """Whether a column names the reference in all rows, as `refA` in scores of WMT.
 
-    One class in all rows of a `label` is that of a test set for false alarms, with scores of a detector.
+    Any other text may be the only class of a test for false alarms, with scores of a detector.
     """
-    if label not in _NAMED or not have(tables, [label]):
+    if label != _REFERENCE or not have(tables, [label]):
         return False
     counts = [table.counts_of_few(label, 1) for table in tables]
-    return all(each is not None and each[label].dtype == pl.String for each in counts)
+    values = [[] if each is None else each[label].to_list() for each in counts]
+    return all(
+        len(each) == 1 and isinstance(each[0], str) and _NAME_OF_REFERENCE.fullmatch(each[0]) is not None
+        for each in values
+    )
 
 
 def require_mean(tables: Sequence[ExampleTable], score: str, label: str) -> None:

@@ -241,14 +241,19 @@ def _require_no_comments(text: str, origin: str, line: int, n_fields: int, width
     above = list(takewhile(lambda each: each.lstrip().startswith("#"), lines))
     if not above or len(above) == len(lines):
         return
-    below = lines[len(above)]
-    last_is_header = any(0 < above[-1].count(each) == below.count(each) for each in SEPARATORS)
+    below = lines[len(above) :]
+    last_is_header = any(1 < _width(above[-1:], each) == _width(below, each) for each in SEPARATORS)
     if n := len(above) - last_is_header:
         lines_above = "the first line, which begins" if n == 1 else f"the first {n} lines, which begin"
         raise SourceError(
             f"`{origin}`, line {line}: {amount(n_fields, 'field')} under a header of {width}",
             hint=f"remove {lines_above} with `#`, so that the names of the columns come first.",
         )
+
+
+def _width(lines: Sequence[str], separator: str) -> int:
+    """Return the commonest number of fields in lines."""
+    return Counter(map(len, csv.reader(lines, delimiter=separator))).most_common(1)[0][0]
 
 
 def _require_no_prose(text: str, origin: str, line: int, width: int) -> None:
