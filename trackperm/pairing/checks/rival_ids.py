@@ -28,7 +28,7 @@ from trackperm.tables.table import ExampleTable, rows_repeat
 
 
 class MovedIds(NamedTuple):
-    """Ids that paired rows do not share, although the candidate has them in other rows.
+    """Ids that paired rows do not share, although one of the runs has those of the other in other rows.
 
     Attributes
     ----------
@@ -37,13 +37,16 @@ class MovedIds(NamedTuple):
     differing : DataFrame
         Key and both ids, ``a`` and ``b``, of the pairs that differ.
     n, n_moved : int
-        Number of pairs, and of differing ids of the baseline that the candidate has in another row.
+        Number of pairs, and of differing ids of one run that the other has in another row.
+    origin : str
+        The run that has them in another row.
     """
 
     name: str
     differing: pl.DataFrame
     n: int
     n_moved: int
+    origin: str
 
     @property
     def are_many(self) -> bool:
@@ -94,7 +97,7 @@ def moved_ids(
             continue
         n_moved = _n_in_run(differing["a"], tables[1], [name])
         if n_moved:
-            found.append(MovedIds(name, differing, len(pairs), n_moved))
+            found.append(MovedIds(name, differing, len(pairs), n_moved, tables[1].origin))
     return found
 
 
@@ -131,7 +134,7 @@ def moved_key(
         differing = pairs.filter(pl.col("a") != pl.col("b"))
         n_moved = _n_in_run(differing[own], other, key)
         if n_moved == len(differing) and not agree_only_by(tables, ids, key):
-            return MovedIds(",".join(key), differing, n, n_moved)
+            return MovedIds(",".join(key), differing, n, n_moved, other.origin)
     return None
 
 
