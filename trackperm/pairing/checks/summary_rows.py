@@ -9,7 +9,7 @@ import polars as pl
 
 from trackperm.errors import InputTypeError, PairingError
 from trackperm.messages import listed
-from trackperm.tables.columns.names import ANSWERS, LABELS, names_input, names_outputs
+from trackperm.tables.columns.names import ANSWERS, LABELS, has_output_word, names_input
 from trackperm.tables.columns.types import is_number
 from trackperm.tables.lazy.query import Query
 from trackperm.tables.row_meaning import why_no_examples
@@ -88,7 +88,7 @@ def require_no_summary(tables: Sequence[ExampleTable], id_: str | None) -> None:
 def _names_of_rows(table: ExampleTable) -> tuple[str, ...]:
     """Return the first column of texts that are all different, and no answers or inputs."""
     for name in table.columns:
-        if name.lower() in (*ANSWERS, *LABELS) or names_input(name) or names_outputs(name):
+        if name.lower() in (*ANSWERS, *LABELS) or names_input(name) or has_output_word(name):
             continue
         if (texts := _texts(table, name)) is not None and texts.n_unique() == len(texts):
             return () if is_number(name, [table]) else (name,)

@@ -11,19 +11,17 @@ import polars as pl
 from trackperm.errors import TrackpermError
 from trackperm.tables.columns.names import (
     ANSWERS,
-    INPUTS,
     LABELS,
-    MEDIA,
     PREDICTIONS,
     SCORES,
     VALUES,
+    has_output_word,
     names_categories,
     names_clusters,
     names_examples,
     names_id,
     names_individuals,
     names_input,
-    names_outputs,
     names_rows,
     words_of,
 )
@@ -196,7 +194,9 @@ def _may_be_long(table: ExampleTable, name: str) -> bool:
 
 def _may_name_key(name: str) -> bool:
     words = {name.lower(), *words_of(name)}
-    return not names_rows(name) and not names_outputs(name) and words.isdisjoint(_NOT_OF_EXAMPLES | _OF_RUNS)
+    return (
+        not names_rows(name) and not has_output_word(name) and words.isdisjoint(_NOT_OF_EXAMPLES | _OF_RUNS)
+    )
 
 
 def _names_key(name: str) -> bool:
@@ -206,7 +206,7 @@ def _names_key(name: str) -> bool:
 
 def _likelihood(name: str) -> int:
     """Return the place of a column among possible ids: ids of examples, other ids, inputs, and others."""
-    kinds = (names_examples(name), _names_key(name), name.lower() in (*INPUTS, *MEDIA))
+    kinds = (names_examples(name), _names_key(name), names_input(name))
     return kinds.index(True) if any(kinds) else len(kinds)
 
 
