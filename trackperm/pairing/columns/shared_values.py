@@ -150,7 +150,7 @@ def possible_keys(tables: Sequence[ExampleTable], taken: Collection[str]) -> lis
 
 
 def may_be_key(tables: Sequence[ExampleTable], names: Sequence[str]) -> bool:
-    """Whether possible keys may identify examples: one is text, or two of which one is text or named so."""
+    """Whether possible keys may identify examples: one of them is text, or one of several is called an id."""
     are_ids = [not are_integers(name, tables) or (len(names) > 1 and _names_key(name)) for name in names]
     return any(are_ids)
 
@@ -180,7 +180,7 @@ def _names_part_of_id(name: str) -> bool:
 
 
 def _may_be_long(table: ExampleTable, name: str) -> bool:
-    """Whether the first values of a column are no integers, and no texts that are short enough for ids."""
+    """Whether a column may have long values: its first ones are neither integers nor short texts alone."""
     if table.schema[name].is_integer():
         return False
     if isinstance(table.data, LazyTable) and table.data.is_query:
