@@ -69,6 +69,7 @@ def test_missing_scores_beside_errors_are_no_failures(tmp_path: Path) -> None:
         with pytest.raises(InputError) as raised:
             trackperm.compare(path, path, **options)
         assert "score=1" not in str(raised.value.hint)
+        assert "and leave missing values empty" in str(raised.value.hint) or not options
     assert "score=1" not in invoke("inspect", str(path))
 
 
