@@ -32,7 +32,8 @@ VERSIONS = --ignore tests/report/leaderboard/test_browser.py -m "not slow and no
     tests/cli tests/report tests/tables/formats tests/statistic/test_builtin.py tests/statistic/test_targets.py \
     tests/statistic/test_declarations.py tests/exact/test_reference_pvalues.py tests/exact/intervals
 
-# of the contract of trackers on other versions; at night the second stores and what few changes touch
+# the tests of the contract of trackers that run on other versions; the night adds those of the second stores
+# and of what few changes touch
 OF_OTHER_VERSIONS = $(PART) and not slow and not nightly
 PART = not extended
 

@@ -385,6 +385,20 @@ def test_a_constant_is_no_score(tmp_path: Path) -> None:
     assert "--metric no_answer_probability" not in invoke("inspect", str(path))
 
 
+@pytest.mark.parametrize(
+    ("columns", "metric"),
+    [
+        ({"safe": [1] * 8}, "safe"),
+        ({"safety_score": [1.0] * 8, "warmth": [0.5, 0.25] * 4}, "warmth"),
+        ({"walkability_index": [8, 70] * 4}, "walkability_index"),
+    ],
+)
+def test_the_only_numbers_are_the_score(columns: dict[str, Any], metric: str, tmp_path: Path) -> None:
+    """All examples of a run that does well may have one score; an index may be one as well."""
+    pl.DataFrame({"id": range(8), **columns}).write_ndjson(tmp_path / "a")
+    assert invoke("inspect", str(tmp_path / "a")).splitlines()[-1].endswith(f"OTHER --metric {metric}")
+
+
 def test_refuses_as_compare_does(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="does not exist"):
         invoke("inspect", str(tmp_path / "a"))

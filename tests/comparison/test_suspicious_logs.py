@@ -192,6 +192,8 @@ def test_a_row_that_summarises_others(ids: list[Any], row: int | None) -> None:
         ([0.25, 0.5, 0.9, 0.57], "all", False),
         ([1, 1, 0, 1], "all", False),
         ([1, 1, 1, 1], "all", False),
+        ([1, 0, 0, 1], "sum", False),
+        ([0.0, 0.0, 2.0, 0.67], "mean", True),
     ],
 )
 def test_a_row_of_means_under_words(scores: list[float], name: str, is_refused: bool) -> None:
@@ -224,9 +226,22 @@ def test_rows_of_a_classification_report() -> None:
     assert the_one(report[:2], report[:2], **question).columns["score"] == "recall"
 
 
+@pytest.mark.parametrize("values", [(1, 1, 1), (None, None, None)])
+def test_the_example_accuracy_of_concepts(values: tuple[int | None, ...]) -> None:
+    names = ("score", "fluency", "coherence")
+    rows = [(1, 0, 1), (0, 1, 1), values]
+    frame = pl.DataFrame(rows, schema=names, orient="row").with_columns(
+        id=pl.Series(["bias", "f1", "accuracy"])
+    )
+    assert the_one(frame, frame, metrics=("score",)).columns["score"] == "score"
+
+
 def test_words_in_answers_that_are_paired_by_position() -> None:
     frame = pl.DataFrame({"prediction": ["12", "all", "7"], "label": ["12", "all", "8"]})
     assert the_one(frame, frame, by_position=True).name == "accuracy"
+    for name in ("completion_text", "inputs.question"):
+        frame = pl.DataFrame({name: ["it is 1", "all", "it is 2"], "score": [1, 0, 1]})
+        assert the_one(frame, frame, by_position=True).columns["score"] == "score"
 
 
 @pytest.mark.parametrize(

@@ -81,10 +81,10 @@ def candidates_of(
 ) -> dict[str, list[str]]:
     """Return the columns that could have each role, likeliest first.
 
-    `repeated_id` is the id of examples with several rows. Columns that number
-    rows are not scores.
+    `repeated_id` is the id of examples with several rows. Columns called an index of something are scores if
+    no other column is: they may number rows, or be such as ``walkability_index``.
     """
-    from trackperm.tables.columns.names import ATTEMPT, names_number_of_row
+    from trackperm.tables.columns.names import ATTEMPT, names_clusters, names_number_of_row
     from trackperm.tables.columns.tags import roles_of_tags
 
     usable = [column for column in columns if column.usable]
@@ -100,11 +100,15 @@ def candidates_of(
         column.name
         for column in others
         if not ATTEMPT.fullmatch(column.name)
-        and not (column.type == "integer" and names_number_of_row(column.name))
         and (
             (is_called(column.name, "score") and (column.is_number or column.says_true))
             or (column.is_number and not is_called(column.name, "label") and not is_called(column.name, "id"))
         )
+    ]
+    integers = [column.name for column in others if column.type == "integer"]
+    numbered = [name for name in scores if name in integers and names_number_of_row(name)]
+    scores = [name for name in scores if name not in numbered] or [
+        name for name in numbered if not names_clusters(name)
     ]
 
     def named(role: str) -> list[str]:

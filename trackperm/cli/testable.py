@@ -264,17 +264,19 @@ def _metric(
 ) -> list[str] | None:
     """Find options that compare a column of scores, or else the share of a verdict; None without either."""
     from trackperm.comparison import Question
-    from trackperm.comparison.question.own_scores import names_metric
+    from trackperm.comparison.question.own_scores import names_metric, names_quantity
     from trackperm.comparison.question.share_of_value import PLACEHOLDER
 
     table = data.table
     outputs = {*candidates["prediction"], *candidates["label"]}
     numbers = [name for name in candidates["score"] if name not in outputs]
     scores = [name for name in numbers if is_called(name, "score")]
-    numbers = [name for name in numbers if name in scores or table.frame.get_column(name).n_unique() > 1]
     if any(_names_scores(name) for name in table.columns if name not in numbers):
         numbers = [*scores, *filter(names_metric, numbers)]  # others are durations, counts and metadata
-    numbers = [name for name in numbers if name in scores or table.counts_of_few(name, 1) is None]
+    constants = [name for name in numbers if table.counts_of_few(name, 1) is not None]
+    # A score may have one value where a run does well, but quantities such as probabilities are no scores.
+    numbers = [name for name in numbers if not (name in constants and names_quantity(name))]
+    numbers.sort(key=constants.__contains__)
     good = [verdict for verdict in verdicts if not verdict.endswith(f"={PLACEHOLDER}")]
     for metric in dict.fromkeys((*scores, *good, *numbers)):
         question = Question(metrics=(metric,), columns=ids, by_position=by_position)

@@ -136,12 +136,12 @@ def with_labels(
     added = [name for name in answers.columns if name not in keys]
     if by_position:
         require_same_length(table, gold)
-        require_same_inputs(table, gold, answers, [], roles[:2])
+        require_same_inputs(table, gold, answers, [], (label, prediction))
         table = table.loaded()
         notes = [*said, *order_notes(table, answers, [name for name in keys if name in table.columns])]
         return _joined(table, answers, [], added, roles, notes)
     notes = [*said, *key_notes(table, answers, ids, keys)]
-    require_same_inputs(table, gold, answers, keys, roles[:2])
+    require_same_inputs(table, gold, answers, keys, (label, prediction))
     if not isinstance(table.data, LazyTable):
         return _joined(table, answers, keys, added, roles, notes)
 

@@ -134,6 +134,12 @@ def test_errors_with_a_sign_have_no_direction(name: str) -> None:
     assert str(trackperm.compare(*sizes, metric=name).verdict) == "better"
 
 
+def test_a_whole_number_for_a_missing_error_is_quoted_as_it_is() -> None:
+    with pytest.raises(InputError, match="negative values, such as -1, and") as raised:
+        trackperm.compare(*two(error=[3, 0, 2, 5]), metric="error")
+    assert "leave -1 empty if it marks a missing value" in str(raised.value.hint)
+
+
 @pytest.mark.parametrize("name", ["nll", "log_error", "docking_score", "loss"])
 def test_losses_are_negative_by_right(name: str) -> None:
     assert str(trackperm.compare(*two(**{name: SIGNED}), metric=name).verdict) == "better"

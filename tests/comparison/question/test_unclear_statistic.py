@@ -36,6 +36,14 @@ def test_columns_that_are_the_same_in_both_runs_are_no_scores() -> None:
     assert "`--metric COLUMN`, " in hint(texts, texts.with_columns(says=pl.lit("no")))
 
 
+def test_an_index_is_a_score_if_no_other_column_is() -> None:
+    run = RUN.select("id", walkability_index=pl.Series([8, 70, 93] * 4))
+    other = run.with_columns(walkability_index=pl.Series([9, 70, 90] * 4))
+    assert "`--metric COLUMN` (`walkability_index`), " in hint(run, other)
+    risk = RUN["risk"]
+    assert "`--metric COLUMN` (`risk`), " in hint(run.with_columns(risk), other.with_columns(1 - risk))
+
+
 def test_a_confidence_called_prediction_beside_the_predicted_class(tmp_path: Path) -> None:
     """Weka writes `actual`, `predicted` and `prediction`, of which the last is a confidence."""
     run = RUN.select("id", actual=pl.lit("1:yes"), predicted=pl.lit("1:yes"), prediction="risk")

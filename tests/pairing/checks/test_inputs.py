@@ -190,6 +190,16 @@ def test_other_ids_that_prove_nothing(first: dict[str, Any], second: dict[str, A
     assert not any("_id`" in line for line in found)
 
 
+def test_keys_that_the_longer_run_has_in_other_rows():
+    """Each run has the values of the other that its message says."""
+    files = [f"{word}.py" for word in WORDS[:N]]
+    first, second = run(source=files), run(40, source=files[:19:-1])
+    for pair, origin in (((first, second), "baseline"), ((second, first), "candidate")):
+        found = refusal(*pair, missing="drop")
+        assert f"40 of these values have another `id` in `{origin}`" in found.message
+        assert "`--id source` pairs the same values" in str(found.hint)
+
+
 def test_rows_that_were_lost_before_numbering():
     first, second = run(question=QUESTIONS), run(57, question=QUESTIONS[3:])
     assert "of these inputs have another `id`" in refusal(first, second, missing="drop").message

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from support.command_line import invoke
 
 import trackperm
 from trackperm.errors import InputError, InputTypeError
@@ -60,6 +61,16 @@ def test_other_texts_are_no_missing_scores(tmp_path: Path) -> None:
     for others in (["good", "None"], ["1", "yes", "None"], ["None", "None"], ["1", "0"]):
         path = written(tmp_path / "run.csv", "score", others)
         assert MissingWords.of([read_examples(path)], "score") is None
+
+
+def test_missing_scores_beside_errors_are_no_failures(tmp_path: Path) -> None:
+    path = written(tmp_path / "run.csv", "score", ["1", "0", "N/A", "error"] * 5)
+    for options in ({}, {"metric": "score"}):
+        with pytest.raises(InputError) as raised:
+            trackperm.compare(path, path, **options)
+        assert "score=1" not in str(raised.value.hint)
+        assert "and leave missing values empty" in str(raised.value.hint) or not options
+    assert "score=1" not in invoke("inspect", str(path))
 
 
 def test_a_share_says_which_words_it_counts_as_others(tmp_path: Path) -> None:

@@ -165,8 +165,8 @@ def column_of_metric(name: str, tables: Sequence[ExampleTable]) -> str:
             if value is not None
             else f"{nested}."
             if nested is not None
-            else "write numbers, or true and false, in all rows; or compare predictions with labels by"
-            " `--statistic NAME`.",
+            else "write numbers, or true and false, in all rows, and leave missing values empty; or compare"
+            " predictions with labels by `--statistic NAME`.",
         )
     return column
 

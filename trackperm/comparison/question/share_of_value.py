@@ -203,7 +203,8 @@ def option_of_column(tables: Sequence[ExampleTable], column: str) -> str | None:
     """Return a value to count in a column of few different words, such as verdicts, as ``COLUMN=VALUE``.
 
     The value is a good one that all runs have, or else the placeholder ``VALUE``; None if there are no such
-    words, each run has one in all rows, as its name, or they are numbers beside words for missing values.
+    words, each run has one in all rows, as its name, or there are numbers beside words for missing values,
+    which are no failures.
     """
     try:
         found = [values_of(table.head(FIRST_ROWS), column).counts for table in tables]
@@ -225,6 +226,8 @@ def option_of_column(tables: Sequence[ExampleTable], column: str) -> str | None:
         good = next((word for word in words if word_of_value(word) == "true"), None)
     if {"C", "I"} <= counts.keys() <= _GRADES and "C" in words and "score" in words_of(column):
         good = "C"
+    if good is not None and re.match(NUMBER_TEXT, good) and any(map(is_missing_word, counts)):
+        return None
     return f"{column}={PLACEHOLDER if good is None else good}"
 
 

@@ -31,11 +31,12 @@ def require_sizes(name: str, column: str, tables: Sequence[ExampleTable]) -> Non
     table, value = found
     sizes = f"pl.col({text_of(column)}).cast(pl.Float64).abs()"
     change = rewriting(table.origin, f"with_columns({sizes})", f"{without_ending(table.origin)}-sizes")
+    absent = f"leave {shown(value)} empty if it marks a missing value; " if value == round(value) else ""
     raise InputError(
         f"`{column}` of `{table.origin}` has negative values, such as {shown(value)}, and of errors with a"
         " sign lower ones are not better; expected sizes of errors",
         hint=f"`--statistic mae` compares the sizes of errors of predictions and labels; `{change}` of polars"
-        f" writes those of `{column}`; if lower values are better, {spec_of_lower(column)}.",
+        f" writes those of `{column}`; {absent}if lower values are better, {spec_of_lower(column)}.",
     )
 
 
@@ -46,14 +47,15 @@ def is_signed(name: str, column: str, tables: Sequence[ExampleTable]) -> bool:
 
 def _first_negative(
     name: str, column: str, tables: Sequence[ExampleTable]
-) -> tuple[ExampleTable, float] | None:
+) -> tuple[ExampleTable, int | float] | None:
     for table in tables if names_difference(name) else ():
         try:
             head = table.head(_BLOCK).only((column,))
             typed, _, _ = typed_columns(head, head, [column])
-            values = typed.frame.get_column(column).to_polars().cast(pl.Float64)
+            values = typed.frame.get_column(column).to_polars()
+            numbers = values.cast(pl.Float64)
         except (TrackpermError, pl.exceptions.PolarsError):
             continue  # the pairing reports the error
-        if len(negative := values.filter(values < 0.0)):
-            return table, float(negative[0])
+        if len(negative := values.filter(numbers < 0.0)):
+            return table, negative[0]
     return None

@@ -85,14 +85,11 @@ def _ways(tables: Sequence[ExampleTable], scores: Sequence[str], roles: Mapping[
     numbers = scores or [name for name in shared_columns(tables) if is_number(name, tables)]
     usual = (*IDS, *PREDICTIONS, *LABELS)
     numbers = [
-        name
-        for name in numbers
-        if name not in usual
-        and not names_id(name)
-        and not ATTEMPT.fullmatch(name)
-        and not (names_number_of_row(name) and are_integers(name, tables))
+        name for name in numbers if name not in usual and not names_id(name) and not ATTEMPT.fullmatch(name)
     ]
     numbers = differing_columns(tables, numbers)
+    numbered = [name for name in numbers if names_number_of_row(name) and are_integers(name, tables)]
+    numbers = [name for name in numbers if name not in numbered] or numbers
     if not scores and (spans := _statistic_of_tags(tables)) is not None:
         lists = "`trackperm statistic list` names other statistics of lists"
         return f"{spans} compares the entity spans of the tags; {lists}."

@@ -38,6 +38,7 @@ from trackperm.tables.columns.names import (
     input_name,
     is_of_examples,
     names_id,
+    names_individuals,
     names_input,
 )
 from trackperm.tables.columns.types import may_be_ids
@@ -86,7 +87,9 @@ class _Compared:
     proves : bool
         Whether its agreement proves that the examples are the same.
     n_moved : int
-        Number of differing values of the baseline that the candidate has in another row.
+        Number of differing values of one run that the other has in another row.
+    origin : str
+        The run that has them in another row.
     share_alike : float or None
         Share of the inputs that differ which are closest to their partner; None if no words tell.
     """
@@ -96,6 +99,7 @@ class _Compared:
     n: int
     proves: bool
     n_moved: int = 0
+    origin: str = ""
     share_alike: float | None = None
 
     @property
@@ -105,7 +109,7 @@ class _Compared:
 
     @property
     def is_permuted(self) -> bool:
-        """Whether the candidate has many of the values in other rows."""
+        """Whether a run has many of the values of the other in other rows."""
         return not self.alike and self.n_moved >= max(2, _FEW * self.n)
 
     @property
@@ -169,7 +173,7 @@ def _moved_ids(tables: Tables, statistic: Statistic, columns: PairedColumns) -> 
     if statistic.id_is_named and any(map(is_of_examples, columns.ids)):
         names = [*filter(is_of_examples, names)]
     moved = (
-        _Compared(each.name, each.differing, each.n, proves=False, n_moved=each.n_moved)
+        _Compared(each.name, each.differing, each.n, False, each.n_moved, each.origin)
         for each in moved_ids(tables, names, columns.ids)
     )
     # What systems retrieve may be ids that they also find for other examples.
@@ -187,7 +191,7 @@ def _moved_ids(tables: Tables, statistic: Statistic, columns: PairedColumns) -> 
 def _moved_key(tables: Tables, statistic: Statistic, columns: PairedColumns) -> list[_Compared]:
     """Find columns that identify the examples, alone or in a pair, and contradict numbers of rows."""
     key = moved_key(tables, columns.ids, {*columns.names, *statistic.columns.values()})
-    found = [] if key is None else [_Compared(key.name, key.differing, key.n, False, key.n_moved)]
+    found = [] if key is None else [_Compared(key.name, key.differing, key.n, False, key.n_moved, key.origin)]
     return [each for each in found if each.is_permuted]
 
 
@@ -209,7 +213,7 @@ def _compared(tables: Tables, name: str, columns: PairedColumns) -> _Compared | 
     share = share_alike(differing["plain_a"].to_list(), differing["plain_b"].to_list(), name)
     if share is not None and share < ALIKE and _tell_nothing(differing, name):
         share = None
-    return _Compared(name, differing, n, is_proof and n_moved < 2, n_moved, share)
+    return _Compared(name, differing, n, is_proof and n_moved < 2, n_moved, tables[1].origin, share)
 
 
 def _with_plain(pairs: pl.DataFrame, *, is_path: bool) -> pl.DataFrame:
@@ -292,11 +296,11 @@ def _difference(found: _Compared, tables: Tables, columns: PairedColumns) -> str
         f"`{found.name}` differs between the runs on {n_differing:,} of {amount(found.n, 'example')} {same}"
     )
     if found.n_moved and not found.alike:
-        is_one = found.n_moved == 1
+        is_one, kind = found.n_moved == 1, _kind(found, tables)
         other = f"{'has' if is_one else 'have'} another `{columns.id}`"
         if columns.id is None:
             other = f"{'is' if is_one else 'are'} in another row"
-        return f"{said}; {found.n_moved:,} of these {_kind(found)} {other} in `{tables[1].origin}`"
+        return f"{said}; {found.n_moved:,} of these {kind} {other} in `{found.origin}`"
     return said
 
 
@@ -330,8 +334,10 @@ def _better_id(found: _Compared, tables: Tables, columns: PairedColumns, before:
         not columns.repeats and rows_repeat(tables, names, if_unknown=True)
     ):
         return ""
-    return f"{before}`--id {shlex.quote(found.name)}` pairs the same {_kind(found)}"
+    return f"{before}`--id {shlex.quote(found.name)}` pairs the same {_kind(found, tables)}"
 
 
-def _kind(found: _Compared) -> str:
-    return "inputs" if names_input(found.name) else "ids"
+def _kind(found: _Compared, tables: Tables) -> str:
+    if names_input(found.name):
+        return "inputs"
+    return "ids" if all(map(names_individuals, id_columns(found.name, tables))) else "values"

@@ -28,7 +28,7 @@ from trackperm.tables.table import ExampleTable, rows_repeat
 
 
 class MovedIds(NamedTuple):
-    """Ids that paired rows do not share, although the candidate has them in other rows.
+    """Ids that paired rows do not share, although one of the runs has those of the other in other rows.
 
     Attributes
     ----------
@@ -37,13 +37,16 @@ class MovedIds(NamedTuple):
     differing : DataFrame
         Key and both ids, ``a`` and ``b``, of the pairs that differ.
     n, n_moved : int
-        Number of pairs, and of differing ids of the baseline that the candidate has in another row.
+        Number of pairs, and of differing ids of one run that the other has in another row.
+    origin : str
+        The run that has them in another row.
     """
 
     name: str
     differing: pl.DataFrame
     n: int
     n_moved: int
+    origin: str
 
     @property
     def are_many(self) -> bool:
@@ -94,7 +97,7 @@ def moved_ids(
             continue
         n_moved = _n_in_run(differing["a"], tables[1], [name])
         if n_moved:
-            found.append(MovedIds(name, differing, len(pairs), n_moved))
+            found.append(MovedIds(name, differing, len(pairs), n_moved, tables[1].origin))
     return found
 
 
@@ -106,7 +109,8 @@ def moved_key(
     They are one column of text or two columns, not in `taken`, and one run has all their values of the other.
     None if `ids` do not number the rows in their order, or if an input or label agrees by them alone.
     """
-    if len(ids) != 1 or (names := possible_keys(tables, (*ids, *taken))[:MOST_IN_PAIRS]) == []:
+    names = possible_keys(tables, (*ids, *taken))[:MOST_IN_PAIRS] if len(ids) == 1 else []
+    if not names:
         return None
     trust = Trust.of(tables, ids[0])
     if trust.is_no_number or trust.is_in_other_order:
@@ -116,9 +120,7 @@ def moved_key(
     whole = {name: pairs for name, pairs in found.items() if len(pairs) == n}  # without nulls
     is_first_less = len(tables[0]) <= len(tables[1])
     own, other = ("a", tables[1]) if is_first_less else ("b", tables[0])
-    repeated = [
-        name for name, pairs in whole.items() if min(pairs["a"].n_unique(), pairs["b"].n_unique()) < n
-    ]
+    repeated = [name for name, pairs in whole.items() if not _are_distinct(pairs)]
     for key in (*((name,) for name in whole if name not in repeated), *combinations(repeated, 2)):
         if not may_be_key(tables, key) or all(whole[name]["a"].equals(whole[name]["b"]) for name in key):
             continue
@@ -126,12 +128,12 @@ def moved_key(
             pl.concat_str([whole[name][side] for name in key], separator=", ").alias(side) for side in "ab"
         )
         pairs = whole[key[0]].select(pl.first()).with_columns(pl.select(*sides))
-        if min(pairs["a"].n_unique(), pairs["b"].n_unique()) < n or rows_repeat(tables, key, if_unknown=True):
+        if not _are_distinct(pairs) or rows_repeat(tables, key, if_unknown=True):
             continue
         differing = pairs.filter(pl.col("a") != pl.col("b"))
         n_moved = _n_in_run(differing[own], other, key)
         if n_moved == len(differing) and not agree_only_by(tables, ids, key):
-            return MovedIds(",".join(key), differing, n, n_moved)
+            return MovedIds(",".join(key), differing, n, n_moved, other.origin)
     return None
 
 

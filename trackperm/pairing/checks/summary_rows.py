@@ -9,7 +9,7 @@ import polars as pl
 
 from trackperm.errors import InputTypeError, PairingError
 from trackperm.messages import listed
-from trackperm.tables.columns.names import ANSWERS, INPUTS, LABELS
+from trackperm.tables.columns.names import ANSWERS, LABELS, has_output_word, names_input
 from trackperm.tables.columns.types import is_number
 from trackperm.tables.lazy.query import Query
 from trackperm.tables.row_meaning import why_no_examples
@@ -88,7 +88,7 @@ def require_no_summary(tables: Sequence[ExampleTable], id_: str | None) -> None:
 def _names_of_rows(table: ExampleTable) -> tuple[str, ...]:
     """Return the first column of texts that are all different, and no answers or inputs."""
     for name in table.columns:
-        if name.lower() in (*ANSWERS, *LABELS, *INPUTS):
+        if name.lower() in (*ANSWERS, *LABELS) or names_input(name) or has_output_word(name):
             continue
         if (texts := _texts(table, name)) is not None and texts.n_unique() == len(texts):
             return () if is_number(name, [table]) else (name,)
@@ -138,21 +138,28 @@ def _numbers(table: ExampleTable, id_: str) -> Iterator[pl.Series]:
 
 
 def _is_one_number(numbers: Sequence[pl.Series], row: int) -> bool:
-    """Whether a row has the same number in all columns, which other rows have not."""
-    values = {each[row] for each in numbers}
-    differ = any(not each.equals(numbers[0], check_names=False) for each in numbers[1:])
-    return len(numbers) >= _FEWEST_EQUAL and len(values) == 1 and differ
+    """Whether a row has the same number with decimals in all columns, which other rows have not."""
+    value = numbers[0][row] if len(numbers) >= _FEWEST_EQUAL else None
+    if value is None or value == round(value) or any(each[row] != value for each in numbers):
+        return False
+    return any(not each.equals(numbers[0], check_names=False) for each in numbers[1:])
 
 
 def _summarises(numbers: Sequence[pl.Series], row: int, is_other: pl.Series) -> bool:
-    """Whether at least half of the numbers of a row are the means or the sums of the other rows."""
+    """Whether at least half of the numbers of a row are the means or the sums of the other rows.
+
+    A single whole number that another row has as well, such as 0 or 1, may be equal by chance.
+    """
     own = [(each[row], each.filter(is_other).drop_nulls()) for each in numbers]
     vary = [(value, others) for value, others in own if value is not None and others.n_unique() > 1]
     found = [
-        any(_is_rounded(value, total) for total in (math.fsum(others) / len(others), math.fsum(others)))
+        (value, others)
         for value, others in vary
+        if any(_is_rounded(value, total) for total in (math.fsum(others) / len(others), math.fsum(others)))
     ]
-    return bool(found) and 2 * sum(found) >= len(found)
+    if len(found) == 1 and found[0][0] == round(found[0][0]) and found[0][0] in found[0][1]:
+        return False
+    return bool(found) and 2 * len(found) >= len(vary)
 
 
 def _is_rounded(value: float, exact: float) -> bool:

@@ -11,19 +11,17 @@ import polars as pl
 from trackperm.errors import TrackpermError
 from trackperm.tables.columns.names import (
     ANSWERS,
-    INPUTS,
     LABELS,
-    MEDIA,
     PREDICTIONS,
     SCORES,
     VALUES,
+    has_output_word,
     names_categories,
     names_clusters,
     names_examples,
     names_id,
     names_individuals,
     names_input,
-    names_outputs,
     names_rows,
     words_of,
 )
@@ -152,7 +150,7 @@ def possible_keys(tables: Sequence[ExampleTable], taken: Collection[str]) -> lis
 
 
 def may_be_key(tables: Sequence[ExampleTable], names: Sequence[str]) -> bool:
-    """Whether possible keys may identify examples: one is text, or two of which one is text or named so."""
+    """Whether possible keys may identify examples: one of them is text, or one of several is called an id."""
     are_ids = [not are_integers(name, tables) or (len(names) > 1 and _names_key(name)) for name in names]
     return any(are_ids)
 
@@ -182,7 +180,7 @@ def _names_part_of_id(name: str) -> bool:
 
 
 def _may_be_long(table: ExampleTable, name: str) -> bool:
-    """Whether the first values of a column are no integers, and no texts that are short enough for ids."""
+    """Whether a column may have long values: its first ones are neither integers nor short texts alone."""
     if table.schema[name].is_integer():
         return False
     if isinstance(table.data, LazyTable) and table.data.is_query:
@@ -196,7 +194,9 @@ def _may_be_long(table: ExampleTable, name: str) -> bool:
 
 def _may_name_key(name: str) -> bool:
     words = {name.lower(), *words_of(name)}
-    return not names_rows(name) and not names_outputs(name) and words.isdisjoint(_NOT_OF_EXAMPLES | _OF_RUNS)
+    return (
+        not names_rows(name) and not has_output_word(name) and words.isdisjoint(_NOT_OF_EXAMPLES | _OF_RUNS)
+    )
 
 
 def _names_key(name: str) -> bool:
@@ -206,7 +206,7 @@ def _names_key(name: str) -> bool:
 
 def _likelihood(name: str) -> int:
     """Return the place of a column among possible ids: ids of examples, other ids, inputs, and others."""
-    kinds = (names_examples(name), _names_key(name), name.lower() in (*INPUTS, *MEDIA))
+    kinds = (names_examples(name), _names_key(name), names_input(name))
     return kinds.index(True) if any(kinds) else len(kinds)
 
 

@@ -244,11 +244,11 @@ def names_rows(name: str) -> bool:
     words = words_of(name)
     if len(words) < 2 or words[-1] not in ("id", "hash"):
         return name.lower() in ("idx", "index")
-    return (words[-1] == "id" and words[-2] in _ROWS) or names_outputs(name) or may_be_output(name)
+    return (words[-1] == "id" and words[-2] in _ROWS) or has_output_word(name) or may_be_output(name)
 
 
-def names_outputs(name: str) -> bool:
-    """Whether the name of a column means what a model found or wrote: ``predicted_id``, ``top_doc_id``."""
+def has_output_word(name: str) -> bool:
+    """Whether a name has a word for what a model found or wrote: ``predicted_id``, ``completion_text``."""
     return not _OUTPUTS.isdisjoint(words_of(name))
 
 
