@@ -14,6 +14,7 @@ from scipy.special import bdtr
 from support.comparisons import accuracy, answers, run_data
 
 import trackperm
+from trackperm.choices import EngineName
 from trackperm.comparison import CORRECTIONS, Comparison, RunData, compare_statistics, corrected
 from trackperm.errors import InputError, InputTypeError, PairingError
 from trackperm.exact.multiplicity import ADJUSTMENTS, adjust
@@ -189,7 +190,7 @@ def test_an_example_in_two_slices_is_refused(sliced: Statistic) -> None:
         compare_statistics(*runs(TABLES[0], moved), [sliced])
 
 
-@pytest.mark.parametrize("lacking", [0, 1])
+@pytest.mark.parametrize("lacking", [pytest.param(0, marks=pytest.mark.extended), 1])
 def test_a_slice_that_one_run_lacks(sliced: Statistic, lacking: int) -> None:
     """Its predictions are missing: they are left out, counted as wrong, or bounded."""
     tables = list(TABLES)
@@ -252,16 +253,14 @@ def test_rows_without_a_slice_and_whole_numbers_of_pandas(tmp_path: Path) -> Non
     assert verified.matches
 
 
-def test_examples_that_only_labels_supply_are_in_the_slice_of_the_other_run() -> None:
+@pytest.mark.parametrize("engine", ["polars", pytest.param("duckdb", marks=pytest.mark.extended)])
+def test_examples_that_only_labels_supply_are_in_the_slice_of_the_other_run(engine: EngineName) -> None:
     """Regression: they had no slice, which differed from that of the other run."""
     gold = TABLES[0].select("id", "label")
     tables = [TABLES[0].drop("label")[2:], TABLES[1].drop("label")[:-2]]
-    for engine in ("polars", "duckdb"):
-        compared = partial(
-            trackperm.compare, *tables, "accuracy", labels=gold, slices="language", engine=engine
-        )
-        assert [each.n_examples for each in compared(missing="drop")] == [31, 18, 12, 1]
-        assert [each.n_examples for each in compared(missing="wrong")] == [35, 20, 12, 3]
+    compared = partial(trackperm.compare, *tables, "accuracy", labels=gold, slices="language", engine=engine)
+    assert [each.n_examples for each in compared(missing="drop")] == [31, 18, 12, 1]
+    assert [each.n_examples for each in compared(missing="wrong")] == [35, 20, 12, 3]
 
 
 def test_a_column_that_tells_the_rows_of_one_example_apart_makes_no_slices() -> None:

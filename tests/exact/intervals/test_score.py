@@ -105,6 +105,7 @@ def bent_table(seed: int) -> tuple[np.ndarray, np.ndarray, RationalStatistic, np
     return observed[drawn > 0], swapped[drawn > 0], h, drawn[drawn > 0]
 
 
+@pytest.mark.filterwarnings("ignore:Values in x were outside bounds")  # SLSQP of older SciPy
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("seed", [76, 0, 21, 64, 176, 206, 220])
 def test_ends_of_bent_statistics_are_nested_and_those_of_a_general_optimiser(seed: int) -> None:
