@@ -45,9 +45,9 @@ doubles and the logarithm increases by half, and two for each of the squares, pr
 EXACT_PHASES = 2**51
 """Largest phase for which floats hold the integers that it is summed from."""
 
-CHUNK = 2**14
-"""Frequency-row pairs per step: work arrays of up to 128 KiB, which the C library keeps. It asks the system
-for larger ones each time, and their pages then cost more than what is computed in them."""
+CHUNK = 5 * 2**12
+"""Frequency-row pairs per step: work arrays of up to 160 KiB, which the C library keeps. It asks the system
+for those of 256 KiB each time, and their pages then cost more than what is computed in them."""
 
 LEAST = 1e-300
 """Least tangent that is divided by: the quotient is finite, and its angle is a right one."""
