@@ -33,7 +33,7 @@ from trackperm.exact.distributions.tilt import (
     Tilted,
     without_undefined,
 )
-from trackperm.exact.engines.lattice import grid, plane, tail
+from trackperm.exact.engines.lattice import grid, plane, spectrum, tail
 from trackperm.exact.engines.lattice.lattice import reduce_rank
 from trackperm.exact.engines.lattice.rows import RowIntervals
 from trackperm.exact.engines.lattice.statistic import LatticeStatistic
@@ -109,7 +109,7 @@ def test_scale_factor_of_several_counts(monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.mark.usefixtures("engine")
 def test_spectrum_of_several_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plane, "characteristic_function", times_delta)
+    monkeypatch.setattr(spectrum, "characteristic_function", times_delta)
     monkeypatch.setattr(pmf, "characteristic_function", times_delta)
     check_tails(2.5)
 

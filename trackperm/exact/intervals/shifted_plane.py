@@ -28,20 +28,19 @@ from trackperm.exact.distributions.characteristic import (
     ComplexArray,
     FloatArray,
     SwapDistribution,
-    characteristic_function,
 )
 from trackperm.exact.distributions.frequencies import FrequencySearch, n_expected
 from trackperm.exact.distributions.pmf import (
     FEW,
     FFT_ROUNDINGS,
     Window,
-    conjugate_weights,
     log_outside,
     plan_window,
     smooth_length,
 )
 from trackperm.exact.distributions.tilt import TailMass, certified
 from trackperm.exact.engines.lattice.lattice import reduce_rank
+from trackperm.exact.engines.lattice.spectrum import Spectrum, powers, turns_of
 from trackperm.exact.engines.linear.tails import EXACT_IN_FLOATS
 from trackperm.exact.intervals.additive import AdditiveScores
 from trackperm.exact.types import IntArray
@@ -132,28 +131,20 @@ class ShiftedPlane:
             frequencies = search.survivors(FEW)
         except CapacityError:
             return None
-        values, errors = characteristic_function(law, none, window.start, window.periods, frequencies)
-        present, place = np.unique(frequencies[:, 1], return_inverse=True)
-        if BYTES_PER_TERM * across * present.size > memory_budget:
+        spectrum = Spectrum.of(law, none, window, frequencies, threshold)
+        if BYTES_PER_TERM * across * spectrum.along.size > memory_budget:
             return None
-        angles = np.arange(along) * (2.0 * math.pi / along)
-        turns = np.cos(angles) + 1j * np.sin(angles)
-        gaps = 1.0 - turns[present]
-        gaps[0] = 1.0  # the frequency 0 always matters
-        weights = conjugate_weights(frequencies, window.periods) / window.size
-        entries = np.zeros((present.size, across), dtype=np.complex128)
-        entries[place, frequencies[:, 0]] = weights / gaps[place] * values
-        at_rows = np.fft.ifft(entries, norm="forward")
+        at_rows = np.fft.ifft(spectrum.block(0, spectrum.along.size, across), norm="forward")
         return cls(
             basis=lattice.basis,
             origin=tuple(histogram.origin),
             window=window,
-            along=present,
+            along=spectrum.along,
             at_rows=at_rows,
-            turns=turns,
+            turns=turns_of(along),
             sizes=np.abs(at_rows[1:]).sum(axis=0),
-            norms=np.sqrt((entries.real**2 + entries.imag**2).sum(axis=1)),
-            error_norm=math.sqrt(float(weights @ errors**2)) + math.exp(threshold),
+            norms=spectrum.norms,
+            error_norm=spectrum.error_norm,
             mass_outside=math.exp(log_outside(law, none, window)),
         )
 
@@ -165,16 +156,16 @@ class ShiftedPlane:
     def tail(self, shift: Fraction) -> TailMass:
         """Return P(S - shift W <= 0)."""
         first, last = self._half_plane(shift)
-        n_across, n_along = self.window.periods
+        n_across = self.window.periods[0]
         lengths = (last - first).astype(np.float64)
-        powers = self.turns.take(self.along[:, None] * last % n_along)
-        np.subtract(self.turns.take(self.along[:, None] * first % n_along), powers, out=powers)
-        powers[0] = lengths
+        along = self.along[:, None]
+        terms = powers(self.turns, along, first) - powers(self.turns, along, last)
+        terms[0] = lengths  # the frequency 0 always matters
         largest = 2.0 * float(self.sizes.sum()) + float(np.abs(self.at_rows[0]) @ lengths)
-        transformed = float(self.norms @ np.sqrt((powers.real**2 + powers.imag**2).sum(axis=1)))
-        total = float((self.at_rows * powers).real.sum())
+        transformed = float(self.norms @ np.sqrt((terms.real**2 + terms.imag**2).sum(axis=1)))
+        total = float((self.at_rows * terms).real.sum())
         # Powers, gaps and products have a few roundings each, and the sum is pairwise.
-        error = UNIT * (40.0 + math.log2(powers.size)) * largest
+        error = UNIT * (40.0 + math.log2(terms.size)) * largest
         error += math.sqrt(float(lengths.sum())) * self.error_norm
         error += FFT_ROUNDINGS * UNIT * (math.log2(n_across) + 1.0) * math.sqrt(n_across) * transformed
         # Mass outside the window is wrapped into it, and may be missing.

@@ -5,8 +5,7 @@ If a region is an interval [a, b] in every row x (`rows`), then under the tilt l
     P(X in R) = exp(K - lambda . (r - E/2)) sum_x sum_{y=a}^{b} exp(-lambda . (z - r)) P_lambda(X = z)
 
 with z = (x, y) and a reference point r, and P_lambda(X = z) is a sum over the few frequencies that matter:
-the sum over y is geometric, and that over the frequencies of x a transform. Both ends of a geometric sum
-(1 - q^n) / (1 - q) are looked up among the powers of exp(2 pi i / P), and 1 - q comes from expm1.
+the sum over y is geometric (`spectrum`), and that over the frequencies of x a transform.
 Rows of rank three are summed by `space`.
 
 One tilt suits only the rows where its weights stay moderate (`tilted`), so several are used: the first has
@@ -27,17 +26,15 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from trackperm.errors import CapacityError
 from trackperm.exact.distributions.characteristic import (
     UNIT,
-    ComplexArray,
     FloatArray,
     SwapDistribution,
-    characteristic_function,
     log_sum,
 )
 from trackperm.exact.distributions.frequencies import surviving_frequencies
@@ -45,7 +42,6 @@ from trackperm.exact.distributions.pmf import (
     FEW,
     FFT_ROUNDINGS,
     Window,
-    conjugate_weights,
     log_outside,
     plan_window,
     smooth_length,
@@ -69,6 +65,7 @@ from trackperm.exact.engines.lattice.rows import (
     window_rows,
 )
 from trackperm.exact.engines.lattice.space import space_sums
+from trackperm.exact.engines.lattice.spectrum import Spectrum, powers, rate_along, turns_of
 from trackperm.exact.types import IntArray, Region
 
 LOG_IGNORED = -31.0
@@ -360,69 +357,6 @@ def _masses(
     return _row_sums(law, tilt, rows, shift, memory_budget)
 
 
-def _rate(tilt: Tilted) -> tuple[float, int]:
-    """Return the decrease of log weights along a row, and the direction of it."""
-    slope = float(tilt.tilt[1])
-    return abs(slope), 1 if slope >= 0.0 else -1
-
-
-@dataclass(frozen=True)
-class _Spectrum:
-    """Characteristic function at the frequencies of a plane that matter, as terms of the sums over rows.
-
-    Attributes
-    ----------
-    along : ndarray of int64, shape (A,)
-        Distinct frequencies along rows, ascending.
-    place, across : ndarray of int64, shape (n,)
-        Place of each frequency in `along`, and its other coordinate.
-    entries : ndarray of complex128, shape (n,)
-        Conjugate values, each over one minus the ratio of the terms of a row.
-    norms : ndarray of float64, shape (A,)
-        Euclidean norms of the entries with one frequency along rows.
-    error_norm : float
-        Bound on the Euclidean norm of the errors of the values, and of what was pruned.
-    """
-
-    along: IntArray
-    place: IntArray
-    across: IntArray
-    entries: ComplexArray
-    norms: FloatArray
-    error_norm: float
-
-    @classmethod
-    def of(cls, law: SwapDistribution, tilt: Tilted, memory_budget: int) -> _Spectrum:
-        """Evaluate the characteristic function under a tilt; CapacityError if too many frequencies matter."""
-        periods, n_along = tilt.window.periods, tilt.window.periods[1]
-        quick = max(min(MOST_FREQUENCIES, MOST_FACTORS // law.multiplicities.size), FEW)
-        most = min(quick, memory_budget // BYTES_PER_FREQUENCY)
-        frequencies = surviving_frequencies(law, tilt.tilt, periods, LOG_PRUNED, most)
-        values, errors = characteristic_function(law, tilt.tilt, tilt.window.start, periods, frequencies)
-        present = np.zeros(n_along // 2 + 1, dtype=np.bool_)
-        present[frequencies[:, 1]] = True
-        (along,) = present.nonzero()
-        place = (np.cumsum(present) - 1)[frequencies[:, 1]]
-        # From the end with the greater weight, the terms of a row have the ratio exp(-rate +- i theta).
-        rate, sign = _rate(tilt)
-        gaps = -np.expm1(-rate + 1j * sign * _angles(along, n_along))
-        gaps[along == 0] = 1.0
-        weights = conjugate_weights(along[:, None], periods) / tilt.window.size
-        entries = (weights / gaps)[place] * values
-        norms = np.sqrt(np.bincount(place, weights=entries.real**2 + entries.imag**2))
-        error_norm = math.sqrt(float(weights[place] @ errors**2)) + math.exp(LOG_PRUNED)
-        return cls(along, place, frequencies[:, 0], entries, norms, error_norm)
-
-    def block(self, first: int, n: int, n_across: int) -> ComplexArray:
-        """Return the entries of n frequencies along rows, shape (n, n_across)."""
-        found = np.zeros((min(n, self.along.size - first), n_across), dtype=np.complex128)
-        mine: Flags | slice = slice(None)
-        if n < self.along.size:
-            mine = (self.place >= first) & (self.place < first + n)
-        found[self.place[mine] - first, self.across[mine]] = self.entries[mine]
-        return found
-
-
 def _row_sums(
     law: SwapDistribution, tilt: Tilted, rows: RowIntervals, shift: float, memory_budget: int
 ) -> tuple[float, float]:
@@ -438,8 +372,11 @@ def _row_sums(
     n_together = max(min(BLOCK // n_cells, memory_budget // (BYTES_PER_TERM * n_cells)), 1)
     if BYTES_PER_TURN * n_along > memory_budget:
         raise CapacityError(f"rows of {n_along} points do not fit the memory budget")
-    found = _Spectrum.of(law, tilt, memory_budget)
-    rate, sign = _rate(tilt)
+    quick = max(min(MOST_FREQUENCIES, MOST_FACTORS // law.multiplicities.size), FEW)
+    most = min(quick, memory_budget // BYTES_PER_FREQUENCY)
+    frequencies = surviving_frequencies(law, tilt.tilt, window.periods, LOG_PRUNED, most)
+    found = Spectrum.of(law, tilt.tilt, window, frequencies, LOG_PRUNED)
+    rate, sign = rate_along(tilt.tilt)
     exponents = tilt.log_weight([*rows.heads, _near(tilt, rows)]) + shift
     row_weights = np.exp(exponents)
     x, y = rows.heads[0] - window.start[0], _near(tilt, rows) - window.start[1]
@@ -453,15 +390,14 @@ def _row_sums(
     elif (beyond == beyond[:1]).all():
         beyond = beyond[:1]
     at_zero = lengths if rate == 0.0 else np.expm1(-rate * lengths) / np.expm1(-rate)
-    angles = _angles(np.arange(n_along), n_along)
-    turns = np.cos(angles) + 1j * np.sin(angles)
+    turns = turns_of(n_along)
     sums, sizes = np.zeros(x.size), np.zeros(x.size)
     shared = transformed = 0.0
     for first in range(0, found.along.size, n_together):
         block = found.along[first : first + n_together, None]
         at_rows = np.fft.ifft(found.block(first, n_together, n_across), norm="forward")[:, columns]
-        far = _powers(turns, block, beyond)
-        terms = _powers(turns, block, y) - (decay * far if rate else far)
+        far = powers(turns, block, beyond)
+        terms = powers(turns, block, y) - (decay * far if rate else far)
         reach = np.abs(at_rows)
         if block[0, 0] == 0:
             terms[0] = at_zero
@@ -486,17 +422,3 @@ def _row_sums(
         + FFT_ROUNDINGS * UNIT * (math.log2(n_across) + 1.0) * repeats * transformed
         + 2.0 * float(row_weights.max(initial=0.0)) * math.exp(log_outside(law, tilt.tilt, window))
     )
-
-
-def _powers(turns: ComplexArray, exponents: IntArray, others: IntArray) -> ComplexArray:
-    """Return the powers exponents * others of a root of unity, from all its powers in order."""
-    places = exponents * others
-    places -= places // turns.size * turns.size  # takes less time than a remainder
-    return turns.take(places)
-
-
-def _angles(turns: IntArray, period: int) -> FloatArray:
-    """Return 2 pi turns / period, folded to (-pi, pi] before it is rounded."""
-    folded = turns % period
-    folded = np.where(2 * folded > period, folded - period, folded)
-    return np.asarray(folded * (2.0 * math.pi / period))
