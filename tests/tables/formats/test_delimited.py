@@ -39,7 +39,7 @@ CSV = {
     "a column without a name": (b",id\n0,1\n", {"column_1": ["0"], "id": ["1"]}),
     "a name that polars would give": (b"id,id_duplicated_0\n1,2\n", {"id": ["1"], "id_duplicated_0": ["2"]}),
     "text for nothing stays": (b"id,p\nNA,null\nNone,nan\n", {"id": ["NA", "None"], "p": ["null", "nan"]}),
-    "a hash is no comment": (b"id,p\n#1,2\n", {"id": ["#1"], "p": ["2"]}),
+    "a line that begins with # is a row": (b"id,p\n#1,2\n", {"id": ["#1"], "p": ["2"]}),
     "a field of a megabyte": (
         b'id,p\n1,"' + b"x" * 10**6 + b'"\n',
         {"id": ["1"], "p": ["x" * 10**6]},

@@ -154,7 +154,7 @@ class ShareOfValue(NamedTuple):
                 said, rows = ", ".join(map(repr, words)), amount(sum(words.values()), "row")
                 yield (
                     f"look: `{self.column}` is {said} in {rows} of `{table.origin}`, which counts as not"
-                    f" `{value}`; where there is no value, leave it empty, and `--missing` says how it counts"
+                    f" `{value}`; leave missing values empty, and `--missing` says how they count"
                 )
 
     def _as_in(

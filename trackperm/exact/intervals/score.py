@@ -119,7 +119,7 @@ FARTHEST = 64.0
 
 NOT_EXCLUDED = "the score test excludes no difference on one side, because the statistic is undefined near it"
 NOT_FITTED = "the search for the most likely law did not converge for differences near an end of the interval"
-"""Reasons why there is no interval."""
+"""Reasons that a result gives instead of an interval."""
 
 
 def score_interval(

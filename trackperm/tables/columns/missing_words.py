@@ -61,7 +61,7 @@ class MissingWords(NamedTuple):
         return cls(
             f"`{column}` is {', '.join(map(repr, words))} in"
             f" {' and in '.join([*places[:_MOST_RUNS], *more])}, which is {what}",
-            f"leave the value empty where there is none{_emptied(table, column, words)}, and `--missing` says"
+            f"leave missing values empty{_emptied(table, column, words)}, and `--missing` says"
             " how such examples count"
             + ("." if share is None else f"; `--metric {option}` counts them as not {str(share).lower()}."),
         )
